@@ -1,0 +1,28 @@
+# What a compiled surrogate is: a handful of functions on one example's scores, bound to a `Family` by its kind.
+# Scores `f` and dual variables `r` have length kp (k padded to a multiple of 8, padding 0); `mask` is 0 on the k lanes, -inf on the padding.
+# Reference for every formula: spec "Surrogates"; Fathony et al. 2018, section 3; the NumPy tier in advcli/losses.
+
+cdef enum:
+    FIXED = 0    # label state of a coordinate of r at an exact block step: does not move with f
+    TIED = 1     # moves together with all other tied coordinates
+    FREE = 2     # moves on its own
+    WORK = 12    # scratch vectors of length kp in Family.work: 0-3 oracle, offset and step; 4-7 Frank-Wolfe; 8-11 the caller
+
+ctypedef struct Family:
+    int k
+    int kp
+    int l                    # rows of the loss matrix, where there is one
+    double alpha             # abstention cost, where there is one
+    const double *matrix     # (l, kp), row = prediction, padded with 0
+    const double *mask
+    double *work             # WORK * kp doubles, plus whatever the family asks for in `extra`
+    double *extra
+    Py_ssize_t extra_size
+    int exact                # 1: `step` maximises the block exactly; 0: by Frank-Wolfe steps through the oracle
+    # value S(f, y) and the maximising r; c of the answer goes to *c
+    double (*oracle)(Family *s, const double *f, Py_ssize_t y, double *r, double *c) noexcept nogil
+    # the largest c with (r, c) in the convex hull of R(y)
+    double (*offset)(Family *s, const double *r, Py_ssize_t y) noexcept nogil
+    # block gap S(f, y) - c(r) - f.r; where it exceeds `skip`, out = argmax c(r') + f.r' - w/2 |r' - r|^2 and the label states
+    # of the face it lies on go to `state` unless that is NULL; `normal` (kp) receives one more direction that the face excludes, or 0
+    double (*step)(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil

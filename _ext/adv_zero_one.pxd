@@ -1,0 +1,183 @@
+# Zero-one adversarial surrogate, and Crammer-Singer, which is the same game against the fixed prediction y.
+#
+# AL0-1 (Fathony et al. 2016, eq. 5; 2018, Theorem 5): S(f, y) = max over label sets of (sum of f over the set + size - 1)/size - f_y
+#   = 1 + tau(f) - f_y,  tau the threshold of the projection on the simplex: sum_j (f_j - tau)_+ = 1.
+# Block (performance note, item 2): g = f + w q; u solves sum (g-u)_+ = 1, mu solves sum (g-mu)_+ = 1 + w; q' = (min(g, u) - mu)_+ / w.
+# CS: c(r) = 1 - q_y is linear, so the block is the projection of q + (f + 1 - e_y)/w on the simplex.
+
+from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, LANES, maximum, dot, threshold
+from adv_family cimport Family, FIXED, TIED, FREE
+
+
+cdef inline double normalise(double *q, int kp) noexcept nogil:
+    """Divide q >= 0 by its sum and return that sum (0 leaves q as it is)."""
+    cdef int j
+    cdef vec s = splat(0.0)
+    cdef double total
+    for j in range(kp // LANES):
+        s = s + load(q, j)
+    total = vsum(s)
+    if total > 0.0:
+        s = splat(1.0 / total)
+        for j in range(kp // LANES):
+            store(q, j, load(q, j) * s)
+    return total
+
+
+cdef inline void uniform_on_support(const double *b, double tau, int kp, double *q) noexcept nogil:
+    """Write the adversary's uniform distribution on {j: b_j > tau}."""
+    cdef int j
+    cdef vec level = splat(tau), zero = splat(0.0), one = splat(1.0)
+    for j in range(kp // LANES):
+        store(q, j, if_greater(load(b, j), level, one, zero))
+    normalise(q, kp)
+
+
+cdef inline double shift(Family *s, const double *f, double *b) noexcept nogil:
+    """Write b = f - max f, -inf on the padding, and return max f; removes cancellation for large scores."""
+    cdef int j, kp = s.kp
+    cdef double top
+    cdef vec level
+    for j in range(kp // LANES):
+        store(b, j, load(f, j) + load(s.mask, j))
+    top = maximum(b, kp)
+    level = splat(top)
+    for j in range(kp // LANES):
+        store(b, j, load(b, j) - level)
+    return top
+
+
+cdef inline double zero_one_oracle(Family *s, const double *f, Py_ssize_t y, double *r, double *c) noexcept nogil:
+    cdef double *b = s.work
+    cdef double tau
+    cdef double largest
+    shift(s, f, b)
+    tau = threshold(b, s.kp, -1.0, 1.0)
+    uniform_on_support(b, tau, s.kp, r)
+    largest = maximum(r, s.kp)
+    c[0] = 1.0 - largest
+    r[y] -= 1.0
+    return 1.0 + tau - b[y]
+
+
+cdef inline double zero_one_offset(Family *s, const double *r, Py_ssize_t y) noexcept nogil:
+    cdef double *q = s.work
+    cdef int j
+    for j in range(s.kp // LANES):
+        store(q, j, load(r, j) + load(s.mask, j))
+    q[y] += 1.0
+    return 1.0 - maximum(q, s.kp)
+
+
+cdef inline double zero_one_step(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
+    cdef int j, kp = s.kp
+    cdef double *b = s.work
+    cdef double *g = s.work + kp
+    cdef double tau, largest, gap, u, mu, total
+    cdef vec scale = splat(w), m, inner, q, upper, lower, zero = splat(0.0)
+    shift(s, f, b)
+    tau = threshold(b, kp, -1.0, 1.0)
+    # q = r + e_y goes to out; sum_j b_j q_j over the k lanes only (b is -inf on the padding)
+    m = zero
+    inner = zero
+    for j in range(kp // LANES):
+        store(out, j, load(r, j))
+    out[y] += 1.0
+    for j in range(kp // LANES):
+        q = load(out, j)
+        m = vmax(m, q)
+        inner = inner + q * vmax(load(b, j), splat(-1.7976931348623157e308))
+    largest = hmax(m)
+    gap = tau + largest - vsum(inner)
+    if gap <= skip:
+        return gap
+    for j in range(kp // LANES):
+        store(g, j, load(b, j) + scale * load(out, j))
+    u = threshold(g, kp, tau + w * largest, 1.0)
+    mu = threshold(g, kp, tau, 1.0 + w)
+    if w > 0.0:
+        upper = splat(u)
+        lower = splat(mu)
+        scale = splat(1.0 / w)
+        for j in range(kp // LANES):
+            store(out, j, vmax(vmin(load(g, j), upper) - lower, zero) * scale)
+        total = normalise(out, kp)
+    else:
+        total = 0.0
+    if not (0.999 < total < 1.001):  # w so small that the quadratic term has drowned: the oracle's vertex is the answer
+        uniform_on_support(b, tau, kp, out)
+    if state != NULL:
+        for j in range(s.k):
+            state[j] = TIED if g[j] > u else (FREE if g[j] > mu else FIXED)
+    out[y] -= 1.0
+    return gap
+
+
+cdef inline double cs_oracle(Family *s, const double *f, Py_ssize_t y, double *r, double *c) noexcept nogil:
+    cdef int j, best = 0
+    cdef double value, top = -1.7976931348623157e308
+    for j in range(s.kp):
+        r[j] = 0.0
+    best = <int>y
+    top = 0.0
+    for j in range(s.k):
+        value = 1.0 + (f[j] - f[y])
+        if j != y and value > top:
+            top = value
+            best = j
+    r[best] += 1.0
+    r[y] -= 1.0
+    c[0] = 0.0 if best == y else 1.0
+    return top
+
+
+cdef inline double cs_offset(Family *s, const double *r, Py_ssize_t y) noexcept nogil:
+    return -r[y]
+
+
+cdef inline double cs_step(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
+    cdef int j, best, kp = s.kp
+    cdef double *b = s.work
+    cdef double *g = s.work + kp
+    cdef double top, gap, t, total, largest
+    cdef vec scale = splat(w), level, inner, q, zero = splat(0.0), one = splat(1.0)
+    # b = f + 1 - e_y, shifted to a maximum of 0
+    for j in range(kp // LANES):
+        store(b, j, load(f, j) + one + load(s.mask, j))
+        store(out, j, load(r, j))
+    b[y] -= 1.0
+    out[y] += 1.0
+    top = maximum(b, kp)
+    level = splat(top)
+    inner = zero
+    for j in range(kp // LANES):
+        q = load(b, j) - level
+        store(b, j, q)
+        inner = inner + load(out, j) * vmax(q, splat(-1.7976931348623157e308))
+    gap = -vsum(inner)
+    if gap <= skip:
+        return gap
+    for j in range(kp // LANES):
+        store(g, j, load(b, j) + scale * load(out, j))
+    t = 0.0
+    total = 0.0
+    if w > 0.0:
+        largest = maximum(g, kp)
+        t = threshold(g, kp, largest - w, w)
+        level = splat(t)
+        scale = splat(1.0 / w)
+        for j in range(kp // LANES):
+            store(out, j, vmax(load(g, j) - level, zero) * scale)
+        total = normalise(out, kp)
+    if not (0.999 < total < 1.001):
+        best = 0
+        for j in range(kp):
+            out[j] = 0.0
+            if j < s.k and b[j] > b[best]:
+                best = j
+        out[best] = 1.0
+    if state != NULL:
+        for j in range(s.k):
+            state[j] = FREE if out[j] > 0.0 else FIXED
+    out[y] -= 1.0
+    return gap

@@ -1,0 +1,149 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Faces of the block step for semismooth Newton: orthonormal bases of the directions in which an example's r can move.
+
+At an exact block step every coordinate of r is fixed, free, or tied to the others of one group, and r sums to zero (large-C note, section 3.2).
+The tangent space of that face is {d: d fixed = 0, d equal on the tied, sum d = 0, d.normal = 0}; dr/df = M / w with M the projector on it.
+"""
+
+from libc.math cimport sqrt
+from libc.stdlib cimport malloc, free
+
+cdef enum:
+    FIXED = 0
+    TIED = 1
+    FREE = 2
+
+
+def ranks(const signed char[:, ::1] state, const double[:, ::1] normal, int[::1] rank):
+    """Write the dimension of every example's face and return their sum."""
+    cdef Py_ssize_t i, n = state.shape[0], total = 0
+    cdef int j, k = state.shape[1], size, tied, r
+    cdef bint bent
+    with nogil:
+        for i in range(n):
+            size = 0
+            tied = 0
+            bent = False
+            for j in range(k):
+                if state[i, j] == FREE:
+                    size += 1
+                elif state[i, j] == TIED:
+                    tied = 1
+                if normal[i, j] != 0.0:
+                    bent = True
+            r = size + tied - 1 - (1 if bent else 0)
+            rank[i] = r if r > 0 else 0
+            total += rank[i]
+    return total
+
+
+def bases(const signed char[:, ::1] state, const double[:, ::1] normal, const int[::1] rank, double[:, ::1] B, Py_ssize_t[::1] owner):
+    """Write the orthonormal bases, one direction (k numbers) a row of B, and the example that owns it.
+
+    In coordinates (free..., tied group / sqrt(size)) the sum is the unit vector w; a Householder reflection that takes w to the last axis
+    leaves the other axes as a basis of its complement. A normal is reflected along and removed the same way.
+    """
+    cdef Py_ssize_t i, n = state.shape[0], row = 0
+    cdef int j, c, e, k = state.shape[1], a, b, m
+    cdef double scale, beta, length, t
+    cdef int *index = <int *>malloc(k * sizeof(int))
+    cdef double *w = <double *>malloc(5 * k * sizeof(double))
+    cdef double *v = w + k
+    cdef double *u = w + 2 * k
+    cdef double *v2 = w + 3 * k
+    cdef double *z = w + 4 * k
+    if index == NULL or w == NULL:
+        free(index)
+        free(w)
+        raise MemoryError("no memory for the bases of the faces")
+    with nogil:
+        for i in range(n):
+            if rank[i] == 0:
+                continue
+            a = 0
+            b = 0
+            for j in range(k):
+                if state[i, j] == FREE:
+                    index[a] = j
+                    a += 1
+                elif state[i, j] == TIED:
+                    b += 1
+            m = a + (1 if b else 0)        # coordinates; the last is the tied group when there is one
+            scale = 1.0 / sqrt(<double>(a + b))
+            for c in range(a):
+                w[c] = scale
+            if b:
+                w[a] = scale * sqrt(<double>b)
+            # reflection I - beta v v' with v = w + e_last takes w to -e_last; w_last > 0, so no cancellation
+            for c in range(m):
+                v[c] = w[c]
+            v[m - 1] += 1.0
+            beta = 1.0 / (1.0 + w[m - 1])
+            if rank[i] < m - 1:
+                for c in range(a):
+                    u[c] = normal[i, index[c]]
+                if b:
+                    t = 0.0
+                    for j in range(k):
+                        if state[i, j] == TIED:
+                            t += normal[i, j]
+                    u[a] = t / sqrt(<double>b)
+                t = 0.0
+                for c in range(m):
+                    t += v[c] * u[c]
+                for c in range(m):
+                    u[c] -= beta * t * v[c]
+                length = 0.0                # in the reduced m - 1 coordinates
+                for c in range(m - 1):
+                    length += u[c] * u[c]
+                length = sqrt(length)
+            else:
+                length = 0.0
+            if rank[i] < m - 1 and length > 0.0:
+                for c in range(m - 1):
+                    v2[c] = u[c] / length
+                t = 1.0 if v2[m - 2] >= 0.0 else -1.0
+                v2[m - 2] += t
+                t = 1.0 / (1.0 + (v2[m - 2] - t) * t)
+            else:
+                for c in range(m):
+                    v2[c] = 0.0
+                t = 0.0
+            for e in range(rank[i]):
+                # column e of the second reflection, then column of the first
+                for c in range(m):
+                    z[c] = 0.0
+                z[e] = 1.0
+                if t != 0.0:
+                    length = v2[e] * t
+                    for c in range(m - 1):
+                        z[c] -= length * v2[c]
+                length = 0.0
+                for c in range(m):
+                    length += v[c] * z[c]
+                for c in range(m):
+                    z[c] -= beta * length * v[c]
+                for j in range(k):
+                    B[row, j] = 0.0
+                for c in range(a):
+                    B[row, index[c]] = z[c]
+                if b:
+                    for j in range(k):
+                        if state[i, j] == TIED:
+                            B[row, j] = z[a] / sqrt(<double>b)
+                owner[row] = i
+                row += 1
+    free(index)
+    free(w)
+
+
+def projectors(const double[:, ::1] B, const Py_ssize_t[::1] slot, double[:, :, ::1] M):
+    """Add the outer products of the rows of B into the projectors M of their examples: M[slot] += b b'."""
+    cdef Py_ssize_t row, m = B.shape[0]
+    cdef int a, b, k = B.shape[1]
+    with nogil:
+        for row in range(m):
+            for a in range(k):
+                if B[row, a] != 0.0:
+                    for b in range(k):
+                        M[slot[row], a, b] += B[row, a] * B[row, b]

@@ -1,0 +1,92 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Batched faces of the compiled surrogates: value, oracle, offset and exact block step for n examples at once, without the GIL.
+
+Every function takes (kind, k, parameters) first; see advcli/compiled.py for the names and advcli/losses/base.py for the meaning.
+"""
+
+from libc.string cimport memcpy, memset
+
+from adv_family cimport Family
+from adv_bind cimport family_new, family_free
+
+
+cdef int bind(Family *s, int kind, int k, const double[::1] parameters) except -1:
+    cdef int code = family_new(s, kind, k, &parameters[0] if parameters.shape[0] else NULL, parameters.shape[0])
+    if code == -1:
+        raise MemoryError("no memory for the surrogate's scratch vectors")
+    if code == -2:
+        raise ValueError(f"unknown surrogate kind {kind}")
+    return 0
+
+
+def evaluate(int kind, int k, const double[::1] parameters, const double[:, ::1] F, const Py_ssize_t[::1] y,
+             double[::1] value, double[:, ::1] R, double[::1] c):
+    """Write the oracle's value, r and c for every row; R may have 0 rows when only values are wanted."""
+    cdef Family s
+    cdef Py_ssize_t i, n = F.shape[0]
+    cdef bint keep = R.shape[0] == n and n > 0
+    cdef double *f
+    cdef double *r
+    bind(&s, kind, k, parameters)
+    with nogil:
+        f = s.work + 8 * s.kp
+        r = s.work + 9 * s.kp
+        for i in range(n):
+            memcpy(f, &F[i, 0], k * sizeof(double))
+            value[i] = s.oracle(&s, f, y[i], r, &c[i])
+            if keep:
+                memcpy(&R[i, 0], r, k * sizeof(double))
+        family_free(&s)
+
+
+def offset(int kind, int k, const double[::1] parameters, const double[:, ::1] R, const Py_ssize_t[::1] y, double[::1] c):
+    """Write, for every row, the largest c for which (r, c) lies in the convex hull of R(y)."""
+    cdef Family s
+    cdef Py_ssize_t i, n = R.shape[0]
+    cdef double *r
+    bind(&s, kind, k, parameters)
+    with nogil:
+        r = s.work + 9 * s.kp
+        for i in range(n):
+            memcpy(r, &R[i, 0], k * sizeof(double))
+            c[i] = s.offset(&s, r, y[i])
+        family_free(&s)
+
+
+def block(int kind, int k, const double[::1] parameters, const double[:, ::1] F, const double[:, ::1] R, const Py_ssize_t[::1] y,
+          const double[::1] curvature, double[:, ::1] out, signed char[:, ::1] state, double[:, ::1] normal, double[::1] gap):
+    """Write the block step from R at scores F, the label states of its face, one more normal of the face and the block gap.
+
+    ``state`` and ``normal`` may have 0 rows when the face is not wanted.
+    """
+    cdef Family s
+    cdef Py_ssize_t i, n = F.shape[0]
+    cdef bint face = state.shape[0] == n and n > 0
+    cdef double *f
+    cdef double *r
+    cdef double *new
+    cdef double *direction
+    bind(&s, kind, k, parameters)
+    with nogil:
+        f = s.work + 8 * s.kp
+        r = s.work + 9 * s.kp
+        new = s.work + 10 * s.kp
+        direction = s.work + 11 * s.kp
+        for i in range(n):
+            memcpy(f, &F[i, 0], k * sizeof(double))
+            memcpy(r, &R[i, 0], k * sizeof(double))
+            memset(direction, 0, s.kp * sizeof(double))
+            gap[i] = s.step(&s, f, r, y[i], curvature[i], -1e300, new, &state[i, 0] if face else NULL, direction)
+            memcpy(&out[i, 0], new, k * sizeof(double))
+            if face:
+                memcpy(&normal[i, 0], direction, k * sizeof(double))
+        family_free(&s)
+
+
+def exact(int kind, int k, const double[::1] parameters):
+    """Return whether the family's block step is exact (otherwise it is a few Frank-Wolfe steps)."""
+    cdef Family s
+    bind(&s, kind, k, parameters)
+    result = bool(s.exact)
+    family_free(&s)
+    return result

@@ -1,0 +1,20 @@
+"""Adversarial surrogate losses for multiclass prediction: train, select, compare and certify."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .estimators import AdversarialClassifier
+
+__version__ = "0.1.0"
+__all__ = ["AdversarialClassifier", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    # the command line imports this package on every <TAB>: load the estimators only when they are asked for
+    if name in __all__:
+        from . import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,149 @@
+"""The compiled kernels, at the widest instruction set that this processor has.
+
+Each module of `_ext` is built once per instruction set from the same source (meson.build): ``scalar`` everywhere, ``avx2`` and
+``avx512`` on x86-64. The variable ADVCLI_SIMD chooses a level by name, for tests and for measuring.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ConfigError, nearest
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+Family = tuple[str, int, Array]  # (kernel name, k, parameters)
+
+# The numbers are those of _ext/adv_bind.pxd.
+KINDS = {"zero_one": 0, "cs": 1, "ww": 2, "llw": 3}
+LEVELS = ("avx512", "avx2", "scalar")
+# What the compiler may use at each level (x86-64-v4 and x86-64-v3).
+_FLAGS = {
+    "avx512": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma", "bmi2"},
+    "avx2": {"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe"},
+    "scalar": set(),
+}
+
+
+def processor_flags() -> set[str]:
+    """Return the instruction-set flags of this processor; empty where the system does not tell."""
+    try:
+        with open("/proc/cpuinfo") as lines:
+            for line in lines:
+                if line.startswith("flags"):
+                    return set(line.split(":", 1)[1].split())
+    except OSError:
+        pass
+    if sys.platform == "darwin":
+        import subprocess
+
+        for key in ("machdep.cpu.features", "machdep.cpu.leaf7_features"):
+            answer = subprocess.run(["sysctl", "-n", key], capture_output=True, text=True, check=False)
+            if answer.returncode == 0 and "AVX2" in answer.stdout:
+                return set(answer.stdout.lower().split()) | {"f16c", "movbe"}
+    return set()
+
+
+def usable_levels() -> list[str]:
+    """Return the instruction sets that were built and that this processor has, widest first."""
+    flags = processor_flags()
+    found = []
+    for level in LEVELS:
+        if _FLAGS[level] <= flags:
+            try:
+                _module("oracle", level)
+            except ImportError:
+                continue
+            found.append(level)
+    return found
+
+
+def _module(kernel: str, level: str) -> ModuleType:
+    return importlib.import_module(f"{__package__}._ext.{kernel}_{level}")
+
+
+class Kernels:
+    """Faces of the compiled modules at one instruction set; all arrays float64 (labels intp), copied only when they must be."""
+
+    def __init__(self, level: str | None = None) -> None:
+        levels = usable_levels()
+        if not levels:
+            raise ImportError("the compiled part of advcli is missing: build it with `make` or `pip install .`")
+        level = level or levels[0]
+        if level not in levels:
+            raise ConfigError(f"ADVCLI_SIMD={level} cannot run here: {nearest(level, levels)}")
+        self.level = level
+        self._oracle = _module("oracle", level)
+        self.dual = _module("dual", level)
+        self.newton = _module("newton", level)
+
+    @staticmethod
+    def arguments(family: Family) -> tuple[int, int, Array]:
+        """Return what every compiled function takes first: (kind, k, parameters)."""
+        name, k, parameters = family
+        return KINDS[name], k, np.ascontiguousarray(parameters, dtype=np.float64)
+
+    def exact(self, family: Family) -> bool:
+        """Return whether the family's block step maximises its block exactly."""
+        return bool(self._oracle.exact(*self.arguments(family)))
+
+    def value(self, family: Family, F: Array, y: Labels) -> Array:
+        """Return S(f_i, y_i), shape (n,)."""
+        F, y = _scores(F, y, family[1])
+        value, c = np.empty(len(F)), np.empty(len(F))
+        self._oracle.evaluate(*self.arguments(family), F, y, value, np.empty((0, family[1])), c)
+        return value
+
+    def oracle(self, family: Family, F: Array, y: Labels) -> tuple[Array, Array, Array]:
+        """Return the values (n,), the maximising r (n, k) and their c (n,)."""
+        F, y = _scores(F, y, family[1])
+        value, R, c = np.empty(len(F)), np.empty_like(F), np.empty(len(F))
+        self._oracle.evaluate(*self.arguments(family), F, y, value, R, c)
+        return value, R, c
+
+    def offset(self, family: Family, R: Array, y: Labels) -> Array:
+        """Return the largest c for each r, shape (n,)."""
+        R, y = _scores(R, y, family[1])
+        c = np.empty(len(R))
+        self._oracle.offset(*self.arguments(family), R, y, c)
+        return c
+
+    def block(self, family: Family, F: Array, R: Array, y: Labels, curvature: Array) -> Array:
+        """Return the block step from R at scores F, shape (n, k); ``curvature`` is a number or (n,)."""
+        return self.face(family, F, R, y, curvature)[0]
+
+    def face(self, family: Family, F: Array, R: Array, y: Labels, curvature: Any) -> tuple[Array, NDArray[np.int8], Array, Array]:
+        """Return the block step (n, k), its face - label states and one more normal, (n, k) each - and the block gaps (n,)."""
+        F, y = _scores(F, y, family[1])
+        R, _ = _scores(R, y, family[1])
+        n = len(F)
+        w = np.ascontiguousarray(np.broadcast_to(np.asarray(curvature, dtype=np.float64), (n,)))
+        out, state, normal, gap = np.empty_like(F), np.empty(F.shape, dtype=np.int8), np.empty_like(F), np.empty(n)
+        self._oracle.block(*self.arguments(family), F, R, y, w, out, state, normal, gap)
+        return out, state, normal, gap
+
+
+def _scores(F: Array, y: Labels, k: int) -> tuple[Array, Labels]:
+    F = np.ascontiguousarray(F, dtype=np.float64)
+    y = np.ascontiguousarray(y, dtype=np.intp)
+    if F.ndim != 2 or F.shape[1] != k:
+        raise ValueError(f"scores must have shape (n, {k}), got {F.shape}")
+    if y.shape != (len(F),) or (len(y) and not (y.min() >= 0 and y.max() < k)):
+        raise ValueError(f"labels must be {len(F)} codes in [0, {k})")
+    return F, y
+
+
+def __getattr__(name: str) -> Any:
+    # `kernels` is made on first use, so that importing this module needs no compiled part (documentation, config completion)
+    if name == "kernels":
+        global kernels
+        kernels = Kernels(os.environ.get("ADVCLI_SIMD") or None)
+        return kernels
+    raise AttributeError(name)

@@ -1,0 +1,58 @@
+"""Errors for people: one line that says what is wrong, where, and what to do.
+
+Every error that a user can cause derives from `AdvcliError`; the command line prints its text and leaves with `exit_code`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class AdvcliError(Exception):
+    """Base of all errors that the command line answers with one line instead of a traceback."""
+
+    exit_code = 2
+
+
+class ConfigError(AdvcliError, ValueError):
+    """A key, value or combination in the configuration that cannot be used."""
+
+
+class DataError(AdvcliError, ValueError):
+    """A data set that is missing, damaged or not what its description says."""
+
+
+class ResultsError(AdvcliError):
+    """A results folder that cannot be written, read or belongs to another experiment."""
+
+
+class IncompatibleError(ConfigError):
+    """A combination of parts that has no meaning, refused before any work.
+
+    Parameters
+    ----------
+    what : str
+        The part that cannot work, for example ``"solver=dual"``.
+    needs : str
+        What it needs, for example ``"a fully regularised parameter"``.
+    missing : str
+        What lacks it and what to choose instead.
+    """
+
+    def __init__(self, what: str, needs: str, missing: str) -> None:
+        super().__init__(f"{what} needs {needs}; {missing}")
+        self.what, self.needs, self.missing = what, needs, missing
+
+
+class NotConvergedWarning(UserWarning):
+    """A fit that stopped before its certified relative gap reached the tolerance."""
+
+
+def nearest(name: str, choices: Iterable[str], count: int = 3) -> str:
+    """Return a clause that names the nearest valid names, for the end of an error message."""
+    choices = sorted(set(map(str, choices)))
+    close = difflib.get_close_matches(str(name), choices, n=count, cutoff=0.5)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"choose one of {', '.join(choices)}"

@@ -1,0 +1,317 @@
+"""The scikit-learn faces: one way to fit, used by the command line, by saved models and in notebooks.
+
+The objective is lambda/2 |theta|^2 + 1/n sum_i S(f_i, y_i)  with lambda = 1/(n C); see `advcli.problem`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from .certificate import Certificate, certify
+from .errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
+from .features import FeatureMap, feature_class
+from .losses import AdversarialLoss, loss_class, make_loss
+from .problem import Problem, Solution
+from .solvers import Limits, make_solver
+
+Array = NDArray[np.float64]
+
+
+def _has_predictor(estimator: SurrogateClassifier) -> bool:
+    if issubclass(loss_class(estimator.loss), AdversarialLoss):
+        return True
+    raise AttributeError(f"loss={estimator.loss} has no predictor's distribution; the adversarial losses have")
+
+
+class SurrogateClassifier(ClassifierMixin, BaseEstimator):
+    """A linear model that minimises a convex surrogate to a certified relative duality gap.
+
+    Parameters
+    ----------
+    loss : str
+        Name of the surrogate: ``"zero_one"``, ``"ww"``, ``"cs"``, ``"llw"``, ...
+    C : float
+        Weight of the summed loss against 1/2 |theta|^2; lambda = 1/(n C) with n the rows of `fit`.
+    lam : float or None
+        lambda itself; overrides ``C`` when given.
+    tol : float
+        Relative duality gap at which the fit is accepted.
+    fit_intercept : bool
+        Append a constant 1 to the features, regularised like any other (as the authors' code does). False solves the problem on X as given.
+    solver : str
+        ``"auto"``, ``"dual"``, ``"newton"``.
+    features : str
+        Feature map; ``"linear"``.
+    max_passes, max_seconds : float
+        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
+    loss_options, solver_options : dict or None
+        Further options of the loss and of the solver.
+    n_classes : int or None
+        For labels that are codes 0..n_classes-1, the number of classes even when some do not occur; None finds the classes in y.
+    random_state : int
+        Seed of the order in which examples are visited.
+
+    Attributes
+    ----------
+    classes_ : ndarray (k,)
+        The labels, in the order of the scores.
+    theta_ : ndarray
+        Parameters; (d, k) for linear features, the last row belongs to the constant when ``fit_intercept``.
+    certificate_ : Certificate
+        Primal, dual, gap, relative_gap, passes, converged, status, solver, seconds of this fit.
+    loss_ : Loss
+        The surrogate at the number of classes seen.
+    """
+
+    def __init__(
+        self,
+        loss: str = "zero_one",
+        *,
+        C: float = 1.0,
+        lam: float | None = None,
+        tol: float = 1e-3,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        features: str = "linear",
+        max_passes: float = 100_000,
+        max_seconds: float = float("inf"),
+        loss_options: Mapping[str, Any] | None = None,
+        solver_options: Mapping[str, Any] | None = None,
+        n_classes: int | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.lam = lam
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.features = features
+        self.max_passes = max_passes
+        self.max_seconds = max_seconds
+        self.loss_options = loss_options
+        self.solver_options = solver_options
+        self.n_classes = n_classes
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # ---- fitting --------------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, start: SurrogateClassifier | None = None) -> SurrogateClassifier:
+        """Fit to rows X (n, d), dense or sparse, and labels y (n,).
+
+        ``sample_weight`` (n,) multiplies the loss of each row. ``start`` is an estimator fitted on the same rows with another C: the fit
+        continues from its solution.
+        """
+        for name, value in (("C", self.C), ("tol", self.tol), ("lam", 1.0 if self.lam is None else self.lam)):
+            if not (np.isfinite(value) and value > 0):
+                raise ConfigError(f"{name} must be a positive number, got {value}")
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
+        codes = self._encode(y)
+        weights = (
+            None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        )
+        self.loss_ = make_loss(self.loss, len(self.classes_), **(self.loss_options or {}))
+        total = len(codes) if weights is None else float(weights.sum())
+        if not total > 0:
+            raise ConfigError("sample_weight is zero for every row")
+        lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
+        X, codes, weights = merge_rows(X, codes, weights)
+        problem = Problem(self._bind(X), self.loss_, codes, float(lam), weights)
+        solver = make_solver(self.solver, **(self.solver_options or {}))
+        lacks = solver.lacks(problem)
+        if lacks is not None:
+            raise IncompatibleError(f"solver={self.solver}", lacks, "choose solver=auto")
+        limits = Limits(self.tol, self.max_passes, self.max_seconds)
+        solution = solver.solve(problem, limits, None if start is None else start.solution_, seed=_seed(self.random_state))
+        self.solution_: Solution = solution
+        self.theta_ = solution.theta
+        self.certificate_: Certificate = certify(problem, solution, self.tol)
+        self.n_iter_ = max(1, int(np.ceil(solution.passes)))
+        if not self.certificate_.converged:
+            warnings.warn(
+                f"loss={self.loss}, lambda={lam:.3g}: relative gap {self.certificate_.relative_gap:.2e} after {solution.passes:.0f} passes "
+                f"({self.certificate_.status}), tolerance {self.tol:g}",
+                NotConvergedWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _encode(self, y: Any) -> NDArray[np.intp]:
+        """Set `classes_` and return the labels as codes."""
+        check_classification_targets(y)
+        if self.n_classes is not None:
+            self.classes_ = np.arange(self.n_classes)
+            codes = np.asarray(y)
+            if codes.dtype.kind not in "iu" or codes.min() < 0 or codes.max() >= self.n_classes:
+                raise ConfigError(f"n_classes={self.n_classes} needs labels that are whole numbers 0..{self.n_classes - 1}")
+            return codes.astype(np.intp)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y holds one class only ({self.classes_[0]!r}); a classifier needs at least 2 classes")
+        return codes.astype(np.intp)
+
+    def _bind(self, X: Any) -> FeatureMap:
+        """Return the feature map over the rows of X, with the constant appended when asked for."""
+        if self.fit_intercept:
+            ones = np.ones((X.shape[0], 1))
+            X = sparse.hstack([X, ones], format="csr") if sparse.issparse(X) else np.hstack([X, ones])
+        return feature_class(self.features)(X, len(self.classes_))
+
+    # ---- prediction -----------------------------------------------------------------------------------------------
+    def potentials(self, X: Any) -> Array:
+        """Return the potentials f, shape (n, k), also for two classes."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        return self._bind(X).scores(self.theta_)
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the potentials (n, k); for two classes f_1 - f_0, shape (n,), as scikit-learn has it."""
+        F = self.potentials(X)
+        return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
+
+    def predict_codes(self, X: Any) -> NDArray[np.intp]:
+        """Return predictions as codes: positions in `classes_`, or beyond them for extra predictions such as abstaining."""
+        F = self.potentials(X)
+        return self.loss_.predict(F)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labels, shape (n,)."""
+        codes = self.predict_codes(X)
+        return self.classes_[codes]
+
+    @available_if(_has_predictor)
+    def predict_proba(self, X: Any) -> Array:
+        """Return the predictor's distribution p of the game, shape (n, l), the minimiser of the worst-case expected loss (eq. 131).
+
+        These are the predictor's mixed strategy, not estimates of class probabilities.
+        """
+        F = self.potentials(X)
+        assert isinstance(self.loss_, AdversarialLoss)
+        return self.loss_.predictor(F)
+
+
+class AdversarialClassifier(SurrogateClassifier):
+    __doc__ = SurrogateClassifier.__doc__
+
+
+_MERGE_LIMIT = 1_000_000  # entries of X up to which looking for equal rows costs little beside the fit
+
+
+def merge_rows(X: Any, y: NDArray[np.intp], weights: Array | None) -> tuple[Any, NDArray[np.intp], Array | None]:
+    """Return X, y and weights with equal rows of equal label merged, in one canonical order.
+
+    Large X only loses its rows of weight 0.
+
+    A row of weight 2 and a row given twice are then the same problem to the last bit, and the order of the rows cannot
+    move the result.
+    """
+    if weights is not None and not weights.all():
+        kept = np.flatnonzero(weights)
+        X, y, weights = X[kept], y[kept], weights[kept]
+    if sparse.issparse(X):
+        if X.nnz > _MERGE_LIMIT // 10:
+            return X, y, weights
+        X.sort_indices()
+        keys = [
+            X.indices[a:b].tobytes() + X.data[a:b].tobytes() + int(code).to_bytes(8, "little")
+            for a, b, code in zip(X.indptr[:-1], X.indptr[1:], y, strict=True)
+        ]
+        _, first, inverse = np.unique(np.array(keys, dtype=object), return_index=True, return_inverse=True)
+    else:
+        if X.size > _MERGE_LIMIT:
+            return X, y, weights
+        keyed = np.ascontiguousarray(np.column_stack([X + 0.0, y]))  # + 0.0: -0.0 and 0.0 are the same number
+        view = keyed.view(np.dtype((np.void, keyed.itemsize * keyed.shape[1]))).ravel()
+        _, first, inverse = np.unique(view, return_index=True, return_inverse=True)
+    counts = np.bincount(inverse, weights=weights, minlength=len(first)).astype(np.float64)
+    merged = None if bool((counts == 1.0).all()) else counts
+    return X[first], y[first], merged
+
+
+def _seed(random_state: Any) -> int:
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if random_state is None:
+        return 0
+    raise ConfigError(f"random_state must be a whole number, got {random_state!r}")
+
+
+# ---- what evaluation and the command line call ------------------------------------------------------------------------
+_LIMITS = ("name", "tol", "search_tol", "max_passes", "max_seconds")
+
+
+def _options(group: Mapping[str, Any], skip: tuple[str, ...] = ("name",)) -> dict[str, Any]:
+    return {key: value for key, value in group.items() if key not in skip}
+
+
+def hyper_names(features: Mapping[str, Any], loss: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the hyper-parameters that selection searches for this method: the regularisation and those of the feature map."""
+    return ("regularisation", *feature_class(features["name"]).hyper)
+
+
+def check_compatible(
+    loss: Mapping[str, Any], features: Mapping[str, Any], solver: Mapping[str, Any], ordered: bool, n_classes: int | None
+) -> None:
+    """Refuse a combination without meaning before any work, by one line that names those that have."""
+    chosen = loss_class(loss["name"])
+    feature_class(features["name"])
+    make_solver(solver["name"], **_options(solver, _LIMITS))
+    if chosen.needs_order and not ordered:
+        raise IncompatibleError(
+            f"loss={loss['name']}",
+            "labels with an order",
+            "give it with dataset.order=[lowest,...,highest] or choose loss=zero_one",
+        )
+    if n_classes is not None:
+        make_loss(loss["name"], n_classes, **_options(loss))
+
+
+def make_estimator(
+    loss: Mapping[str, Any],
+    features: Mapping[str, Any],
+    solver: Mapping[str, Any],
+    hyper: Mapping[str, float],
+    n_classes: int,
+    seed: int,
+    tol: float,
+) -> SurrogateClassifier:
+    """Return the estimator of one method at given hyper-parameters, for labels that are codes in [0, n_classes)."""
+    unknown = set(hyper) - {"C", "lambda", *feature_class(features["name"]).hyper}
+    if unknown:
+        name = sorted(unknown)[0]
+        known = ("C", "lambda", *feature_class(features["name"]).hyper)
+        raise ConfigError(f"hyper.{name} is no hyper-parameter of features={features['name']}: {nearest(name, known)}")
+    limits: dict[str, Any] = {}
+    for key, fallback in (("max_passes", 100_000), ("max_seconds", None)):
+        value = solver.get(key, fallback)
+        if value is not None:
+            limits[key] = value
+    return SurrogateClassifier(
+        loss["name"],
+        C=float(hyper.get("C", 1.0)),
+        lam=float(hyper["lambda"]) if "lambda" in hyper else None,
+        tol=tol,
+        solver=solver["name"],
+        features=features["name"],
+        loss_options=_options(loss) or None,
+        solver_options=_options(solver, _LIMITS) or None,
+        n_classes=n_classes,
+        random_state=seed,
+        **limits,
+    )

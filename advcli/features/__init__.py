@@ -1,0 +1,11 @@
+"""Feature maps: one file each; every module here registers itself on import."""
+
+import importlib
+import pkgutil
+
+from .base import FeatureMap, feature_class, feature_names, register
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+__all__ = ["FeatureMap", "feature_class", "feature_names", "register"]

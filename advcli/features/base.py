@@ -1,0 +1,87 @@
+"""Feature maps: from parameters and rows of X to scores, and from dual variables back to a gradient.
+
+A map is linear in its parameters: F = J theta with J built from X. Solvers see it only through the four operations below, so a new map
+is one file. A map bound to training rows answers for those rows; `transform` makes the same map for others.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ConfigError, nearest
+
+Array = NDArray[np.float64]
+
+
+class FeatureMap(ABC):
+    """A linear map from parameters to scores, bound to rows of X.
+
+    Parameters
+    ----------
+    X : ndarray (n, d), C-contiguous float64, or scipy.sparse.csr_array
+        The rows.
+    n_classes : int
+        Number k of scores per row.
+    """
+
+    name: ClassVar[str]
+    hyper: ClassVar[tuple[str, ...]] = ()  # hyper-parameters of the map that selection searches, beside the regularisation
+
+    def __init__(self, X: Any, n_classes: int) -> None:
+        self.X = X
+        self.n_classes = n_classes
+
+    @property
+    def n_rows(self) -> int:
+        """Number n of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the parameters."""
+
+    @property
+    def regularised(self) -> Array | None:
+        """1 where a parameter carries the ridge penalty, 0 where it does not, in the shape of the parameters; None when all do."""
+        return None
+
+    @abstractmethod
+    def scores(self, theta: Array) -> Array:
+        """Return F = J theta, shape (n, k)."""
+
+    @abstractmethod
+    def adjoint(self, R: Array) -> Array:
+        """Return J'R = sum_i J_i' r_i in the shape of the parameters; with r a subgradient this is the loss's gradient."""
+
+
+FeatureType = TypeVar("FeatureType", bound=type[FeatureMap])
+_REGISTRY: dict[str, type[FeatureMap]] = {}
+
+
+def register(name: str) -> Callable[[FeatureType], FeatureType]:
+    """Class decorator: make a feature map available under ``name``."""
+
+    def add(cls: FeatureType) -> FeatureType:
+        cls.name = name
+        _REGISTRY[name] = cls
+        return cls
+
+    return add
+
+
+def feature_names() -> list[str]:
+    """Return every registered name, sorted."""
+    return sorted(_REGISTRY)
+
+
+def feature_class(name: str) -> type[FeatureMap]:
+    """Return the class registered under ``name``; `ConfigError` names the nearest if there is none."""
+    if name not in _REGISTRY:
+        raise ConfigError(f"unknown features {name!r}: {nearest(name, _REGISTRY)}")
+    return _REGISTRY[name]

@@ -1,0 +1,84 @@
+"""The multiclass support vector machines that the adversarial surrogates are compared with.
+
+Definitions of Fathony et al. 2018, section 2.3.1, as support functions S(f, y) = max over (r, c) of r.f + c:
+
+    WW   sum over j != y of [1 + f_j - f_y]_+          r = sum a_j (e_j - e_y),  c = sum a_j,  a in [0,1]^(k-1)   Weston & Watkins 1999
+    CS   max over j != y of [1 + f_j - f_y]_+          r = 0 or e_j - e_y,       c = 0 or 1                       Crammer & Singer 2002
+    LLW  sum over j != y of [1 + f_j]_+, sum_j f_j = 0 r = sum a_j (e_j - 1/k),  c = sum a_j,  a in [0,1]^(k-1)   Lee, Lin & Wahba 2004
+
+LLW's sum-zero constraint is the centring of the scores: with a ridge penalty the parameters of least norm sum to zero over classes.
+Only LLW is Fisher consistent; none of them has a predictor's distribution.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .base import Answer, Array, Labels, Loss, register
+
+
+def _columns(F: Array, y: Labels) -> Array:
+    """Return the mask of shape (n, k) that is True off the label."""
+    off = np.ones(F.shape, dtype=bool)
+    off[np.arange(len(y)), y] = False
+    return off
+
+
+@register("ww")
+class WestonWatkinsLoss(Loss):
+    """Sum of relative hinges over the other classes."""
+
+    kernel = "ww"
+
+    def oracle_reference(self, F: Array, y: Labels) -> Answer:
+        """Answer like `oracle`: a_j = 1 where the margin 1 + f_j - f_y is positive."""
+        rows = np.arange(len(y))
+        margins = 1.0 + F - F[rows, y][:, None]
+        A = ((margins > 0) & _columns(F, y)).astype(float)
+        R = A.copy()
+        R[rows, y] = -A.sum(axis=1)
+        return Answer((A * margins).sum(axis=1), R, A.sum(axis=1))
+
+    def offset_reference(self, R: Array, y: Labels) -> Array:
+        """Return sum_j a_j = -r_y."""
+        return -R[np.arange(len(y)), y]
+
+
+@register("cs")
+class CrammerSingerLoss(Loss):
+    """The largest relative hinge over the other classes."""
+
+    kernel = "cs"
+
+    def oracle_reference(self, F: Array, y: Labels) -> Answer:
+        """Answer like `oracle`: the most violating class, or y itself when none violates."""
+        rows = np.arange(len(y))
+        margins = 1.0 + F - F[rows, y][:, None]
+        margins[rows, y] = 0.0
+        worst = np.argmax(margins, axis=1)
+        worst = np.where(margins[rows, worst] > 0, worst, y)
+        R = np.zeros(F.shape)
+        R[rows, worst] += 1.0
+        R[rows, y] -= 1.0
+        return Answer(margins[rows, worst], R, (worst != y).astype(float))
+
+    def offset_reference(self, R: Array, y: Labels) -> Array:
+        """Return 1 - q_y = -r_y."""
+        return -R[np.arange(len(y)), y]
+
+
+@register("llw")
+class LeeLinWahbaLoss(Loss):
+    """Sum of absolute hinges over the other classes, for scores that sum to zero."""
+
+    kernel = "llw"
+
+    def oracle_reference(self, F: Array, y: Labels) -> Answer:
+        """Answer like `oracle`: a_j = 1 where the margin 1 + f_j - mean f is positive."""
+        margins = 1.0 + F - F.mean(axis=1, keepdims=True)
+        A = ((margins > 0) & _columns(F, y)).astype(float)
+        return Answer((A * margins).sum(axis=1), A - A.mean(axis=1, keepdims=True), A.sum(axis=1))
+
+    def offset_reference(self, R: Array, y: Labels) -> Array:
+        """Return sum_j a_j = -k r_y (a_y = 0, so r_y is minus the mean of a)."""
+        return -self.n_classes * R[np.arange(len(y)), y]

@@ -1,0 +1,272 @@
+"""Proximal point with semismooth Newton steps: a solver whose time hardly grows with C = 1/(lambda n).
+
+One proximal step on the dual point, r <- argmax D(r') - (C c/2) |r' - r|^2 (in C form), is solved in the parameters: minimise
+
+    psi(theta) = 1/2 |theta|^2 + C sum_i s_i w_i max over r' of [c(r') + f_i/w_i . r' - (c/2) |r' - r_i|^2]
+
+by by Newton steps with H = I + sum_i (C s_i / (c w_i)) M_i (x) x_i x_i', M_i the projector on the face of the exact block step
+(compiled), non-zero only for examples at a kink. Line search by regula falsi on the exact slope. The rules for c, the inner stop
+and the recovery are those of the large-C note, section 3; each was needed for robustness.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from ..compiled import kernels
+from ..features.linear import LinearFeatures
+from ..problem import Array, Problem, Solution
+from .base import Limits, Solver, register, warm_start
+
+_MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the block solver ever will
+_MAX_INNER = 30  # Newton steps after which a proximal step counts as failed: c *= 5, keep r
+_SMALLEST_C = 1e-9
+_MAX_FAILURES = 25
+
+
+@dataclass
+class _Point:
+    """The smoothed problem at one theta."""
+
+    theta: Array
+    F: Array
+    R: Array
+    residual: Array  # theta - theta(r), the gradient of psi
+    state: Any
+    normal: Array
+
+
+class _Smoothed:
+    """psi of one proximal step, its faces and its gap; everything in C form, theta of shape (d, k)."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.features = problem, problem.features
+        self.C = problem.C
+        ones = np.ones(len(problem.y))
+        self.sample = ones if problem.sample_weight is None else problem.sample_weight
+        self.cost = ones if problem.cost_weight is None else problem.cost_weight
+        self.plain = problem.sample_weight is None
+        self.center = np.zeros((len(problem.y), problem.loss.n_classes))
+        self.c = 1.0
+        self.projections = 0
+
+    def face(self, F: Array) -> tuple[Array, Any, Array]:
+        self.projections += 1
+        R, state, normal, _ = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
+        return R, state, normal
+
+    def at(self, theta: Array, F: Array) -> _Point:
+        R, state, normal = self.face(F)
+        weighted = R if self.plain else R * self.sample[:, None]
+        return _Point(theta, F, R, theta + self.C * self.features.adjoint(weighted), state, normal)
+
+    def fenchel_young(self, point: _Point) -> tuple[float, Array, Array]:
+        """Return C sum_i s_i w_i [S - c(r) - f.r], and the surrogates and offsets it came from."""
+        problem = self.problem
+        F = problem.scaled(point.F)
+        value = problem.loss.value(F, problem.y)
+        offset = problem.loss.offset(point.R, problem.y)
+        terms = value - offset - np.einsum("ij,ij->i", F, point.R)
+        return self.C * float(problem.weight @ terms), value, offset
+
+
+class _Direction:
+    """Solves H D = -residual for the faces of one point."""
+
+    def __init__(self, smoothed: _Smoothed, point: _Point) -> None:
+        n, k = point.R.shape
+        rank = np.empty(n, dtype=np.int32)
+        self.m = kernels.newton.ranks(point.state, point.normal, rank)
+        self.B = np.empty((self.m, k))
+        self.owner = np.empty(self.m, dtype=np.intp)
+        kernels.newton.bases(point.state, point.normal, rank, self.B, self.owner)
+        self.X = smoothed.features.X
+        # C s_i / (c w_i) of the example that owns each direction
+        self.scale = (smoothed.C / smoothed.c) * (smoothed.sample / smoothed.cost)[self.owner]
+        self.shape = point.theta.shape
+
+    def solve(self, residual: Array) -> Array:
+        d, k = self.shape
+        if self.m == 0:
+            return -residual
+        if self.m <= d * k:
+            return self._woodbury(residual)
+        return self._dense(residual)
+
+    def _forward(self, X: Array, D: Array) -> Array:
+        return np.einsum("mk,mk->m", X @ D, self.B)
+
+    def _backward(self, X: Array, v: Array) -> Array:
+        return X.T @ (v[:, None] * self.B)
+
+    def _woodbury(self, residual: Array) -> Array:
+        """D = -r + Z'(diag(1/s) + Z Z')^{-1} Z r with one step of refinement: cancellation when s is large."""
+        X = self.X[self.owner]
+        gram = np.asarray(X @ X.T) * (self.B @ self.B.T)
+        gram[np.diag_indices_from(gram)] += 1.0 / self.scale
+        factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+
+        def solve(right: Array) -> Array:
+            return right - self._backward(X, cho_solve(factor, self._forward(X, right), check_finite=False))
+
+        D = solve(-residual)
+        defect = -residual - D - self._backward(X, self.scale * self._forward(X, D))
+        return D + solve(defect)
+
+    def _dense(self, residual: Array) -> Array:
+        """Cholesky of the kd x kd Hessian, assembled block by block from the rows whose projector touches the pair of classes."""
+        d, k = self.shape
+        examples, slot = np.unique(self.owner, return_inverse=True)
+        M = np.zeros((len(examples), k, k))
+        first = np.searchsorted(self.owner, examples)
+        kernels.newton.projectors(self.B, slot.astype(np.intp), M)
+        M *= self.scale[first][:, None, None]
+        X = self.X[examples]
+        H = np.zeros((k, d, k, d))
+        for a in range(k):
+            for b in range(a + 1):
+                touched = np.flatnonzero(M[:, a, b])
+                if len(touched):
+                    rows = X if len(touched) == len(examples) else X[touched]
+                    H[a, :, b, :] = rows.T @ (rows * M[touched, a, b][:, None])
+        H = H.reshape(k * d, k * d)
+        H[np.diag_indices_from(H)] += 1.0
+        factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+        return -cho_solve(factor, residual.T.ravel(), check_finite=False).reshape(k, d).T
+
+
+@register("newton")
+class NewtonSolver(Solver):
+    """Semismooth Newton proximal point; dense linear features with k d up to some thousands, any C."""
+
+    def lacks(self, problem: Problem) -> str | None:
+        """Dense linear features of moderate dimension, and a family with an exact block step."""
+        if not isinstance(problem.features, LinearFeatures):
+            return "multiclass linear features"
+        if hasattr(problem.features.X, "tocsr"):
+            return "dense rows"
+        if not kernels.exact(problem.loss.family):
+            return "a loss with an exact block step"
+        d, k = problem.features.shape
+        if d * k > _MAX_DIMENSION:
+            return f"at most {_MAX_DIMENSION} parameters (here {d * k})"
+        return None
+
+    def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
+        """Return the parameters with the best primal value and the dual point with the best dual value seen."""
+        started = time.perf_counter()
+        C = problem.C
+        smoothed = _Smoothed(problem)
+        smoothed.center, factor = warm_start(problem, start)
+        if start is not None:
+            theta = start.theta.copy()
+            known = start.memory.get("c")
+            smoothed.c = min(10.0 * C, max(1e-3, 30.0 * known)) * factor if known is not None else max(1.0, 10.0 * C)
+        else:
+            theta = np.zeros(problem.features.shape)
+            smoothed.c = max(1.0, 10.0 * C)
+        F = problem.features.scores(theta)
+        # the start itself is a certified point: without it the best dual of a warm start would be forgotten
+        best_primal, best_theta = problem.penalty(theta) / problem.lam + C * problem.n * problem.empirical(F), theta
+        best_dual, best_R = problem.dual(smoothed.center) / problem.lam, smoothed.center
+        status, failures, steps = "max_passes", 0, 0
+        while True:
+            inner = 0
+            point = smoothed.at(theta, F)
+            while True:
+                distance = 0.5 * float(np.vdot(point.residual, point.residual))
+                mismatch, value, offset = smoothed.fenchel_young(point)
+                square = 0.5 * float(np.vdot(point.theta, point.theta))
+                primal = square + C * float(problem.weight @ value)
+                model = point.theta - point.residual  # theta(r)
+                dual = C * float(problem.weight @ offset) - 0.5 * float(np.vdot(model, model))
+                if primal < best_primal:
+                    best_primal, best_theta = primal, point.theta
+                if dual > best_dual:
+                    best_dual, best_R = dual, point.R
+                if best_primal - best_dual <= limits.tol * best_primal:
+                    status = "converged"
+                    break
+                if distance <= 0.3 * mismatch:
+                    break
+                if (
+                    inner >= _MAX_INNER
+                    or smoothed.projections > limits.max_passes
+                    or time.perf_counter() - started > limits.max_seconds
+                ):
+                    break
+                try:
+                    direction = _Direction(smoothed, point).solve(point.residual)
+                except LinAlgError:
+                    inner = _MAX_INNER
+                    break
+                if not np.isfinite(direction).all():
+                    inner = _MAX_INNER
+                    break
+                moved = self._line_search(smoothed, point, direction)
+                inner += 1
+                steps += 1
+                if moved is None:
+                    inner = _MAX_INNER
+                    break
+                point = moved
+            if status == "converged":
+                break
+            if smoothed.projections > limits.max_passes:
+                break
+            if time.perf_counter() - started > limits.max_seconds:
+                status = "max_seconds"
+                break
+            theta, F = point.theta, point.F
+            if inner >= _MAX_INNER:
+                failures += 1
+                if failures > _MAX_FAILURES:
+                    status = "stalled"
+                    break
+                smoothed.c *= 5.0
+            else:
+                smoothed.center = point.R
+                smoothed.c = max(smoothed.c * (0.1 if inner <= 2 else 0.3 if inner <= 10 else 0.5), _SMALLEST_C)
+        seconds = time.perf_counter() - started
+        passes = float(smoothed.projections)
+        memory = {"c": smoothed.c, "newton_steps": steps, "failures": failures}
+        return Solution(best_theta, best_R, problem.lam, self.name, passes, seconds, status, memory)
+
+    @staticmethod
+    def _line_search(smoothed: _Smoothed, point: _Point, D: Array) -> _Point | None:
+        """Return the point at a step whose slope is at most half the first one's, or None when D is no descent direction."""
+        slope0 = float(np.vdot(point.residual, D))
+        if not slope0 < 0:
+            return None
+        dF = smoothed.features.scores(D)
+        inner_theta, inner_D = float(np.vdot(point.theta, D)), float(np.vdot(D, D))
+        weight = smoothed.C * smoothed.sample
+
+        def slope(t: float) -> tuple[float, tuple[Array, Any, Array]]:
+            face = smoothed.face(point.F + t * dF)
+            return inner_theta + t * inner_D + float(weight @ np.einsum("ij,ij->i", face[0], dF)), face
+
+        low, slope_low, high, slope_high, t = 0.0, slope0, None, 0.0, 1.0
+        for _ in range(40):
+            now, face = slope(t)
+            if abs(now) <= 0.5 * abs(slope0):
+                break
+            if now < 0:
+                low, slope_low = t, now
+                if high is None:
+                    t *= 2.0
+                    continue
+            else:
+                high, slope_high = t, now
+            assert high is not None
+            share = slope_low / (slope_low - slope_high)
+            t = low + min(max(share, 0.1), 0.9) * (high - low)
+        theta, F = point.theta + t * D, point.F + t * dF
+        R, state, normal = face
+        weighted = R if smoothed.plain else R * smoothed.sample[:, None]
+        return _Point(theta, F, R, theta + smoothed.C * smoothed.features.adjoint(weighted), state, normal)
