@@ -1,0 +1,176 @@
+"""The one shape that every source of data ends in, and the checks that hold for all of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+Splits = tuple[tuple["NDArray[Any]", "NDArray[Any]"], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Examples and labels, ready for fitting.
+
+    Attributes
+    ----------
+    name : str
+        Name of the data set, as rows of results show it.
+    X : ndarray of float64, shape (n, d), C-contiguous, or scipy.sparse.csr_array of float64
+        Features: finite numbers, not standardised.
+    y : ndarray of intp, shape (n,)
+        Codes of the labels, 0-based; every code in ``range(len(classes))`` occurs.
+    classes : tuple of str, int or float
+        The original labels; the position is the code.
+    feature_names : tuple of str, length d
+        Names of the columns of X.
+    ordered : bool
+        Whether the order of the classes has a meaning (ordinal targets).
+    sizes : (int, int) or None
+        Rows of the train and test part of every random split, where a paper prints them.
+    splits : tuple of (train, test) or None
+        The authors' own splits, 0-based row numbers, when asked for and present.
+    example_weight : ndarray of float64, shape (n,), or None
+        Positive weights of the examples, from a column of the data.
+    groups : ndarray or None
+        Groups of examples that belong together; no source fills it yet.
+    sha256 : str
+        Checksum of the content (X, y, classes and weights).
+    notes : tuple of str
+        What was dropped, cut or encoded; to be told to the user.
+    allow_small_classes : bool
+        Classes with fewer rows than folds are accepted by `check_trainable`.
+    """
+
+    name: str
+    X: NDArray[Any] | csr_array
+    y: NDArray[Any]
+    classes: tuple[Any, ...]
+    feature_names: tuple[str, ...]
+    ordered: bool
+    sizes: tuple[int, int] | None
+    splits: Splits | None
+    example_weight: NDArray[Any] | None
+    groups: NDArray[Any] | None
+    sha256: str
+    notes: tuple[str, ...]
+    allow_small_classes: bool = False
+
+    def class_sizes(self) -> dict[Any, int]:
+        """Return the number of rows of every class, by its original label."""
+        import numpy as np
+
+        return dict(zip(self.classes, np.bincount(self.y, minlength=len(self.classes)).tolist(), strict=True))
+
+
+def content_sha256(X: Any, y: Any, classes: Sequence[Any], example_weight: Any = None) -> str:
+    """Return the SHA-256 of what a learner sees: X (dense or CSR), the codes, the labels and the weights."""
+    import numpy as np
+
+    digest = hashlib.sha256()
+    digest.update(repr(X.shape).encode())
+    if hasattr(X, "indptr"):
+        parts = [X.indptr.astype("<i8"), X.indices.astype("<i8"), X.data.astype("<f8")]
+    else:
+        parts = [np.ascontiguousarray(X, "<f8")]
+    parts.append(np.asarray(y, "<i8"))
+    if example_weight is not None:
+        parts.append(np.asarray(example_weight, "<f8"))
+    for part in parts:
+        digest.update(repr(part.shape).encode())
+        digest.update(part.tobytes())
+    digest.update(json.dumps(list(classes)).encode())
+    return digest.hexdigest()
+
+
+def make_dataset(
+    *,
+    name: str,
+    X: Any,
+    y: Any,
+    classes: Sequence[Any],
+    feature_names: Sequence[str],
+    ordered: bool = False,
+    sizes: Sequence[int] | None = None,
+    splits: Splits | None = None,
+    example_weight: Any = None,
+    notes: Sequence[str] = (),
+    allow_small_classes: bool = False,
+) -> Dataset:
+    """Check the parts once, for all sources, and build a `Dataset`.
+
+    Raises
+    ------
+    DataError
+        Only one class, no rows, or sizes that do not fit the number of rows.
+    """
+    import numpy as np
+
+    if hasattr(X, "indptr"):
+        X = X.astype(np.float64)
+        X.sum_duplicates()  # also sorts: equal content has one checksum
+    else:
+        X = np.ascontiguousarray(X, dtype=np.float64)
+    y = np.ascontiguousarray(y, dtype=np.intp)
+    n = X.shape[0]
+    if n == 0:
+        raise DataError(f"data set {name!r} has no rows")
+    if len(classes) < 2:
+        raise DataError(_one_class(name, classes))
+    if sizes is not None and sum(sizes) > n:
+        raise DataError(f"data set {name!r} has {n} rows, too few for dataset.sizes=[{sizes[0]},{sizes[1]}]; use dataset.sizes=null")
+    return Dataset(
+        name=name,
+        X=X,
+        y=y,
+        classes=tuple(classes),
+        feature_names=tuple(feature_names),
+        ordered=ordered,
+        sizes=None if sizes is None else (int(sizes[0]), int(sizes[1])),
+        splits=splits,
+        example_weight=None if example_weight is None else np.ascontiguousarray(example_weight, dtype=np.float64),
+        groups=None,
+        sha256=content_sha256(X, y, classes, example_weight),
+        notes=tuple(notes),
+        allow_small_classes=allow_small_classes,
+    )
+
+
+def check_trainable(dataset: Dataset, folds: int) -> None:
+    """Refuse a data set that cannot be searched with `folds`-fold cross-validation.
+
+    Some published sets have classes of one or two rows (ecoli, the ordinal sets); they say ``allow_small_classes: true``
+    in their YAML file, because plain shuffled folds stay defined. For all others such a class is taken for a mistake.
+
+    Raises
+    ------
+    DataError
+        One class only, fewer rows than folds, or a class with fewer rows than folds.
+    """
+    counts = dataset.class_sizes()
+    present = [label for label, count in counts.items() if count]
+    if len(present) < 2:
+        raise DataError(_one_class(dataset.name, present))
+    if dataset.y.size < folds:
+        raise DataError(f"data set {dataset.name!r} has {dataset.y.size} rows, fewer than protocol.folds={folds}; use fewer folds")
+    small = {label: count for label, count in counts.items() if count < folds}
+    if small and not dataset.allow_small_classes:
+        listed = ", ".join(f"{label} ({count})" for label, count in list(small.items())[:5]) + (", ..." if len(small) > 5 else "")
+        raise DataError(
+            f"data set {dataset.name!r} has classes with fewer rows than protocol.folds={folds}: {listed}; merge or remove them, "
+            "use fewer folds, or accept them with dataset.allow_small_classes=true"
+        )
+
+
+def _one_class(name: str, classes: Sequence[Any]) -> str:
+    found = f"the single class {classes[0]!r}" if classes else "no class"
+    return f"data set {name!r} has {found} in its target; at least two are needed (is dataset.target the right column?)"

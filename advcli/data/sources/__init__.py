@@ -1,0 +1,1 @@
+"""Sources of data sets, one module each; a module that defines ``SOURCE`` is found by the registry."""

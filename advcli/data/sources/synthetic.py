@@ -1,0 +1,72 @@
+"""Small made-up data sets: exact functions of their options and seed, for trying methods and for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import ConfigError, nearest
+from ..dataset import Dataset, make_dataset
+from ..listing import Entry
+from ..registry import Source
+
+_KINDS = ("blobs", "ordinal")
+_OPTIONS: dict[str, Any] = {"kind": "blobs", "rows": 300, "features": 4, "classes": 3, "noise": 1.0, "flip": 0.0, "seed": 0}
+
+
+def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
+    kind = options["kind"]
+    if kind not in _KINDS:
+        raise ConfigError(f"dataset.kind={kind} does not exist; {nearest(str(kind), _KINDS)}")
+    for key, least in (("rows", 2), ("features", 1), ("classes", 2), ("seed", 0)):
+        if isinstance(options[key], bool) or not isinstance(options[key], int) or options[key] < least:
+            raise ConfigError(f"dataset.{key}={options[key]} must be a whole number of at least {least}")
+    for key, most in (("noise", np.inf), ("flip", 1.0)):
+        if isinstance(options[key], bool) or not isinstance(options[key], (int, float)) or not 0 <= options[key] <= most:
+            raise ConfigError(f"dataset.{key}={options[key]} must be a number from 0{'' if most == np.inf else ' to 1'}")
+    n, d, k = options["rows"], options["features"], options["classes"]
+    if n < 2 * k:
+        raise ConfigError(f"dataset.rows={n} is too small for dataset.classes={k}; at least {2 * k}")
+    random = np.random.default_rng(options["seed"])
+    notes = []
+    if kind == "blobs":
+        y = random.permutation(np.arange(n) % k)
+        centers = 2.0 * random.standard_normal((k, d))
+        X = centers[y] + options["noise"] * random.standard_normal((n, d))
+    else:
+        X = random.standard_normal((n, d))
+        direction = random.standard_normal(d)
+        score = X @ (direction / np.linalg.norm(direction)) + options["noise"] * random.standard_normal(n)
+        y = np.empty(n, dtype=np.intp)
+        y[np.argsort(score, kind="stable")] = np.arange(n) * k // n
+    if options["flip"] > 0:
+        flipped = random.random(n) < options["flip"]
+        flipped[[int(np.flatnonzero(y == label)[0]) for label in range(k)]] = False  # every class keeps a row
+        y = np.where(flipped, (y + random.integers(1, k, size=n)) % k, y)
+        notes.append(f"{int(flipped.sum())} labels moved to another class at random (dataset.flip={options['flip']:g})")
+    return make_dataset(
+        name=options["name"],
+        X=X,
+        y=y,
+        classes=list(range(1, k + 1)),
+        feature_names=[f"x{column + 1}" for column in range(d)],
+        ordered=bool(options["ordered"]) or kind == "ordinal",
+        sizes=options["sizes"],
+        notes=notes,
+        allow_small_classes=options["allow_small_classes"],
+    )
+
+
+def _entries(data_dir: Path) -> list[Entry]:
+    blobs, levels = "one Gaussian blob per class around random centres", "a noisy linear score cut into equally frequent levels"
+    ordinal = {"kind": "ordinal", "classes": 5, "ordered": True}
+    return [
+        Entry("synthetic_blobs", "synthetic", 300, 4, 3, "multiclass", True, "dataset=synthetic_blobs", blobs),
+        Entry("synthetic_ordinal", "synthetic", 300, 4, 5, "ordinal", True, "dataset=synthetic_ordinal", levels, ordinal),
+    ]
+
+
+SOURCE = Source("synthetic", _OPTIONS, _load, _entries)

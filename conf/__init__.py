@@ -1,0 +1,1 @@
+"""The configuration files, a package so that an installed advcli finds them."""

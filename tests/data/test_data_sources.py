@@ -1,0 +1,435 @@
+"""Data sets by name: scikit-learn's, made-up ones, the folder of the papers' sets, their YAML files and the lists."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from advcli.data import Dataset, check_trainable, default_options, list_datasets, load, show, source_options
+from advcli.data.catalogue import CATALOGUE
+from advcli.data.sources.folder import find_file
+from advcli.data.table import read_table, table_sha256
+from advcli.errors import ConfigError, DataError
+
+CONF = Path(__file__).parents[2] / "conf" / "dataset"
+YAML = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(CONF.glob("*.yaml"))}
+TEMPLATES = ("csv", "folder")  # their data are named by the user
+BUNDLED = {"iris": (150, 4, 3), "wine": (178, 13, 3), "breast_cancer": (569, 30, 2), "digits": (1797, 64, 10)}
+
+# fathony2018, Table 1: classes, train rows, test rows, features
+TABLE_1 = {
+    "iris": (3, 105, 45, 4),
+    "glass": (6, 149, 65, 9),
+    "redwine": (10, 1119, 480, 11),
+    "ecoli": (8, 235, 101, 7),
+    "vehicle": (4, 592, 254, 18),
+    "segment": (7, 1617, 693, 19),
+    "sat": (7, 4435, 2000, 36),
+    "optdigits": (10, 3823, 1797, 64),
+    "pageblocks": (5, 3831, 1642, 10),
+    "libras": (15, 252, 108, 90),
+    "vertebral": (3, 217, 93, 6),
+    "breasttissue": (6, 74, 32, 9),
+}
+# fathony2018, Table 3
+TABLE_3 = {
+    "diabetes": (5, 30, 13, 2),
+    "pyrimidines": (5, 51, 23, 27),
+    "triazines": (5, 130, 56, 60),
+    "wisconsin": (5, 135, 59, 32),
+    "machinecpu": (10, 146, 63, 6),
+    "autompg": (10, 274, 118, 7),
+    "boston": (5, 354, 152, 13),
+    "stocks": (5, 665, 285, 9),
+    "abalone": (10, 2923, 1254, 10),
+    "bank": (10, 5734, 2458, 8),
+    "computer": (10, 5734, 2458, 21),
+    "calhousing": (10, 14447, 6193, 8),
+}
+# Classes that occur where the printed number is another: values of a score that nobody gave, an empty class, empty intervals of the cut.
+OBSERVED = {"redwine": 6, "sat": 6, "pyrimidines": 4, "machinecpu": 8, "computer": 7}
+LEVELS = {"esl": 9, "lev": 5, "swd": 4, "era": 9}
+
+
+@pytest.fixture(scope="module")
+def shared() -> Path:
+    folder = os.environ.get("ADVCLI_DATA")
+    if not folder or not (Path(folder) / "MANIFEST.csv").is_file():
+        pytest.skip("set ADVCLI_DATA to the folder of the papers' data sets")
+    return Path(folder)
+
+
+def options(name: str, **changes: Any) -> dict[str, Any]:
+    return {**YAML[name], **changes}
+
+
+def check_invariants(data: Dataset) -> None:
+    n, d = data.X.shape
+    assert data.X.dtype == np.float64
+    assert np.all(np.isfinite(data.X))
+    assert data.y.shape == (n,)
+    assert data.y.dtype == np.intp
+    assert np.array_equal(np.unique(data.y), np.arange(len(data.classes)))
+    assert len(data.feature_names) == len(set(data.feature_names)) == d
+    assert {type(label) for label in data.classes} <= {int, float, str}
+    assert len(data.sha256) == 64
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_sets_need_no_folder(name: str, tmp_path: Path) -> None:
+    data = load(options(name), tmp_path / "nowhere")
+    check_invariants(data)
+    assert (*data.X.shape, len(data.classes)) == BUNDLED[name]
+    assert data.X.flags.c_contiguous
+    check_trainable(data, 5)
+    assert load(options(name), tmp_path).sha256 == data.sha256
+
+
+def test_iris_has_fishers_values(tmp_path: Path) -> None:
+    data = load(options("iris"), tmp_path)
+    assert data.classes == ("setosa", "versicolor", "virginica")
+    assert data.X[[34, 37]].tolist() == [[4.9, 3.1, 1.5, 0.2], [4.9, 3.6, 1.4, 0.1]]
+    assert data.sizes == (105, 45)
+
+
+def test_unknown_bundled_set(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="did you mean wine"):
+        load({"name": "wines", "source": "sklearn"}, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["synthetic_blobs", "synthetic_ordinal"])
+def test_synthetic_sets_are_functions_of_their_options(name: str, tmp_path: Path) -> None:
+    data = load(options(name), tmp_path)
+    check_invariants(data)
+    check_trainable(data, 5)
+    assert data.sha256 == load(options(name), tmp_path).sha256
+    assert np.ptp(list(data.class_sizes().values())) <= 1
+    for change in ({"seed": 1}, {"noise": 2.0}, {"rows": 299}, {"flip": 0.2}, {"classes": 4}):
+        other = load(options(name, **change), tmp_path)
+        check_invariants(other)
+        assert other.sha256 != data.sha256
+    assert load(options(name, flip=1.0, rows=20), tmp_path).y.size == 20
+    for wrong in ({"seed": -1}, {"noise": -1.0}, {"flip": 1.5}, {"rows": 5}, {"classes": 1}, {"kind": "blob"}, {"features": 2.5}):
+        with pytest.raises(ConfigError, match=f"dataset.{next(iter(wrong))}"):
+            load(options(name, **wrong), tmp_path)
+
+
+def test_synthetic_noise_and_flip_do_what_they_say(tmp_path: Path) -> None:
+    exact = load(options("synthetic_ordinal", noise=0.0, features=1), tmp_path)
+    assert abs(np.corrcoef(exact.X[:, 0], exact.y)[0, 1]) > 0.9
+    order = np.argsort(exact.X[:, 0])
+    assert np.all(np.diff(exact.y[order]) >= 0) or np.all(np.diff(exact.y[order]) <= 0)
+    clean, flipped = (load(options("synthetic_blobs", flip=flip, rows=2000), tmp_path) for flip in (0.0, 0.3))
+    assert np.array_equal(clean.X, flipped.X)
+    assert 0.25 < np.mean(clean.y != flipped.y) < 0.35
+
+
+@pytest.mark.parametrize("name", YAML)
+def test_every_key_of_every_yaml_file_is_known_and_explained(name: str) -> None:
+    values = YAML[name]
+    assert values["name"] == name
+    assert set(values) <= set(source_options(values["source"]))
+    lines = (CONF / f"{name}.yaml").read_text().splitlines()
+    for above, line in zip(["", *lines], lines, strict=False):
+        assert line.startswith("#") or above.startswith("#"), f"{name}.yaml: no comment above {line!r}"
+
+
+@pytest.mark.parametrize("name", [name for name in YAML if name not in TEMPLATES])
+def test_yaml_files_agree_with_the_defaults(name: str, tmp_path: Path) -> None:
+    assert YAML[name] == default_options(name, tmp_path)
+
+
+def test_every_known_set_has_a_yaml_file(tmp_path: Path) -> None:
+    names = {entry.name for entry in list_datasets(tmp_path)}
+    assert names == set(YAML) - set(TEMPLATES)
+    assert set(TABLE_1) | set(TABLE_3) | set(LEVELS) | {"letter"} == set(CATALOGUE)
+
+
+@pytest.mark.parametrize("name", {**TABLE_1, **TABLE_3})
+def test_sets_of_the_tables(shared: Path, name: str) -> None:
+    printed_classes, train, test, features = {**TABLE_1, **TABLE_3}[name]
+    start = time.perf_counter()
+    data = load(options(name, source="folder"), shared)
+    assert time.perf_counter() - start < 2.0
+    check_invariants(data)
+    assert data.X.shape == (train + test, features)
+    assert data.sizes == (train, test)
+    assert len(data.classes) == OBSERVED.get(name, printed_classes)
+    assert data.ordered is (name in TABLE_3)
+    if name in OBSERVED:
+        assert any("classes" in note for note in data.notes)
+    check_trainable(data, 5)
+
+
+@pytest.mark.parametrize("name", [*LEVELS, "letter"])
+def test_further_sets(shared: Path, name: str) -> None:
+    data = load(options(name), shared)
+    check_invariants(data)
+    assert len(data.classes) == LEVELS.get(name, 26)
+    assert data.ordered is (name in LEVELS)
+    assert list(data.classes) == sorted(data.classes)
+    check_trainable(data, 5)
+
+
+def test_small_classes_are_allowed_where_they_are_needed(shared: Path) -> None:
+    for name in CATALOGUE:
+        changed = options(name, source="folder", allow_small_classes=False)
+        data = load(changed, shared)
+        if min(data.class_sizes().values()) < 5:
+            with pytest.raises(DataError, match="allow_small_classes"):
+                check_trainable(data, 5)
+        else:
+            check_trainable(data, 5)
+
+
+def test_abalone_has_one_hot_sex(shared: Path) -> None:
+    data = load(options("abalone"), shared)
+    assert data.feature_names[:3] == ("Sex=F", "Sex=I", "Sex=M")
+    assert np.all(data.X[:, :3].sum(axis=1) == 1)
+    with pytest.raises(DataError, match=r"'Sex' holds text \('M' in row 1 \(line 2\)\).*dataset.categorical=\[Sex\]"):
+        load(options("abalone", categorical=[]), shared)
+
+
+def test_the_cut_is_an_option(shared: Path) -> None:
+    even = load(options("stocks", cut="equal_frequency"), shared)
+    assert np.ptp(list(even.class_sizes().values())) <= 10  # equal values stay together
+    halves = load(options("stocks", cut="edges", n_classes=None, edges=[50]), shared)
+    assert len(halves.classes) == 2
+    with pytest.raises(DataError, match="not classes; cut it"):
+        load(options("stocks", cut="none", n_classes=None), shared)
+
+
+def test_iris_of_the_folder_differs_in_two_rows(shared: Path) -> None:
+    ours, theirs = load(options("iris"), shared), load(options("iris", source="folder"), shared)
+    assert np.array_equal(ours.y, theirs.y)
+    assert np.unique(np.argwhere(ours.X != theirs.X)[:, 0]).tolist() == [34, 37]
+
+
+def test_the_official_split_is_no_feature(shared: Path) -> None:
+    data = load(options("sat"), shared)
+    assert "split" not in data.feature_names
+    assert any("train 4435, test 2000" in note for note in data.notes)
+
+
+def test_catalogue_agrees_with_the_manifest_and_the_files(shared: Path) -> None:
+    with (shared / "MANIFEST.csv").open(newline="") as stream:
+        manifest = {row["name"]: row for row in csv.DictReader(stream)}
+    for name, known in CATALOGUE.items():
+        row = manifest[name]
+        assert (known.rows, known.features, known.task) == (int(row["rows"]), int(row["features"]), row["task"])
+        assert known.classes == (int(row["classes"]) if row["classes"] else None)
+        assert known.citation == row["upstream_citation"]
+        table = read_table(shared / row["file"], "target")
+        assert table_sha256(table) == known.content
+        if known.upstream is not None:
+            assert row["source_repo"] == f"{known.upstream.repository}@{known.upstream.commit}"
+            assert row["source_path"] == ";".join(known.upstream.paths)
+            assert [column for column in table.frame.columns if column not in ("split", "target")] == list(known.upstream.columns)
+            assert len(known.upstream.urls()) == len(known.upstream.paths)
+
+
+def test_all_of_table_1_has_a_public_address() -> None:
+    assert all(CATALOGUE[name].upstream is not None for name in TABLE_1)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "train", "classes"), [("glass", 214, 149, (1, 2, 3, 5, 6, 7)), ("diabetes", 43, 30, (1, 2, 3, 4, 5))]
+)
+def test_author_splits(shared: Path, name: str, rows: int, train: int, classes: tuple[int, ...]) -> None:
+    data = load(options(name), shared, author_splits=True)
+    check_invariants(data)
+    assert data.classes == classes
+    assert data.splits is not None
+    assert len(data.splits) == 20
+    for left, right in data.splits:
+        assert left.size == train
+        assert np.array_equal(np.sort(np.concatenate([left, right])), np.arange(rows))
+    first = [int(number) for number in (shared / "author_splits" / f"{name}.train").read_text().split("\n")[0].split(",")]
+    assert (data.splits[0][0] + 1).tolist() == first
+    assert load(options(name), shared).splits is None
+
+
+def test_author_levels_of_diabetes(shared: Path) -> None:
+    data = load(options("diabetes"), shared, author_splits=True)
+    assert list(data.class_sizes().values()) == [5, 6, 22, 6, 4]
+    assert data.ordered
+    assert data.X[0].tolist() == [0.9, -11.6]
+    with (shared / "author_splits" / "diabetes_row_map.csv").open(newline="") as stream:
+        pairs = [(int(row["author_row"]) - 1, int(row["shared_row"]) - 1) for row in csv.DictReader(stream)]
+    cut = load(options("diabetes"), shared)
+    assert all(np.array_equal(data.X[author], cut.X[ours]) for author, ours in pairs)
+
+
+@pytest.mark.parametrize("name", ["iris", "wine", "synthetic_blobs", "vehicle"])
+def test_other_sets_have_no_author_splits(name: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="glass,diabetes"):
+        load(options(name), tmp_path, author_splits=True)
+
+
+def test_missing_and_changed_author_splits(shared: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="advcli data fetch glass"):
+        load(options("glass"), tmp_path, author_splits=True)
+    shutil.copytree(shared / "author_splits", tmp_path / "author_splits", copy_function=shutil.copyfile)
+    (tmp_path / "author_splits").chmod(0o755)
+    with pytest.raises(DataError, match=r"is not here.*advcli data fetch glass"):
+        load(options("glass"), tmp_path, author_splits=True)
+    (tmp_path / "glass.csv.gz").write_bytes((shared / "glass.csv.gz").read_bytes())
+    assert load(options("glass"), tmp_path, author_splits=True).splits is not None
+    with pytest.raises(DataError, match=r"do not apply; leave dataset\.features"):
+        load(options("glass", drop=["Fe"]), tmp_path, author_splits=True)
+    (tmp_path / "author_splits" / "glass.test").write_text("1,2,3\n")
+    with pytest.raises(DataError, match="other checksum"):
+        load(options("glass"), tmp_path, author_splits=True)
+
+
+def test_splits_must_be_permutations(tmp_path: Path) -> None:
+    from advcli.data.author_splits import _splits
+
+    assert [[part.tolist() for part in pair] for pair in _splits("a", ["1,3"], ["2"], 3, tmp_path)] == [[[0, 2], [1]]]
+    for train, test in ((["1,2"], ["2"]), (["1"], ["2"]), (["0,1"], ["2"]), (["1,2"], ["4"])):
+        with pytest.raises(DataError, match="line 1"):
+            _splits("a", train, test, 3, tmp_path)
+    with pytest.raises(DataError, match="has 2 splits"):
+        _splits("a", ["1,2", "1,3"], ["3"], 3, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [("yeast", "multilabel"), ("imclef07d", "hierarchical"), ("wnut17_ner", "sequence"), ("reuters_r8", "text"), ("bibtex", "multilabel")],
+)
+def test_sets_that_cannot_be_loaded_yet(shared: Path, name: str, task: str) -> None:
+    with pytest.raises(DataError, match=f"is a {task} set, which cannot be loaded yet"):
+        load({"name": name, "source": "folder"}, shared)
+    assert next(entry for entry in list_datasets(shared) if entry.name == name).command == "not loadable yet"
+    assert show(name, shared)["here"] == "yes, but not loadable yet"
+
+
+def test_missing_and_unknown_sets(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"run `advcli data fetch glass`, or point data_dir= or ADVCLI_DATA"):
+        load(options("glass"), tmp_path / "nowhere")
+    with pytest.raises(DataError, match="did you mean glass"):
+        load({"name": "glas", "source": "folder"}, tmp_path)
+
+
+def make_folder(folder: Path, text: str = "a,b,target\n1,2,x\n3,4,y\n5,6,x\n", sha256: str | None = None) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "toy.csv").write_text(text)
+    sha256 = hashlib.sha256(text.encode()).hexdigest() if sha256 is None else sha256
+    (folder / "MANIFEST.csv").write_text(
+        f"name,file,rows,features,classes,task,sha256,upstream_citation\ntoy,toy.csv,3,2,2,multiclass,{sha256},Somebody (2020)\n"
+    )
+    return folder
+
+
+def test_a_folder_of_ones_own(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    data = load({"name": "toy", "source": "folder"}, folder)
+    assert data.classes == ("x", "y")
+    entry = next(entry for entry in list_datasets(folder) if entry.name == "toy")
+    assert (entry.rows, entry.features, entry.classes, entry.here) == (3, 2, 2, True)
+    assert (entry.command, entry.citation) == ("dataset=folder dataset.name=toy", "Somebody (2020)")
+    (folder / "free.csv").write_text("a,target\n1,x\n2,y\n")
+    assert load({"name": "free", "source": "folder"}, folder).X.shape == (2, 1)
+    assert load({"name": "any", "source": "folder", "file": "free.csv"}, folder).X.shape == (2, 1)
+    assert [entry.name for entry in list_datasets(folder)].count("free") == 1
+    assert show("free", folder)["rows"] == "2"
+
+
+def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    (folder / "toy.csv").write_text("a,b,target\n1,2,x\n3,4,y\n5,7,x\n")
+    with pytest.raises(DataError, match="damaged or was changed"):
+        load({"name": "toy", "source": "folder"}, folder)
+
+
+@pytest.mark.parametrize("column", ["label_1", "sentence_id"])
+def test_reserved_columns(tmp_path: Path, column: str) -> None:
+    folder = make_folder(tmp_path, f"a,{column},target\n1,2,x\n3,4,y\n")
+    with pytest.raises(DataError, match=f"reserved column '{column}'"):
+        load({"name": "toy", "source": "folder"}, folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("name,file\ntoy,toy.csv\n", "row 1 has no rows"),
+        (b"\xff\xfe\xff", "not CSV in UTF-8"),
+        ("name,file,rows,features,classes,task,sha256\ntoy,../toy.csv,3,2,2,multiclass,\n", "only plain names"),
+    ],
+)
+def test_damaged_manifest(tmp_path: Path, content: str | bytes, words: str) -> None:
+    (tmp_path / "MANIFEST.csv").write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(DataError, match=words):
+        load({"name": "toy", "source": "folder"}, tmp_path)
+
+
+def test_plain_csv_stands_in_for_the_packed_one(tmp_path: Path) -> None:
+    assert find_file("toy", None, tmp_path, {}) == tmp_path / "toy.csv.gz"
+    (tmp_path / "toy.csv").touch()
+    assert find_file("toy", None, tmp_path, {}) == tmp_path / "toy.csv"
+    (tmp_path / "toy.csv.gz").touch()
+    assert find_file("toy", None, tmp_path, {}) == tmp_path / "toy.csv.gz"
+
+
+def test_list_without_a_folder(tmp_path: Path) -> None:
+    entries = list_datasets(tmp_path / "nowhere")
+    by_name = {(entry.name, entry.source): entry for entry in entries}
+    assert len(by_name) == len(entries)
+    assert by_name["iris", "sklearn"].here
+    assert not by_name["iris", "folder"].here
+    assert by_name["glass", "folder"].command == "advcli data fetch glass"
+    assert by_name["abalone", "folder"].classes == 10
+
+
+def test_list_and_show_with_the_folder(shared: Path) -> None:
+    by_name = {(entry.name, entry.source): entry for entry in list_datasets(shared)}
+    assert by_name["glass", "folder"].command == "dataset=glass"
+    assert by_name["iris", "folder"].command == "dataset=iris dataset.source=folder"
+    lines = show("diabetes", shared)
+    assert lines["authors' splits"] == "protocol=author_splits"
+    assert lines["classes"].startswith("5: 1 (5), 2 (6)")
+    assert lines["used in"] == "fathony2018 Table 3"
+    assert all(isinstance(key, str) and isinstance(value, str) and "\n" not in value for key, value in lines.items())
+    assert show(options("iris", source="folder"), shared)["source"] == "folder"
+
+
+def test_show_what_is_not_here(tmp_path: Path) -> None:
+    lines = show("glass", tmp_path)
+    assert lines["here"] == "no; get it with `advcli data fetch glass`"
+    assert lines["rows"] == "214"
+    with pytest.raises(DataError, match="did you mean glass"):
+        show("glas", tmp_path)
+
+
+def test_importing_is_light() -> None:
+    heavy = "numpy pandas scipy sklearn pooch requests"
+    code = f"import sys, advcli.data; sys.exit(' '.join(m for m in '{heavy}'.split() if m in sys.modules) or 0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_loading_never_uses_the_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import socket
+
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("the network was used")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    for name in YAML:
+        if YAML[name]["source"] in ("sklearn", "synthetic"):
+            load(options(name), tmp_path)
+        elif name not in TEMPLATES:
+            with pytest.raises(DataError, match=f"advcli data fetch {name}"):
+                load(options(name), tmp_path)
