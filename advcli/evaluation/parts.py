@@ -1,0 +1,56 @@
+"""The parts of the package that evaluation drives, behind one seam.
+
+Imported on first use: reading records or making splits needs neither the compiled kernels nor the data readers. Tests replace
+these functions by fakes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def load(options: Mapping[str, Any], data_dir: Path, author_splits: bool) -> Any:
+    """Return the data set (`advcli.data.load`)."""
+    from .. import data
+
+    return data.load(options, data_dir, author_splits=author_splits)
+
+
+def check_trainable(dataset: Any, folds: int) -> None:
+    """Refuse a data set that cannot be searched with so many folds (`advcli.data.check_trainable`)."""
+    from .. import data
+
+    data.check_trainable(dataset, folds)
+
+
+def check_compatible(
+    loss: Mapping[str, Any], features: Mapping[str, Any], solver: Mapping[str, Any], ordered: bool, n_classes: int | None
+) -> None:
+    """Refuse a combination without meaning before any work (`advcli.estimators.check_compatible`)."""
+    from .. import estimators
+
+    estimators.check_compatible(loss, features, solver, ordered, n_classes)
+
+
+def hyper_names(features: Mapping[str, Any], loss: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the hyper-parameters that a search covers (`advcli.estimators.hyper_names`)."""
+    from .. import estimators
+
+    return tuple(estimators.hyper_names(features, loss))
+
+
+def make_estimator(
+    loss: Mapping[str, Any],
+    features: Mapping[str, Any],
+    solver: Mapping[str, Any],
+    hyper: Mapping[str, float],
+    n_classes: int,
+    seed: int,
+    tol: float,
+) -> Any:
+    """Return an unfitted estimator (`advcli.estimators.make_estimator`)."""
+    from .. import estimators
+
+    return estimators.make_estimator(loss, features, solver, hyper, n_classes, seed, tol)

@@ -1,0 +1,345 @@
+"""Two-stage cross-validated selection of hyper-parameters.
+
+fathony2018 section 7.1 (and 7.2 for lambda): five folds of the training part of one split; stage 1 over a coarse grid, stage 2
+over multipliers of its winner; ties go to the strongest regularisation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ConfigError, NotConvergedWarning, nearest
+from ..records import meaning
+from . import metrics, parts
+from .seeds import derive_seed
+from .splits import make_folds
+from .standardise import Standardiser
+
+STRENGTH = "regularisation"
+"""Name of the axis that C and lambda are two views of."""
+
+__all__ = ["Axes", "NotConvergedWarning", "Protocol", "Selection", "certificate_columns", "find_axes", "select"]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The evaluation protocol, checked.
+
+    Parameters
+    ----------
+    n_splits : int
+        Number of train/test splits.
+    train_size : float
+        Share of training rows where the papers print no sizes.
+    folds : int
+        Folds of the search.
+    standardise : {"fold", "train", "none"}
+        Statistics from the rows of each fit; from the whole training part, once, before the folds; no standardisation.
+    splits : {"random", "author"}
+        Random splits, or the authors' own.
+    regularisation : {"C", "lambda"}
+        Which view the grid uses. C stays fixed between folds and refit, so lambda = 1/(n C) follows the rows of each fit.
+    stage1 : mapping of axis to values
+        Coarse grids: ``regularisation`` and, where the features have one, ``gamma``.
+    stage2 : mapping of axis to multipliers
+        Applied to the winner of stage 1; empty for a one-stage search.
+    metric : str or None
+        What the search minimises (or maximises) and tables show; None is the loss's own.
+    metrics : tuple of str
+        Further metrics that are recorded.
+    """
+
+    n_splits: int = 20
+    train_size: float = 0.7
+    folds: int = 5
+    standardise: str = "fold"
+    splits: str = "random"
+    regularisation: str = "C"
+    stage1: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    stage2: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    metric: str | None = None
+    metrics: tuple[str, ...] = ()
+
+    #: Keys of the configuration that do not determine rows: its name, and how reports test.
+    SILENT = ("name", "description", "test", "alpha")
+
+    @classmethod
+    def from_mapping(cls, options: Mapping[str, Any]) -> Protocol:
+        """Check the options of the configuration group ``protocol``.
+
+        Raises
+        ------
+        ConfigError
+            For an unknown key, a value outside its range, an unknown metric.
+        """
+        known = tuple(cls.__dataclass_fields__)
+        for key in options:
+            if key not in known and key not in cls.SILENT:
+                raise ConfigError(f"no key protocol.{key}; {nearest(key, known)}")
+        given = {key: value for key, value in options.items() if key in known}
+        for stage in ("stage1", "stage2"):
+            axes = {}
+            for axis, values in (given.get(stage) or {}).items():
+                numbers = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else [values]
+                if not numbers or not all(_is_positive(value) for value in numbers):
+                    raise ConfigError(f"protocol.{stage}.{axis} must be a list of positive numbers, got {values!r}")
+                axes[str(axis)] = tuple(float(value) for value in numbers)
+            given[stage] = axes
+        given["metrics"] = tuple(given.get("metrics") or ())
+        protocol = cls(**given)
+        for key, smallest in (("n_splits", 1), ("folds", 2)):
+            value = getattr(protocol, key)
+            if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
+                raise ConfigError(f"protocol.{key} must be a whole number of at least {smallest}, got {value!r}")
+        if not _is_positive(protocol.train_size) or not protocol.train_size < 1:
+            raise ConfigError(f"protocol.train_size must lie between 0 and 1, got {protocol.train_size!r}")
+        for key, choices in (
+            ("standardise", ("fold", "train", "none")),
+            ("splits", ("random", "author")),
+            ("regularisation", ("C", "lambda")),
+        ):
+            if getattr(protocol, key) not in choices:
+                raise ConfigError(f"protocol.{key}={getattr(protocol, key)} is unknown; {nearest(getattr(protocol, key), choices)}")
+        for metric in (*([protocol.metric] if protocol.metric else []), *protocol.metrics):
+            metrics.check_metric(metric)
+        return protocol
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What is searched and what is fixed.
+
+    Parameters
+    ----------
+    strength : str or None
+        ``"C"`` or ``"lambda"`` if the regularisation is searched.
+    others : tuple of str
+        Further searched hyper-parameters, such as ``gamma``.
+    fixed : mapping
+        Hyper-parameters given by the user.
+    """
+
+    strength: str | None
+    others: tuple[str, ...]
+    fixed: Mapping[str, float]
+
+
+def find_axes(protocol: Protocol, names: Sequence[str], fixed: Mapping[str, float]) -> Axes:
+    """Separate searched from fixed hyper-parameters.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    names : sequence of str
+        What the method has (`advcli.estimators.hyper_names`).
+    fixed : mapping
+        ``hyper`` of the configuration; null values are ignored.
+
+    Raises
+    ------
+    ConfigError
+        For a fixed value that the method does not have, that is not positive, for both C and lambda, and for a searched
+        hyper-parameter without a grid.
+    """
+    given = {key: value for key, value in fixed.items() if value is not None}
+    valid = {*(name for name in names if name != STRENGTH), *(("C", "lambda") if STRENGTH in names else ())}
+    for key, value in given.items():
+        if key not in valid:
+            has = f"it has {', '.join(sorted(valid))}" if valid else "it has none"
+            raise ConfigError(f"hyper.{key} is no hyper-parameter of this method; {has}")
+        if not _is_positive(value):
+            raise ConfigError(f"hyper.{key} must be a positive number, got {value!r}")
+    if "C" in given and "lambda" in given:
+        raise ConfigError("hyper.C and hyper.lambda are two views of one number (lambda = 1/(n C)); give one of them")
+    searched = [name for name in names if name not in given and not (name == STRENGTH and given.keys() & {"C", "lambda"})]
+    for name in searched:
+        if name not in protocol.stage1:
+            view = protocol.regularisation if name == STRENGTH else name
+            raise ConfigError(f"the search over {name} has no grid; set protocol.stage1.{name} or fix hyper.{view}")
+    return Axes(
+        strength=protocol.regularisation if STRENGTH in searched else None,
+        others=tuple(name for name in searched if name != STRENGTH),
+        fixed={key: float(value) for key, value in given.items()},
+    )
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Outcome of a search.
+
+    Parameters
+    ----------
+    hyper : mapping
+        The chosen hyper-parameters together with the fixed ones.
+    rows : list of dict
+        One row per fit, columns of `advcli.records.SEARCH_COLUMNS`.
+    edges : tuple of str
+        One sentence per chosen value that lies at the end of all values tried.
+    """
+
+    hyper: Mapping[str, float]
+    rows: list[dict[str, Any]]
+    edges: tuple[str, ...]
+
+
+def certificate_columns(estimator: Any) -> dict[str, Any]:
+    """Return objective, dual, gap, passes and convergence of a fit; empty for a method without a certificate."""
+    certificate = getattr(estimator, "certificate_", None)
+    if certificate is None:
+        return {}
+    return {
+        "objective": _number(certificate.primal),
+        "dual_objective": _number(certificate.dual),
+        "relative_gap": _number(certificate.relative_gap),
+        "passes": int(certificate.passes),
+        "converged": bool(certificate.converged),
+    }
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _rows_of(X: Any, rows: NDArray[np.intp]) -> Any:
+    return X[rows]
+
+
+def _score(values: Sequence[float], counts: Sequence[int], metric: str) -> float:
+    """Return the metric pooled over folds, lower is better, in a form in which ties are exact; nan counts as worst."""
+    about = meaning(metric)
+    total = math.fsum(value * count for value, count in zip(values, counts, strict=True))
+    if math.isnan(total):
+        return math.inf
+    pooled = float(round(total)) if about.is_count else round(total / sum(counts), 12)
+    return -pooled if about.higher_is_better else pooled
+
+
+def select(
+    X: Any,
+    y: NDArray[np.intp],
+    *,
+    loss: Mapping[str, Any],
+    features: Mapping[str, Any],
+    solver: Mapping[str, Any],
+    protocol: Protocol,
+    axes: Axes,
+    n_classes: int,
+    seed: int,
+    dataset: str,
+    sample_weight: NDArray[np.float64] | None = None,
+) -> Selection:
+    """Choose hyper-parameters by two-stage cross-validation on one training part.
+
+    Within a fold and for each value of the other hyper-parameters, the path runs from strong to weak regularisation and every
+    fit starts from the one before. Fits stop at ``solver.search_tol``.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array, shape (n, d)
+        Training rows, not standardised.
+    y : ndarray of intp, shape (n,)
+        0-based codes; a fold may miss a class.
+    loss, features, solver : mapping
+        Configuration groups.
+    protocol, axes
+        The checked protocol and what is searched.
+    n_classes : int
+        Classes of the whole data set.
+    seed : int
+        The experiment's seed; with ``dataset`` and the stage it determines the folds.
+    dataset : str
+        Name of the data set.
+    sample_weight : ndarray, shape (n,), optional
+        Example weights.
+    """
+    if axes.strength is None and not axes.others:
+        return Selection(dict(axes.fixed), [], ())
+    if protocol.standardise == "train":
+        X = Standardiser().fit(X).transform(X)
+    rows: list[dict[str, Any]] = []
+    tried: dict[str, set[float]] = {}
+    best: dict[str, float] = {}
+    names = [*([STRENGTH] if axes.strength else []), *axes.others]
+    for stage, grids in ((1, protocol.stage1), (2, protocol.stage2)):
+        values: dict[str, tuple[float, ...]] = {}
+        for name in names:
+            if stage == 1:
+                values[name] = tuple(dict.fromkeys(grids[name]))
+            else:
+                values[name] = tuple(dict.fromkeys(factor * best[name] for factor in grids.get(name, (1.0,))))
+        if stage == 2 and not any(name in grids for name in names):
+            break
+        for name in names:
+            tried.setdefault(name, set()).update(values[name])
+        # Strong to weak: ascending C, descending lambda. The same order breaks ties.
+        path = sorted(values[STRENGTH], reverse=axes.strength == "lambda") if axes.strength else [None]
+        others = list(product(*(sorted(values[name]) for name in axes.others)))
+        scores: dict[tuple[int, int], list[float]] = {}
+        counts: list[int] = []
+        metric = ""
+        for fold, (fit_rows, held_rows) in enumerate(make_folds(len(y), protocol.folds, seed, dataset, stage), start=1):
+            X_fit, X_held = _rows_of(X, fit_rows), _rows_of(X, held_rows)
+            if protocol.standardise == "fold":
+                standardiser = Standardiser().fit(X_fit)
+                X_fit, X_held = standardiser.transform(X_fit), standardiser.transform(X_held)
+            weight = None if sample_weight is None else sample_weight[fit_rows]
+            counts.append(len(held_rows))
+            for other_at, combination in enumerate(others):
+                previous = None
+                for strength_at, strength in enumerate(path):
+                    hyper = dict(axes.fixed) | dict(zip(axes.others, combination, strict=True))
+                    if axes.strength and strength is not None:
+                        hyper[axes.strength] = strength
+                    estimator = parts.make_estimator(
+                        loss,
+                        features,
+                        solver,
+                        hyper,
+                        n_classes,
+                        derive_seed(seed, "search", dataset, stage, fold),
+                        float(solver.get("search_tol") or solver["tol"]),
+                    )
+                    estimator.fit(X_fit, y[fit_rows], sample_weight=weight, start=previous)
+                    previous = estimator
+                    metric = protocol.metric or estimator.loss_.metric
+                    value = metrics.compute(metric, y[held_rows], estimator.predict_codes(X_held), n_classes, loss)
+                    scores.setdefault((strength_at, other_at), []).append(value)
+                    certificate = getattr(estimator, "certificate_", None)
+                    rows.append(
+                        {
+                            "stage": stage,
+                            "fold": fold,
+                            **hyper,
+                            "metric": metric,
+                            "value": value,
+                            "n_train": len(fit_rows),
+                            "n_test": len(held_rows),
+                            **certificate_columns(estimator),
+                            "seconds": None if certificate is None else _number(certificate.seconds),
+                        }
+                    )
+        order = sorted(scores, key=lambda point: (_score(scores[point], counts, metric), *point))
+        strength_at, other_at = order[0]
+        if axes.strength:
+            best[STRENGTH] = path[strength_at]  # type: ignore[assignment]
+        best |= dict(zip(axes.others, others[other_at], strict=True))
+    edges = []
+    for name in names:
+        low, high = min(tried[name]), max(tried[name])
+        label = axes.strength if name == STRENGTH else name
+        if low < high and best[name] in (low, high):
+            side = "smallest" if best[name] == low else "largest"
+            edges.append(f"{label}={best[name]:g} is the {side} value tried ({low:g} to {high:g}); widen protocol.stage1.{name}")
+    chosen = {(axes.strength or name) if name == STRENGTH else name: value for name, value in best.items()}
+    return Selection(dict(axes.fixed) | chosen, rows, tuple(edges))

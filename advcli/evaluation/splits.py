@@ -1,0 +1,81 @@
+"""Train/test splits and folds: random and not stratified, as the papers state ("20 random splits")."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from .seeds import derive_seed
+
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+def split_sizes(n: int, train_size: float, sizes: tuple[int, int] | None = None) -> tuple[int, int]:
+    """Return the numbers of training and test rows.
+
+    Parameters
+    ----------
+    n : int
+        Rows of the data set.
+    train_size : float
+        Share of training rows; floor(train_size n) in exact decimal arithmetic (0.7 means 7/10, not the nearest double).
+    sizes : (int, int), optional
+        Sizes printed in the papers; they win.
+
+    Raises
+    ------
+    DataError
+        If a part would be empty or the sizes exceed ``n``.
+    """
+    if sizes is not None:
+        n_train, n_test = (int(size) for size in sizes)
+    else:
+        n_train = math.floor(Fraction(Decimal(repr(float(train_size)))) * n)
+        n_test = n - n_train
+    if n_train < 1 or n_test < 1 or n_train + n_test > n:
+        raise DataError(f"{n} rows cannot be split into {n_train} training and {n_test} test rows; change protocol.train_size")
+    return n_train, n_test
+
+
+def random_splits(n: int, n_splits: int, train_size: float, seed: int, dataset: str, sizes: tuple[int, int] | None = None) -> list[Split]:
+    """Return random train/test splits: membership drawn anew for each split, not stratified.
+
+    Split j depends on (seed, dataset name, j) only: asking for more splits leaves the first ones as they are.
+
+    Returns
+    -------
+    list of (train rows, test rows)
+        0-based, in random order.
+    """
+    n_train, n_test = split_sizes(n, train_size, sizes)
+    splits = []
+    for number in range(n_splits):
+        order = np.random.default_rng(derive_seed(seed, "split", dataset, number)).permutation(n).astype(np.intp)
+        splits.append((order[:n_train], order[n_train : n_train + n_test]))
+    return splits
+
+
+def make_folds(n: int, folds: int, seed: int, dataset: str, stage: int) -> list[Split]:
+    """Return shuffled folds (not stratified) of ``n`` training rows; each stage shuffles anew.
+
+    Returns
+    -------
+    list of (fit rows, validation rows)
+        Positions within the training part.
+
+    Raises
+    ------
+    DataError
+        If there are fewer rows than folds.
+    """
+    from sklearn.model_selection import KFold
+
+    if n < folds:
+        raise DataError(f"{n} training rows are too few for {folds} folds; lower protocol.folds or fix the hyper-parameters")
+    splitter = KFold(folds, shuffle=True, random_state=derive_seed(seed, "folds", dataset, stage))
+    return [(fit.astype(np.intp), held.astype(np.intp)) for fit, held in splitter.split(np.empty((n, 0)))]

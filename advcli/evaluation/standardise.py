@@ -1,0 +1,80 @@
+"""Standardisation with the statistics of the rows that a fit sees, and of no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+SPARSE_NOTE = "sparse features are divided by their standard deviation but not centred, so that they stay sparse"
+
+
+class Standardiser:
+    """Centre every column and divide it by its standard deviation (n - 1 in the denominator).
+
+    A column that is constant on the fitted rows stays as it is when its value lies in [0, 1), else it becomes 1 (the authors'
+    rule, protocol item 3). Sparse matrices are scaled and not centred; there, a constant column outside [0, 1) is divided by
+    its value.
+
+    Attributes
+    ----------
+    mean_, scale_ : ndarray, shape (d,)
+        What is subtracted and divided by.
+    set_to_one_ : ndarray of bool, shape (d,)
+        Columns that become 1 (dense input only).
+    """
+
+    mean_: NDArray[np.float64]
+    scale_: NDArray[np.float64]
+    set_to_one_: NDArray[np.bool_]
+
+    def fit(self, X: Any) -> Standardiser:
+        """Learn means and standard deviations.
+
+        Parameters
+        ----------
+        X : ndarray or scipy.sparse.csr_array, shape (n, d)
+            Training rows only.
+        """
+        n, d = X.shape
+        self.mean_ = np.zeros(d)
+        self.set_to_one_ = np.zeros(d, dtype=bool)
+        if sparse.issparse(X):
+            from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
+
+            low, high = min_max_axis(X, axis=0)
+            variance = mean_variance_axis(X, axis=0)[1] * (n / (n - 1) if n > 1 else 1.0)
+            deviation = np.sqrt(variance)
+        else:
+            low, high = X.min(axis=0), X.max(axis=0)
+            deviation = X.std(axis=0, ddof=1) if n > 1 else np.zeros(d)
+            self.mean_ = X.mean(axis=0)
+        # Equality of extremes, not a zero deviation: the sum of n equal numbers divided by n need not be that number. A spread
+        # too small for a double to square counts as constant too.
+        constant = (low == high) | (deviation == 0.0)
+        keep = constant & (low >= 0.0) & (low < 1.0)
+        replace = constant & ~keep
+        self.mean_[constant] = 0.0
+        self.scale_ = np.where(constant, 1.0, deviation)
+        if sparse.issparse(X):
+            self.scale_[replace] = low[replace]
+        else:
+            self.set_to_one_ = replace
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the standardised rows as new float64 data, C-contiguous or CSR.
+
+        Parameters
+        ----------
+        X : ndarray or scipy.sparse.csr_array, shape (n, d)
+        """
+        if sparse.issparse(X):
+            scaled = sparse.csr_array(X.astype(np.float64, copy=True))  # type: ignore[attr-defined]
+            scaled.data /= self.scale_[scaled.indices]
+            return scaled
+        standardised = np.ascontiguousarray((X - self.mean_) / self.scale_)
+        standardised[:, self.set_to_one_] = 1.0
+        return standardised

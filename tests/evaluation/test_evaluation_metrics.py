@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, mean_absolute_error, mean_squared_error
+
+from advcli.errors import ConfigError
+from advcli.evaluation import metrics
+from advcli.records import METRICS, meaning
+
+Y = np.array([0, 1, 2, 2, 1, 0, 3])
+P = np.array([0, 2, 2, 0, 1, 1, 3])
+
+
+def value(name, y=Y, p=P, k=4, **options):
+    return metrics.compute(name, y, p, k, options)
+
+
+def test_every_metric_has_a_meaning_and_the_reverse():
+    assert set(metrics.names()) == set(METRICS)
+
+
+def test_against_scikit_learn():
+    assert value("accuracy") == accuracy_score(Y, P)
+    assert value("error") == pytest.approx(1 - accuracy_score(Y, P))
+    assert value("mae") == pytest.approx(mean_absolute_error(Y, P))
+    assert value("mse") == pytest.approx(mean_squared_error(Y, P))
+
+
+def test_abstentions():
+    p = np.array([0, 4, 4, 0, 1, 1, 3])  # right, abstain, abstain, wrong, right, wrong, right
+    assert value("abstention_loss", p=p, alpha=0.25) == (0.25 * 2 + 2) / 7
+    assert value("abstain_rate", p=p) == 2 / 7
+    assert value("error", p=p) == 4 / 7
+    assert np.isnan(value("mae", p=p))
+    with pytest.raises(ConfigError, match="alpha"):
+        value("abstention_loss", p=p)
+
+
+def test_confusion_rate_by_hand():
+    # true 0: half predicted 1; true 1: half predicted 2; true 2: half predicted 0; true 3: right
+    assert value("confusion_rate") == pytest.approx(np.sqrt(3 * 0.25))
+    assert value("confusion_rate_scaled") == pytest.approx(np.sqrt(3 * 0.25) / 2)
+    assert value("confusion_rate", y=Y, p=Y) == 0
+    everything_wrong = np.array([1, 2, 3, 3, 2, 1, 0])
+    assert value("confusion_rate_scaled", p=everything_wrong) == pytest.approx(1)
+
+
+def test_unknown_name_gets_the_nearest():
+    with pytest.raises(ConfigError, match="did you mean error"):
+        value("eror")
+
+
+@pytest.mark.parametrize("name", [name for name, about in METRICS.items() if about.is_count])
+def test_counts_are_counts(name):
+    rng = np.random.default_rng(0)
+    for n in (7, 49, 1797):
+        y, p = rng.integers(5, size=n), rng.integers(5, size=n)
+        total = value(name, y, p, 5) * n
+        assert abs(total - round(total)) < 1e-6
+
+
+def test_direction():
+    assert meaning("accuracy").higher_is_better
+    assert not meaning("error").higher_is_better
+    assert value("accuracy", Y, Y) > value("accuracy")
+    assert value("error", Y, Y) < value("error")

@@ -1,0 +1,206 @@
+import numpy as np
+import pytest
+
+from advcli.errors import ConfigError
+from advcli.evaluation.selection import Protocol, find_axes, select
+
+SOLVER = {"name": "auto", "tol": 1e-3, "search_tol": 1e-2}
+LINEAR, RBF = ("regularisation",), ("regularisation", "gamma")
+
+
+def run(fakes, protocol=None, names=LINEAR, hyper=None, loss=None, data=None, **more):
+    checked = Protocol.from_mapping(fakes.PROTOCOL | (protocol or {}))
+    data = data or fakes.make_dataset()
+    return select(
+        data.X,
+        data.y,
+        loss={"name": "zero_one"} | (loss or {}),
+        features={"name": "linear"},
+        solver=SOLVER,
+        protocol=checked,
+        axes=find_axes(checked, names, hyper or {}),
+        n_classes=3,
+        seed=0,
+        dataset="blobs",
+        **more,
+    )
+
+
+def install_scores(fakes, monkeypatch, score):
+    """Make the value of a fit a function of its hyper-parameters."""
+    from advcli.evaluation import metrics
+
+    fits = []
+    fit = fakes.FakeEstimator.fit
+
+    def remember(self, *arguments, **more):
+        fits.append(self.hyper)
+        return fit(self, *arguments, **more)
+
+    monkeypatch.setattr(fakes.FakeEstimator, "fit", remember)
+    monkeypatch.setitem(metrics._REGISTRY, "error", lambda y, p, k, options: score(fits[-1], len(y)))
+
+
+def test_two_stages_and_every_fit_is_recorded(fakes):
+    result = run(fakes)
+    assert len(result.rows) == 2 * 3 * 3
+    assert {row["stage"] for row in result.rows} == {1, 2}
+    keys = {"C", "metric", "value", "objective", "dual_objective", "relative_gap", "passes", "converged", "seconds"}
+    assert keys <= result.rows[0].keys()
+    assert result.rows[0]["relative_gap"] == 0.005  # the fake stops at half its tolerance: search_tol was used
+    assert result.rows[0]["n_train"] + result.rows[0]["n_test"] == 60
+
+
+def test_path_runs_from_strong_to_weak_with_warm_starts(fakes):
+    run(fakes)
+    path = fakes.LOG[:3]
+    assert [entry.hyper["C"] for entry in path] == [0.1, 1.0, 10.0]
+    assert path[0].start is None
+    assert path[1].start is path[0].estimator
+    assert path[2].start is path[1].estimator
+    assert fakes.LOG[3].start is None  # the next fold has other rows
+
+
+def test_warm_starts_stay_within_one_gamma(fakes):
+    run(fakes, names=RBF)
+    for entry in fakes.LOG:
+        if entry.start is not None:
+            assert entry.start.hyper["gamma"] == entry.hyper["gamma"]
+    assert sum(entry.start is None for entry in fakes.LOG) == 3 * 2 + 3 * 1  # folds x gammas of both stages
+
+
+def test_lambda_grid_is_descending(fakes):
+    run(fakes, protocol={"regularisation": "lambda"})
+    assert [entry.hyper["lambda"] for entry in fakes.LOG[:3]] == [10.0, 1.0, 0.1]
+
+
+@pytest.mark.parametrize(("view", "strongest"), [("C", 0.05), ("lambda", 20.0)])
+def test_ties_go_to_the_strongest_regularisation(fakes, monkeypatch, view, strongest):
+    install_scores(fakes, monkeypatch, lambda hyper, n: 1 / n)
+    result = run(fakes, protocol={"regularisation": view}, names=RBF)
+    assert result.hyper == {view: strongest, "gamma": 0.5}
+
+
+def test_ties_are_exact_although_folds_differ_in_size(fakes, monkeypatch):
+    # 61 rows in 3 folds: means of rates 1/21 + 0 + 0 and 0 + 0 + 1/20 differ, one error in 61 rows is one error
+    errors = {0.1: [0, 0, 1], 1.0: [1, 0, 0], 10.0: [1, 1, 1]}
+    seen = {}
+
+    def score(hyper, n):
+        key = hyper["C"]
+        seen[key] = seen.get(key, -1) + 1
+        return errors.get(key, [0, 0, 0])[seen[key] % 3] / n
+
+    install_scores(fakes, monkeypatch, score)
+    result = run(fakes, data=fakes.make_dataset(n=61), protocol={"stage2": None})
+    assert result.hyper == {"C": 0.1}
+
+
+def test_stage_two_multiplies_the_winner(fakes, monkeypatch):
+    install_scores(fakes, monkeypatch, lambda hyper, n: round(10 * abs(np.log(hyper["C"] / 2.1))) / n)
+    result = run(fakes)
+    assert [row["C"] for row in result.rows if row["stage"] == 2][:3] == [0.5, 1.0, 2.0]
+    assert result.hyper == {"C": 2.0}
+    assert result.edges == ()
+
+
+@pytest.mark.parametrize(("target", "side", "value"), [(1e9, "largest", "20"), (1e-9, "smallest", "0.05")])
+def test_edges_are_reported(fakes, monkeypatch, target, side, value):
+    install_scores(fakes, monkeypatch, lambda hyper, n: round(10 * abs(np.log(hyper["C"] / target))) / n)
+    (edge,) = run(fakes).edges
+    assert f"C={value} is the {side} value tried" in edge
+
+
+def test_edge_of_stage_two_inside_the_whole_range_is_no_edge(fakes, monkeypatch):
+    # 2 is the end of stage two's (0.5, 1, 2), but stage one has tried 10
+    install_scores(fakes, monkeypatch, lambda hyper, n: round(10 * abs(np.log(hyper["C"] / 2.0))) / n)
+    result = run(fakes)
+    assert result.hyper == {"C": 2.0}
+    assert result.edges == ()
+
+
+def test_higher_is_better_is_maximised(fakes, monkeypatch):
+    from advcli.evaluation import metrics
+
+    fits = []
+    fit = fakes.FakeEstimator.fit
+    monkeypatch.setattr(fakes.FakeEstimator, "fit", lambda self, *a, **m: (fits.append(self.hyper), fit(self, *a, **m))[1])
+    monkeypatch.setitem(metrics._REGISTRY, "accuracy", lambda y, p, k, o: (5 if fits[-1]["C"] == 10 else 1) / len(y))
+    assert run(fakes, protocol={"metric": "accuracy", "stage2": None}).hyper == {"C": 10.0}
+
+
+def test_nan_never_wins(fakes, monkeypatch):
+    install_scores(fakes, monkeypatch, lambda hyper, n: float("nan") if hyper["C"] < 10 else 1.0)
+    assert run(fakes, protocol={"stage2": None}).hyper == {"C": 10.0}
+
+
+def test_fixed_values_are_not_searched(fakes):
+    result = run(fakes, names=RBF, hyper={"C": 3})
+    assert {row["C"] for row in result.rows} == {3.0}
+    assert result.hyper["C"] == 3.0
+    assert len(result.rows) == 3 * 2 + 3 * 1
+    nothing = run(fakes, names=RBF, hyper={"lambda": 0.5, "gamma": 2, "C": None})
+    assert (nothing.hyper, nothing.rows) == ({"lambda": 0.5, "gamma": 2.0}, [])
+
+
+def test_standardisation_inside_the_folds(fakes):
+    data = fakes.make_dataset()
+    run(fakes, data=data)
+    entry = fakes.LOG[0]
+    np.testing.assert_allclose(entry.X.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(entry.X.std(axis=0, ddof=1), 1)
+    fakes.LOG.clear()
+    run(fakes, data=data, protocol={"standardise": "train"})
+    assert np.abs(fakes.LOG[0].X.mean(axis=0)).max() > 1e-6  # the whole part's mean, not the fold's
+    whole = np.unique(np.concatenate([entry.X for entry in fakes.LOG[:9]]), axis=0)
+    np.testing.assert_allclose(whole.mean(axis=0), 0, atol=1e-12)
+    fakes.LOG.clear()
+    run(fakes, data=data, protocol={"standardise": "none"})
+    assert set(map(tuple, fakes.LOG[0].X)) <= set(map(tuple, data.X))
+
+
+def test_weights_follow_their_rows(fakes):
+    data = fakes.make_dataset()
+    weight = data.X[:, 0] ** 2 + 1
+    run(fakes, data=data, protocol={"standardise": "none"}, sample_weight=weight)
+    for entry in fakes.LOG:
+        np.testing.assert_allclose(entry.weight, entry.X[:, 0] ** 2 + 1)
+
+
+@pytest.mark.parametrize(
+    ("hyper", "names", "message"),
+    [
+        ({"gamma": 1}, LINEAR, "hyper.gamma is no hyper-parameter of this method; it has C, lambda"),
+        ({"C": 0}, LINEAR, "hyper.C must be a positive number"),
+        ({"C": -1}, LINEAR, "positive"),
+        ({"C": float("nan")}, LINEAR, "positive"),
+        ({"C": "a"}, LINEAR, "positive"),
+        ({"C": 1, "lambda": 1}, LINEAR, "give one of them"),
+        ({}, ("regularisation", "width"), r"protocol.stage1.width"),
+    ],
+)
+def test_bad_hyper_parameters(fakes, hyper, names, message):
+    with pytest.raises(ConfigError, match=message):
+        find_axes(Protocol.from_mapping(fakes.PROTOCOL), names, hyper)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_split": 3}, "did you mean n_splits"),
+        ({"n_splits": 0}, "at least 1"),
+        ({"folds": 1}, "at least 2"),
+        ({"train_size": 1.5}, "between 0 and 1"),
+        ({"standardise": "folds"}, "did you mean fold"),
+        ({"splits": "x"}, "author, random"),
+        ({"regularisation": "c"}, "C, lambda"),
+        ({"metric": "eror"}, "did you mean error"),
+        ({"metrics": ["maee"]}, "did you mean mae"),
+        ({"stage1": {"regularisation": [1, -1]}}, "positive numbers"),
+        ({"stage2": {"regularisation": []}}, "positive numbers"),
+    ],
+)
+def test_bad_protocols(fakes, change, message):
+    with pytest.raises(ConfigError, match=message) as caught:
+        Protocol.from_mapping(fakes.PROTOCOL | change)
+    assert "\n" not in str(caught.value)

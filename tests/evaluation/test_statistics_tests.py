@@ -1,0 +1,223 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from advcli.errors import ConfigError
+from advcli.statistics import corrected_t, friedman, holm, mark_best, paired_t, paired_test, wilcoxon
+
+
+def brute_force_wilcoxon(d):
+    d = np.asarray([value for value in d if value != 0], dtype=float)
+    ranks = stats.rankdata(np.abs(d))
+    observed = min(ranks[d > 0].sum(), ranks[d < 0].sum())
+    sums = [sum(rank for rank, on in zip(ranks, signs, strict=True) if on) for signs in itertools.product([0, 1], repeat=len(d))]
+    return min(1.0, 2 * np.mean(np.array(sums) <= observed + 1e-9))
+
+
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=9).filter(any))
+def test_wilcoxon_is_exact_with_ties(d):
+    assert wilcoxon(d, np.zeros(len(d))).p_value == pytest.approx(brute_force_wilcoxon(d))
+
+
+def test_wilcoxon_agrees_with_scipy_without_ties():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=20), rng.normal(0.3, size=20)
+    assert wilcoxon(a, b).p_value == pytest.approx(stats.wilcoxon(a, b, method="exact").pvalue)
+
+
+def test_wilcoxon_many_pairs():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=150), rng.normal(0.2, size=150)
+    assert wilcoxon(a, b).p_value == pytest.approx(stats.wilcoxon(a, b, method="approx").pvalue)
+
+
+def test_rates_and_counts_give_the_same_answer():
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(0, 12, 20), rng.integers(0, 12, 20)
+    assert len(np.unique(np.abs(a / 45 - b / 45))) > len(np.unique(np.abs(a - b)))  # the trap: rates break ties
+    assert wilcoxon(a / 45, b / 45).p_value == wilcoxon(a, b).p_value
+
+
+@pytest.mark.parametrize("test", [wilcoxon, paired_t, lambda a, b: corrected_t(a, b, 70, 30)])
+def test_all_zero_differences_are_a_tie(test):
+    result = test([0.1, 0.2, 0.3], [0.1, 0.2, 0.3])
+    assert result.p_value == 1.0
+    assert result.sign == 0
+
+
+@pytest.mark.parametrize("n", range(1, 6))
+def test_fewer_than_six_splits_cannot_be_significant(n):
+    assert wilcoxon(np.ones(n), np.zeros(n)).p_value >= 0.0625
+    assert wilcoxon(np.arange(n) + 5.0, np.zeros(n)).p_value >= 0.0625
+
+
+def test_six_splits_can():
+    assert wilcoxon(np.ones(6), np.zeros(6)).p_value == pytest.approx(2 / 64)
+
+
+def test_paired_t_agrees_with_scipy():
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=20), rng.normal(0.3, size=20)
+    expected = stats.ttest_rel(a, b)
+    result = paired_t(a, b)
+    assert result.p_value == pytest.approx(expected.pvalue)
+    assert result.statistic == pytest.approx(expected.statistic)
+    assert result.sign == np.sign(expected.statistic)
+
+
+def test_constant_difference_has_no_spread():
+    # 0.3 - 0.2 and 0.2 - 0.1 differ in the last bit: the spread must not be that noise
+    result = paired_t([0.2, 0.3, 0.4], [0.1, 0.2, 0.3])
+    assert result.p_value == 0.0
+    assert result.statistic == math.inf
+
+
+def test_single_split_is_undefined():
+    assert math.isnan(paired_t([1.0], [2.0]).p_value)
+    assert math.isnan(corrected_t([1.0], [2.0], 70, 30).p_value)
+
+
+def test_missing_values_are_undefined():
+    for name in ("ttest", "wilcoxon", "corrected_ttest"):
+        assert math.isnan(paired_test(name, [1.0, math.nan, 2.0], [0.0, 1.0, 5.0], 70, 30).p_value)
+
+
+def test_corrected_t_by_hand():
+    d = np.array([1.0, 2.0, 4.0, 1.0])
+    t = d.mean() / math.sqrt((1 / 4 + 30 / 70) * d.var(ddof=1))
+    assert corrected_t(d, np.zeros(4), 70, 30).p_value == pytest.approx(2 * stats.t.sf(t, 3))
+
+
+def test_type_one_error_over_overlapping_splits():
+    """Two equal methods, per-row differences, 20 random 30 % test parts: only the corrected test keeps its level."""
+    rng = np.random.default_rng(0)
+    runs, n, n_test, splits = 400, 100, 30, 20
+    rejected = dict.fromkeys(("ttest", "wilcoxon", "corrected_ttest"), 0)
+    for _ in range(runs):
+        rows = rng.normal(size=n)
+        d = np.array([rows[rng.permutation(n)[:n_test]].mean() for _ in range(splits)])
+        for name in rejected:
+            rejected[name] += paired_test(name, d, np.zeros(splits), n - n_test, n_test).p_value < 0.05
+    rates = {name: count / runs for name, count in rejected.items()}
+    assert 0.02 <= rates["corrected_ttest"] <= 0.09
+    assert rates["ttest"] > 0.35
+    assert rates["wilcoxon"] > 0.35
+
+
+def test_unknown_test():
+    with pytest.raises(ConfigError, match="wilcoxon"):
+        paired_test("wilcoxn", [1], [2])
+
+
+# ---- marks
+
+
+def marks(values, test="ttest", **more):
+    return mark_best(values, test=test, **more)
+
+
+def bold(result):
+    return {method for method, mark in result.items() if mark.bold}
+
+
+def best(result):
+    return {method for method, mark in result.items() if mark.best}
+
+
+NOISE = np.array([0.0, 1.0, -1.0, 2.0, -2.0, 1.0, -1.0, 0.0])
+
+
+def test_clear_order():
+    result = marks({"good": NOISE + 10, "near": NOISE[::-1] + 10.2, "bad": NOISE + 90 + NOISE[::-1]})
+    assert best(result) == {"good"}
+    assert bold(result) == {"good", "near"}
+    assert result["bad"].p_value < 0.001
+    assert math.isnan(result["good"].p_value)
+
+
+def test_direction_is_respected():
+    values = {"low": NOISE + 10, "high": NOISE[::-1] + 90}
+    assert bold(marks(values)) == {"low"}
+    assert bold(marks(values, higher_is_better=True)) == {"high"}
+
+
+def test_several_bests():
+    # equal means, but b spreads: c is far from a on every split and within the spread of b
+    a, b = np.full(8, 10.0), 10 + 40 * np.array([1, -1, 1, -1, 1, -1, 1, -1.0])
+    c = a + 1 + NOISE / 100
+    result = marks({"a": a, "b": b, "c": c})
+    assert best(result) == {"a", "b"}
+    assert paired_t(c, a).p_value < 0.05 < paired_t(c, b).p_value
+    assert result["c"].bold
+    assert result["c"].p_value == paired_t(c, b).p_value
+
+
+def test_means_equal_up_to_noise_are_both_best():
+    result = marks({"a": np.array([0.1, 0.2, 0.3]), "b": np.array([0.3, 0.2, 0.1]) + 1e-17})
+    assert best(result) == {"a", "b"}
+
+
+def test_identical_methods_are_both_bold():
+    assert bold(marks({"a": NOISE, "b": NOISE.copy()}, test="wilcoxon")) == {"a", "b"}
+
+
+def test_missing_values_take_no_part():
+    with_gap = NOISE.copy()
+    with_gap[0] = math.nan
+    result = marks({"a": with_gap - 50, "b": NOISE, "c": NOISE + 0.01 * NOISE[::-1] + 9})
+    assert best(result) == {"b"}
+    assert not result["a"].bold
+    assert math.isnan(result["a"].p_value)
+    assert bold(marks({"a": np.full(3, math.nan)})) == set()
+
+
+def test_not_worse_is_no_chain():
+    # b is not distinguishable from a, c not from b, but c is worse than a: c is not bold
+    a = np.zeros(8)
+    b = 1 + 3 * NOISE
+    c = 2 + NOISE / 4
+    assert paired_t(b, a).p_value > 0.05
+    assert paired_t(c, b).p_value > 0.05
+    assert bold(marks({"a": a, "b": b, "c": c})) == {"a", "b"}
+
+
+def test_significantly_better_ranks_are_not_worse():
+    # c beats a on 19 of 20 splits by a little and loses one by a lot: a has the best mean, c the better ranks
+    a = np.zeros(20)
+    c = np.full(20, -1.0) - np.arange(20) / 100
+    c[0] = 100.0
+    result = marks({"a": a, "c": c}, test="wilcoxon")
+    assert best(result) == {"a"}
+    assert result["c"].p_value < 0.05
+    assert result["c"].bold
+
+
+def test_single_split_marks_only_the_best():
+    assert bold(marks({"a": [1.0], "b": [2.0]})) == {"a"}
+
+
+def test_order_of_methods_does_not_matter():
+    rng = np.random.default_rng(0)
+    values = {name: rng.normal(at / 3, size=10) for at, name in enumerate("abcde")}
+    assert marks(values) == {name: marks(dict(reversed(values.items())))[name] for name in values}
+
+
+# ---- across data sets
+
+
+def test_friedman_agrees_with_scipy():
+    table = np.random.default_rng(0).normal(size=(12, 4)) + np.arange(4)
+    assert friedman(table).p_value == pytest.approx(stats.friedmanchisquare(*table.T).pvalue)
+    assert friedman(np.ones((5, 3))).p_value == 1.0
+    with pytest.raises(ConfigError, match="3 methods"):
+        friedman(np.ones((5, 2)))
+
+
+def test_holm():
+    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
+    np.testing.assert_allclose(holm([0.5, math.nan, 0.9]), [1.0, math.nan, 1.0])
