@@ -3,8 +3,13 @@
 from libc.stdlib cimport calloc, free
 from libc.math cimport INFINITY
 
+from adv_simd cimport LANES
 from adv_family cimport Family, WORK
 from adv_zero_one cimport zero_one_oracle, zero_one_offset, zero_one_step, cs_oracle, cs_offset, cs_step
+from adv_convex cimport convex_oracle, convex_offset, convex_step, absolute_oracle, absolute_offset, squared_oracle, squared_offset
+from adv_abstain cimport abstain_oracle, abstain_offset, abstain_step
+from adv_general cimport general_oracle, general_offset, general_extra
+from adv_frank_wolfe cimport frank_wolfe_step
 from adv_hinge cimport ww_oracle, ww_offset, ww_step, llw_oracle, llw_offset, llw_step
 
 cdef enum:
@@ -12,23 +17,62 @@ cdef enum:
     CS = 1
     WW = 2
     LLW = 3
+    CONVEX = 4      # parameters: l, then the matrix row by row
+    ABSOLUTE = 5
+    SQUARED = 6
+    ABSTAIN = 7     # parameters: alpha
+    GENERAL = 8     # parameters: l, then the matrix row by row
 
 
 cdef inline int padded(int k) noexcept nogil:
-    return (k + 7) // 8 * 8
+    """k rounded up to whole vectors, at least four numbers."""
+    cdef int width = LANES if LANES > 4 else 4
+    return (k + width - 1) // width * width
+
+
+cdef inline int family_matrix(Family *s, int kind, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
+    """Store the loss matrix, padded to (l, kp), and room for the simplex dictionary."""
+    cdef Py_ssize_t i, j
+    cdef double least = INFINITY, largest = -INFINITY, value
+    cdef double *matrix
+    if kind == CONVEX or kind == GENERAL:
+        if n_parameters < 1:
+            return -3
+        s.l = <int>parameters[0]
+        if s.l < 1 or n_parameters != 1 + <Py_ssize_t>s.l * s.k:
+            return -3
+    s.extra = <double *>calloc(<Py_ssize_t>s.l * s.kp + (general_extra(s.l, s.k) if kind == GENERAL else 0), sizeof(double))
+    if s.extra == NULL:
+        return -1
+    matrix = s.extra
+    for i in range(s.l):
+        for j in range(s.k):
+            if kind == ABSOLUTE:
+                value = i - j if i > j else j - i
+            elif kind == SQUARED:
+                value = <double>(i - j) * (i - j)
+            else:
+                value = parameters[1 + i * s.k + j]
+            matrix[i * s.kp + j] = value
+            least = min(least, value)
+            largest = max(largest, value)
+    s.matrix = matrix
+    s.unit = largest - least if largest > least else 1.0
+    return 0
 
 
 cdef inline int family_new(Family *s, int kind, int k, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
-    """Fill ``s`` for ``kind``; return 0, or -1 when memory is short, -2 for an unknown kind. Release with `family_free`."""
-    cdef int j
+    """Fill ``s`` for ``kind``; return 0, or -1 when memory is short, -2 for an unknown kind, -3 for wrong parameters. Release with `family_free`."""
+    cdef int j, code
     cdef double *block
     s.k = k
     s.kp = padded(k)
     s.l = k
     s.alpha = 0.0
+    s.unit = 1.0
     s.matrix = NULL
     s.extra = NULL
-    s.extra_size = 0
+    s.hint = NULL
     s.exact = 1
     block = <double *>calloc((WORK + 1) * s.kp, sizeof(double))
     s.work = block
@@ -45,6 +89,24 @@ cdef inline int family_new(Family *s, int kind, int k, const double *parameters,
         s.oracle, s.offset, s.step = ww_oracle, ww_offset, ww_step
     elif kind == LLW:
         s.oracle, s.offset, s.step = llw_oracle, llw_offset, llw_step
+    elif kind == ABSTAIN:
+        if n_parameters != 1:
+            return -3
+        s.alpha = parameters[0]
+        s.oracle, s.offset, s.step = abstain_oracle, abstain_offset, abstain_step
+    elif CONVEX <= kind <= SQUARED or kind == GENERAL:
+        code = family_matrix(s, kind, parameters, n_parameters)
+        if code != 0:
+            return code
+        if kind == CONVEX:
+            s.oracle, s.offset, s.step = convex_oracle, convex_offset, convex_step
+        elif kind == ABSOLUTE:
+            s.oracle, s.offset, s.step = absolute_oracle, absolute_offset, convex_step
+        elif kind == SQUARED:
+            s.oracle, s.offset, s.step = squared_oracle, squared_offset, convex_step
+        else:
+            s.oracle, s.offset, s.step = general_oracle, general_offset, frank_wolfe_step
+            s.exact = 0
     else:
         return -2
     return 0

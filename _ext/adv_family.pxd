@@ -1,5 +1,5 @@
 # What a compiled surrogate is: a handful of functions on one example's scores, bound to a `Family` by its kind.
-# Scores `f` and dual variables `r` have length kp (k padded to a multiple of 8, padding 0); `mask` is 0 on the k lanes, -inf on the padding.
+# Scores `f` and dual variables `r` have length kp (k padded to whole vectors, padding 0); `mask` is 0 on the k lanes, -inf on the padding.
 # Reference for every formula: spec "Surrogates"; Fathony et al. 2018, section 3; the NumPy tier in advcli/losses.
 
 cdef enum:
@@ -13,11 +13,12 @@ ctypedef struct Family:
     int kp
     int l                    # rows of the loss matrix, where there is one
     double alpha             # abstention cost, where there is one
+    double unit              # spread of the loss matrix, 1 when it is constant
     const double *matrix     # (l, kp), row = prediction, padded with 0
     const double *mask
     double *work             # WORK * kp doubles, plus whatever the family asks for in `extra`
-    double *extra
-    Py_ssize_t extra_size
+    double *extra            # owned: the padded loss matrix and the family's larger scratch
+    double *hint             # one number that an example keeps between visits (a threshold to start from), or NULL
     int exact                # 1: `step` maximises the block exactly; 0: by Frank-Wolfe steps through the oracle
     # value S(f, y) and the maximising r; c of the answer goes to *c
     double (*oracle)(Family *s, const double *f, Py_ssize_t y, double *r, double *c) noexcept nogil

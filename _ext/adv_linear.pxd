@@ -34,6 +34,28 @@ cdef inline void dense_scores(const double *x, int d, const double *theta, int k
         store(f, v + 2, a2 + b2)
         store(f, v + 3, a3 + b3)
         v += 4
+    if nv - v == 3:
+        a0 = a1 = a2 = b0 = b1 = b2 = splat(0.0)
+        t = theta
+        for j in range(d // 2):
+            x0 = splat(x[2 * j])
+            x1 = splat(x[2 * j + 1])
+            a0 = a0 + x0 * load(t, v)
+            a1 = a1 + x0 * load(t, v + 1)
+            a2 = a2 + x0 * load(t, v + 2)
+            b0 = b0 + x1 * load(t + kp, v)
+            b1 = b1 + x1 * load(t + kp, v + 1)
+            b2 = b2 + x1 * load(t + kp, v + 2)
+            t += 2 * kp
+        if d % 2:
+            x0 = splat(x[d - 1])
+            a0 = a0 + x0 * load(t, v)
+            a1 = a1 + x0 * load(t, v + 1)
+            a2 = a2 + x0 * load(t, v + 2)
+        store(f, v, a0 + b0)
+        store(f, v + 1, a1 + b1)
+        store(f, v + 2, a2 + b2)
+        v += 3
     while v + 2 <= nv:
         a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = splat(0.0)
         t = theta
@@ -91,6 +113,16 @@ cdef inline void dense_update(const double *x, int d, double *theta, int kp, con
             store(t, v + 3, load(t, v + 3) + xj * d3)
             t += kp
         v += 4
+    if nv - v == 3:
+        d0, d1, d2 = load(dr, v), load(dr, v + 1), load(dr, v + 2)
+        t = theta
+        for j in range(d):
+            xj = splat(scale * x[j])
+            store(t, v, load(t, v) + xj * d0)
+            store(t, v + 1, load(t, v + 1) + xj * d1)
+            store(t, v + 2, load(t, v + 2) + xj * d2)
+            t += kp
+        v += 3
     while v + 2 <= nv:
         d0, d1 = load(dr, v), load(dr, v + 1)
         t = theta

@@ -1,6 +1,6 @@
 # Vectors of doubles whose width the compiler's target decides: 8 (AVX-512), 4 (AVX), 2 (SSE2, NEON) or 1 (plain scalar source, the
 # reference level, built with -DADV_SCALAR). Cython sees `vec` as a double, so `a + b`, `a * b` become vector operations;
-# everything that is not arithmetic goes through the functions below. All arrays of length `kp` are padded to a multiple of 8.
+# everything that is not arithmetic goes through the functions below. All arrays of length `kp` are padded to whole vectors.
 
 cdef extern from *:
     """
@@ -19,6 +19,7 @@ cdef extern from *:
       static inline adv_vec adv_min(adv_vec a, adv_vec b) { return a < b ? a : b; }
       static inline adv_vec adv_if_gt(adv_vec a, adv_vec b, adv_vec x, adv_vec z) { return a > b ? x : z; }
       static inline double adv_sum(adv_vec a) { return a; }
+      static inline void adv_sums(adv_vec a, adv_vec b, double *s, double *t) { *s = a; *t = b; }
       static inline double adv_hmax(adv_vec a) { return a; }
     #else
       #if defined(__AVX512F__)
@@ -65,7 +66,22 @@ cdef extern from *:
         return a[0] + a[1];
       #endif
       }
+      static inline void adv_sums(adv_vec a, adv_vec b, double *s, double *t) {
+      #if ADV_LANES == 4
+        __m256d h = _mm256_hadd_pd((__m256d)a, (__m256d)b);
+        __m128d r = _mm_add_pd(_mm256_castpd256_pd128(h), _mm256_extractf128_pd(h, 1));
+        *s = _mm_cvtsd_f64(r);
+        *t = _mm_cvtsd_f64(_mm_unpackhi_pd(r, r));
+      #else
+        *s = adv_sum(a);
+        *t = adv_sum(b);
+      #endif
+      }
       static inline double adv_hmax(adv_vec a) {
+      #if ADV_LANES == 4
+        __m128d r = _mm_max_pd(_mm256_castpd256_pd128((__m256d)a), _mm256_extractf128_pd((__m256d)a, 1));
+        return _mm_cvtsd_f64(_mm_max_sd(r, _mm_unpackhi_pd(r, r)));
+      #endif
         double m = a[0];
         for (int i = 1; i < ADV_LANES; i++) m = a[i] > m ? a[i] : m;
         return m;
@@ -87,6 +103,7 @@ cdef extern from *:
     vec vmin "adv_min"(vec a, vec b) noexcept nogil
     vec if_greater "adv_if_gt"(vec a, vec b, vec then, vec otherwise) noexcept nogil
     double vsum "adv_sum"(vec a) noexcept nogil
+    void vsums "adv_sums"(vec a, vec b, double *first, double *second) noexcept nogil
     double hmax "adv_hmax"(vec a) noexcept nogil
     void prefetch "adv_prefetch"(const void *p) noexcept nogil
 
@@ -115,7 +132,7 @@ cdef inline double threshold(const double *g, int kp, double start, double radiu
     rest climb; the active sets are nested, hence the same count twice is the same set and t is exact
     (Michelot 1986 with a warm start). Padding lanes hold -inf.
     """
-    cdef double t = start, active, previous = -1.0
+    cdef double t = start, total, active, previous = -1.0
     cdef int j, iteration
     cdef vec s, c, d, level, zero = splat(0.0), one = splat(1.0)
     for iteration in range(kp + 8):
@@ -126,12 +143,12 @@ cdef inline double threshold(const double *g, int kp, double start, double radiu
             d = load(g, j) - level
             s = s + vmax(d, zero)
             c = c + if_greater(d, zero, one, zero)
-        active = vsum(c)
+        vsums(s, c, &total, &active)
         if active == 0.0:  # the guess lay at or above the maximum
             t = maximum(g, kp) - radius
             previous = -1.0
             continue
-        t = t + (vsum(s) - radius) / active
+        t = t + (total - radius) / active
         if active == previous:
             break
         previous = active

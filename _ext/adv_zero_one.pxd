@@ -73,10 +73,21 @@ cdef inline double zero_one_step(Family *s, const double *f, const double *r, Py
     cdef int j, kp = s.kp
     cdef double *b = s.work
     cdef double *g = s.work + kp
-    cdef double tau, largest, gap, u, mu, total
+    cdef double tau, largest, gap, u, mu, total, own
     cdef vec scale = splat(w), m, inner, q, upper, lower, zero = splat(0.0)
     shift(s, f, b)
-    tau = threshold(b, kp, -1.0, 1.0)
+    if r[y] == 0.0 and skip >= 0.0:
+        # q = e_y: nothing to gain when no other score comes within 1 of the label's, which is most visits late in a fit
+        own = b[y]
+        if own == 0.0:
+            b[y] = -1e308
+            total = maximum(b, kp)
+            b[y] = 0.0
+            if total <= -1.0:
+                return 0.0
+    tau = threshold(b, kp, s.hint[0] if s.hint != NULL else -1.0, 1.0)
+    if s.hint != NULL:
+        s.hint[0] = tau
     # q = r + e_y goes to out; sum_j b_j q_j over the k lanes only (b is -inf on the padding)
     m = zero
     inner = zero

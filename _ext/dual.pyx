@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Dual block-coordinate ascent for every compiled surrogate on linear scores, dense or CSR, without the GIL.
 
 maximise over r_i in conv R(y_i):  D(r) = 1/n sum_i s_i w_i c(r_i) - lambda/2 |Theta(r)|^2,  Theta(r) = -1/(lambda n) sum_i s_i x_i r_i'
@@ -17,7 +16,7 @@ from posix.time cimport clock_gettime, timespec, CLOCK_MONOTONIC
 
 from adv_simd cimport vec, load, store, vsum, splat, LANES, prefetch
 from adv_family cimport Family
-from adv_bind cimport family_new, family_free
+from adv_bind cimport family_new, family_free, padded
 from adv_linear cimport dense_scores, dense_update, sparse_scores, sparse_update, prefetch_rows
 
 cdef enum:
@@ -44,6 +43,7 @@ cdef struct Run:
     double mass               # n of the objective: the sum of the sample weights
     double scale              # 1/(lambda mass)
     int *moved
+    double *hint              # (n,) see Family.hint
 
 
 cdef inline double seconds() noexcept nogil:
@@ -107,6 +107,7 @@ cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
         for v in range(kp // LANES):
             store(f, v, load(f, v) * inverse)
     w = weight * run.square[i] * run.scale
+    s.hint = run.hint + i
     gap = s.step(s, f, r, run.y[i], w / cost, skip, new, NULL, NULL)
     if gap > skip:
         for v in range(kp // LANES):
@@ -263,11 +264,19 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     """
     cdef Run run
     cdef double passes = 0.0, primal = 0.0, dual = 0.0
+    cdef Py_ssize_t i
     cdef int code = family_new(&run.family, kind, k, &parameters[0] if parameters.shape[0] else NULL, parameters.shape[0])
+    if code != 0:
+        family_free(&run.family)
     if code == -1:
         raise MemoryError("no memory for the surrogate's scratch vectors")
     if code == -2:
         raise ValueError(f"unknown surrogate kind {kind}")
+    if code == -3:
+        raise ValueError(f"parameters do not fit surrogate kind {kind} with {k} classes")
+    if n == 0:
+        family_free(&run.family)
+        raise ValueError("no rows")
     if R.shape[1] != run.family.kp or theta.shape[1] != run.family.kp or R.shape[0] != n or theta.shape[0] != d:
         family_free(&run.family)
         raise ValueError("R must be (n, kp) and theta (d, kp), padded")
@@ -286,12 +295,21 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     run.mass = mass
     run.scale = 1.0 / (lam * mass)
     run.moved = <int *>malloc(run.family.kp * sizeof(int))
+    run.hint = <double *>malloc((n + 1) * sizeof(double))
     try:
-        if run.moved == NULL:
+        if run.moved == NULL or run.hint == NULL:
             raise MemoryError("no memory for the surrogate's scratch vectors")
         with nogil:
+            for i in range(n):
+                run.hint[i] = -1.0
             code = ascend(&run, lam, tol, max_passes, max_seconds, seed, blocks, &passes, &primal, &dual)
     finally:
         free(run.moved)
+        free(run.hint)
         family_free(&run.family)
     return code, passes, primal, dual
+
+
+def width(int k):
+    """Return kp: the number of columns that R and theta have at this instruction set."""
+    return padded(k)

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Faces of the block step for semismooth Newton: orthonormal bases of the directions in which an example's r can move.
 
 At an exact block step every coordinate of r is fixed, free, or tied to the others of one group, and r sums to zero (large-C note, section 3.2).

@@ -1,4 +1,3 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Batched faces of the compiled surrogates: value, oracle, offset and exact block step for n examples at once, without the GIL.
 
 Every function takes (kind, k, parameters) first; see advcli/compiled.py for the names and advcli/losses/base.py for the meaning.
@@ -7,26 +6,38 @@ Every function takes (kind, k, parameters) first; see advcli/compiled.py for the
 from libc.string cimport memcpy, memset
 
 from adv_family cimport Family
-from adv_bind cimport family_new, family_free
+from adv_bind cimport family_new, family_free, GENERAL, ZERO_ONE
+from adv_general cimport solve_game
+from adv_lanes cimport zero_one_values
 
 
 cdef int bind(Family *s, int kind, int k, const double[::1] parameters) except -1:
     cdef int code = family_new(s, kind, k, &parameters[0] if parameters.shape[0] else NULL, parameters.shape[0])
+    if code != 0:
+        family_free(s)
     if code == -1:
         raise MemoryError("no memory for the surrogate's scratch vectors")
     if code == -2:
         raise ValueError(f"unknown surrogate kind {kind}")
+    if code == -3:
+        raise ValueError(f"parameters do not fit surrogate kind {kind} with {k} classes")
     return 0
 
 
 def evaluate(int kind, int k, const double[::1] parameters, const double[:, ::1] F, const Py_ssize_t[::1] y,
              double[::1] value, double[:, ::1] R, double[::1] c):
-    """Write the oracle's value, r and c for every row; R may have 0 rows when only values are wanted."""
+    """Write the oracle's value, r and c for every row; R may have 0 rows when only values are wanted (c is then left alone for zero-one)."""
     cdef Family s
     cdef Py_ssize_t i, n = F.shape[0]
     cdef bint keep = R.shape[0] == n and n > 0
     cdef double *f
     cdef double *r
+    if kind == ZERO_ONE and not keep and n > 0:
+        with nogil:
+            i = zero_one_values(&F[0, 0], &y[0], n, k, &value[0])
+        if i != 0:
+            raise MemoryError("no memory for the lanes")
+        return
     bind(&s, kind, k, parameters)
     with nogil:
         f = s.work + 8 * s.kp
@@ -90,3 +101,20 @@ def exact(int kind, int k, const double[::1] parameters):
     result = bool(s.exact)
     family_free(&s)
     return result
+
+
+def games(int k, const double[::1] parameters, const double[:, ::1] F, double[:, ::1] Q, double[:, ::1] P, Py_ssize_t[::1] pivots):
+    """Solve the game of a general matrix at every row of scores: the adversary's q, the predictor's p and the pivots (-1: stalled)."""
+    cdef Family s
+    cdef Py_ssize_t i, n = F.shape[0]
+    cdef double *f
+    cdef double *q
+    bind(&s, GENERAL, k, parameters)
+    with nogil:
+        f = s.work + 8 * s.kp
+        q = s.work + 9 * s.kp
+        for i in range(n):
+            memcpy(f, &F[i, 0], k * sizeof(double))
+            pivots[i] = solve_game(&s, f, q, &P[i, 0])
+            memcpy(&Q[i, 0], q, k * sizeof(double))
+        family_free(&s)

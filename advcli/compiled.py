@@ -22,7 +22,17 @@ Labels = NDArray[np.intp]
 Family = tuple[str, int, Array]  # (kernel name, k, parameters)
 
 # The numbers are those of _ext/adv_bind.pxd.
-KINDS = {"zero_one": 0, "cs": 1, "ww": 2, "llw": 3}
+KINDS = {
+    "zero_one": 0,
+    "cs": 1,
+    "ww": 2,
+    "llw": 3,
+    "convex": 4,
+    "absolute": 5,
+    "squared": 6,
+    "abstain": 7,
+    "general": 8,
+}
 LEVELS = ("avx512", "avx2", "scalar")
 # What the compiler may use at each level (x86-64-v4 and x86-64-v3).
 _FLAGS = {
@@ -114,6 +124,14 @@ class Kernels:
         c = np.empty(len(R))
         self._oracle.offset(*self.arguments(family), R, y, c)
         return c
+
+    def games(self, matrix: Array, F: Array) -> tuple[Array, Array, Labels]:
+        """Solve the game of any matrix (l, k) at scores (n, k): q (n, k), p (n, l) and the simplex pivots (n,), -1 where it stalled."""
+        l, k = matrix.shape
+        F, _ = _scores(F, np.zeros(len(F), dtype=np.intp), k)
+        Q, P, pivots = np.empty_like(F), np.empty((len(F), l)), np.empty(len(F), dtype=np.intp)
+        self._oracle.games(k, np.concatenate([[float(l)], np.ravel(matrix)]), F, Q, P, pivots)
+        return Q, P, pivots
 
     def block(self, family: Family, F: Array, R: Array, y: Labels, curvature: Array) -> Array:
         """Return the block step from R at scores F, shape (n, k); ``curvature`` is a number or (n,)."""

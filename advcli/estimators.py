@@ -166,10 +166,11 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
 
     def _bind(self, X: Any) -> FeatureMap:
         """Return the feature map over the rows of X, with the constant appended when asked for."""
-        if self.fit_intercept:
+        chosen = feature_class(self.features)
+        if self.fit_intercept and chosen.takes_constant:
             ones = np.ones((X.shape[0], 1))
             X = sparse.hstack([X, ones], format="csr") if sparse.issparse(X) else np.hstack([X, ones])
-        return feature_class(self.features)(X, len(self.classes_))
+        return chosen(X, len(self.classes_))
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def potentials(self, X: Any) -> Array:
@@ -270,11 +271,11 @@ def check_compatible(
 ) -> None:
     """Refuse a combination without meaning before any work, by one line that names those that have."""
     chosen = loss_class(loss["name"])
-    feature_class(features["name"])
+    mapped = feature_class(features["name"])
     make_solver(solver["name"], **_options(solver, _LIMITS))
-    if chosen.needs_order and not ordered:
+    if (chosen.needs_order or mapped.needs_order) and not ordered:
         raise IncompatibleError(
-            f"loss={loss['name']}",
+            f"loss={loss['name']}" if chosen.needs_order else f"features={features['name']}",
             "labels with an order",
             "give it with dataset.order=[lowest,...,highest] or choose loss=zero_one",
         )

@@ -98,7 +98,12 @@ class Problem:
         return theta if mask is None else theta * mask
 
     def dual(self, R: Array) -> float:
-        """Return D(r); valid as a lower bound of the optimum whenever every parameter is regularised."""
+        """Return D(r), a lower bound of the optimum; -inf where r breaks a constraint that a free parameter puts on the dual."""
+        mask = self.features.regularised
+        if mask is not None:
+            broken = np.abs(self.dual_gradient(R)[mask == 0])
+            if broken.max(initial=0.0) > 1e-11:  # beyond rounding
+                return float("-inf")
         return float(self.weight @ self.loss.offset(R, self.y)) / self.n - self.penalty(self.parameters(R))
 
 

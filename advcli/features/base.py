@@ -1,7 +1,7 @@
 """Feature maps: from parameters and rows of X to scores, and from dual variables back to a gradient.
 
 A map is linear in its parameters: F = J theta with J built from X. Solvers see it only through the four operations below, so a new map
-is one file. A map bound to training rows answers for those rows; `transform` makes the same map for others.
+is one file.
 """
 
 from __future__ import annotations
@@ -16,6 +16,43 @@ from numpy.typing import NDArray
 from ..errors import ConfigError, nearest
 
 Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+
+class Directions(ABC):
+    """Rows z_m = b_m' J_i of the Jacobian along directions b_m in the scores of example i = owner_m; what a Newton step is made of.
+
+    Parameters
+    ----------
+    B : ndarray (m, k)
+        Directions in score space.
+    owner : ndarray (m,)
+        The example each belongs to, ascending.
+    """
+
+    def __init__(self, B: Array, owner: Labels) -> None:
+        self.B, self.owner = B, owner
+
+    @abstractmethod
+    def hessian(self, scale: Array) -> Array:
+        """Return I + Z' diag(scale) Z over the flattened parameters, (p, p); free parameters carry a trace of ridge instead of I."""
+
+    @property
+    def low_rank(self) -> bool:
+        """Whether `forward`, `backward` and `gram` exist and m is small enough for them to pay."""
+        return False
+
+    def forward(self, theta: Array) -> Array:
+        """Return Z theta, shape (m,)."""
+        raise NotImplementedError  # pragma: no cover - only called when low_rank
+
+    def backward(self, v: Array) -> Array:
+        """Return Z' v in the shape of the parameters."""
+        raise NotImplementedError  # pragma: no cover - only called when low_rank
+
+    def gram(self) -> Array:
+        """Return Z Z', shape (m, m)."""
+        raise NotImplementedError  # pragma: no cover - only called when low_rank
 
 
 class FeatureMap(ABC):
@@ -31,6 +68,8 @@ class FeatureMap(ABC):
 
     name: ClassVar[str]
     hyper: ClassVar[tuple[str, ...]] = ()  # hyper-parameters of the map that selection searches, beside the regularisation
+    takes_constant: ClassVar[bool] = True  # whether a constant column means an intercept
+    needs_order: ClassVar[bool] = False  # labels must have a meaningful order
 
     def __init__(self, X: Any, n_classes: int) -> None:
         self.X = X
@@ -48,7 +87,7 @@ class FeatureMap(ABC):
 
     @property
     def regularised(self) -> Array | None:
-        """1 where a parameter carries the ridge penalty, 0 where it does not, in the shape of the parameters; None when all do."""
+        """1 where a parameter carries the ridge penalty, 0 where it is free, in the shape of the parameters; None when all carry it."""
         return None
 
     @abstractmethod
@@ -58,6 +97,14 @@ class FeatureMap(ABC):
     @abstractmethod
     def adjoint(self, R: Array) -> Array:
         """Return J'R = sum_i J_i' r_i in the shape of the parameters; with r a subgradient this is the loss's gradient."""
+
+    @abstractmethod
+    def directions(self, B: Array, owner: Labels) -> Directions:
+        """Return the rows b_m' J_i for i = owner_m."""
+
+    def feasible(self, R: Array, y: Labels, sample_weight: Array | None) -> Array:
+        """Return a dual point near R that meets the constraints of the free parameters; R itself when there are none."""
+        return R
 
 
 FeatureType = TypeVar("FeatureType", bound=type[FeatureMap])

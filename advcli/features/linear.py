@@ -2,9 +2,58 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 
-from .base import Array, FeatureMap, register
+from ..compiled import kernels
+from .base import Array, Directions, FeatureMap, Labels, register
+
+
+class _LinearDirections(Directions):
+    """Rows b (x) x, never written out: Z Z' = (B B') o (X X'), and the Hessian block by block from the rows that touch a pair of classes."""
+
+    def __init__(self, features: LinearFeatures, B: Array, owner: Labels) -> None:
+        super().__init__(B, owner)
+        self.features = features
+        self.shape = features.shape
+
+    @property
+    def low_rank(self) -> bool:
+        return len(self.owner) <= self.shape[0] * self.shape[1]
+
+    @cached_property
+    def X(self) -> Any:
+        return self.features.X[self.owner]
+
+    def forward(self, theta: Array) -> Array:
+        return np.einsum("mk,mk->m", self.X @ theta, self.B)
+
+    def backward(self, v: Array) -> Array:
+        return self.X.T @ (v[:, None] * self.B)
+
+    def gram(self) -> Array:
+        return np.asarray(self.X @ self.X.T) * (self.B @ self.B.T)
+
+    def hessian(self, scale: Array) -> Array:
+        d, k = self.shape
+        examples, slot = np.unique(self.owner, return_inverse=True)
+        M = np.zeros((len(examples), k, k))
+        kernels.newton.projectors(self.B, slot.astype(np.intp), M)
+        M *= scale[np.searchsorted(self.owner, examples)][:, None, None]
+        X = self.features.X[examples]
+        H = np.zeros((d, k, d, k))
+        for a in range(k):
+            for b in range(a + 1):
+                touched = np.flatnonzero(M[:, a, b])
+                if len(touched):
+                    rows = X if len(touched) == len(examples) else X[touched]
+                    H[:, a, :, b] = rows.T @ (rows * M[touched, a, b][:, None])
+                    H[:, b, :, a] = H[:, a, :, b]
+        H = H.reshape(d * k, d * k)
+        H[np.diag_indices_from(H)] += 1.0
+        return H
 
 
 @register("linear")
@@ -30,3 +79,7 @@ class LinearFeatures(FeatureMap):
     def adjoint(self, R: Array) -> Array:
         """Return X'R, shape (d, k)."""
         return np.ascontiguousarray(self.X.T @ R)
+
+    def directions(self, B: Array, owner: Labels) -> Directions:
+        """Return the rows b (x) x_owner."""
+        return _LinearDirections(self, B, owner)

@@ -57,6 +57,7 @@ class Loss(ABC):
     kernel: ClassVar[str]
     needs_order: ClassVar[bool] = False  # labels must have a meaningful order
     metric: ClassVar[str] = "error"  # what selection minimises by default
+    simplex: ClassVar[bool] = False  # whether r + e_y runs over all distributions
 
     def __init__(self, n_classes: int) -> None:
         if n_classes < 1:
@@ -109,6 +110,7 @@ class AdversarialLoss(Loss):
     """A surrogate from the adversarial game over a loss matrix L of shape (l, k), row = prediction, column = truth."""
 
     matrix: Array
+    simplex = True
 
     @abstractmethod
     def adversary(self, F: Array) -> Array:

@@ -49,6 +49,7 @@ class CrammerSingerLoss(Loss):
     """The largest relative hinge over the other classes."""
 
     kernel = "cs"
+    simplex = True
 
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
         """Answer like `oracle`: the most violating class, or y itself when none violates."""

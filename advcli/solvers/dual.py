@@ -31,7 +31,7 @@ class DualSolver(Solver):
         assert isinstance(features, LinearFeatures)
         X, y, n = features.X, problem.y, len(problem.y)
         d, k = features.shape
-        padded = -(-k // 8) * 8
+        padded = kernels.dual.width(k)
         R0, _ = warm_start(problem, start)
         sparse = hasattr(X, "tocsr")
         order = None

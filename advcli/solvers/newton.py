@@ -4,7 +4,7 @@ One proximal step on the dual point, r <- argmax D(r') - (C c/2) |r' - r|^2 (in 
 
     psi(theta) = 1/2 |theta|^2 + C sum_i s_i w_i max over r' of [c(r') + f_i/w_i . r' - (c/2) |r' - r_i|^2]
 
-by by Newton steps with H = I + sum_i (C s_i / (c w_i)) M_i (x) x_i x_i', M_i the projector on the face of the exact block step
+by Newton steps with H = I + sum_i (C s_i / (c w_i)) J_i' M_i J_i, M_i the projector on the face of the exact block step
 (compiled), non-zero only for examples at a kink. Line search by regula falsi on the exact slope. The rules for c, the inner stop
 and the recovery are those of the large-C note, section 3; each was needed for robustness.
 """
@@ -19,7 +19,6 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..compiled import kernels
-from ..features.linear import LinearFeatures
 from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register, warm_start
 
@@ -62,82 +61,63 @@ class _Smoothed:
 
     def at(self, theta: Array, F: Array) -> _Point:
         R, state, normal = self.face(F)
-        weighted = R if self.plain else R * self.sample[:, None]
-        return _Point(theta, F, R, theta + self.C * self.features.adjoint(weighted), state, normal)
+        return _Point(theta, F, R, self.residual(theta, R), state, normal)
 
-    def fenchel_young(self, point: _Point) -> tuple[float, Array, Array]:
-        """Return C sum_i s_i w_i [S - c(r) - f.r], and the surrogates and offsets it came from."""
+    def residual(self, theta: Array, R: Array) -> Array:
+        """The gradient of psi: the regularised part of theta plus C J'(s r)."""
+        mask = self.features.regularised
+        gradient = self.C * self.features.adjoint(R if self.plain else R * self.sample[:, None])
+        return gradient + (theta if mask is None else theta * mask)
+
+    def values(self, point: _Point) -> tuple[float, float, float, Array]:
+        """Return, in C form, P(theta), D and the Fenchel-Young gap C sum_i s_i w_i [S - c(r) - f.r], and the feasible point that gives D."""
         problem = self.problem
         F = problem.scaled(point.F)
         value = problem.loss.value(F, problem.y)
         offset = problem.loss.offset(point.R, problem.y)
-        terms = value - offset - np.einsum("ij,ij->i", F, point.R)
-        return self.C * float(problem.weight @ terms), value, offset
+        mismatch = self.C * float(problem.weight @ (value - offset - np.einsum("ij,ij->i", F, point.R)))
+        mask = self.features.regularised
+        primal = 0.5 * _square(point.theta if mask is None else point.theta * mask) + self.C * float(problem.weight @ value)
+        if mask is None:
+            R, model = point.R, point.theta - point.residual  # theta(r)
+        else:
+            R = self.features.feasible(point.R, problem.y, problem.sample_weight)
+            model = problem.parameters(R)
+            offset = problem.loss.offset(R, problem.y)
+        dual = self.C * float(problem.weight @ offset) - 0.5 * _square(model)
+        return primal, dual, mismatch, R
 
 
-class _Direction:
-    """Solves H D = -residual for the faces of one point."""
+def _square(a: Array) -> float:
+    return float(np.vdot(a, a))
 
-    def __init__(self, smoothed: _Smoothed, point: _Point) -> None:
-        n, k = point.R.shape
-        rank = np.empty(n, dtype=np.int32)
-        self.m = kernels.newton.ranks(point.state, point.normal, rank)
-        self.B = np.empty((self.m, k))
-        self.owner = np.empty(self.m, dtype=np.intp)
-        kernels.newton.bases(point.state, point.normal, rank, self.B, self.owner)
-        self.X = smoothed.features.X
-        # C s_i / (c w_i) of the example that owns each direction
-        self.scale = (smoothed.C / smoothed.c) * (smoothed.sample / smoothed.cost)[self.owner]
-        self.shape = point.theta.shape
 
-    def solve(self, residual: Array) -> Array:
-        d, k = self.shape
-        if self.m == 0:
-            return -residual
-        if self.m <= d * k:
-            return self._woodbury(residual)
-        return self._dense(residual)
+def _step(smoothed: _Smoothed, point: _Point) -> Array:
+    """Return the Newton direction D, H D = -residual, from the faces of one point."""
+    n, k = point.R.shape
+    rank = np.empty(n, dtype=np.int32)
+    m = kernels.newton.ranks(point.state, point.normal, rank)
+    B, owner = np.empty((m, k)), np.empty(m, dtype=np.intp)
+    kernels.newton.bases(point.state, point.normal, rank, B, owner)
+    directions = smoothed.features.directions(B, owner)
+    # C s_i / (c w_i) of the example that owns each direction
+    scale = (smoothed.C / smoothed.c) * (smoothed.sample / smoothed.cost)[owner]
+    if not directions.low_rank:
+        factor = cho_factor(directions.hessian(scale), lower=True, overwrite_a=True, check_finite=False)
+        return -cho_solve(factor, point.residual.ravel(), check_finite=False).reshape(point.residual.shape)
+    if m == 0:
+        return -point.residual
+    # Woodbury: D = -r + Z'(diag(1/scale) + Z Z')^{-1} Z r, with one step of refinement against cancellation at large scale
+    gram = directions.gram()
+    gram[np.diag_indices_from(gram)] += 1.0 / scale
+    factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
 
-    def _forward(self, X: Array, D: Array) -> Array:
-        return np.einsum("mk,mk->m", X @ D, self.B)
+    def solve(right: Array) -> Array:
+        return right - directions.backward(cho_solve(factor, directions.forward(right), check_finite=False))
 
-    def _backward(self, X: Array, v: Array) -> Array:
-        return X.T @ (v[:, None] * self.B)
-
-    def _woodbury(self, residual: Array) -> Array:
-        """D = -r + Z'(diag(1/s) + Z Z')^{-1} Z r with one step of refinement: cancellation when s is large."""
-        X = self.X[self.owner]
-        gram = np.asarray(X @ X.T) * (self.B @ self.B.T)
-        gram[np.diag_indices_from(gram)] += 1.0 / self.scale
-        factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
-
-        def solve(right: Array) -> Array:
-            return right - self._backward(X, cho_solve(factor, self._forward(X, right), check_finite=False))
-
-        D = solve(-residual)
-        defect = -residual - D - self._backward(X, self.scale * self._forward(X, D))
-        return D + solve(defect)
-
-    def _dense(self, residual: Array) -> Array:
-        """Cholesky of the kd x kd Hessian, assembled block by block from the rows whose projector touches the pair of classes."""
-        d, k = self.shape
-        examples, slot = np.unique(self.owner, return_inverse=True)
-        M = np.zeros((len(examples), k, k))
-        first = np.searchsorted(self.owner, examples)
-        kernels.newton.projectors(self.B, slot.astype(np.intp), M)
-        M *= self.scale[first][:, None, None]
-        X = self.X[examples]
-        H = np.zeros((k, d, k, d))
-        for a in range(k):
-            for b in range(a + 1):
-                touched = np.flatnonzero(M[:, a, b])
-                if len(touched):
-                    rows = X if len(touched) == len(examples) else X[touched]
-                    H[a, :, b, :] = rows.T @ (rows * M[touched, a, b][:, None])
-        H = H.reshape(k * d, k * d)
-        H[np.diag_indices_from(H)] += 1.0
-        factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-        return -cho_solve(factor, residual.T.ravel(), check_finite=False).reshape(k, d).T
+    D = solve(-point.residual)
+    defect = -point.residual - D - directions.backward(scale * directions.forward(D))
+    return D + solve(defect)
 
 
 @register("newton")
@@ -145,16 +125,16 @@ class NewtonSolver(Solver):
     """Semismooth Newton proximal point; dense linear features with k d up to some thousands, any C."""
 
     def lacks(self, problem: Problem) -> str | None:
-        """Dense linear features of moderate dimension, and a family with an exact block step."""
-        if not isinstance(problem.features, LinearFeatures):
-            return "multiclass linear features"
+        """Dense features of moderate dimension, and a family with an exact block step."""
         if hasattr(problem.features.X, "tocsr"):
             return "dense rows"
         if not kernels.exact(problem.loss.family):
             return "a loss with an exact block step"
-        d, k = problem.features.shape
-        if d * k > _MAX_DIMENSION:
-            return f"at most {_MAX_DIMENSION} parameters (here {d * k})"
+        if problem.features.regularised is not None and not problem.loss.simplex:
+            return "a loss whose dual variables are distributions when some parameters are free"
+        size = int(np.prod(problem.features.shape))
+        if size > _MAX_DIMENSION:
+            return f"at most {_MAX_DIMENSION} parameters (here {size})"
         return None
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
@@ -173,26 +153,23 @@ class NewtonSolver(Solver):
         F = problem.features.scores(theta)
         # the start itself is a certified point: without it the best dual of a warm start would be forgotten
         best_primal, best_theta = problem.penalty(theta) / problem.lam + C * problem.n * problem.empirical(F), theta
-        best_dual, best_R = problem.dual(smoothed.center) / problem.lam, smoothed.center
+        best_R = problem.features.feasible(smoothed.center, problem.y, problem.sample_weight)
+        best_dual = problem.dual(best_R) / problem.lam
         status, failures, steps = "max_passes", 0, 0
         while True:
             inner = 0
             point = smoothed.at(theta, F)
             while True:
-                distance = 0.5 * float(np.vdot(point.residual, point.residual))
-                mismatch, value, offset = smoothed.fenchel_young(point)
-                square = 0.5 * float(np.vdot(point.theta, point.theta))
-                primal = square + C * float(problem.weight @ value)
-                model = point.theta - point.residual  # theta(r)
-                dual = C * float(problem.weight @ offset) - 0.5 * float(np.vdot(model, model))
+                primal, dual, mismatch, feasible = smoothed.values(point)
                 if primal < best_primal:
                     best_primal, best_theta = primal, point.theta
                 if dual > best_dual:
-                    best_dual, best_R = dual, point.R
+                    best_dual, best_R = dual, feasible
                 if best_primal - best_dual <= limits.tol * best_primal:
                     status = "converged"
                     break
-                if distance <= 0.3 * mismatch:
+                # P - D = the part the inner problem has left + the part only a new proximal centre can remove
+                if primal - dual - mismatch <= 0.3 * mismatch:
                     break
                 if (
                     inner >= _MAX_INNER
@@ -201,7 +178,7 @@ class NewtonSolver(Solver):
                 ):
                     break
                 try:
-                    direction = _Direction(smoothed, point).solve(point.residual)
+                    direction = _step(smoothed, point)
                 except LinAlgError:
                     inner = _MAX_INNER
                     break
@@ -244,7 +221,9 @@ class NewtonSolver(Solver):
         if not slope0 < 0:
             return None
         dF = smoothed.features.scores(D)
-        inner_theta, inner_D = float(np.vdot(point.theta, D)), float(np.vdot(D, D))
+        mask = smoothed.features.regularised
+        masked = D if mask is None else D * mask
+        inner_theta, inner_D = float(np.vdot(point.theta, masked)), float(np.vdot(D, masked))
         weight = smoothed.C * smoothed.sample
 
         def slope(t: float) -> tuple[float, tuple[Array, Any, Array]]:
@@ -268,5 +247,4 @@ class NewtonSolver(Solver):
             t = low + min(max(share, 0.1), 0.9) * (high - low)
         theta, F = point.theta + t * D, point.F + t * dF
         R, state, normal = face
-        weighted = R if smoothed.plain else R * smoothed.sample[:, None]
-        return _Point(theta, F, R, theta + smoothed.C * smoothed.features.adjoint(weighted), state, normal)
+        return _Point(theta, F, R, smoothed.residual(theta, R), state, normal)

@@ -1,0 +1,115 @@
+# Zero-one values of many rows at once, one row a lane: no branch depends on the data.
+#
+# tau = max over m of (sum of the m largest scores - 1)/m needs no support, so for few classes sort the lanes by an insertion network and take the
+# maximum (performance note, item 5); for many classes climb from max - 1 by Newton in lanes, as in `threshold`.
+
+from libc.stdlib cimport malloc, free
+
+from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, if_greater, LANES
+
+cdef enum:
+    NETWORK = 22     # classes up to which the network wins
+    GROUPS = 2       # vectors in flight
+
+
+cdef inline void gather(const double *F, Py_ssize_t n, Py_ssize_t i, int k, double *buffer) noexcept nogil:
+    """buffer[j, lane] = F[i + lane, j]; lanes beyond the last row repeat it."""
+    cdef int lane, j, width = GROUPS * LANES
+    cdef const double *row
+    for lane in range(width):
+        row = F + (i + lane if i + lane < n else n - 1) * k
+        for j in range(k):
+            buffer[j * width + lane] = row[j]
+
+
+cdef inline void network_thresholds(double *buffer, int k, double *tau) noexcept nogil:
+    """Write tau - max of every lane, and leave the maxima in buffer[0]."""
+    cdef int i, j
+    cdef vec a, b, c, d, low, high, s, t, best, other, top, peak, inverse
+    for i in range(1, k):
+        # carry the new score up through the sorted ones: the larger stays, the smaller moves on
+        a = load(buffer, 2 * i)
+        b = load(buffer, 2 * i + 1)
+        for j in range(i):
+            c = load(buffer, 2 * j)
+            d = load(buffer, 2 * j + 1)
+            store(buffer, 2 * j, vmax(c, a))
+            store(buffer, 2 * j + 1, vmax(d, b))
+            a = vmin(c, a)
+            b = vmin(d, b)
+        store(buffer, 2 * i, a)
+        store(buffer, 2 * i + 1, b)
+    top = load(buffer, 0)
+    peak = load(buffer, 1)
+    s = splat(-1.0)
+    t = splat(-1.0)
+    best = s
+    other = t
+    for j in range(1, k):
+        inverse = splat(1.0 / (j + 1))
+        s = s + (load(buffer, 2 * j) - top)
+        t = t + (load(buffer, 2 * j + 1) - peak)
+        best = vmax(best, s * inverse)
+        other = vmax(other, t * inverse)
+    store(tau, 0, best)
+    store(tau, 1, other)
+
+
+cdef inline void newton_thresholds(double *buffer, int k, double *tau) noexcept nogil:
+    cdef int j, iteration
+    cdef vec top, peak, s, t, c, e, x, z, level, other, before, former, zero = splat(0.0), one = splat(1.0)
+    top = load(buffer, 0)
+    peak = load(buffer, 1)
+    for j in range(1, k):
+        top = vmax(top, load(buffer, 2 * j))
+        peak = vmax(peak, load(buffer, 2 * j + 1))
+    level = splat(-1.0)
+    other = splat(-1.0)
+    before = splat(0.0)
+    former = splat(0.0)
+    for iteration in range(k + 8):
+        s = zero
+        t = zero
+        c = zero
+        e = zero
+        for j in range(k):
+            x = load(buffer, 2 * j) - top - level
+            z = load(buffer, 2 * j + 1) - peak - other
+            s = s + vmax(x, zero)
+            t = t + vmax(z, zero)
+            c = c + if_greater(x, zero, one, zero)
+            e = e + if_greater(z, zero, one, zero)
+        level = level + (s - one) / c
+        other = other + (t - one) / e
+        # the active sets only shrink: equal counts are equal sets
+        if vsum((c - before) * (c - before) + (e - former) * (e - former)) == 0.0:
+            break
+        before = c
+        former = e
+    store(buffer, 0, top)
+    store(buffer, 1, peak)
+    store(tau, 0, level)
+    store(tau, 1, other)
+
+
+cdef inline int zero_one_values(const double *F, const Py_ssize_t *y, Py_ssize_t n, int k, double *value) noexcept nogil:
+    """Write 1 + tau(f) - f_y for every row of F (n, k), without copies beyond a few vectors; -1 when memory is short."""
+    cdef int lane, width = GROUPS * LANES
+    cdef double *buffer = <double *>malloc((k + 1) * width * sizeof(double))
+    cdef double *tau
+    cdef Py_ssize_t i = 0
+    if buffer == NULL:
+        return -1
+    tau = buffer + k * width
+    while i < n:
+        gather(F, n, i, k, buffer)
+        if k <= NETWORK:
+            network_thresholds(buffer, k, tau)
+        else:
+            newton_thresholds(buffer, k, tau)
+        for lane in range(width):
+            if i + lane < n:
+                value[i + lane] = 1.0 + tau[lane] + (buffer[lane] - F[(i + lane) * k + y[i + lane]])
+        i += width
+    free(buffer)
+    return 0
