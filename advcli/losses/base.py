@@ -14,7 +14,7 @@ All sets here satisfy sum_j r_j = 0, that is S(f + t, y) = S(f, y) for every con
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -26,6 +26,9 @@ from ..errors import ConfigError, nearest
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
+
+
+RULES = ("default", "potentials", "predictor", "median", "mean")
 
 
 @dataclass(frozen=True)
@@ -74,22 +77,55 @@ class Loss(ABC):
         """What the compiled kernels take: (kernel name, k, parameters)."""
         return self.kernel, self.n_classes, self.parameters
 
+    @classmethod
+    def requires_order(cls, options: Mapping[str, Any]) -> bool:
+        """Return whether this loss with these options needs labels that have an order."""
+        return cls.needs_order
+
+    @classmethod
+    def agrees(cls, options: Mapping[str, Any]) -> bool:
+        """Return whether the prediction is always the likeliest class of the predictor's distribution."""
+        return False
+
+    # ---- what a fit solves ------------------------------------------------------------------------------------------
+    @property
+    def core(self) -> Loss:
+        """The loss whose kernels a fit runs; another one where this loss is that one with weights (`cost_weights`)."""
+        return self
+
+    @property
+    def example_weights(self) -> bool:
+        """Whether the weights of a fit's examples multiply the loss matrix (True) or count how often an example occurs (False)."""
+        return False
+
+    def cost_weights(self, y: Labels, example: Array | None) -> Array | None:
+        """Return the factors (n,) on the loss matrices of the examples, in units of `core`; None when all are 1.
+
+        ``example`` (n,) are the examples' own weights where `example_weights`, else None.
+        """
+        return example
+
+    @property
+    def n_predictions(self) -> int:
+        """Number l of possible predictions; k unless the loss has others, such as abstaining."""
+        return self.n_classes
+
     # ---- compiled faces -------------------------------------------------------------------------------------------
     def value(self, F: Array, y: Labels) -> Array:
         """Return S(f_i, y_i), shape (n,), for scores ``F`` (n, k) and 0-based labels ``y`` (n,)."""
-        return kernels.value(self.family, *_rows(F, y))
+        return kernels.value(self.family, F, y)
 
     def oracle(self, F: Array, y: Labels) -> Answer:
         """Return the maximising (r_i, c_i) of (1) and the value for every row."""
-        return Answer(*kernels.oracle(self.family, *_rows(F, y)))
+        return Answer(*kernels.oracle(self.family, F, y))
 
     def offset(self, R: Array, y: Labels) -> Array:
         """Return, shape (n,), the largest c for which (r_i, c) lies in the convex hull of R(y_i)."""
-        return kernels.offset(self.family, *_rows(R, y))
+        return kernels.offset(self.family, R, y)
 
     def block(self, F: Array, R: Array, y: Labels, curvature: Array) -> Array:
         """Return the exact block step: argmax over r of c(r) + f.r - curvature/2 |r - R_i|^2, shape (n, k)."""
-        return kernels.block(self.family, *_rows(F, y), np.ascontiguousarray(R, dtype=np.float64), np.asarray(curvature))
+        return kernels.block(self.family, F, R, y, curvature)
 
     # ---- the readable reference that tests hold the compiled faces to ---------------------------------------------
     @abstractmethod
@@ -107,10 +143,16 @@ class Loss(ABC):
 
 
 class AdversarialLoss(Loss):
-    """A surrogate from the adversarial game over a loss matrix L of shape (l, k), row = prediction, column = truth."""
+    """A surrogate from the adversarial game over a loss matrix L of shape (l, k), row = prediction, column = truth.
+
+    Prediction rules: ``potentials`` is argmax f (eq. 132), ``predictor`` argmax of the predictor's distribution p (eq. 133), ``median``
+    and ``mean`` (nearest label, halves upwards) those of p, for losses over an order. The default is potentials when there are as many
+    predictions as classes, else predictor. Ties go to the lowest index.
+    """
 
     matrix: Array
     simplex = True
+    note: str = ""  # what a user should know about this matrix: its structure and the guarantees it lacks
 
     @abstractmethod
     def adversary(self, F: Array) -> Array:
@@ -125,6 +167,52 @@ class AdversarialLoss(Loss):
         """Number l of possible predictions (rows of the loss matrix)."""
         return int(self.matrix.shape[0])
 
+    @classmethod
+    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
+        """Return option sets that tests of every loss should try with ``n_classes`` classes."""
+        return [{}]
+
+    @property
+    def default_rule(self) -> str:
+        """The rule that ``predict`` follows when it is not told another."""
+        return "potentials" if self.n_predictions == self.n_classes else "predictor"
+
+    def predict(self, F: Array, rule: str = "default") -> Labels:
+        """Return a prediction code in [0, l) for every row of scores (n, k).
+
+        Raises `ConfigError` for an unknown rule, for ``potentials`` when l != k and for ``median`` and ``mean`` without
+        an order.
+        """
+        if rule not in RULES:
+            raise ConfigError(f"unknown prediction rule {rule!r}: {nearest(rule, RULES)}")
+        if rule == "default":
+            rule = self.default_rule
+        if rule == "potentials":
+            if self.n_predictions < self.n_classes:
+                raise ConfigError(
+                    f"rule=potentials needs a prediction for each of the {self.n_classes} classes, "
+                    f"but loss={self.name} has {self.n_predictions}: choose rule=predictor"
+                )
+            return np.argmax(F, axis=1)
+        if rule == "predictor":
+            return np.argmax(self.predictor(F), axis=1)
+        if not self.needs_order:
+            raise ConfigError(f"rule={rule} needs a loss over ordered labels, loss={self.name} has no order: choose rule=predictor")
+        P = self.predictor(F)
+        if rule == "median":
+            # half a mass up to rounding, so that (1/2, 1/2) gives the lower label on every machine
+            return np.argmax(np.cumsum(P, axis=1) >= 0.5 - 1e-12, axis=1)
+        mean = P @ np.arange(float(self.n_predictions))
+        return np.clip(np.floor(mean + 0.5 + 1e-12), 0, self.n_predictions - 1).astype(np.intp)
+
+    def expected_loss(self, F: Array) -> Array:
+        """Return the expected loss of the predictor's p under every truth, (p'L)_j, shape (n, k)."""
+        return self.predictor(F) @ self.matrix
+
+    def cost(self, predictions: Labels, y: Labels) -> Array:
+        """Return the loss L[prediction, truth] of prediction codes (n,) under labels ``y`` (n,), shape (n,)."""
+        return self.matrix[predictions, y]
+
     def oracle_reference(self, F: Array, y: Labels) -> Answer:  # noqa: D102
         Q = self.adversary(F)
         G = (Q @ self.matrix.T).min(axis=1)
@@ -136,11 +224,6 @@ class AdversarialLoss(Loss):
         Q = R.copy()
         Q[np.arange(len(y)), y] += 1.0
         return (Q @ self.matrix.T).min(axis=1)
-
-
-def _rows(A: Array, y: Labels) -> tuple[Array, Labels]:
-    A = np.ascontiguousarray(A, dtype=np.float64)
-    return A, np.ascontiguousarray(y, dtype=np.intp)
 
 
 # ---- registry: a loss registers itself in its own file --------------------------------------------------------------

@@ -13,11 +13,12 @@ Only LLW is Fisher consistent; none of them has a predictor's distribution.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .base import Answer, Array, Labels, Loss, register
 
 
-def _columns(F: Array, y: Labels) -> Array:
+def _columns(F: Array, y: Labels) -> NDArray[np.bool_]:
     """Return the mask of shape (n, k) that is True off the label."""
     off = np.ones(F.shape, dtype=bool)
     off[np.arange(len(y)), y] = False

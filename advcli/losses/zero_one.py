@@ -10,6 +10,9 @@ with tau the threshold of the Euclidean projection of f on the simplex, sum_j (f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from .base import AdversarialLoss, Array, register
@@ -32,6 +35,11 @@ class ZeroOneLoss(AdversarialLoss):
     def __init__(self, n_classes: int) -> None:
         super().__init__(n_classes)
         self.matrix = 1.0 - np.eye(self.n_classes)
+
+    @classmethod
+    def agrees(cls, options: Mapping[str, Any]) -> bool:
+        """Return True: p_j = (f_j - tau)_+ rises with f_j."""
+        return True
 
     def adversary(self, F: Array) -> Array:
         """Return the uniform distributions on {j: f_j > tau}, shape (n, k)."""

@@ -1,4 +1,4 @@
-"""Reports, made from rows alone: the summary per data set and method, and the comparison table."""
+"""Reports, made from rows alone: the summary, the comparison table, full reports, and the check of rows against a baseline."""
 
 from .summary import SUMMARY_COLUMNS, primary_metric, summarise
 from .table import comparison_table

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ..errors import ConfigError, ResultsError, nearest
 from ..records import meaning
-from ..statistics import TESTS, mark_best
+from ..statistics import TESTS, mark_best, paired_test, rank_biserial, row_ranks
 
 SUMMARY_COLUMNS = (
     "dataset",
@@ -26,8 +30,16 @@ SUMMARY_COLUMNS = (
     "failed",
     "not_converged",
     "worst_gap",
+    "median",
+    "rank",
+    "effect_size",
 )
-"""Columns of summary.csv; ``failed`` and ``not_converged`` count splits, ``worst_gap`` is the largest certified relative gap."""
+"""Columns of summary.csv.
+
+``failed`` and ``not_converged`` count splits, ``worst_gap`` is the largest certified relative gap, ``rank`` is among the compared
+methods of the data set (1 is the best mean, ties share), ``effect_size`` is the matched-pairs rank-biserial correlation with the
+best method over the splits: 1 if worse on every split, -1 if better on every split.
+"""
 
 
 def _tokens(row: Mapping[Any, Any]) -> list[str]:
@@ -119,65 +131,181 @@ def summarise(runs: pd.DataFrame, test: str = "corrected_ttest", alpha: float = 
     if metric is not None and metric not in known:
         raise ConfigError(f"no rows with the metric {metric!r}; {nearest(metric, known)}")
     wanted = [metric] if metric is not None else known
-    # Cells that failed before their first split have no metric: they appear under every metric.
-    lost = runs[runs["metric"] == ""]
     lines: list[dict[str, Any]] = []
+    # Cells that failed before their first split have no metric: they appear under every metric.
     for name in wanted or [""]:
-        rows = pd.concat([runs[runs["metric"] == name], lost]) if name else lost
-        for dataset, block in rows.groupby("dataset", sort=True):
-            lines += _block(str(dataset), name, block, test, alpha)
+        for dataset, block in blocks(runs, name):
+            lines += _block(dataset, name, block, test, alpha)
     summary = pd.DataFrame(lines, columns=list(SUMMARY_COLUMNS))
     summary = summary.sort_values(["metric", "dataset", "method"], kind="stable", ignore_index=True)
     summary.attrs["primary"] = metric or (primary_metric(runs) if known else "")
     return summary
 
 
+@dataclass(frozen=True)
+class Samples:
+    """What the methods of one data set reached on the splits that all of them have.
+
+    Parameters
+    ----------
+    values : dict of method to ndarray, shape (n_splits,)
+        Paired over the splits; counts where the metric is a count. Methods with a failed split are left out.
+    n_train, n_test : float
+        Mean rows in the parts of a split.
+    """
+
+    values: dict[str, NDArray[np.float64]]
+    n_train: float
+    n_test: float
+
+
+@dataclass(frozen=True)
+class _Splits:
+    """The splits of one method on one data set that have a value, in order; ``n_failed`` counts the others."""
+
+    n_failed: int
+    split: NDArray[np.float64]
+    value: NDArray[np.float64]
+    n_train: NDArray[np.float64]
+    n_test: NDArray[np.float64]
+    gap: NDArray[np.float64]
+    late: NDArray[np.bool_]
+
+
+def _by_method(block: pd.DataFrame) -> dict[str, _Splits]:
+    """Return the splits of every method; arrays, as frames of twenty rows cost milliseconds each and sweeps have many."""
+
+    def numbers(column: str) -> NDArray[np.float64]:
+        if column not in block:
+            return np.full(len(block), np.nan)
+        return np.asarray(block[column].to_numpy(dtype=float, na_value=np.nan), dtype=float)
+
+    method, status = block["method"].to_numpy(dtype=str), block["status"].to_numpy(dtype=str)
+    split, value, n_train, n_test, gap = (numbers(name) for name in ("split", "value", "n_train", "n_test", "relative_gap"))
+    # A method without a metric on some split is a failure of that split, whatever the reason.
+    good, late = (status != "failed") & ~np.isnan(value), status == "not_converged"
+    order = np.lexsort((split, method))
+    names, starts = np.unique(method[order], return_index=True)
+    found = {}
+    for name, rows in zip(names.tolist(), np.split(order, starts[1:]), strict=True):
+        kept = rows[good[rows]]
+        found[name] = _Splits(len(rows) - len(kept), split[kept], value[kept], n_train[kept], n_test[kept], gap[kept], late[kept])
+    return found
+
+
+def _samples(methods: Mapping[str, _Splits], metric: str) -> Samples:
+    """Return the values of the methods without a failed split on their common splits."""
+    whole = {name: splits for name, splits in methods.items() if not splits.n_failed and len(splits.split)}
+    # Pairs are pairs only on common splits of the same sizes.
+    common = functools.reduce(np.intersect1d, [splits.split for splits in whole.values()]) if whole else np.empty(0)
+    if not len(common):
+        return Samples({}, math.nan, math.nan)
+    values, n_train, n_test = {}, [], []
+    for name, splits in whole.items():
+        shared = np.isin(splits.split, common)
+        value, size = splits.value[shared], splits.n_test[shared]
+        values[name] = np.rint(value * size) if meaning(metric).is_count else value
+        n_train.append(splits.n_train[shared])
+        n_test.append(size)
+    return Samples(values, float(np.mean(n_train)), float(np.mean(n_test)))
+
+
+def paired_samples(block: pd.DataFrame, metric: str) -> Samples:
+    """Return the paired values of the methods of one data set for one metric.
+
+    Parameters
+    ----------
+    block : DataFrame
+        Rows of one data set and one metric, and those of cells that failed before their first split.
+    metric : str
+        Says whether the values are counts.
+    """
+    return _samples(_by_method(block), metric)
+
+
+def blocks(runs: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield each data set with its rows of a metric, those of cells that failed before their first split included."""
+    rows = runs[(runs["metric"] == metric) | (runs["metric"] == "")]
+    for dataset, block in rows.groupby("dataset", sort=True):
+        yield str(dataset), block
+
+
+def wins_ties_losses(runs: pd.DataFrame, metric: str, test: str = "corrected_ttest", alpha: float = 0.05) -> pd.DataFrame:
+    """Count the data sets on which one method is significantly better than, not different from, or worse than another.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Rows of runs.csv.
+    metric : str
+        The metric to compare.
+    test, alpha
+        Name in `advcli.statistics.TESTS` and its level, for every pair on every data set; not corrected for the number of pairs.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``method``, ``other``, ``wins``, ``ties``, ``losses``; one row for every ordered pair of different methods. A test
+        that is undefined (a single split) counts as a tie; a pair without common data sets has zeros.
+    """
+    runs = with_unique_methods(runs)
+    methods = sorted(set(runs["method"]))
+    better = 1 if meaning(metric).higher_is_better else -1
+    counts = {(a, b): [0, 0, 0] for a in methods for b in methods if a != b}
+    for _, block in blocks(runs, metric):
+        samples = paired_samples(block, metric)
+        for a, b in itertools.combinations(sorted(samples.values), 2):
+            result = paired_test(test, samples.values[a], samples.values[b], samples.n_train, samples.n_test)
+            outcome = result.sign * better if result.p_value < alpha else 0
+            counts[a, b][1 - outcome] += 1
+            counts[b, a][1 + outcome] += 1
+    lines = [(a, b, *numbers) for (a, b), numbers in counts.items()]
+    return pd.DataFrame(lines, columns=["method", "other", "wins", "ties", "losses"])
+
+
 def _block(dataset: str, metric: str, block: pd.DataFrame, test: str, alpha: float) -> list[dict[str, Any]]:
     about = meaning(metric)
     lines: list[dict[str, Any]] = []
-    samples: dict[str, pd.Series] = {}
-    for method, rows in block.groupby("method", sort=True):
-        # A method without a metric on some split is a failure of that split, whatever the reason.
-        good = rows[(rows["status"] != "failed") & rows["value"].notna()].sort_values("split")
-        failed = len(rows) - len(good)
-        values = good["value"].to_numpy(dtype=float)
-        gaps = good["relative_gap"].to_numpy(dtype=float, na_value=np.nan) if "relative_gap" in good else np.array([])
+    methods = _by_method(block)
+    for method, splits in methods.items():
+        values, gaps = splits.value, splits.gap
         lines.append(
             {
                 "dataset": dataset,
-                "method": str(method),
+                "method": method,
                 "metric": metric,
                 "mean": float(values.mean()) if len(values) else math.nan,
                 "std": float(values.std(ddof=1)) if len(values) > 1 else math.nan,
                 "n_splits": len(values),
-                "failed": failed,
-                "not_converged": int((good["status"] == "not_converged").sum()),
-                "worst_gap": float(np.nanmax(gaps)) if np.isfinite(gaps).any() else math.nan,
+                "failed": splits.n_failed,
+                "not_converged": int(splits.late.sum()),
+                "worst_gap": math.nan if np.isnan(gaps).all() else float(np.nanmax(gaps)),
+                "median": float(np.median(values)) if len(values) else math.nan,
             }
         )
-        if not failed:
-            counts = np.rint(values * good["n_test"].to_numpy(dtype=float)) if about.is_count else values
-            samples[str(method)] = pd.Series(counts, index=good["split"].to_numpy())
-    # Pairs are pairs only on common splits of the same sizes.
-    common = sorted(set.intersection(*(set(sample.index) for sample in samples.values()))) if samples else []
-    shape = block[block["split"].isin(common)] if common else block.iloc[:0]
-    marks = (
-        mark_best(
-            {method: sample.loc[common].to_numpy() for method, sample in samples.items()},
-            test=test,
-            alpha=alpha,
-            higher_is_better=about.higher_is_better,
-            n_train=float(shape["n_train"].mean()),
-            n_test=float(shape["n_test"].mean()),
-        )
-        if common
-        else {}
+    samples = _samples(methods, metric)
+    names = list(samples.values)
+    marks = mark_best(
+        samples.values,
+        test=test,
+        alpha=alpha,
+        higher_is_better=about.higher_is_better,
+        n_train=samples.n_train,
+        n_test=samples.n_test,
     )
+    means = [[samples.values[name].mean() for name in names]]
+    places = dict(zip(names, row_ranks(means, about.higher_is_better)[0].tolist(), strict=True)) if names else {}
+    best = next((name for name in names if marks[name].best), None)
+    worse = -1 if about.higher_is_better else 1
     for line in lines:
-        mark = marks.get(line["method"])
+        method = line["method"]
+        mark = marks.get(method)
+        compared = mark is not None and best is not None and not mark.best
         line |= {
             "best": bool(mark and mark.best),
             "p_value": mark.p_value if mark else math.nan,
             "bold": bool(mark and mark.bold),
+            "rank": places.get(method, math.nan),
+            "effect_size": worse * rank_biserial(samples.values[method], samples.values[str(best)]) if compared else math.nan,
         }
     return lines

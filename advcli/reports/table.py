@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
 from ..errors import ResultsError
 from ..records import meaning
 from ..statistics import MIN_WILCOXON_SPLITS, TESTS
+from .document import Entry, Table
+from .markdown import markdown_table
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
@@ -36,6 +39,87 @@ def title(metric: str) -> str:
     return f"{metric.replace('_', ' ')} in percent" if meaning(metric).percent else metric.replace("_", " ")
 
 
+def result_entry(row: Mapping[Any, Any] | None, metric: str) -> Entry:
+    """Return the field of one data set and method: its mean, deviation and marks, or what went wrong.
+
+    Parameters
+    ----------
+    row : mapping or None
+        A line of the summary; None when there is none.
+    metric : str
+        The metric of the line.
+    """
+    if row is None:
+        return Entry("-", math.nan, state="missing")
+    splits, failed = int(row["n_splits"]), int(row["failed"])
+    if splits == 0:
+        return Entry("failed", math.nan, state="failed")
+    mean, std = float(row["mean"]), float(row["std"])
+    marks = ("*" if row["best"] else "=" if row["bold"] else "") + ("!" if row["not_converged"] else "")
+    return Entry(
+        shown(metric, mean, std),
+        1.0 - mean if metric == "error" else mean,
+        strong=bool(row["bold"]),
+        marks=marks,
+        suffix=f"failed {failed}/{failed + splits}" if failed else "",
+        state="failed" if failed else "",
+    )
+
+
+def comparison(
+    summary: pd.DataFrame,
+    *,
+    test: str = "corrected_ttest",
+    alpha: float = 0.05,
+    metric: str | None = None,
+    notes: Sequence[str] = (),
+) -> Table:
+    """Return the comparison table of one metric, fit for every format (see `comparison_table` for its contents)."""
+    metric = metric if metric is not None else summary.attrs.get("primary") or (summary["metric"].iloc[0] if len(summary) else "")
+    part = summary[summary["metric"] == metric]
+    if part.empty:
+        raise ResultsError(f"no summary of the metric {metric!r}")
+    datasets, methods = list(dict.fromkeys(part["dataset"])), list(dict.fromkeys(part["method"]))
+    lines = {(str(row["dataset"]), str(row["method"])): row for row in part.to_dict("records")}
+    body = [[result_entry(lines.get((dataset, method)), metric) for method in methods] for dataset in datasets]
+    averages, counts = [Entry("average")], [Entry("count")]
+    for method in methods:
+        rows = [lines.get((dataset, method)) for dataset in datasets]
+        whole = all(row is not None and row["n_splits"] and not row["failed"] for row in rows)
+        averages.append(Entry(shown_mean(metric, sum(row["mean"] for row in rows if row is not None) / len(rows)) if whole else "-"))
+        counts.append(Entry(str(sum(bool(row is not None and row["bold"]) for row in rows))))
+    splits = sorted({int(row["n_splits"]) for row in lines.values() if row["n_splits"]})
+    legend = [
+        f"{title(metric)}: mean (sample standard deviation) over {'/'.join(map(str, splits)) or 'no'} splits",
+        f"* best mean; = not significantly worse than the best: {TESTS[test]}, alpha = {alpha:g}",
+        "count: data sets where the method is best or not significantly worse",
+    ]
+    if len(datasets) > 1:
+        legend.insert(2, "average: mean over data sets, for methods with a result on all of them")
+    gaps = part["worst_gap"].dropna()
+    if len(gaps):
+        legend.append(f"largest certified relative duality gap of these fits: {gaps.max():.1e}")
+    entries = [entry for row in body for entry in row]
+    if any("!" in entry.marks for entry in entries):
+        legend.append("! at least one fit stopped before its relative gap reached the tolerance")
+    if any(entry.state == "failed" for entry in entries):
+        legend.append("failed: at least one fit did not happen (column error of runs.csv); the method is not compared on that data set")
+    if any(entry.state == "missing" for entry in entries):
+        legend.append("-: not computed yet, or no average over all data sets")
+    if test == "wilcoxon" and splits and splits[0] < MIN_WILCOXON_SPLITS:
+        legend.append(f"fewer than {MIN_WILCOXON_SPLITS} splits cannot be significant with the Wilcoxon test at 0.05")
+    if splits and splits[0] == 1:
+        legend.append("a single split allows no test")
+    return Table(
+        name=f"comparison-{metric}".replace("_", "-").rstrip("-"),
+        caption=f"Data sets against methods: {title(metric) or 'results'}.",
+        columns=("dataset", *methods),
+        rows=tuple((Entry(dataset), *row) for dataset, row in zip(datasets, body, strict=True)),
+        footer=tuple(map(tuple, [averages, counts] if len(datasets) > 1 else [counts])),
+        notes=(*legend, *notes),
+    )
+
+
 def comparison_table(
     summary: pd.DataFrame,
     *,
@@ -46,7 +130,7 @@ def comparison_table(
     colour: bool = False,
     notes: Sequence[str] = (),
 ) -> str:
-    """Return the comparison table of one metric.
+    """Return the comparison table of one metric as text.
 
     Parameters
     ----------
@@ -72,96 +156,13 @@ def comparison_table(
     """
     from tabulate import tabulate
 
-    metric = metric if metric is not None else summary.attrs.get("primary") or (summary["metric"].iloc[0] if len(summary) else "")
-    part = summary[summary["metric"] == metric]
-    if part.empty:
-        raise ResultsError(f"no summary of the metric {metric!r}")
-    markdown = style == "markdown"
-    datasets, methods = list(dict.fromkeys(part["dataset"])), list(dict.fromkeys(part["method"]))
-    lines = {(str(row["dataset"]), str(row["method"])): row for row in part.to_dict("records")}
-    used: set[str] = set()
+    table = comparison(summary, test=test, alpha=alpha, metric=metric, notes=notes)
+    if style == "markdown":
+        return markdown_table(table)
 
     def strong(text: str) -> str:
-        if markdown:
-            return f"**{text}**"
         return f"{_BOLD}{text}{_PLAIN}" if colour else text
 
-    def cell(dataset: str, method: str) -> str:
-        row = lines.get((dataset, method))
-        if row is None:
-            used.add("missing")
-            return "-"
-        if row["n_splits"] == 0:
-            used.add("failed")
-            return "failed"
-        text = shown(metric, row["mean"], row["std"])
-        marks = ""
-        if row["best"]:
-            marks += "*"
-        elif row["bold"]:
-            marks += "="
-        if row["not_converged"]:
-            marks += "!"
-            used.add("not_converged")
-        text = strong(text) if row["bold"] else text
-        if marks:
-            # A star in Markdown would open emphasis.
-            text += " " + (marks.replace("*", r"\*") if markdown else marks)
-        if row["failed"]:
-            used.add("failed")
-            text += f" failed {row['failed']}/{row['failed'] + row['n_splits']}"
-        return text
-
-    escaped = [method.replace("|", r"\|") for method in methods] if markdown else methods
-    body = [[dataset, *(cell(dataset, method) for method in methods)] for dataset in datasets]
-    averages, counts = ["average"], ["count"]
-    for method in methods:
-        rows = [lines.get((dataset, method)) for dataset in datasets]
-        whole = all(row is not None and row["n_splits"] and not row["failed"] for row in rows)
-        averages.append(shown_mean(metric, sum(row["mean"] for row in rows if row is not None) / len(rows)) if whole else "-")
-        counts.append(str(sum(bool(row is not None and row["bold"]) for row in rows)))
-    if len(datasets) > 1:
-        body += [averages]
-    body += [counts]
-    table = tabulate(
-        body,
-        ["dataset", *escaped],
-        tablefmt="pipe" if markdown else "simple",
-        disable_numparse=True,
-        stralign="right",
-        colalign=("left",),
-    )
-    splits = sorted({int(row["n_splits"]) for row in lines.values() if row["n_splits"]})
-    legend = [
-        f"{title(metric)}: mean (sample standard deviation) over {'/'.join(map(str, splits)) or 'no'} splits",
-        f"* best mean; = not significantly worse than the best: {TESTS[test]}, alpha = {alpha:g}",
-        "count: data sets where the method is best or not significantly worse",
-    ]
-    if len(datasets) > 1:
-        legend.insert(2, "average: mean over data sets, for methods with a result on all of them")
-    gaps = part["worst_gap"].dropna()
-    if len(gaps):
-        legend.append(f"largest certified relative duality gap of these fits: {gaps.max():.1e}")
-    if "not_converged" in used:
-        legend.append("! at least one fit stopped before its relative gap reached the tolerance")
-    if "failed" in used:
-        legend.append("failed: at least one fit did not happen (column error of runs.csv); the method is not compared on that data set")
-    if "missing" in used:
-        legend.append("-: not computed yet, or no average over all data sets")
-    if test == "wilcoxon" and splits and splits[0] < MIN_WILCOXON_SPLITS:
-        legend.append(f"fewer than {MIN_WILCOXON_SPLITS} splits cannot be significant with the Wilcoxon test at 0.05")
-    if splits and splits[0] == 1:
-        legend.append("a single split allows no test")
-    legend += notes
-    if markdown:
-        return (
-            "\n".join(
-                [
-                    table,
-                    "",
-                    *(f"- {line.replace('*', chr(92) + '*', 1)}" if line.startswith("*") else f"- {line}" for line in legend),
-                ]
-            )
-            + "\n"
-        )
-    return "\n".join([table, "", *legend]) + "\n"
+    body = [[entry.plain(strong) for entry in row] for row in (*table.rows, *table.footer)]
+    text = tabulate(body, table.columns, tablefmt="simple", disable_numparse=True, stralign="right", colalign=("left",))
+    return "\n".join([text, "", *table.notes]) + "\n"

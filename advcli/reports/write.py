@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
+import math
 from collections.abc import Sequence
 
 import pandas as pd
 
+from ..errors import ResultsError
 from ..records import ResultsFolder, atomic_file, format_value, plain, write_text
-from .summary import SUMMARY_COLUMNS, summarise
+from .content import Contents, contents, read_facts, shown_metrics
+from .html_page import html_page
+from .latex import latex
+from .markdown import markdown
+from .summary import SUMMARY_COLUMNS, summarise, with_unique_methods
 from .table import comparison_table
+
+PLOTS = "plots"
+"""Folder of the plots inside a results folder."""
 
 
 def write_reports(
@@ -18,10 +29,15 @@ def write_reports(
     alpha: float = 0.05,
     metric: str | None = None,
     notes: Sequence[str] = (),
+    *,
+    full: bool = False,
+    published: str | None = None,
 ) -> pd.DataFrame:
-    """Merge the folder's cells and write summary.csv (all metrics) and table.md (one metric) from the rows alone.
+    """Merge the folder's cells and write its reports from the rows alone.
 
-    Works on a finished or a partial sweep.
+    Works on a finished or a partial sweep. Always written are summary.csv (all metrics) and table.md (one metric). The full
+    report adds table.csv (the comparison tables, one row per metric and data set), wins.csv, pairs.csv (tests across data sets),
+    published.csv, report.md, report.tex, report.html and the folder plots/.
 
     Parameters
     ----------
@@ -29,21 +45,27 @@ def write_reports(
     test, alpha
         Test (a name in `advcli.statistics.TESTS`) and its level.
     metric : str, optional
-        Metric of the table; default the one that the searches used.
+        Metric of table.md, and the first one of the full report; default the one that the searches used.
     notes : sequence of str
-        Lines below the table.
+        Lines below the tables.
+    full : bool
+        Whether to write the full report.
+    published : str, optional
+        Name of published numbers to set beside ours (`advcli.reports.published_numbers.published_keys`); default: what the key
+        ``published`` of the configuration in provenance.json says. Only for the full report.
 
     Returns
     -------
     DataFrame
-        The summary; give it to `comparison_table` for the terminal.
+        The summary; give it to `comparison_table` for the terminal. ``attrs["files"]`` names what was written, seen from the
+        folder; ``attrs["remarks"]`` are lines to say: cells that disagree with published numbers, and a missing plot library.
 
     Raises
     ------
     ResultsError
         If there are no rows or the files cannot be written.
     ConfigError
-        For an unknown test or metric.
+        For an unknown test, metric or name of published numbers; nothing is written then.
     """
     folder.merge()
     runs = folder.runs()
@@ -52,11 +74,94 @@ def write_reports(
     summary = summarise(runs, test, alpha)
     if metric is not None:
         summary.attrs["primary"] = metric
-    with atomic_file(folder.path / "summary.csv") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(SUMMARY_COLUMNS)
-        for row in summary.itertuples(index=False):
-            # An undefined number is an empty field, as in runs.csv.
-            writer.writerow(["" if value != value else format_value(value) for value in map(plain, row)])
-    write_text(folder.path / "table.md", comparison_table(summary, test=test, alpha=alpha, style="markdown", notes=notes))
+    files = {"summary.csv": _csv(summary, SUMMARY_COLUMNS)}
+    files["table.md"] = comparison_table(summary, test=test, alpha=alpha, style="markdown", notes=notes)
+    remarks: list[str] = []
+    report: Contents | None = None
+    if full:
+        runs = with_unique_methods(runs)
+        facts = read_facts(folder, runs["cell"])
+        key = published or (facts.provenance.get("config") or {}).get("published")
+        report = contents(folder.path.name, runs, summary, test=test, alpha=alpha, published=key, facts=facts, notes=notes)
+        files |= _texts(report, summary)
+        remarks += [line for line in report.document.lines if line.startswith("no plots")]
+        remarks += [f"disagrees with the published number: {line}" for line in report.far]
+    for name, text in files.items():
+        write_text(folder.path / name, text)
+    if report is not None:
+        files |= dict.fromkeys(_write_plots(folder, report), "")
+        if report.published is None:
+            # left from a report with published numbers it would look like a part of this one
+            with contextlib.suppress(OSError):
+                (folder.path / "published.csv").unlink()
+    summary.attrs["files"] = list(files)
+    summary.attrs["remarks"] = remarks
     return summary
+
+
+def _csv(frame: pd.DataFrame, columns: Sequence[str]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in frame[list(columns)].itertuples(index=False):
+        # An undefined number is an empty field, as in runs.csv.
+        writer.writerow(["" if value != value else format_value(value) for value in map(plain, row)])
+    return text.getvalue()
+
+
+def _texts(report: Contents, summary: pd.DataFrame) -> dict[str, str]:
+    files = {
+        "table.csv": _wide_csv(summary),
+        "wins.csv": _csv(report.wins, list(report.wins.columns)),
+        "pairs.csv": _csv(report.pairs, list(report.pairs.columns)),
+        "report.md": markdown(report.document, PLOTS),
+        "report.tex": latex(report.document),
+        "report.html": html_page(report.document),
+    }
+    if report.published is not None:
+        files["published.csv"] = _csv(report.published, list(report.published.columns))
+    return files
+
+
+def _wide_csv(summary: pd.DataFrame) -> str:
+    """Return the comparison tables as one CSV: for every method its mean, its deviation and its marks."""
+    methods = list(dict.fromkeys(summary["method"]))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["metric", "dataset", *(f"{method} {what}" for method in methods for what in ("mean", "std", "mark"))])
+    for metric in shown_metrics(summary):
+        part = summary[summary["metric"] == metric]
+        for dataset, rows in part.groupby("dataset", sort=True):
+            lines = {row["method"]: row for row in rows.to_dict("records")}
+            fields: list[str] = []
+            for method in methods:
+                row = lines.get(method)
+                if row is None:
+                    fields += ["", "", "missing"]
+                    continue
+                mark = "best" if row["best"] else "not worse" if row["bold"] else ""
+                mark = "failed" if row["failed"] or not row["n_splits"] else mark
+                fields += ["" if math.isnan(row[what]) else format_value(float(row[what])) for what in ("mean", "std")] + [mark]
+            writer.writerow([metric, dataset, *fields])
+    return text.getvalue()
+
+
+def _write_plots(folder: ResultsFolder, report: Contents) -> list[str]:
+    place = folder.path / PLOTS
+    names: list[str] = []
+    if report.document.figures:
+        try:
+            place.mkdir(exist_ok=True)
+        except OSError as error:
+            raise ResultsError(f"cannot create {place}: {error.strerror}; choose another results_dir") from error
+    for figure in report.document.figures:
+        write_text(place / f"{figure.name}.svg", figure.svg)
+        with atomic_file(place / f"{figure.name}.pdf") as file:
+            file.buffer.write(figure.pdf)
+        names += [f"{PLOTS}/{figure.name}.svg", f"{PLOTS}/{figure.name}.pdf"]
+    # A plot of an earlier report that this one does not have would look like a part of it.
+    for old in [*place.glob("*.svg"), *place.glob("*.pdf")]:
+        if f"{PLOTS}/{old.name}" not in names and old.stem.partition("-")[0] in ("means", "ranks", "gaps", "published"):
+            with contextlib.suppress(OSError):
+                old.unlink()
+    return names

@@ -1,0 +1,317 @@
+"""Loss matrices: what each prediction costs under each truth, and what is lost when a matrix is unusual.
+
+A loss matrix has shape (l, k), row = prediction, column = truth (Fathony et al. 2018, section 2.1, figure 1). l = k for
+plain classification, l = k + 1 with an abstain option, any l for decisions that are not labels.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ConfigError, nearest
+
+Array = NDArray[np.float64]
+
+
+# ---- named matrices -------------------------------------------------------------------------------------------------
+def zero_one(n_classes: int) -> Array:
+    """Return the zero-one matrix, shape (k, k): 0 on the diagonal, 1 elsewhere."""
+    return 1.0 - np.eye(n_classes)
+
+
+def _distance(n_classes: int) -> Array:
+    labels = np.arange(float(n_classes))
+    return np.abs(labels[:, None] - labels)
+
+
+def absolute(n_classes: int) -> Array:
+    """Return |prediction - truth| in label codes, shape (k, k)."""
+    return _distance(n_classes)
+
+
+def squared(n_classes: int) -> Array:
+    """Return (prediction - truth)^2 in label codes, shape (k, k)."""
+    return _distance(n_classes) ** 2
+
+
+def power(n_classes: int, p: float = 1.5) -> Array:
+    """Return |prediction - truth|^p, shape (k, k); its columns are convex for p >= 1. `ConfigError` unless p > 0."""
+    p = number(p, "p of the power loss")
+    if p <= 0:
+        raise ConfigError(f"p of the power loss must be positive, got {p:g}")
+    return _distance(n_classes) ** p
+
+
+def huber(n_classes: int, delta: float = 1.0) -> Array:
+    """Return Huber's loss, shape (k, k): d^2/2 up to the distance ``delta``, delta (d - delta/2) beyond."""
+    delta = number(delta, "delta of the Huber loss")
+    if delta <= 0:
+        raise ConfigError(f"delta of the Huber loss must be positive, got {delta:g}")
+    distance = _distance(n_classes)
+    return np.where(distance <= delta, 0.5 * distance**2, delta * (distance - 0.5 * delta))
+
+
+def pinball(n_classes: int, quantile: float = 0.5) -> Array:
+    """Return the pinball loss, shape (k, k): quantile per unit predicted too low, 1 - quantile per unit too high."""
+    quantile = number(quantile, "quantile of the pinball loss")
+    if not 0 < quantile < 1:
+        raise ConfigError(f"quantile of the pinball loss must lie strictly between 0 and 1, got {quantile:g}")
+    labels = np.arange(float(n_classes))
+    short = labels - labels[:, None]
+    return np.where(short >= 0, quantile * short, (quantile - 1.0) * short)
+
+
+def abstain(n_classes: int, alpha: float = 0.5) -> Array:
+    """Return zero-one with a last row of cost ``alpha`` for abstaining, shape (k + 1, k); 0 <= alpha <= 1."""
+    return np.vstack([zero_one(n_classes), np.full(n_classes, check_alpha(alpha))])
+
+
+def weighted(matrix: Array, weight: float | Sequence[float]) -> Array:
+    """Return the matrix times one weight, or with column j (truth j) times weight[j]; weights must be positive."""
+    if isinstance(weight, Sequence):
+        weights = np.array([number(each, f"weight of class {j}") for j, each in enumerate(weight)])
+        if len(weights) != matrix.shape[1]:
+            raise ConfigError(f"there are {len(weights)} class weights for {matrix.shape[1]} classes: give one for each class")
+    else:
+        weights = np.array(number(weight, "the weight of a loss"))
+    if not (weights > 0).all():
+        raise ConfigError(f"weights of a loss must be positive, got {weights.min():g}")
+    return matrix * weights
+
+
+# ---- matrices from people -------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class CostMatrix:
+    """A loss matrix with the names of its rows (predictions) and columns (truths), None where the source has none."""
+
+    values: Array  # (l, k)
+    rows: tuple[str, ...] | None = None
+    columns: tuple[str, ...] | None = None
+
+    def align(self, classes: Sequence[object]) -> CostMatrix:
+        """Return the matrix with its columns in the order of ``classes`` (a data set's labels, code 0 first).
+
+        Rows that carry the same names as the classes follow the same order; other rows (abstain, decisions) stay behind
+        them in their own order. A matrix without column names is taken to be in that order already. `ConfigError` when a
+        class has no column.
+        """
+        if self.columns is None:
+            return self
+        names = [str(label) for label in classes]
+        missing = [name for name in names if name not in self.columns]
+        if missing:
+            raise ConfigError(f"the loss matrix has no column for class {missing[0]!r}: {nearest(missing[0], self.columns)}")
+        extra = [name for name in self.columns if name not in names]
+        if extra:
+            raise ConfigError(f"the loss matrix has a column {extra[0]!r} but the data have no such class: remove it")
+        values, rows = self.values[:, [self.columns.index(name) for name in names]], self.rows
+        if rows is not None and set(names) <= set(rows):
+            order = [rows.index(name) for name in names] + [i for i, row in enumerate(rows) if row not in names]
+            values, rows = values[order], tuple(rows[i] for i in order)
+        return CostMatrix(values, rows, tuple(names))
+
+
+def number(value: Any, what: str) -> float:
+    """Return ``value`` as a finite float; `ConfigError` naming ``what`` otherwise."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
+        raise ConfigError(f"{what} must be a finite number, got {value!r}")
+    return float(value)
+
+
+def check_alpha(alpha: Any) -> float:
+    """Return the cost of abstaining as a float; `ConfigError` unless 0 <= alpha <= 1."""
+    alpha = number(alpha, "alpha of loss=abstain")
+    if not 0 <= alpha <= 1:
+        raise ConfigError(f"alpha of loss=abstain must lie in [0, 1] (1 is the cost of a wrong label), got {alpha:g}")
+    return alpha
+
+
+def check_matrix(matrix: Any, n_classes: int | None = None, where: str = "the loss matrix") -> Array:
+    """Return ``matrix`` as float64, shape (l, k), or raise a `ConfigError` that names the first bad entry.
+
+    Parameters
+    ----------
+    matrix : sequence of rows
+        Numbers, one row per prediction.
+    n_classes : int, optional
+        The number of columns that the data need.
+    where : str
+        How to call the matrix in an error.
+    """
+    shape_help = "give one row per prediction, one number per class in each"
+    if isinstance(matrix, np.ndarray):
+        clean = matrix.ndim == 2 and matrix.size > 0 and matrix.dtype.kind in "fiu" and bool(np.isfinite(matrix).all())
+        if clean and n_classes in (None, matrix.shape[1]):
+            return np.array(matrix, dtype=np.float64, order="C")
+        matrix = matrix.tolist()  # the slow way, which finds the words for what is wrong
+    if isinstance(matrix, str) or not isinstance(matrix, Sequence) or len(matrix) == 0:
+        raise ConfigError(f"{where} is not a list of rows: {shape_help}")
+    rows: list[list[float]] = []
+    for i, row in enumerate(matrix):
+        if isinstance(row, str) or not isinstance(row, Sequence) or len(row) == 0:
+            raise ConfigError(f"{where}, row {i}, is not a list of numbers: {shape_help}")
+        if rows and len(row) != len(rows[0]):
+            raise ConfigError(f"{where}, row {i}, has {len(row)} entries but row 0 has {len(rows[0])}: {shape_help}")
+        rows.append([number(entry, f"{where}, row {i}, column {j},") for j, entry in enumerate(row)])
+    if n_classes is not None and len(rows[0]) != n_classes:
+        raise ConfigError(f"{where} has {len(rows[0])} columns but there are {n_classes} classes: {shape_help}")
+    return np.array(rows)
+
+
+def read_csv(path: str | Path) -> CostMatrix:
+    """Read a loss matrix from a CSV file.
+
+    When the first cell of the file is not a number, the first line names the columns (truths) and the first cell of every
+    line names its row (prediction); otherwise the file holds numbers only. Raises `ConfigError` for a missing file,
+    an uneven or non-numeric table, or a name that occurs twice.
+    """
+    path = Path(path)
+    where = f"the loss matrix in {path}"
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as handle:
+            table = [[cell.strip() for cell in line] for line in csv.reader(handle) if any(cell.strip() for cell in line)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"{where} cannot be read ({reason}): check the path and that it is a CSV text file") from None
+    if not table:
+        raise ConfigError(f"{where} is empty: give one row per prediction, one number per class in each")
+    rows = columns = None
+    if not _is_number(table[0][0]):
+        columns = tuple(table[0][1:])
+        rows = tuple(line[0] for line in table[1:])
+        table = [line[1:] for line in table[1:]]
+        for names, kind in ((rows, "row"), (columns, "column")):
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise ConfigError(f"{where} has two {kind}s named {twice!r}: names must differ")
+        if table and len(table[0]) != len(columns):
+            raise ConfigError(f"{where} names {len(columns)} columns but its first row has {len(table[0])} numbers")
+    values = check_matrix([[float(cell) if _is_number(cell) else cell for cell in line] for line in table], None, where)
+    return CostMatrix(values, rows, columns)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def matrix_from(matrix: Any = None, file: str | Path | None = None, n_classes: int | None = None, loss: str = "general") -> CostMatrix:
+    """Return the checked matrix of a loss option pair, ``matrix`` (inline rows) or ``file`` (a CSV): exactly one of them."""
+    if (matrix is None) == (file is None):
+        raise ConfigError(f"loss={loss} needs either matrix (a list of rows) or file (a CSV), not {'both' if file else 'neither'}")
+    if file is None:
+        if isinstance(matrix, CostMatrix):
+            return CostMatrix(check_matrix(matrix.values, n_classes), matrix.rows, matrix.columns)
+        return CostMatrix(check_matrix(matrix, n_classes))
+    read = read_csv(file)
+    check_matrix(read.values, n_classes, f"the loss matrix in {file}")
+    return read
+
+
+# ---- structure and guarantees ---------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Description:
+    """What a loss matrix is: ``matrix = scale * the named structure``, and the guarantees that it loses."""
+
+    structure: str  # "zero_one", "absolute", "squared", "abstain", "convex" (columns convex in the prediction) or "general"
+    scale: float  # 1 for convex and general
+    alpha: float | None  # of an abstain matrix
+    notes: tuple[str, ...]  # plain sentences, empty when every guarantee holds
+
+
+def convex_columns(matrix: Array) -> bool:
+    """Return whether every column is convex in the prediction: second differences >= 0, up to rounding."""
+    if len(matrix) < 3:
+        return True
+    return bool(_second_differences(matrix).min() >= -_rounding(matrix))
+
+
+def first_bend(matrix: Array) -> tuple[int, int] | None:
+    """Return (row, column) of the first entry that lies above the line between its neighbours in its column, or None."""
+    if convex_columns(matrix):
+        return None
+    row, column = np.argwhere(_second_differences(matrix) < -_rounding(matrix))[0]
+    return int(row) + 1, int(column)
+
+
+def _second_differences(matrix: Array) -> Array:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.diff(matrix, axis=0)[1:] - np.diff(matrix, axis=0)[:-1]
+
+
+def _rounding(matrix: Array) -> float:
+    return 4.0 * float(np.finfo(float).eps) * float(np.abs(matrix).max())
+
+
+def describe(matrix: Array) -> Description:
+    """Recognise the structure of a loss matrix and list the guarantees that it does not have.
+
+    Recognised, also times a positive scale: zero-one, absolute, squared, abstain with its alpha in [0, 1]; then columns
+    convex in the prediction. The guarantee is Fisher consistency of argmax f, Theorem 15 of Fathony et al. (2018), whose
+    condition is the one on rows, L[y, y] < L[y, y'] (a prediction costs least when it is right).
+    """
+    structure, scale, alpha = _structure(matrix)
+    return Description(structure, scale, alpha, tuple(_lost_guarantees(matrix, structure)))
+
+
+def _structure(matrix: Array) -> tuple[str, float, float | None]:
+    l, k = matrix.shape
+    if l == k:
+        for name, pattern in (("zero_one", zero_one(k)), ("absolute", absolute(k)), ("squared", squared(k))):
+            scale = float(matrix[0, 1]) if k > 1 else 1.0
+            if scale > 0 and _same(matrix, scale * pattern):
+                return name, scale, None
+    if l == k + 1 and (matrix[k] == matrix[k, 0]).all():
+        scale = float(matrix[0, 1]) if k > 1 else 1.0
+        if scale > 0 and _same(matrix[:k], scale * zero_one(k)) and 0 <= matrix[k, 0] <= scale:
+            return "abstain", scale, float(matrix[k, 0]) / scale
+    return ("convex" if convex_columns(matrix) else "general"), 1.0, None
+
+
+def _same(matrix: Array, pattern: Array) -> bool:
+    return bool((np.abs(matrix - pattern) <= _rounding(matrix)).all())
+
+
+def _lost_guarantees(matrix: Array, structure: str) -> list[str]:
+    l, k = matrix.shape
+    notes = []
+    if l != k:
+        if structure != "abstain":
+            notes.append(
+                f"{l} predictions for {k} classes: Theorem 15 (argmax of the potentials is the Bayes label) does not apply; "
+                "predictions come from the predictor's distribution (eq. 133)"
+            )
+    else:
+        diagonal = np.diagonal(matrix)
+        off = matrix + np.diag(np.full(k, np.inf))
+        failing = np.flatnonzero(off.min(axis=1) <= diagonal)
+        if len(failing):
+            row = int(failing[0])
+            column = int(np.argmin(off[row]))
+            notes.append(
+                f"row {row} costs {matrix[row, row]:g} when right and {matrix[row, column]:g} when the truth is {column}: the "
+                "row condition of Theorem 15 fails, so argmax of the potentials need not be the Bayes label; use rule=predictor"
+            )
+        if (diagonal != 0).any():
+            row = int(np.flatnonzero(diagonal)[0])
+            notes.append(
+                f"the diagonal is not zero (class {row} costs {diagonal[row]:g} when right): the surrogate of a perfect fit is not zero"
+            )
+    if (matrix < 0).any():
+        row, column = (int(index) for index in np.argwhere(matrix < 0)[0])
+        notes.append(
+            f"negative entries (row {row}, column {column} is {matrix[row, column]:g}): the surrogate can be negative, "
+            "so a gap relative to the objective can lose its meaning"
+        )
+    return notes

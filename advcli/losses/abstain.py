@@ -1,0 +1,105 @@
+"""Classification with the option to abstain at a cost alpha, exact for every alpha in [0, 1].
+
+The adversary maximises f.q + min(1 - max q, alpha) over distributions q. When the zero-one adversary already has
+max q >= 1 - alpha, abstaining does not help the predictor and the game is the zero-one game; else the adversary fills
+the best labels with 1 - alpha each and the predictor mixes labels with abstaining. For alpha <= 1/2 these are Theorems
+12 and 13 and Corollary 14 of Fathony et al. (2018); for larger alpha the theorems do not hold (errata F17), this does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import costs
+from .base import AdversarialLoss, Array, Labels, register
+
+
+@register("abstain")
+class AbstainLoss(AdversarialLoss):
+    """The adversarial loss of zero-one with abstention.
+
+    Prediction code k is abstain. The default rule is Corollary 14 for alpha <= 1/2 (the best label when it leads by at
+    least 1/2, else abstain) and argmax of the predictor's p above.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number k of classes.
+    alpha : float
+        Cost of abstaining in [0, 1], where a wrong label costs 1; `ConfigError` outside.
+    """
+
+    kernel = "abstain"
+    metric = "abstention_loss"
+
+    def __init__(self, n_classes: int, alpha: float = 0.5) -> None:
+        super().__init__(n_classes)
+        self.alpha = costs.check_alpha(alpha)
+        self.matrix = costs.abstain(n_classes, self.alpha)
+
+    @classmethod
+    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
+        """Return alphas on both sides of 1/2 and at the ends."""
+        return [{}, {"alpha": 0.0}, {"alpha": 0.3}, {"alpha": 0.72}, {"alpha": 1.0}]
+
+    @property
+    def parameters(self) -> Array:
+        """Alpha, shape (1,)."""
+        return np.array([self.alpha])
+
+    @property
+    def default_rule(self) -> str:
+        """Argmax of p, which is Corollary 14 for alpha <= 1/2."""
+        return "predictor"
+
+    def adversary(self, F: Array) -> Array:
+        """Return q, shape (n, k): uniform on a prefix of the best labels, or 1 - alpha each until the mass is gone."""
+        order, ordered, threshold = _zero_one(F)
+        n, k = ordered.shape
+        support = np.argmax(threshold, axis=1) + 1
+        cap = 1.0 - self.alpha
+        before = np.arange(float(k))
+        uniform = np.where(before < support[:, None], 1.0 / support[:, None], 0.0)
+        filled = np.clip(1.0 - cap * before, 0.0, cap)
+        Q = np.empty((n, k))
+        np.put_along_axis(Q, order, np.where((1.0 / support >= cap)[:, None], uniform, filled), axis=1)
+        return Q
+
+    def predictor(self, F: Array) -> Array:
+        """Return p, shape (n, k + 1): p_j = max(f_j - tau, 0) for labels, the rest of the mass on abstaining.
+
+        Moving mass from abstaining to labels costs 1 - alpha per unit and lowers tau by 1/m, m the number of labels above
+        it: it pays while 1/m > 1 - alpha. So tau stops at the score of rank ceil(1 / (1 - alpha)), or at the simplex
+        threshold of zero-one when that is higher. This is the linear program's dual for every alpha, Theorem 13 for
+        alpha <= 1/2.
+        """
+        order, ordered, thresholds = _zero_one(F)
+        n, k = ordered.shape
+        tau = thresholds.max(axis=1)
+        if self.alpha < 1:
+            paying = max(1.0, np.ceil(1.0 / (1.0 - self.alpha)) - 1.0)  # how many labels may share mass
+            if paying < k:
+                tau = np.maximum(tau, ordered[:, int(paying)])
+        P = np.zeros((n, k + 1))
+        np.put_along_axis(P, order, np.maximum(ordered - tau[:, None], 0.0), axis=1)
+        mass = P.sum(axis=1, keepdims=True)
+        P /= np.maximum(mass, 1.0)
+        P[:, k:] = np.maximum(1.0 - mass, 0.0)
+        return P
+
+    def predict(self, F: Array, rule: str = "default") -> Labels:
+        """Return a code in [0, k] for every row of scores (n, k); k is abstain. ``potentials`` never abstains."""
+        return super().predict(F, rule)
+
+
+def _zero_one(F: Array) -> tuple[Labels, Array, Array]:
+    """Return labels by falling score, those scores minus the best, and (S_m - 1) / m over their prefixes, all (n, k)."""
+    scores = np.asarray(F, dtype=float)
+    scores = scores - scores.max(axis=1, keepdims=True)
+    order = np.argsort(-scores, axis=1, kind="stable")
+    ordered = np.take_along_axis(scores, order, axis=1)
+    with np.errstate(over="ignore"):  # a sum of scores of -1e308 may leave the range: -inf is as good a loser
+        thresholds = (np.cumsum(ordered, axis=1) - 1.0) / np.arange(1.0, scores.shape[1] + 1)
+    return order, ordered, thresholds

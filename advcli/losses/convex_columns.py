@@ -1,0 +1,298 @@
+"""Adversarial losses whose matrix has columns that are convex in the prediction: absolute, squared, power, Huber, pinball.
+
+For such a matrix the predictor needs only two adjacent predictions: mixing them gives a position r in [0, l - 1] whose
+cost under truth j is Ltilde(r, j), the linear interpolation of column j, and no other mixture of the same mean costs
+less under any truth. So the game is one-dimensional,
+
+    V(f) = min over r in [0, l - 1] of max_j f_j + Ltilde(r, j),
+
+convex in r: binary search finds the integer minimum, then the maximum of k lines is minimised on one unit interval.
+The adversary answers with at most two labels. The closed forms of Theorems 6 and 7 of Fathony et al. (2018) are
+the absolute and the squared case.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import costs
+from ..errors import ConfigError
+from .base import AdversarialLoss, Array, Labels, register
+
+
+# ---- the one-dimensional game ---------------------------------------------------------------------------------------
+def solve_convex_columns(matrix: Array, F: Array) -> tuple[Array, Array]:
+    """Solve the game of a matrix with convex columns for every row of scores.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (l, k)
+    F : ndarray of shape (n, k)
+
+    Returns
+    -------
+    Q : ndarray of shape (n, k)
+        The adversary's distributions, at most two positive entries each.
+    position : ndarray of shape (n,)
+        The predictor's optimal position r in [0, l - 1].
+    """
+    n, last = len(F), len(matrix) - 1
+    if n == 0:
+        return np.zeros_like(F, dtype=float), np.zeros(0)
+    scores = F - F.max(axis=1, keepdims=True)
+    rows = np.arange(n)
+
+    # first integer minimum of the convex sequence a -> max_j f_j + L[a, j]
+    low, high = np.zeros(n, dtype=np.intp), np.full(n, last, dtype=np.intp)
+    while (low < high).any():
+        middle = (low + high) // 2
+        here = (scores + matrix[middle]).max(axis=1)
+        after = (scores + matrix[np.minimum(middle + 1, last)]).max(axis=1)
+        falls = (after < here) & (low < high)
+        low, high = np.where(falls, middle + 1, low), np.where(falls, high, middle)
+    best = low
+
+    # slopes to either side of it, of the labels that attain the maximum there
+    heights = scores + matrix[best]
+    active = heights == heights.max(axis=1, keepdims=True)
+    rise_after = matrix[np.minimum(best + 1, last)] - matrix[best]
+    rise_before = matrix[best] - matrix[np.maximum(best - 1, 0)]
+    has_after, has_before = best < last, best > 0
+    up = np.argmax(np.where(active, rise_after, -np.inf), axis=1)
+    down = np.argmin(np.where(active, rise_before, np.inf), axis=1)
+    goes_right = has_after & (rise_after[rows, up] < 0)
+    goes_left = has_before & (rise_before[rows, down] > 0) & ~goes_right
+
+    # minimum at the integer itself: one label whose column is least there, or two that balance each other to its right
+    fall, climb = rise_after[rows, down], rise_after[rows, up]
+    balanced = has_after & (fall < 0)
+    share = np.divide(-fall, climb - fall, out=np.zeros(n), where=balanced & (climb > fall))
+    position = best.astype(float)
+
+    # minimum strictly inside a unit interval
+    inside = goes_right | goes_left
+    if inside.any():
+        base = np.where(goes_left, best - 1, best)[inside]
+        down[inside], up[inside], share[inside], offset = _lowest_envelope(scores[inside] + matrix[base], matrix[base + 1] - matrix[base])
+        position[inside] = base + offset
+    Q = np.zeros((n, F.shape[1]))
+    np.add.at(Q, (rows, down), 1.0 - share)
+    np.add.at(Q, (rows, up), share)
+    return Q, position
+
+
+def _lowest_envelope(heights: Array, slopes: Array) -> tuple[Labels, Labels, Array, Array]:
+    """Minimise max_j heights_j + t slopes_j over t in [0, 1], row by row, when the maximum falls at 0 and rises at 1.
+
+    Returns (falling line, rising line, weight of the rising line that makes the mixture flat, t). The crossing of a
+    falling and a rising line that are each the highest at one end moves to the highest line there until no line is higher.
+    """
+    rows = np.arange(len(heights))
+    at_end = heights + slopes
+    falling = np.argmax(np.where(heights == heights.max(axis=1, keepdims=True), slopes, -np.inf), axis=1)
+    rising = np.argmin(np.where(at_end == at_end.max(axis=1, keepdims=True), slopes, np.inf), axis=1)
+    rounding = 4.0 * np.finfo(float).eps * (np.abs(slopes).max(axis=1) + np.abs(heights.max(axis=1)))
+    offset = np.zeros(len(rows))
+    # rounding can make the line at 1 fall: then it is the answer by itself
+    flat_at_end = slopes[rows, rising] <= 0
+    offset[flat_at_end] = 1.0
+    open_ = ~flat_at_end
+    for _ in range(2 * heights.shape[1] + 2):
+        gap = heights[rows, falling] - heights[rows, rising]
+        tilt = slopes[rows, rising] - slopes[rows, falling]
+        offset = np.where(open_, np.clip(np.divide(gap, tilt, out=np.zeros_like(gap), where=tilt > 0), 0.0, 1.0), offset)
+        lines = heights + offset[:, None] * slopes
+        highest = np.argmax(lines, axis=1)
+        open_ &= lines[rows, highest] > np.maximum(lines[rows, falling], lines[rows, rising]) + rounding
+        if not open_.any():
+            break
+        falls = slopes[rows, highest] <= 0
+        falling = np.where(open_ & falls, highest, falling)
+        rising = np.where(open_ & ~falls, highest, rising)
+    tilt = slopes[rows, rising] - slopes[rows, falling]
+    share = np.divide(-slopes[rows, falling], tilt, out=np.zeros_like(tilt), where=tilt > 0)
+    share[flat_at_end] = 1.0
+    return falling, rising, np.clip(share, 0.0, 1.0), offset
+
+
+def adjacent(position: Array, n_predictions: int) -> Array:
+    """Return the distribution (n, l) on the two predictions next to each position r in [0, l - 1], with mean r."""
+    below = np.minimum(position.astype(np.intp), max(n_predictions - 2, 0))
+    weight = position - below
+    P = np.zeros((len(position), n_predictions))
+    rows = np.arange(len(position))
+    P[rows, below] = 1.0 - weight
+    if n_predictions > 1:
+        P[rows, below + 1] = weight
+    return P
+
+
+# ---- the losses -----------------------------------------------------------------------------------------------------
+class _ConvexGame(AdversarialLoss):
+    """What the losses of this file share: the one-dimensional game over ``self.matrix``."""
+
+    kernel = "convex"
+    needs_order = True
+    metric = "cost"
+
+    @property
+    def parameters(self) -> Array:
+        """The number of predictions l, then the loss matrix row by row, shape (1 + l k,)."""
+        return np.r_[float(len(self.matrix)), self.matrix.ravel()]
+
+    def adversary(self, F: Array) -> Array:
+        """Return q, shape (n, k), at most two labels each."""
+        return solve_convex_columns(self.matrix, np.asarray(F, dtype=float))[0]
+
+    def predictor(self, F: Array) -> Array:
+        """Return p, shape (n, l), two adjacent predictions each."""
+        return adjacent(solve_convex_columns(self.matrix, np.asarray(F, dtype=float))[1], self.n_predictions)
+
+
+@register("convex")
+class ConvexColumnsLoss(_ConvexGame):
+    """The adversarial loss of any l x k matrix whose columns are convex in the prediction.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number k of classes.
+    matrix : rows of numbers, shape (l, k), optional
+    file : path of a CSV file, optional
+        Exactly one of the two (`advcli.costs.read_csv`).
+    """
+
+    def __init__(self, n_classes: int, matrix: Any = None, file: str | Path | None = None) -> None:
+        super().__init__(n_classes)
+        source = costs.matrix_from(matrix, file, n_classes, "convex")
+        self.matrix, self.row_names, self.column_names = source.values, source.rows, source.columns
+        bend = costs.first_bend(self.matrix)
+        if bend is not None:
+            row, column = bend
+            raise ConfigError(
+                f"loss=convex needs columns that are convex in the prediction, but row {row} of column {column} lies above "
+                "the line between its neighbours: choose loss=general"
+            )
+        self.note = "; ".join(costs.describe(self.matrix).notes)
+
+    @classmethod
+    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
+        """Return a symmetric, an asymmetric and a non-square matrix."""
+        labels = np.arange(float(n_classes))
+        finer = np.linspace(0.0, max(n_classes - 1.0, 0.0), 2 * n_classes + 1)
+        too_low = np.maximum(labels - labels[:, None], 0.0)
+        too_high = np.maximum(labels[:, None] - labels, 0.0)
+        return [
+            {"matrix": (3.0 * too_low + too_high**2).tolist()},
+            {"matrix": ((finer[:, None] - labels) ** 2).tolist()},
+            {"matrix": (too_low - 0.25 * too_high)[: max(1, n_classes // 2)].tolist()},
+        ]
+
+
+@register("absolute", "ordinal")
+class AbsoluteLoss(_ConvexGame):
+    """The adversarial loss of |prediction - truth| (Theorem 6), in closed form.
+
+    V(f) = (a + b) / 2 with a = max_i f_i - i and b = max_j f_j + j; the adversary puts 1/2 on each of the two maximisers,
+    the predictor has mean (b - a) / 2.
+    """
+
+    kernel = "absolute"
+    metric = "mae"
+
+    def __init__(self, n_classes: int) -> None:
+        super().__init__(n_classes)
+        self.matrix = costs.absolute(n_classes)
+
+    @property
+    def parameters(self) -> Array:
+        """None: shape (0,)."""
+        return np.empty(0)
+
+    def _sides(self, F: Array) -> tuple[Array, Array]:
+        # the common level is removed first: beside scores of 1e300 the label codes would be rounded away
+        scores = F - F.max(axis=1, keepdims=True)
+        codes = np.arange(float(self.n_classes))
+        return scores - codes, scores + codes
+
+    def adversary(self, F: Array) -> Array:
+        """Return q, shape (n, k): 1/2 on argmax f_i - i and 1/2 on argmax f_j + j."""
+        lower, upper = self._sides(np.asarray(F, dtype=float))
+        Q, rows = np.zeros_like(lower), np.arange(len(lower))
+        Q[rows, np.argmax(lower, axis=1)] += 0.5
+        Q[rows, np.argmax(upper, axis=1)] += 0.5
+        return Q
+
+    def predictor(self, F: Array) -> Array:
+        """Return p, shape (n, k): two adjacent labels with mean (b - a) / 2."""
+        lower, upper = self._sides(np.asarray(F, dtype=float))
+        mean = 0.5 * (upper.max(axis=1) - lower.max(axis=1))
+        return adjacent(np.clip(mean, 0.0, self.n_classes - 1.0), self.n_classes)
+
+
+@register("squared")
+class SquaredLoss(_ConvexGame):
+    """The adversarial loss of (prediction - truth)^2 (Theorem 7).
+
+    V(f) = min over r of s(r) + max_j f_j + j^2 - 2 r j, s the linear interpolation of r^2: the upper envelope of k lines
+    against a convex polygon, instead of the paper's search over all triples of labels.
+    """
+
+    kernel = "squared"
+    metric = "mse"
+
+    def __init__(self, n_classes: int) -> None:
+        super().__init__(n_classes)
+        self.matrix = costs.squared(n_classes)
+
+    @property
+    def parameters(self) -> Array:
+        """None: shape (0,)."""
+        return np.empty(0)
+
+
+@register("power")
+class PowerLoss(_ConvexGame):
+    """The adversarial loss of |prediction - truth|^p, p >= 1 (1 is absolute, 2 is squared)."""
+
+    def __init__(self, n_classes: int, p: float = 1.5) -> None:
+        super().__init__(n_classes)
+        self.matrix = costs.power(n_classes, p)
+        if p < 1:
+            raise ConfigError(f"loss=power needs p >= 1 (a convex cost), got {p:g}: give the matrix to loss=general")
+
+    @classmethod
+    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
+        """Return the default and a steeper power."""
+        return [{}, {"p": 3}]
+
+
+@register("huber")
+class HuberLoss(_ConvexGame):
+    """The adversarial loss of Huber's cost: d^2/2 up to the distance delta > 0, delta (d - delta/2) beyond."""
+
+    def __init__(self, n_classes: int, delta: float = 1.0) -> None:
+        super().__init__(n_classes)
+        self.matrix = costs.huber(n_classes, delta)
+
+    @classmethod
+    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
+        """Return the default and a wider quadratic part."""
+        return [{}, {"delta": 2.5}]
+
+
+@register("pinball")
+class PinballLoss(_ConvexGame):
+    """The adversarial loss of the pinball cost: quantile per unit predicted too low, 1 - quantile per unit too high."""
+
+    def __init__(self, n_classes: int, quantile: float = 0.5) -> None:
+        super().__init__(n_classes)
+        self.matrix = costs.pinball(n_classes, quantile)
+
+    @classmethod
+    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
+        """Return the median and an upper quantile."""
+        return [{}, {"quantile": 0.8}]

@@ -1,0 +1,364 @@
+"""Adversarial losses of any l x k matrix, by an exact small simplex method or by HiGHS.
+
+The game of one example is the linear program (Fathony et al. 2018, eq. 11)
+
+    maximise f.q + v   subject to   v <= (Lq)_i for every prediction i,  q a distribution.
+
+Its feasible set does not depend on f and every (e_j, min_i L_ij) is a vertex of it, so the simplex method starts at the
+best single label, without a first phase and without memory of other examples, and needs few pivots. The duals of the
+l constraints are the predictor's p, and the equality of both players' values certifies the answer.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import costs
+from ..compiled import kernels
+from ..errors import ConfigError, nearest
+from .base import AdversarialLoss, Answer, Array, Labels, Loss, make_loss, register
+
+BACKENDS = ("simplex", "highs")
+CERTIFICATE = 1e-9  # largest gap between the two players' values, in units of the spread of the matrix
+
+
+# ---- games by linear programming ------------------------------------------------------------------------------------
+def solve_game(matrix: Array, f: Array) -> tuple[Array, Array, int]:
+    """Solve one game by the simplex method on a small dense dictionary: the readable version of the compiled one (`_ext/adv_general.pxd`).
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (l, k)
+    f : ndarray of shape (k,)
+
+    Returns
+    -------
+    q : ndarray of shape (k,)
+    p : ndarray of shape (l,)
+    pivots : int
+        Number of pivots; -1 when the limit was reached, q and p are then distributions but not optimal.
+    """
+    L, scores, _ = _normalised(matrix, f[None])
+    l, k = L.shape
+    start = int(np.argmax(scores[0]))
+    tight = int(np.argmin(L[:, start]))
+    # Variables: q_j is number j, the slack s_i = (Lq)_i - v is number k + i. Outside the basis at the start: s_tight and
+    # all q but q_start. A row of the dictionary says: basic variable = constant - coefficients . non-basic variables.
+    outside = np.array([j for j in range(k) if j != start] + [k + tight])
+    inside = np.array([start] + [k + i for i in range(l) if i != tight])
+    others, free = outside[:-1], [i for i in range(l) if i != tight]
+    table = np.zeros((l + 1, k + 1))  # last row: reduced costs; last column: constants
+    table[0, :-2], table[0, -1] = 1.0, 1.0
+    relative = L - L[tight]
+    table[1:-1, :-2] = (relative[:, start, None] - relative[:, others])[free]
+    table[1:-1, -2] = -1.0
+    table[1:-1, -1] = relative[free, start]
+    table[-1, :-2] = scores[0, others] - scores[0, start] + L[tight, others] - L[tight, start]
+    table[-1, -2] = -1.0
+
+    tolerance, stalled, limit = 1e-12, 0, 50 * (l + k) + 100
+    pivots = 0
+    while True:
+        gains = table[-1, :-1]
+        improving = np.flatnonzero(gains > tolerance)
+        if len(improving) == 0:
+            break
+        if pivots == limit:
+            pivots = -1
+            break
+        if stalled > l + k:  # Bland's rule: the lowest number enters and leaves, which cannot cycle
+            enter = improving[np.argmin(outside[improving])]
+        else:
+            enter = improving[np.argmax(gains[improving])]
+        column = table[:-1, enter]
+        blocking = np.flatnonzero(column > tolerance)
+        if len(blocking) == 0:
+            pivots = -1  # the set is bounded: only rounding can come here
+            break
+        ratios = np.maximum(table[blocking, -1], 0.0) / column[blocking]
+        step = ratios.min()
+        tied = blocking[ratios <= step * (1 + 1e-14)]
+        leave = tied[np.argmin(inside[tied])] if stalled > l + k else tied[np.argmax(column[tied])]
+        stalled = stalled + 1 if step * gains[enter] <= tolerance else 0
+        _pivot(table, leave, enter)
+        inside[leave], outside[enter] = outside[enter], inside[leave]
+        pivots += 1
+
+    q, p = np.zeros(k), np.zeros(l)
+    labels = inside < k
+    q[inside[labels]] = np.maximum(table[:-1, -1][labels], 0.0)
+    slacks = outside >= k
+    p[outside[slacks] - k] = np.maximum(-table[-1, :-1][slacks], 0.0)
+    return q / q.sum(), p / p.sum(), pivots
+
+
+def _pivot(table: Array, leave: int, enter: int) -> None:
+    """Exchange the basic variable of row ``leave`` and the non-basic variable of column ``enter``, in place."""
+    head = table[leave, enter]
+    table[leave] /= head
+    table[leave, enter] = 1.0 / head
+    factors = table[:, enter].copy()
+    factors[leave] = 0.0
+    table[:, enter] = np.where(np.arange(len(table)) == leave, table[:, enter], 0.0)
+    table -= factors[:, None] * table[leave]
+
+
+def _normalised(matrix: Array, F: Array) -> tuple[Array, Array, float]:
+    """Return matrix and scores in units of the spread of the matrix, both least/most at 0, and that unit.
+
+    A label whose score is more than the spread below the best is never in the adversary's support: scores are cut at
+    twice the spread, which changes neither player's optimum and keeps scores of any size inside the arithmetic.
+    """
+    unit = float(matrix.max() - matrix.min()) or 1.0
+    scores = F - F.max(axis=1, keepdims=True)
+    return (matrix - matrix.min()) / unit, np.maximum(scores / unit, -2.0), unit
+
+
+class Highs:
+    """The game in HiGHS: the model is built once, an example only changes its objective and starts from the last basis."""
+
+    def __init__(self, matrix: Array) -> None:
+        import highspy
+
+        self.matrix = matrix
+        L, _, _ = _normalised(matrix, np.zeros((1, matrix.shape[1])))
+        l, k = L.shape
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = k + 1, l + 1
+        model.col_cost_ = np.r_[np.zeros(k), 1.0]
+        model.col_lower_ = np.zeros(k + 1)
+        model.col_upper_ = np.full(k + 1, highspy.kHighsInf)
+        model.row_lower_ = np.r_[np.full(l, -highspy.kHighsInf), 1.0]
+        model.row_upper_ = np.r_[np.zeros(l), 1.0]
+        model.sense_ = highspy.ObjSense.kMaximize
+        rows = np.r_[np.c_[-L, np.ones(l)], np.r_[np.ones(k), 0.0][None]]
+        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        model.a_matrix_.start_ = np.arange(0, rows.size + 1, k + 1)
+        model.a_matrix_.index_ = np.tile(np.arange(k + 1), l + 1)
+        model.a_matrix_.value_ = rows.ravel()
+        self._solver = highspy.Highs()
+        self._solver.setOptionValue("output_flag", False)
+        self._solver.setOptionValue("threads", 1)
+        for tolerance in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+            self._solver.setOptionValue(tolerance, 1e-10)
+        self._solver.passModel(model)
+        self._optimal = highspy.HighsModelStatus.kOptimal
+
+    def solve(self, F: Array) -> tuple[Array, Array]:
+        """Return Q (n, k) and P (n, l) for scores F (n, k)."""
+        l, k = self.matrix.shape
+        _, scores, _ = _normalised(self.matrix, F)
+        Q, P = np.empty((len(F), k)), np.empty((len(F), l))
+        columns = np.arange(k, dtype=np.int32)
+        self._solver.clearSolver()  # no basis of an earlier call: the same rows give the same bits
+        for i, row in enumerate(scores):
+            self._solver.changeColsCost(k, columns, row)
+            self._solver.run()
+            if self._solver.getModelStatus() != self._optimal:
+                raise ArithmeticError(f"HiGHS stopped with {self._solver.getModelStatus()} on the scores {F[i].tolist()}")
+            solution = self._solver.getSolution()
+            Q[i] = np.maximum(solution.col_value[:k], 0.0)
+            P[i] = np.abs(solution.row_dual[:l])
+        return Q / Q.sum(axis=1, keepdims=True), P / P.sum(axis=1, keepdims=True)
+
+
+def game_gap(matrix: Array, F: Array, Q: Array, P: Array) -> Array:
+    """Return max_j ((p'L)_j + f_j) - min_i (Lq)_i - f.q for every row, shape (n,): zero exactly at a saddle point."""
+    _, scores, _ = _normalised(matrix, F)
+    unit = float(matrix.max() - matrix.min()) or 1.0
+    # in units of the matrix: beside scores of 1e300 its entries would be rounded away
+    L = (matrix - matrix.min()) / unit
+    return unit * ((P @ L + scores).max(axis=1) - (Q @ L.T).min(axis=1) - np.einsum("ij,ij->i", scores, Q))
+
+
+def solve_games(matrix: Array, F: Array, backend: str = "simplex", highs: Highs | None = None) -> tuple[Array, Array]:
+    """Solve the game of every row of scores (n, k): Q (n, k) and P (n, l).
+
+    ``simplex`` answers are checked by their own certificate, primal = dual value; a row that fails it goes to HiGHS.
+    """
+    F = np.asarray(F, dtype=float)
+    if backend == "highs":
+        return (highs or Highs(matrix)).solve(F)
+    Q, P, _ = kernels.games(matrix, F)
+    failed = game_gap(matrix, F, Q, P) > CERTIFICATE * (float(matrix.max() - matrix.min()) or 1.0)
+    if failed.any():
+        Q[failed], P[failed] = (highs or Highs(matrix)).solve(F[failed])
+    return Q, P
+
+
+# ---- recognised matrices --------------------------------------------------------------------------------------------
+_SAID = {
+    "zero_one": "the zero-one matrix",
+    "absolute": "the absolute matrix",
+    "squared": "the squared matrix",
+    "abstain": "the abstain matrix",
+    "convex": "a matrix with columns convex in the prediction",
+}
+
+
+def closed_form(matrix: Any) -> tuple[AdversarialLoss, float, str] | None:
+    """Return (loss, scale, what it is) with S_matrix(f, y) = scale * S_loss(f / scale, y), or None for a general matrix.
+
+    The scale is that of zero-one and abstain matrices (Corollary 9); it is 1 for columns convex in the prediction, whose
+    loss takes the matrix as it is.
+    """
+    values = costs.check_matrix(matrix)
+    found, k = costs.describe(values), values.shape[1]
+    if found.structure == "general":
+        return None
+    said = _SAID[found.structure]
+    options: dict[str, Any] = {}
+    scale, name = found.scale, found.structure
+    if name == "abstain":
+        options["alpha"] = found.alpha
+        said += f" (alpha = {found.alpha:g})"
+    elif name == "convex" or (name in ("absolute", "squared") and scale != 1.0):
+        said += "" if scale == 1.0 else f" times {scale:g}"
+        name, scale, options = "convex", 1.0, {"matrix": values}
+    if scale != 1.0:
+        said += f" times {scale:g}"
+    loss = make_loss(name, k, **options)
+    assert isinstance(loss, AdversarialLoss)
+    return loss, scale, said
+
+
+def recognise(matrix: Any, backend: str = "simplex") -> AdversarialLoss:
+    """Return the fastest exact loss for a matrix (rows of numbers or ndarray, shape (l, k)); `GeneralLoss` in general.
+
+    The attribute ``note`` of a `ConvexColumnsLoss` or `GeneralLoss` says what the matrix is and which guarantees it lacks.
+    Raises `ConfigError` for a matrix that cannot be used.
+    """
+    values = costs.check_matrix(matrix)
+    found = closed_form(values)
+    if found is not None and found[1] == 1.0:
+        return found[0]
+    return GeneralLoss(values.shape[1], matrix=values, backend=backend)
+
+
+@register("general")
+class GeneralLoss(AdversarialLoss):
+    """The adversarial loss of any l x k matrix.
+
+    A matrix of a known structure is answered by its closed form, and ``note`` says so. Negative entries and a diagonal that
+    is not zero are allowed; ``note`` says which guarantees are lost.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number k of classes.
+    matrix : rows of numbers, shape (l, k), optional
+    file : path of a CSV file, optional
+        Exactly one of the two (`advcli.costs.read_csv`).
+    backend : {"simplex", "highs"}
+        How games without a closed form are solved. ``highs`` also sends `value` and `oracle` through HiGHS instead of the
+        compiled simplex.
+    structure : bool
+        False keeps even a known matrix on the general path (for comparisons).
+
+    Attributes
+    ----------
+    row_names, column_names : tuple of str or None
+        Names in the file.
+    note : str
+        Structure and lost guarantees, in plain sentences; empty when there is nothing to say.
+    """
+
+    metric = "cost"
+
+    def __init__(
+        self,
+        n_classes: int,
+        matrix: Any = None,
+        file: str | Path | None = None,
+        backend: str = "simplex",
+        structure: bool = True,
+    ) -> None:
+        super().__init__(n_classes)
+        if backend not in BACKENDS:
+            raise ConfigError(f"loss=general has no backend {backend!r}: {nearest(backend, BACKENDS)}")
+        source = costs.matrix_from(matrix, file, n_classes, "general")
+        self.matrix, self.row_names, self.column_names = source.values, source.rows, source.columns
+        self.backend = backend
+        found = closed_form(self.matrix) if structure and backend == "simplex" else None
+        self._closed: AdversarialLoss | None = found[0] if found else None
+        self._scale = found[1] if found else 1.0
+        said = [f"the matrix is {found[2]}: its closed form is used"] if found else []
+        self.note = "; ".join(said + list(costs.describe(self.matrix).notes))
+
+    @classmethod
+    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
+        """Return square, tall, wide, negative and recognised matrices, and the HiGHS backend."""
+        random = np.random.default_rng(n_classes)
+        few = min(n_classes, 7)
+        # a dense game of hundreds of rows takes seconds: many classes get few predictions
+        predictions = n_classes if n_classes <= 50 else few
+        square = random.uniform(0.2, 2.0, (predictions, n_classes)) * (1.0 - np.eye(predictions, n_classes))
+        return [
+            {"matrix": square.tolist()},
+            {"matrix": square.tolist(), "backend": "highs"},
+            {"matrix": random.uniform(0.0, 1.0, (few + 2, n_classes)).tolist()},
+            {"matrix": random.uniform(0.0, 1.0, (max(1, few // 2), n_classes)).tolist()},
+            {"matrix": random.normal(size=(few, n_classes)).tolist()},
+            {"matrix": (3.0 * costs.zero_one(n_classes)).tolist()},
+            {"matrix": costs.zero_one(n_classes)[:predictions].tolist(), "structure": False},
+        ]
+
+    kernel = "general"
+
+    @property
+    def parameters(self) -> Array:
+        """The number of predictions l, then the loss matrix row by row, shape (1 + l k,)."""
+        return np.r_[float(len(self.matrix)), self.matrix.ravel()]
+
+    @property
+    def family(self) -> tuple[str, int, Array]:
+        """What the compiled kernels take: those of the closed form where it fits the matrix without a scale."""
+        if self._closed is not None and self._scale == 1.0:
+            return self._closed.family
+        return self.kernel, self.n_classes, self.parameters
+
+    @property
+    def core(self) -> Loss:
+        """The closed form when there is one (a scale is in `cost_weights`), else this loss."""
+        return self if self._closed is None else self._closed
+
+    def cost_weights(self, y: Labels, example: Array | None) -> Array | None:
+        """Return the factors (n,) on the matrices of the examples in units of `core`: the scale of a recognised matrix."""
+        if self._scale == 1.0:
+            return example
+        return np.full(len(y), self._scale) if example is None else self._scale * example
+
+    @cached_property
+    def _highs(self) -> Highs:
+        return Highs(self.matrix)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "_highs"}
+
+    def _solve(self, F: Array) -> tuple[Array, Array]:
+        return solve_games(self.matrix, F, self.backend, self._highs if self.backend == "highs" else None)
+
+    def _in_units(self, F: Array) -> Array:
+        # the common level goes first: it would be rounded in other units
+        F = np.asarray(F, dtype=float)
+        return F if self._scale == 1.0 else (F - F.max(axis=1, keepdims=True)) / self._scale
+
+    def adversary(self, F: Array) -> Array:
+        """Return q, shape (n, k)."""
+        return self._solve(F)[0] if self._closed is None else self._closed.adversary(self._in_units(F))
+
+    def predictor(self, F: Array) -> Array:
+        """Return p, shape (n, l)."""
+        return self._solve(F)[1] if self._closed is None else self._closed.predictor(self._in_units(F))
+
+    def value(self, F: Array, y: Labels) -> Array:
+        """Return S(f_i, y_i), shape (n,)."""
+        return self.oracle_reference(np.asarray(F, dtype=float), y).value if self.backend == "highs" else super().value(F, y)
+
+    def oracle(self, F: Array, y: Labels) -> Answer:
+        """Return the maximising (r_i, c_i) and the value for every row."""
+        return self.oracle_reference(np.asarray(F, dtype=float), y) if self.backend == "highs" else super().oracle(F, y)

@@ -1,0 +1,167 @@
+"""Weights on the loss matrix: the game over w L.
+
+S_wL(f, y) = w S_L(f / w, y) (Fathony et al. 2018, Corollaries 9-11; their Theorem 8 holds for the set of extreme points, not for the
+adversary at the same f), so a weighted loss is its base with scores and values in units of w. The weight may be one number, one for
+each class - an example's loss matrix is scaled by the weight of its own label - or each example's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import ConfigError
+from .base import AdversarialLoss, Answer, Array, Labels, Loss, loss_class, make_loss, register
+
+
+@register("weighted")
+class WeightedLoss(AdversarialLoss):
+    """Another adversarial loss with weights on its costs.
+
+    With one weight for all, predictions and the predictor's p are those of the weighted game. With weights by class or example a new
+    row's weight is unknown: potentials do not need it, and p is that of weight 1, so let the weights average 1.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number k of classes.
+    base : str
+        Name of the adversarial loss that is weighted.
+    weight : float, sequence of k floats, or "column"
+        One weight above 0, one for each class, or ``"column"``: the weights given to `fit` are the examples' own.
+    options : mapping
+        Options of the base.
+    """
+
+    def __init__(self, n_classes: int, base: str = "zero_one", weight: Any = 1.0, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(n_classes)
+        cls = loss_class(base)
+        if not issubclass(cls, AdversarialLoss) or issubclass(cls, WeightedLoss):
+            raise ConfigError(
+                f"loss.base={base} cannot be weighted: choose an adversarial loss such as zero_one, absolute, squared or abstain"
+            )
+        loss = make_loss(base, n_classes, **(options or {}))
+        assert isinstance(loss, AdversarialLoss)
+        self.base: AdversarialLoss = loss
+        self.own = isinstance(weight, str)
+        if self.own:
+            if weight != "column":
+                raise ConfigError(f'loss.weight={weight!r} must be a number, one number for each class, or "column"')
+            weight = 1.0
+        values = np.asarray(weight, dtype=object).ravel()
+        try:
+            self.weight = values.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"loss.weight={weight!r} must be numbers above 0") from error
+        if len(self.weight) not in (1, n_classes):
+            raise ConfigError(f"loss.weight has {len(self.weight)} numbers for {n_classes} classes: give one, or one for each class")
+        if not (np.isfinite(self.weight) & (self.weight > 0)).all():
+            raise ConfigError(f"loss.weight={weight!r} must be numbers above 0")
+        self.common = float(self.weight[0]) if len(self.weight) == 1 else 1.0
+        self.matrix = self.common * self.base.matrix
+
+    @classmethod
+    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
+        """Return one weight for all, weights by class, and another base."""
+        by_class = (0.5 + np.arange(n_classes)).tolist()
+        return [{"weight": 2.5}, {"weight": by_class}, {"base": "absolute", "weight": by_class}, {"base": "abstain", "weight": 0.4}]
+
+    @classmethod
+    def requires_order(cls, options: Mapping[str, Any]) -> bool:
+        """Return whether the base needs ordered labels."""
+        return loss_class(options.get("base", "zero_one")).needs_order
+
+    @classmethod
+    def agrees(cls, options: Mapping[str, Any]) -> bool:
+        """Return whether the base's prediction is the likeliest class."""
+        return loss_class(options.get("base", "zero_one")).agrees(options.get("options") or {})
+
+    @property
+    def kernel(self) -> str:  # type: ignore[override]
+        """The base's compiled family."""
+        return self.base.kernel
+
+    @property
+    def family(self) -> tuple[str, int, Array]:
+        """The base's: kernels know no weights."""
+        return self.base.family
+
+    @property
+    def metric(self) -> str:  # type: ignore[override]
+        """The base's metric."""
+        return self.base.metric
+
+    @property
+    def core(self) -> Loss:
+        """The base's core."""
+        return self.base.core
+
+    @property
+    def example_weights(self) -> bool:
+        """True for ``weight="column"``."""
+        return self.own
+
+    def cost_weights(self, y: Labels, example: Array | None) -> Array:
+        """Return each example's weight, shape (n,)."""
+        if self.own:
+            if example is None:
+                raise ConfigError('loss.weight="column" needs the examples\' weights: name their column by dataset.weight')
+            if not (example > 0).all():
+                raise ConfigError(f"example weights must be above 0; row {int(np.argmin(example > 0))} has {example.min():g}")
+            weights = example
+        else:
+            weights = self._weights(y)
+        inner = self.base.cost_weights(y, None)
+        return weights if inner is None else weights * inner
+
+    def _weights(self, y: Labels) -> Array:
+        return np.full(len(y), self.common) if len(self.weight) == 1 else self.weight[y]
+
+    def value(self, F: Array, y: Labels) -> Array:
+        """Return w S(f / w, y), shape (n,), by the weights of the labels."""
+        w = self._weights(y)
+        return w * self.base.value(_shifted(F) / w[:, None], y)
+
+    def oracle(self, F: Array, y: Labels) -> Answer:
+        """Return the maximising (r, c) of the weighted game."""
+        w = self._weights(y)
+        answer = self.base.oracle(_shifted(F) / w[:, None], y)
+        return Answer(w * answer.value, answer.R, w * answer.offset)
+
+    def offset(self, R: Array, y: Labels) -> Array:
+        """Return w times the base's offset."""
+        return self._weights(y) * self.base.offset(R, y)
+
+    def block(self, F: Array, R: Array, y: Labels, curvature: Array) -> Array:
+        """Return the base's block step in units of the weights."""
+        w = self._weights(y)
+        return self.base.block(_shifted(F) / w[:, None], R, y, np.broadcast_to(np.asarray(curvature), w.shape) / w)
+
+    def oracle_reference(self, F: Array, y: Labels) -> Answer:
+        """Answer like `oracle`, in plain NumPy."""
+        w = self._weights(y)
+        answer = self.base.oracle_reference(_shifted(F) / w[:, None], y)
+        return Answer(w * answer.value, answer.R, w * answer.offset)
+
+    def offset_reference(self, R: Array, y: Labels) -> Array:
+        """Answer like `offset`, in plain NumPy."""
+        return self._weights(y) * self.base.offset_reference(R, y)
+
+    def adversary(self, F: Array) -> Array:
+        """Return the adversary's q at the common weight."""
+        return self.base.adversary(_shifted(F) / self.common)
+
+    def predictor(self, F: Array) -> Array:
+        """Return the predictor's p at the common weight."""
+        return self.base.predictor(_shifted(F) / self.common)
+
+    def predict(self, F: Array, rule: str = "default") -> Labels:
+        """Return the base's predictions at the common weight."""
+        return self.base.predict(_shifted(F) / self.common, rule)
+
+
+def _shifted(F: Array) -> Array:
+    """Return F with row maxima 0: dividing large scores by a weight would cost the digits that decide."""
+    return F - F.max(axis=1, keepdims=True)

@@ -1,0 +1,172 @@
+"""Methods compared across data sets: mean ranks, Friedman, Wilcoxon with Holm's correction, Nemenyi, effect sizes.
+
+The unit is a data set: every data set gives one mean per method. Demsar (2006, JMLR 7) recommends this analysis.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..records import meaning
+from ..statistics import TestResult, critical_difference, friedman, holm, nemenyi, rank_biserial, row_ranks, wilcoxon
+
+MIN_DATASETS = 5
+"""Fewer data sets support no test: five of one sign still have the Wilcoxon p-value 0.0625."""
+MIN_METHODS = 3
+"""The Friedman test and the critical difference are about at least three methods."""
+
+PAIR_COLUMNS = (
+    "metric",
+    "method",
+    "other",
+    "n_datasets",
+    "wins",
+    "ties",
+    "losses",
+    "median_difference",
+    "effect_size",
+    "p_wilcoxon",
+    "p_holm",
+    "p_nemenyi",
+)
+"""Columns of pairs.csv: ``wins`` counts data sets where the mean of ``method`` is better than that of ``other``."""
+
+
+@dataclass(frozen=True)
+class Across:
+    """What can be said across data sets about one metric.
+
+    Parameters
+    ----------
+    metric : str
+        The metric.
+    methods, datasets : tuple of str
+        Those compared: every method has a complete result on every one of these data sets.
+    mean_ranks : ndarray, shape (n_methods,)
+        Ranks averaged over the data sets; 1 is the best. Empty if nothing is comparable.
+    friedman : TestResult or None
+        None when there are too few data sets or methods.
+    critical_difference : float
+        Of the Nemenyi test; nan when there are too few data sets or methods.
+    nemenyi : ndarray, shape (n_methods, n_methods)
+        Its p-values; empty when there are too few data sets or methods.
+    pairs : DataFrame
+        Columns `PAIR_COLUMNS`; empty when there are too few data sets.
+    remarks : tuple of str
+        What was left out or cannot be said, and why.
+    """
+
+    metric: str
+    methods: tuple[str, ...]
+    datasets: tuple[str, ...]
+    mean_ranks: NDArray[np.float64]
+    friedman: TestResult | None
+    critical_difference: float
+    nemenyi: NDArray[np.float64]
+    pairs: pd.DataFrame
+    remarks: tuple[str, ...]
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
+def across_datasets(summary: pd.DataFrame, metric: str, alpha: float = 0.05) -> Across:
+    """Compare the methods of a summary across data sets.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        From `advcli.reports.summarise`.
+    metric : str
+        The metric to compare.
+    alpha : float
+        Level of the tests.
+
+    Returns
+    -------
+    Across
+        Methods without a complete result on at least half of the data sets are left out first, then the data sets that a
+        remaining method lacks.
+    """
+    part = summary[(summary["metric"] == metric) & (summary["failed"] == 0) & (summary["n_splits"] > 0)]
+    table = part.pivot(index="dataset", columns="method", values="mean")
+    everything = summary[summary["metric"] == metric]
+    n_all = everything["dataset"].nunique()
+    remarks = []
+    thin = sorted(set(everything["method"]) - {str(method) for method in table.columns[table.notna().sum() * 2 >= n_all]})
+    table = table.drop(columns=thin, errors="ignore")
+    if thin:
+        remarks.append(f"left out, as complete on fewer than half of the data sets: {_named(thin)}")
+    whole = table.dropna()
+    lacking = sorted(set(everything["dataset"]) - set(map(str, whole.index)))
+    if lacking and len(table.columns):
+        remarks.append(f"left out, as a method has no complete result there: {_named(lacking)}")
+    methods, datasets = tuple(map(str, whole.columns)), tuple(map(str, whole.index))
+    scores = whole.to_numpy(dtype=float)
+    higher = meaning(metric).higher_is_better
+    comparable = len(methods) >= 2 and len(datasets) >= 1
+    places = row_ranks(scores, higher) if comparable else np.empty((0, 0))
+    enough_data = len(datasets) >= MIN_DATASETS and len(methods) >= 2
+    enough_methods = enough_data and len(methods) >= MIN_METHODS
+    if not enough_data:
+        have = f"{len(datasets)} data set{'s' * (len(datasets) != 1)} and {len(methods)} method{'s' * (len(methods) != 1)}"
+        wanted = f"at least {MIN_DATASETS} data sets and 2 methods ({MIN_METHODS} for the Friedman test and the critical difference)"
+        remarks.append(f"too little to test across data sets: {have} with complete results; needed are {wanted}")
+    elif not enough_methods:
+        remarks.append(f"two methods only: no Friedman test and no critical difference, which are about {MIN_METHODS} or more")
+    means = places.mean(axis=0) if comparable else np.empty(0)
+    pairwise = nemenyi(means, len(datasets)) if enough_methods else np.empty((0, 0))
+    pairs = _pairs(metric, methods, scores, higher, pairwise) if enough_data else pd.DataFrame(columns=list(PAIR_COLUMNS))
+    if enough_data:
+        smallest = len(pairs) * 2.0 ** (1 - len(datasets))
+        if smallest >= alpha:
+            remarks.append(
+                f"{len(datasets)} data sets are too few for {len(pairs)} pair{'s' * (len(pairs) != 1)}: "
+                f"the smallest p-value possible after Holm's correction is {min(1.0, smallest):.2g}"
+            )
+    return Across(
+        metric=metric,
+        methods=methods,
+        datasets=datasets,
+        mean_ranks=means,
+        friedman=friedman(scores) if enough_methods else None,
+        critical_difference=critical_difference(len(methods), len(datasets), alpha) if enough_methods else math.nan,
+        nemenyi=pairwise,
+        pairs=pairs,
+        remarks=tuple(remarks),
+    )
+
+
+def _pairs(
+    metric: str, methods: tuple[str, ...], scores: NDArray[np.float64], higher: bool, nemenyi_p: NDArray[np.float64]
+) -> pd.DataFrame:
+    lines = []
+    sign = 1.0 if higher else -1.0
+    for a, b in itertools.combinations(range(len(methods)), 2):
+        first, second = sign * scores[:, a], sign * scores[:, b]
+        both = row_ranks(np.column_stack([first, second]), higher_is_better=True)
+        lines.append(
+            {
+                "metric": metric,
+                "method": methods[a],
+                "other": methods[b],
+                "n_datasets": len(scores),
+                "wins": int((both[:, 0] < both[:, 1]).sum()),
+                "ties": int((both[:, 0] == both[:, 1]).sum()),
+                "losses": int((both[:, 0] > both[:, 1]).sum()),
+                "median_difference": float(np.median(scores[:, a] - scores[:, b])),
+                "effect_size": rank_biserial(first, second),
+                "p_wilcoxon": wilcoxon(first, second).p_value,
+                "p_nemenyi": float(nemenyi_p[a, b]) if len(nemenyi_p) else math.nan,
+            }
+        )
+    frame = pd.DataFrame(lines)
+    frame["p_holm"] = holm(frame["p_wilcoxon"].tolist())
+    return frame[list(PAIR_COLUMNS)]

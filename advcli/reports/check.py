@@ -1,0 +1,548 @@
+"""Regression check of benchmark numbers: rows against a baseline.
+
+A baseline is a CSV file with one line per cell (data set, method, metric): mean, sample standard deviation, number of splits,
+tolerance, seed, sizes, a fingerprint of the splits and the values of the splits. It is meant to be read, and its tolerances to be
+edited, by people.
+
+- The same splits: a paired test over the splits tells whether the numbers moved; a difference of means beyond the tolerance is
+  moved whatever the test says, as one fit that went wrong is no significant difference.
+- Other splits (another seed or protocol, other data): two one-sided tests; a cell counts as unchanged when they show that the
+  means differ by less than the tolerance.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..errors import ConfigError, ResultsError, nearest
+from ..records import ResultsFolder, canonical_json, format_value, meaning, write_text
+from ..statistics import TESTS, equivalence, paired_test
+from .summary import blocks, with_unique_methods
+from .table import shown
+
+BASELINE_COLUMNS = ("dataset", "method", "metric", "mean", "std", "n", "tolerance", "seed", "n_train", "n_test", "splits", "values")
+"""Columns of a baseline.
+
+``splits`` is a fingerprint of the splits; ``values`` are the values of the splits in their order, counts as fractions (``2/45``).
+An empty ``values`` leaves the cell to the tolerance.
+"""
+
+ALPHA = 0.01
+"""Default level: a check tests many cells, and a false alarm costs somebody's time."""
+
+STATUSES = ("unchanged", "moved", "missing", "new")
+
+_NOISE = 1e-9  # relative differences below this are rounding, on other processors for example
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of one cell.
+
+    Parameters
+    ----------
+    dataset, method, metric : str
+        The cell.
+    status : {"unchanged", "moved", "missing", "new"}
+        ``missing``: in the baseline, but not in the rows, or without any result there.
+    old, new : float
+        Means; nan for what is not there.
+    old_std, new_std : float
+        Sample standard deviations; nan for what is not there.
+    p_value : float
+        Of the paired test (small: moved) or of the equivalence test (small: unchanged); nan where no test was possible.
+    margin : float
+        The tolerance of the cell.
+    test : str
+        ``identical``, ``paired``, ``equivalence`` or ``margin`` (a single split, where only the means can be compared); empty for
+        missing and new cells.
+    reason : str
+        Why the cell counts as moved or missing.
+    """
+
+    dataset: str
+    method: str
+    metric: str
+    status: str
+    old: float
+    new: float
+    old_std: float = math.nan
+    new_std: float = math.nan
+    p_value: float = math.nan
+    margin: float = math.nan
+    test: str = ""
+    reason: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the cell fails the check: moved or missing."""
+        return self.status in ("moved", "missing")
+
+    @property
+    def better(self) -> bool | None:
+        """Whether the new mean is the better one; None if they are equal or one is not there."""
+        difference = self.new - self.old
+        return None if not difference or math.isnan(difference) else (difference > 0) == meaning(self.metric).higher_is_better
+
+    def line(self) -> str:
+        """Return the change as one line: cell, old, new, p, margin."""
+        text = f"{self.status}: {self.dataset}, {self.method}, {self.metric}: "
+        if self.status == "missing":
+            return f"{text}{_shown(self.metric, self.old, self.old_std)} -> nothing ({self.reason})"
+        if self.status == "new":
+            return f"{text}{_shown(self.metric, self.new, self.new_std)}, not in the baseline"
+        text += f"{_shown(self.metric, self.old, self.old_std)} -> {_shown(self.metric, self.new, self.new_std)}"
+        text += {True: " (better)", False: " (worse)", None: ""}[self.better]
+        p = "-" if math.isnan(self.p_value) else f"{self.p_value:.2g}"
+        factor, unit = (100.0, " percent") if meaning(self.metric).percent else (1.0, "")
+        return f"{text}, p = {p} ({self.test}), margin {factor * self.margin:.3g}{unit}" + (f": {self.reason}" if self.reason else "")
+
+
+def _shown(metric: str, mean: float, std: float) -> str:
+    # the error as an error here: the line names the metric
+    factor, digits = (100.0, 2) if meaning(metric).percent else (1.0, 4)
+    if metric == "error":
+        return f"{factor * mean:.{digits}f} ({'-' if math.isnan(std) else f'{factor * std:.{digits}f}'})"
+    return shown(metric, mean, std)
+
+
+# ------------------------------------------------------------------------------------------------------------------ the baseline
+
+
+def split_fingerprints(folder: ResultsFolder, cells: Sequence[str]) -> dict[str, str]:
+    """Return for every cell key what its splits depend on, in one word: seed, content of the data and rule of splitting.
+
+    Cells that the folder has no file of (rows alone, failed cells) are left out.
+    """
+    found: dict[str, str] = {}
+    for key in dict.fromkeys(cells):
+        about = (folder.read_cell(key) or {}).get("about", {})
+        cell = about.get("cell", {})
+        if not about.get("dataset_sha256") or "protocol" not in cell:
+            continue
+        rule = {name: cell["protocol"].get(name) for name in ("splits", "train_size", "n_splits")}
+        content = {
+            "dataset": about.get("dataset"),
+            "sha256": about["dataset_sha256"],
+            "seed": cell.get("seed"),
+            "sizes": cell.get("dataset", {}).get("sizes"),
+            "noise": cell.get("noise"),
+            **rule,
+        }
+        found[key] = _word(content)
+    return found
+
+
+def _word(content: Any) -> str:
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True, eq=False)
+class _Cell:
+    """One cell as the check sees it."""
+
+    dataset: str
+    method: str
+    metric: str
+    mean: float
+    std: float
+    n: int
+    seed: int
+    n_train: float
+    n_test: float
+    splits: str
+    values: NDArray[np.float64]
+    sizes: tuple[int, ...] = ()
+    tolerance: float = math.nan
+    failed: int = 0
+    error: str = ""
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        return self.dataset, self.method, self.metric
+
+
+def _cells(runs: pd.DataFrame, splits: Mapping[str, str] | None) -> list[_Cell]:
+    """Return the cells of rows, those without any result included."""
+    runs = with_unique_methods(runs)
+    metrics = list(dict.fromkeys(name for name in runs["metric"] if name)) or [""]
+    found = []
+    for metric in metrics:
+        for dataset, block in blocks(runs, metric):
+            for method, rows in block.groupby("method", sort=True):
+                good = rows[(rows["status"] != "failed") & rows["value"].notna()].sort_values("split")
+                values = good["value"].to_numpy(dtype=float)
+                seed = int(rows["seed"].iloc[0])
+                sizes = list(zip(*(good[name].astype(int).tolist() for name in ("split", "n_train", "n_test")), strict=True))
+                found.append(
+                    _Cell(
+                        dataset=dataset,
+                        method=str(method),
+                        metric=metric,
+                        mean=float(values.mean()) if len(values) else math.nan,
+                        std=float(values.std(ddof=1)) if len(values) > 1 else math.nan,
+                        n=len(values),
+                        seed=seed,
+                        n_train=float(good["n_train"].mean()) if len(good) else math.nan,
+                        n_test=float(good["n_test"].mean()) if len(good) else math.nan,
+                        # without the cell's own file: what rows tell of the splits
+                        splits=(splits or {}).get(str(rows["cell"].iloc[0])) or _word([dataset, seed, sizes]),
+                        values=values,
+                        sizes=tuple(size[2] for size in sizes),
+                        failed=len(rows) - len(good),
+                        error=next((str(error) for error in rows["error"] if error), "") if "error" in rows else "",
+                    )
+                )
+    return sorted(found, key=lambda cell: cell.name)
+
+
+def default_tolerance(metric: str, mean: float, std: float, n: int, n_test: float) -> float:
+    """Return the margin within which a cell that did not change is shown equivalent on fresh splits with probability 0.997.
+
+    (t + 3) std sqrt(2/n) with t the quantile 1 - `ALPHA` of Student's distribution with 2n - 2 degrees of freedom: the two
+    one-sided tests spend t standard errors, the difference of two draws of n splits stays below three. At least one row of a test
+    part for counts, one percent of the mean for other metrics.
+    """
+    from scipy.stats import t as student
+
+    floor = 1.0 / n_test if meaning(metric).is_count and n_test > 0 else 0.01 * abs(mean)
+    if n < 2 or math.isnan(std):
+        return floor
+    return max(floor, (float(student.ppf(1 - ALPHA, 2 * n - 2)) + 3.0) * std * math.sqrt(2.0 / n))
+
+
+def make_baseline(
+    runs: pd.DataFrame,
+    *,
+    splits: Mapping[str, str] | None = None,
+    tolerance: float | None = None,
+    previous: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Return the baseline of rows.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Rows of runs.csv.
+    splits : mapping, optional
+        From `split_fingerprints`.
+    tolerance : float, optional
+        For every cell; default: `default_tolerance` of each.
+    previous : DataFrame, optional
+        An older baseline (`read_baseline`), whose tolerances are kept.
+
+    Returns
+    -------
+    DataFrame
+        Columns `BASELINE_COLUMNS`. Cells with a failed split have no place in a baseline; ``attrs["left_out"]`` names them.
+
+    Raises
+    ------
+    ResultsError
+        If no cell is complete.
+    ConfigError
+        For a negative tolerance.
+    """
+    if tolerance is not None and not tolerance >= 0:
+        raise ConfigError(f"the tolerance of a baseline must be at least 0, got {tolerance}")
+    kept: dict[tuple[str, str, str], float] = {}
+    if previous is not None:
+        kept = {(row["dataset"], row["method"], row["metric"]): row["tolerance"] for row in previous.to_dict("records")}
+    cells = _cells(runs, splits)
+    whole = [cell for cell in cells if cell.n and not cell.failed]
+    if not whole:
+        raise ResultsError("no complete cell to make a baseline from; run the experiment again")
+    lines = []
+    for cell in whole:
+        usual = tolerance if tolerance is not None else default_tolerance(cell.metric, cell.mean, cell.std, cell.n, cell.n_test)
+        texts = [_value_text(value, size) for value, size in zip(cell.values.tolist(), cell.sizes, strict=True)]
+        lines.append(
+            {
+                "dataset": cell.dataset,
+                "method": cell.method,
+                "metric": cell.metric,
+                "mean": float(f"{cell.mean:.6g}"),
+                "std": float(f"{cell.std:.6g}"),
+                "n": cell.n,
+                "tolerance": kept.get(cell.name, _rounded_up(usual)),
+                "seed": cell.seed,
+                "n_train": cell.n_train,
+                "n_test": cell.n_test,
+                "splits": cell.splits,
+                "values": " ".join(texts),
+            }
+        )
+    baseline = pd.DataFrame(lines, columns=list(BASELINE_COLUMNS))
+    baseline.attrs["left_out"] = [", ".join(cell.name) for cell in cells if cell not in whole]
+    return baseline
+
+
+def _rounded_up(value: float) -> float:
+    """Return three significant digits, not below the value: rounding must not make a margin smaller than it was meant."""
+    if value <= 0:
+        return 0.0
+    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    rounded = float(f"{value:.3g}")
+    return rounded if rounded >= value else float(f"{rounded + step:.3g}")
+
+
+def _value_text(value: float, n_test: int) -> str:
+    """Return the shortest text that gives the value back exactly: a fraction of the test rows where it is one."""
+    count = round(value * n_test, 6)
+    short = f"{count:g}/{n_test}"
+    return short if n_test and float(f"{count:g}") / n_test == value else format_value(float(value))
+
+
+def _value_of(text: str) -> float:
+    numerator, bar, denominator = text.partition("/")
+    return float(numerator) / float(denominator) if bar else float(numerator)
+
+
+def write_baseline(path: Path, baseline: pd.DataFrame) -> None:
+    """Write a baseline atomically.
+
+    Raises
+    ------
+    ResultsError
+        If the file cannot be written.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(BASELINE_COLUMNS)
+    for row in baseline[list(BASELINE_COLUMNS)].itertuples(index=False):
+        fields = [value.item() if hasattr(value, "item") else value for value in row]
+        whole = [int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value for value in fields]
+        writer.writerow(["" if value != value else format_value(value) for value in whole])
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultsError(f"cannot create {path.parent}: {error.strerror}; choose another file") from error
+    write_text(path, text.getvalue())
+
+
+def read_baseline(path: Path) -> pd.DataFrame:
+    """Read a baseline.
+
+    Raises
+    ------
+    ResultsError
+        If the file is missing or is no baseline; the line is named.
+    """
+    try:
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except FileNotFoundError:
+        raise ResultsError(f"no baseline {path}; write one with --update") from None
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"cannot read the baseline {path}: {' '.join(str(error).split())}") from error
+    missing = [column for column in BASELINE_COLUMNS if column not in frame]
+    if missing:
+        raise ResultsError(f"{path} is no baseline: it has no column {missing[0]!r}; write one with --update")
+    for column in ("mean", "std", "tolerance", "n", "seed", "n_train", "n_test"):
+        numbers = pd.to_numeric(frame[column].replace("", "nan"), errors="coerce").astype(float)
+        bad = numbers.isna() & ~frame[column].str.lower().isin(("", "nan"))
+        if column != "std":
+            bad |= ~np.isfinite(numbers)
+        if column == "tolerance":
+            bad |= numbers < 0
+        if column == "n":
+            bad |= (numbers < 1) | (numbers % 1 != 0)
+        if bad.any():
+            at = int(np.flatnonzero(bad.to_numpy())[0])
+            raise ResultsError(f"{path}, line {at + 2}: {column} = {frame[column].iloc[at]!r} is not valid")
+        frame[column] = numbers.astype(int) if column in ("n", "seed") else numbers
+    for at, row in enumerate(frame.to_dict("records")):
+        try:
+            values = [_value_of(text) for text in row["values"].split()]
+        except (ValueError, ZeroDivisionError):
+            raise ResultsError(f"{path}, line {at + 2}: the values of the splits are not numbers") from None
+        if values and (len(values) != row["n"] or not math.isclose(float(np.mean(values)), row["mean"], rel_tol=1e-4, abs_tol=1e-9)):
+            raise ResultsError(f"{path}, line {at + 2}: the values of the splits do not fit n and mean; empty them or write a new baseline")
+    twice = frame.duplicated(["dataset", "method", "metric"])
+    if twice.any():
+        raise ResultsError(f"{path}, line {int(np.flatnonzero(twice.to_numpy())[0]) + 2}: the cell stands there twice")
+    return frame
+
+
+# --------------------------------------------------------------------------------------------------------------------- the check
+
+
+def compare(
+    runs: pd.DataFrame,
+    baseline: pd.DataFrame,
+    *,
+    splits: Mapping[str, str] | None = None,
+    test: str = "corrected_ttest",
+    alpha: float = ALPHA,
+) -> list[Change]:
+    """Compare rows with a baseline.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Rows of runs.csv (`advcli.records.ResultsFolder.runs`).
+    baseline : DataFrame
+        From `read_baseline` or `make_baseline`.
+    splits : mapping, optional
+        From `split_fingerprints`. Without it the fingerprint tells seed, sizes and number of the splits only, and baselines made
+        with it are compared as if the splits were others.
+    test : str
+        The paired test, a name in `advcli.statistics.TESTS`.
+    alpha : float
+        Level of both tests.
+
+    Returns
+    -------
+    list of Change
+        One per cell of the baseline or the rows, sorted by data set, method and metric. Cells of the rows alone that have no
+        result are left out.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown test or a level outside (0, 1).
+    """
+    if test not in TESTS:
+        raise ConfigError(f"no test {test!r}; {nearest(test, TESTS)}")
+    if not 0 < alpha < 1:
+        raise ConfigError(f"the level of the check must lie between 0 and 1, got {alpha}")
+    old_cells = {cell.name: cell for cell in map(_from_baseline, baseline.to_dict("records"))}
+    new_cells = {cell.name: cell for cell in _cells(runs, splits)}
+    changes = []
+    for name in sorted({*old_cells, *new_cells}):
+        old, new = old_cells.get(name), new_cells.get(name)
+        if old is None:
+            if new is not None and new.n:
+                changes.append(Change(*name, "new", math.nan, new.mean, new_std=new.std))
+        elif new is None or not new.n:
+            reason = "not in the results" if new is None else f"failed: {new.error}" if new.error else "failed"
+            changes.append(Change(*name, "missing", old.mean, math.nan, old_std=old.std, margin=old.tolerance, reason=reason))
+        else:
+            changes.append(_judge(old, new, test, alpha))
+    return changes
+
+
+def _from_baseline(row: Mapping[Any, Any]) -> _Cell:
+    values = np.array([_value_of(text) for text in str(row["values"]).split()], dtype=float)
+    # the printed mean and deviation are rounded
+    mean = float(values.mean()) if len(values) else float(row["mean"])
+    std = float(values.std(ddof=1)) if len(values) > 1 else float(row["std"])
+    return _Cell(
+        dataset=str(row["dataset"]),
+        method=str(row["method"]),
+        metric=str(row["metric"]),
+        mean=mean,
+        std=std,
+        n=int(row["n"]),
+        seed=int(row["seed"]),
+        n_train=float(row["n_train"]),
+        n_test=float(row["n_test"]),
+        splits=str(row["splits"]),
+        values=values,
+        tolerance=float(row["tolerance"]),
+    )
+
+
+def _judge(old: _Cell, new: _Cell, test: str, alpha: float) -> Change:
+    def change(status: str, p_value: float, how: str, reason: str = "") -> Change:
+        return Change(*old.name, status, old.mean, new.mean, old.std, new.std, p_value, old.tolerance, how, reason)
+
+    difference = abs(new.mean - old.mean)
+    # rounding must not turn a difference of exactly the margin into a larger one
+    beyond = difference > old.tolerance + _NOISE * max(abs(old.mean), abs(new.mean))
+    if new.failed:
+        return change("moved", math.nan, "margin", f"{new.failed} of {new.failed + new.n} splits failed: {new.error}")
+    if old.splits == new.splits and len(old.values) == new.n:
+        if np.allclose(new.values, old.values, rtol=_NOISE, atol=1e-15):
+            return change("unchanged", 1.0, "identical")
+        factor = new.n_test if meaning(old.metric).is_count else 1.0
+        first, second = factor * new.values, factor * old.values
+        if meaning(old.metric).is_count:
+            first, second = np.round(first, 6), np.round(second, 6)
+        p_value = paired_test(test, first, second, old.n_train, old.n_test).p_value
+        if p_value < alpha:
+            return change("moved", p_value, "paired", "significant on the same splits")
+        return change("moved" if beyond else "unchanged", p_value, "paired", "beyond the margin" if beyond else "")
+    p_value = equivalence(new.mean, new.std, new.n, old.mean, old.std, old.n, old.tolerance).p_value
+    if math.isnan(p_value):
+        return change("moved" if beyond else "unchanged", p_value, "margin", "beyond the margin" if beyond else "")
+    if p_value < alpha:
+        return change("unchanged", p_value, "equivalence")
+    return change("moved", p_value, "equivalence", "beyond the margin" if beyond else "equivalence within the margin is not shown")
+
+
+def check_folder(folder: ResultsFolder, baseline: Path, *, test: str = "corrected_ttest", alpha: float = ALPHA) -> list[Change]:
+    """Merge a results folder and compare its rows with a baseline file (see `compare`)."""
+    known = read_baseline(baseline)
+    folder.merge()
+    runs = folder.runs()
+    return compare(runs, known, splits=split_fingerprints(folder, runs["cell"].tolist()), test=test, alpha=alpha)
+
+
+def folder_baseline(folder: ResultsFolder, *, tolerance: float | None = None, previous: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Merge a results folder and return the baseline of its rows (see `make_baseline`)."""
+    folder.merge()
+    runs = folder.runs()
+    return make_baseline(runs, splits=split_fingerprints(folder, runs["cell"].tolist()), tolerance=tolerance, previous=previous)
+
+
+def changes_text(changes: Sequence[Change], everything: bool = False) -> str:
+    """Return one line per cell that is not unchanged (or per cell), and a last line that counts them.
+
+    Parameters
+    ----------
+    changes : sequence of Change
+        From `compare`.
+    everything : bool
+        Whether unchanged cells get a line too.
+    """
+    lines = [change.line() for change in changes if everything or change.status != "unchanged"]
+    counts = [f"{sum(change.status == status for change in changes)} {status}" for status in STATUSES]
+    return "\n".join([*lines, f"{len(changes)} cells: {', '.join(counts)}"]) + "\n"
+
+
+def junit_xml(changes: Sequence[Change], name: str = "advcli check") -> str:
+    """Return the check as JUnit XML: moved and missing cells are failures, new ones are skipped.
+
+    Parameters
+    ----------
+    changes : sequence of Change
+        From `compare`.
+    name : str
+        Of the test suite.
+    """
+    failures, skipped = (str(sum(map(rule, changes))) for rule in (lambda change: change.failed, lambda change: change.status == "new"))
+    counts = {"tests": str(len(changes)), "failures": failures, "errors": "0", "skipped": skipped}
+    root = ET.Element("testsuites", counts)
+    suite = ET.SubElement(root, "testsuite", {"name": _clean(name), **counts})
+    for change in changes:
+        where = {"classname": _clean(f"{change.dataset}.{change.metric}"), "name": _clean(change.method), "time": "0"}
+        case = ET.SubElement(suite, "testcase", where)
+        line = _clean(change.line())
+        if change.failed:
+            ET.SubElement(case, "failure", {"type": change.status, "message": line}).text = line
+        elif change.status == "new":
+            ET.SubElement(case, "skipped", {"message": line})
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _clean(text: str) -> str:
+    """Return text without the characters that XML 1.0 forbids even when escaped."""
+    return "".join(
+        character
+        if character in "\t\n\r" or "\x20" <= character <= "\ud7ff" or "\ue000" <= character <= "\ufffd" or character > "\uffff"
+        else "?"
+        for character in text
+    )

@@ -1,0 +1,563 @@
+"""The contents of a full report: which sections, tables and plots stand in it, whatever the format."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..records import ResultsFolder
+from ..statistics import TESTS
+from . import plots
+from .across import Across, across_datasets
+from .document import Document, Entry, Figure, Section, Table
+from .published_numbers import FAR, compare_with_published
+from .summary import wins_ties_losses
+from .table import comparison, result_entry, shown_mean, title
+
+Row = tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a folder knows beside its rows.
+
+    Parameters
+    ----------
+    provenance : dict
+        The contents of provenance.json; empty without one.
+    notes : dict of data set to list of str
+        What was done to the data.
+    cuts : dict of data set to str
+        How a continuous target was cut into classes, or whose splits were used, in a few words.
+    edges : dict of cell key to list of str
+        Chosen hyper-parameters at the end of what was tried.
+    tolerances : tuple of float
+        The relative gaps asked for.
+    """
+
+    provenance: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    cuts: dict[str, str] = field(default_factory=dict)
+    edges: dict[str, list[str]] = field(default_factory=dict)
+    tolerances: tuple[float, ...] = ()
+
+
+def read_facts(folder: ResultsFolder, cells: Iterable[str]) -> Facts:
+    """Read what a results folder says beside its rows; a folder with rows alone says nothing."""
+    try:
+        provenance = json.loads((folder.path / "provenance.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        provenance = {}
+    facts = Facts(provenance=provenance if isinstance(provenance, dict) else {})
+    tolerances = set()
+    for key in dict.fromkeys(cells):
+        about = (folder.read_cell(key) or {}).get("about", {})
+        dataset = str(about.get("dataset", ""))
+        for note in about.get("notes", ()):
+            known = facts.notes.setdefault(dataset, [])
+            known += [note] if note not in known else []
+        if about.get("edges"):
+            facts.edges[key] = list(about["edges"])
+        cell = about.get("cell", {})
+        if cell.get("protocol", {}).get("splits") == "author":
+            facts.cuts[dataset] = "the authors' splits"
+        elif cell.get("dataset", {}).get("cut"):
+            facts.cuts[dataset] = f"cut: {str(cell['dataset']['cut']).replace('_', ' ')}"
+        if isinstance(cell.get("solver", {}).get("tol"), (int, float)):
+            tolerances.add(float(cell["solver"]["tol"]))
+    return Facts(facts.provenance, facts.notes, facts.cuts, facts.edges, tuple(sorted(tolerances)))
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A report and the tables that are written as files of their own.
+
+    Parameters
+    ----------
+    document : Document
+        What Markdown, LaTeX and HTML show.
+    wins, pairs : DataFrame
+        Counts of wins, ties and losses, and the tests across data sets, for all metrics.
+    published : DataFrame or None
+        Published numbers beside ours; None when none were asked for.
+    far : tuple of str
+        One line for every cell that disagrees with its published number.
+    """
+
+    document: Document
+    wins: pd.DataFrame
+    pairs: pd.DataFrame
+    published: pd.DataFrame | None
+    far: tuple[str, ...]
+
+
+def shown_metrics(summary: pd.DataFrame) -> list[str]:
+    """Return the metrics that get a section, the primary one first; error and accuracy are one table."""
+    primary = summary.attrs.get("primary") or ""
+    metrics = list(dict.fromkeys([primary, *(str(name) for name in summary["metric"])]))
+    twins = [name for name in metrics if name in ("error", "accuracy")]
+    return [name for name in metrics if name not in twins[1:]]
+
+
+def contents(
+    name: str,
+    runs: pd.DataFrame,
+    summary: pd.DataFrame,
+    *,
+    test: str,
+    alpha: float,
+    published: str | None = None,
+    facts: Facts | None = None,
+    notes: Sequence[str] = (),
+) -> Contents:
+    """Put a report together.
+
+    Parameters
+    ----------
+    name : str
+        Of the results folder.
+    runs : DataFrame
+        Rows with unique names of methods (`advcli.reports.summary.with_unique_methods`).
+    summary : DataFrame
+        Made from them.
+    test, alpha
+        What the summary was made with.
+    published : str, optional
+        Name of published numbers (`advcli.reports.published_numbers.published_keys`).
+    facts : Facts, optional
+        From `read_facts`.
+    notes : sequence of str
+        Further lines below the comparison tables.
+    """
+    facts = facts or Facts()
+    can_draw = not plots.missing_library()
+    metrics = shown_metrics(summary)
+    # Before the first section, so that an unknown key writes nothing.
+    compared = None if published is None else compare_with_published(summary, runs, published, facts.cuts)
+    sections: list[Section] = []
+    wins_parts, pair_parts = [], []
+    for metric in metrics:
+        wins = wins_ties_losses(runs, metric, test, alpha)
+        wins_parts.append(wins.assign(metric=metric))
+        across = across_datasets(summary, metric, alpha)
+        pair_parts.append(across.pairs)
+        sections += _metric_sections(summary, metric, wins, across, test, alpha, notes, can_draw)
+    far: tuple[str, ...] = ()
+    if compared is not None and published is not None:
+        far = tuple(_far_line(row) for row in compared[compared["far"]].to_dict("records"))
+        sections.append(_published_section(compared, published, far, can_draw))
+    sections.append(_certificate_section(runs, facts, can_draw))
+    failures = _failure_section(runs)
+    sections += [failures] if failures else []
+    if facts.notes:
+        lines = tuple(f"{dataset}: {note}" for dataset in sorted(facts.notes) for note in facts.notes[dataset])
+        sections.append(Section("data", "Data", lines))
+    sections.append(_provenance_section(facts))
+    cells = runs.drop_duplicates("cell")
+    head = [
+        ", ".join(
+            [
+                _counted(runs["dataset"].nunique(), "data set", "data sets"),
+                _counted(runs["method"].nunique(), "method", "methods"),
+                _counted(len(cells), "cell", "cells"),
+            ]
+        ),
+        f"marks: {TESTS[test]}, alpha = {alpha:g}",
+    ]
+    broken = runs.loc[runs["status"] == "failed", "cell"].nunique()
+    late = runs.loc[runs["status"] == "not_converged", "cell"].nunique()
+    if broken:
+        head.append(f"{_counted(broken, 'cell', 'cells')} with a failed fit: see Failures")
+    if late:
+        head.append(f"{_counted(late, 'cell', 'cells')} with a fit that did not converge: see Certificates")
+    if far:
+        head.append(
+            f"{_counted(len(far), 'number disagrees', 'numbers disagree')} with the published one (|z| > {FAR:g}): see Published numbers"
+        )
+    if not can_draw:
+        head.append(f"no plots: {plots.missing_library()} is not installed; pip install 'advcli[report]'")
+    return Contents(
+        document=Document(f"Results: {name}", tuple(head), tuple(sections)),
+        wins=pd.concat(wins_parts)[["metric", "method", "other", "wins", "ties", "losses"]],
+        pairs=pd.concat([part for part in pair_parts if len(part)] or pair_parts[:1]),
+        published=compared,
+        far=far,
+    )
+
+
+def _number(value: Any, digits: int = 3) -> Entry:
+    number = float(value)
+    return Entry("-", math.nan, state="missing") if math.isnan(number) else Entry(f"{number:.{digits}g}", number)
+
+
+def _fixed(value: Any, digits: int = 2) -> Entry:
+    number = float(value)
+    return _number(number) if math.isnan(number) else Entry(f"{number:.{digits}f}", number)
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
+
+
+def _median(metric: str, value: float) -> Entry:
+    return _number(value) if math.isnan(value) else Entry(shown_mean(metric, value), value)
+
+
+def _p_value(value: Any) -> Entry:
+    number = float(value)
+    if math.isnan(number):
+        return Entry("-", math.nan, state="missing")
+    return Entry("< 0.001" if number < 0.001 else f"{number:.3f}", number)
+
+
+def _whole(value: Any) -> Entry:
+    return Entry("-", math.nan, state="missing") if pd.isna(value) else Entry(str(int(value)), float(value))
+
+
+def _metric_sections(
+    summary: pd.DataFrame,
+    metric: str,
+    wins: pd.DataFrame,
+    across: Across,
+    test: str,
+    alpha: float,
+    notes: Sequence[str],
+    can_draw: bool,
+) -> list[Section]:
+    label, word = (title(metric) or "results"), (metric or "none").replace("_", "-")
+    part = summary[summary["metric"] == metric]
+    figures = [plots.means_plot(summary, metric)] if can_draw and metric else []
+    tables = [comparison(summary, test=test, alpha=alpha, metric=metric, notes=notes)]
+    if metric:
+        tables += [_overview(part, metric, wins, across), *_wins_tables(part, wins, word, label, test, alpha), _details(part, metric)]
+    first = Section(f"results-{word}", f"Results: {label}", (), tuple(tables), tuple(figure for figure in figures if figure))
+    if not metric:
+        return [first]
+    figures = [plots.rank_plot(across, alpha)] if can_draw else []
+    return [first, _across_section(across, alpha, tuple(figure for figure in figures if figure))]
+
+
+def _overview(part: pd.DataFrame, metric: str, wins: pd.DataFrame, across: Across) -> Table:
+    places = dict(zip(across.methods, across.mean_ranks, strict=True)) if len(across.mean_ranks) else {}
+    rows: list[Row] = []
+    for method, lines in part.groupby("method", sort=True):
+        own = wins[wins["method"] == method]
+        good = lines[(lines["n_splits"] > 0) & (lines["failed"] == 0)]
+        rows.append(
+            (
+                Entry(str(method)),
+                _fixed(places.get(str(method), math.nan)),
+                Entry(shown_mean(metric, good["mean"].mean()), good["mean"].mean()) if len(good) else _number(math.nan),
+                _whole(good["best"].sum()),
+                _whole(good["bold"].sum()),
+                *(_whole(own[kind].sum()) for kind in ("wins", "ties", "losses")),
+                _whole(len(good)),
+                Entry(str(len(lines) - len(good)), len(lines) - len(good), state="failed" if len(good) < len(lines) else ""),
+            )
+        )
+    note = "no method has complete results on a common data set with another"
+    if places:
+        note = f"mean rank: over the {len(across.datasets)} data sets on which all ranked methods have complete results; 1 is the best"
+    return Table(
+        f"overview-{metric}".replace("_", "-"),
+        f"Methods at a glance: {title(metric)}.",
+        ("method", "mean rank", "mean", "best", "bold", "wins", "ties", "losses", "complete", "with failures"),
+        tuple(rows),
+        notes=(
+            note,
+            "mean: over the data sets of that method alone; best, bold: data sets where it is best, or best or not significantly worse",
+            "wins, ties, losses: over all pairs with another method on one data set, by the test within the data set",
+        ),
+    )
+
+
+def _wins_tables(part: pd.DataFrame, wins: pd.DataFrame, word: str, label: str, test: str, alpha: float) -> list[Table]:
+    methods = sorted(set(part["method"]))
+    if len(methods) < 2:
+        return []
+    counts = {(row["method"], row["other"]): row for row in wins.to_dict("records")}
+    rows = []
+    for method in methods:
+        entries = [Entry(str(method))]
+        for other in methods:
+            row = counts.get((method, other))
+            if row is None:
+                entries.append(Entry("", math.nan))
+            else:
+                entries.append(Entry(f"{row['wins']}/{row['ties']}/{row['losses']}", float(row["wins"] - row["losses"])))
+        rows.append(tuple(entries))
+    notes = (
+        f"data sets on which the row's method is significantly better / not different / significantly worse than the column's: "
+        f"{TESTS[test]}, alpha = {alpha:g} for every pair, not corrected for their number; sorted by wins minus losses",
+    )
+    return [Table(f"wins-{word}", f"Wins/ties/losses: {label}.", ("method", *methods), tuple(rows), notes=notes)]
+
+
+def _details(part: pd.DataFrame, metric: str) -> Table:
+    rows: list[Row] = []
+    for row in part.to_dict("records"):
+        rows.append(
+            (
+                Entry(str(row["dataset"])),
+                Entry(str(row["method"])),
+                result_entry(row, metric),
+                _median(metric, row["median"]),
+                _fixed(row["rank"], 1),
+                _p_value(row["p_value"]),
+                _fixed(row["effect_size"]),
+                _whole(row["n_splits"]),
+                Entry(str(row["failed"]), float(row["failed"]), state="failed" if row["failed"] else ""),
+            )
+        )
+    return Table(
+        f"details-{metric}".replace("_", "-"),
+        f"Every cell: {title(metric)}.",
+        ("dataset", "method", "mean (deviation)", "median", "rank", "p against best", "effect size", "splits", "failed splits"),
+        tuple(rows),
+        notes=(
+            "effect size: matched-pairs rank-biserial correlation with the best method over the splits; 1 is worse on every split, "
+            "-1 better on every split",
+        ),
+        n_text_columns=2,
+        is_long=True,
+    )
+
+
+def _across_section(across: Across, alpha: float, figures: tuple[Figure, ...]) -> Section:
+    lines = []
+    if across.friedman is not None:
+        p = across.friedman.p_value
+        said = "the methods differ" if p < alpha else "no difference between the methods is shown"
+        lines.append(
+            f"Friedman test over {len(across.datasets)} data sets and {len(across.methods)} methods: "
+            f"chi-squared = {across.friedman.statistic:.2f}, p = {p:.2g}: {said} at alpha = {alpha:g}"
+        )
+    lines += across.remarks
+    tables = []
+    if len(across.pairs):
+        rows: list[Row] = []
+        for row in across.pairs.to_dict("records"):
+            significant = row["p_holm"] < alpha
+            p_holm = _p_value(row["p_holm"])
+            rows.append(
+                (
+                    Entry(row["method"]),
+                    Entry(row["other"]),
+                    Entry(f"{row['wins']}/{row['ties']}/{row['losses']}", float(row["wins"] - row["losses"])),
+                    _number(row["median_difference"]),
+                    _fixed(row["effect_size"]),
+                    _p_value(row["p_wilcoxon"]),
+                    Entry(p_holm.text, p_holm.value, strong=significant),
+                    _p_value(row["p_nemenyi"]),
+                )
+            )
+        tables.append(
+            Table(
+                f"pairs-{across.metric}".replace("_", "-"),
+                f"Pairs of methods across data sets: {title(across.metric)}.",
+                ("method", "other", "better/equal/worse", "median difference", "effect size", "p Wilcoxon", "p Holm", "p Nemenyi"),
+                tuple(rows),
+                notes=(
+                    "Wilcoxon signed-rank test over the means of the data sets, two-sided; Holm's correction over all pairs; "
+                    f"bold: below {alpha:g}",
+                    "effect size: matched-pairs rank-biserial correlation; 1 if the first method is better on every data set; the median "
+                    f"difference is in the unit of the metric {across.metric}",
+                ),
+                n_text_columns=2,
+            )
+        )
+    name = f"across-{across.metric}".replace("_", "-")
+    return Section(name, f"Across data sets: {title(across.metric)}", tuple(lines), tuple(tables), figures)
+
+
+def _digits(metric: str) -> int:
+    return 3 if metric in ("mae", "mse", "abstention_loss") else 1
+
+
+def _far_line(row: Mapping[Any, Any]) -> str:
+    digits = _digits(row["metric"])
+    return (
+        f"{row['dataset']}, {row['method']}, {row['metric'].replace('_', ' ')}: ours {row['mean']:.{digits}f} ({row['std']:.{digits}f}), "
+        f"published {row['printed']}, z = {row['z']:+.1f}" + (f"; {row['note']}" if row["note"] else "")
+    )
+
+
+def _published_section(compared: pd.DataFrame, key: str, far: tuple[str, ...], can_draw: bool) -> Section:
+    rows: list[Row] = []
+    for row in compared.to_dict("records"):
+        # one digit more than the paper prints
+        digits = _digits(row["metric"]) + (row["metric"] not in ("mae", "mse", "abstention_loss"))
+        z = Entry("-", math.nan, state="missing") if math.isnan(row["z"]) else Entry(f"{row['z']:+.2f}", abs(row["z"]))
+        rows.append(
+            (
+                Entry(str(row["dataset"])),
+                Entry(str(row["method"])),
+                Entry(str(row["metric"]).replace("_", " ")),
+                Entry(str(row["published_method"])),
+                Entry(str(row["printed"]), row["published_mean"]),
+                Entry(f"{row['mean']:.{digits}f} ({row['std']:.{digits}f})", row["mean"]),
+                Entry(f"{row['difference']:+.{digits}f}", row["difference"]),
+                Entry(z.text, z.value, strong=bool(row["far"]), state="far" if row["far"] else z.state),
+                Entry(str(row["note"])),
+            )
+        )
+    known = compared["z"].notna()
+    lines = []
+    if known.any():
+        lines.append(
+            f"{int(known.sum())} numbers compared, {len(far) or 'none'} with |z| > {FAR:g}; largest |z| {compared['z'].abs().max():.1f}, "
+            f"root mean square {math.sqrt(float((compared['z'] ** 2).mean())):.2f}"
+        )
+    elif compared.empty:
+        lines.append("no published number has a counterpart in these results")
+    lines += [f"disagrees: {line}" for line in far]
+    if compared.attrs.get("without_ours"):
+        lines.append(f"{compared.attrs['without_ours']} published numbers without a counterpart in these results")
+    lonely = compared.attrs.get("without_published", [])
+    if lonely:
+        shown = "; ".join(lonely[:8]) + (f" and {len(lonely) - 8} more" if len(lonely) > 8 else "")
+        lines.append(f"not published: {shown}")
+    source = next(iter(compared["source"]), key)
+    table = Table(
+        "published",
+        f"Published numbers beside ours: {source}.",
+        ("dataset", "method", "metric", "published as", "published", "ours", "difference", "z", "note"),
+        tuple(rows),
+        notes=(
+            "z: difference of the means in units of its standard error, sqrt(std1^2/n1 + std2^2/n2), n = number of splits of each; "
+            "sorted by its size",
+            "splits, the folds of the search and roundings differ between the two: about one |z| in 20 lies above 2 by chance",
+        ),
+        n_text_columns=4,
+    )
+    if not compared["note"].any():
+        table = replace(table, columns=table.columns[:-1], rows=tuple(row[:-1] for row in rows))
+    figures = [plots.published_plot(compared)] if can_draw and len(compared) else []
+    tables = (table,) if rows else ()
+    return Section("published-numbers", "Published numbers", tuple(lines), tables, tuple(figure for figure in figures if figure))
+
+
+def _certificate_section(runs: pd.DataFrame, facts: Facts, can_draw: bool) -> Section:
+    fits = runs.drop_duplicates(["cell", "split"])
+    fits = fits[fits["status"] != "failed"]
+    hyper = [name for name in ("C", "lambda", "gamma") if name in fits]
+    rows: list[Row] = []
+    worst: list[dict[str, Any]] = []
+    for (dataset, method), part in fits.groupby(["dataset", "method"], sort=True):
+        gaps = part["relative_gap"].to_numpy(dtype=float, na_value=np.nan) if "relative_gap" in part else np.array([np.nan])
+        gap = math.nan if np.isnan(gaps).all() else float(np.nanmax(gaps))
+        late = int((part["status"] == "not_converged").sum())
+        passes = part["passes"].astype("Float64").to_numpy(dtype=float, na_value=np.nan) if "passes" in part else np.array([np.nan])
+        seconds = part["fit_seconds"].mean() if "fit_seconds" in part else math.nan
+        chosen = ", ".join(f"{name} = {part[name].iloc[0]:g}" for name in hyper if pd.notna(part[name].iloc[0]))
+        edges = facts.edges.get(str(part["cell"].iloc[0]), [])
+        solvers = sorted({str(name) for name in part["solver"]}) if "solver" in part else []
+        worst.append({"dataset": dataset, "method": method, "worst_gap": gap})
+        rows.append(
+            (
+                Entry(str(dataset)),
+                Entry(str(method)),
+                Entry("/".join(solvers)),
+                Entry(chosen),
+                _whole(len(part)),
+                Entry(str(late), float(late), state="failed" if late else ""),
+                Entry("-", math.nan, state="missing") if math.isnan(gap) else Entry(f"{gap:.1e}", gap),
+                _number(np.nanmean(passes) if np.isfinite(passes).any() else math.nan),
+                _whole(np.nanmax(passes) if np.isfinite(passes).any() else math.nan),
+                _number(seconds),
+                Entry("; ".join(edges)),
+            )
+        )
+    lines = []
+    certified = [row["worst_gap"] for row in worst if not math.isnan(row["worst_gap"])]
+    if certified:
+        asked = f" (asked for: {', '.join(f'{tolerance:g}' for tolerance in facts.tolerances)})" if facts.tolerances else ""
+        lines.append(f"largest certified relative duality gap: {max(certified):.1e}{asked}")
+    n_late = int((fits["status"] == "not_converged").sum())
+    lines.append(f"{n_late} of {len(fits)} fits did not converge" if n_late else f"all {len(fits)} fits converged")
+    table = Table(
+        "certificates",
+        "Certificates, chosen hyper-parameters and effort of every cell.",
+        (
+            "dataset",
+            "method",
+            "solver",
+            "hyper-parameters",
+            "fits",
+            "not converged",
+            "worst gap",
+            "mean passes",
+            "most passes",
+            "seconds per fit",
+            "edge of the search",
+        ),
+        tuple(rows),
+        n_text_columns=4,
+        is_long=True,
+    )
+    figures = [plots.gap_plot(pd.DataFrame(worst), facts.tolerances)] if can_draw and worst else []
+    tables = (table,) if rows else ()
+    return Section("certificates-and-effort", "Certificates", tuple(lines), tables, tuple(figure for figure in figures if figure))
+
+
+def _failure_section(runs: pd.DataFrame) -> Section | None:
+    failed = runs[runs["status"] == "failed"]
+    if failed.empty:
+        return None
+    rows: list[Row] = []
+    for (dataset, method, cell), part in failed.groupby(["dataset", "method", "cell"], sort=True):
+        splits = sorted({int(split) for split in part["split"].dropna()})
+        errors = [str(error) for error in dict.fromkeys(part["error"]) if error]
+        where = ", ".join(map(str, splits)) or "before the first"
+        rows.append((Entry(str(dataset)), Entry(str(method)), Entry(where), Entry("; ".join(errors)), Entry(f"failures/{cell}.txt")))
+    table = Table(
+        "failures",
+        "Fits that did not happen.",
+        ("dataset", "method", "splits", "error", "traceback"),
+        tuple(rows),
+        notes=("a method with a failed split is not compared on that data set; the next run tries such cells again",),
+        n_text_columns=5,
+    )
+    return Section("failed-fits", "Failures", (), (table,))
+
+
+def _flat(value: Any, prefix: str) -> list[tuple[str, str]]:
+    if isinstance(value, Mapping) and value:
+        return [pair for key, item in value.items() for pair in _flat(item, f"{prefix}.{key}" if prefix else str(key))]
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        return [pair for at, item in enumerate(value, start=1) for pair in _flat(item, f"{prefix}.{at}")]
+    return [(prefix, value if isinstance(value, str) else json.dumps(value))]
+
+
+def _provenance_section(facts: Facts) -> Section:
+    known = facts.provenance
+    if not known:
+        return Section("provenance", "Provenance", ("no provenance.json in this folder",))
+    lines = []
+    versions = known.get("versions") or {}
+    if versions:
+        lines.append("versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()))
+    git = known.get("git") or {}
+    if git.get("commit"):
+        changed = " with uncommitted changes" if git.get("dirty") else ""
+        lines.append(f"commit {git['commit']}{changed}")
+    cpu = known.get("cpu") or {}
+    if cpu:
+        lines.append(f"processor: {cpu.get('model')}, {cpu.get('logical_cores')} logical cores, {cpu.get('machine')}")
+    if "wall_seconds" in known:
+        memory = known.get("peak_memory_bytes", 0) / 2**20
+        lines.append(
+            f"from {known.get('start')} to {known.get('end')}: {known['wall_seconds']:.0f} s of work in "
+            f"{_counted(len(known.get('sessions', [1])), 'session', 'sessions')}, peak memory {memory:.0f} MiB"
+        )
+    if known.get("command"):
+        lines.append("command: " + " ".join(map(str, known["command"])))
+    data = known.get("data") or {}
+    lines += [f"data {name}: sha256 {digest}" for name, digest in data.items()]
+    return Section("provenance", "Provenance", tuple(lines), details=tuple(_flat(known.get("config") or {}, "")))

@@ -1,0 +1,127 @@
+"""What a report says, apart from how a format writes it: sections of text, tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+MARKS = {"*": "best mean", "=": "not significantly worse than the best", "!": "a fit did not converge"}
+"""Marks behind the figures of a table and what they mean."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One field of a table.
+
+    Parameters
+    ----------
+    text : str
+        As printed.
+    value : float or None
+        What a page sorts by; None sorts by the text, nan goes last.
+    strong : bool
+        Bold type.
+    marks : str
+        Any of `MARKS`.
+    suffix : str
+        Plain words after the marks.
+    state : {"", "failed", "missing", "far"}
+        What a page colours.
+    """
+
+    text: str
+    value: float | None = None
+    strong: bool = False
+    marks: str = ""
+    suffix: str = ""
+    state: str = ""
+
+    def plain(self, strong: Callable[[str], str] = str, marks: Callable[[str], str] = str) -> str:
+        """Return the field as text, its bold part and its marks as the two functions write them."""
+        parts = [strong(self.text) if self.strong else self.text, marks(self.marks), self.suffix]
+        return " ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Parameters
+    ----------
+    name : str
+        A word of letters, digits and hyphens that no other table of the report has.
+    caption : str
+        One sentence.
+    columns : tuple of str
+        Headers.
+    rows, footer : tuple of tuples of Entry
+        The footer is not sorted.
+    notes : tuple of str
+        Lines below the table.
+    n_text_columns : int
+        How many columns from the left hold words.
+    is_long : bool
+        For pages only: too long for print.
+    """
+
+    name: str
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    footer: tuple[tuple[Entry, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+    n_text_columns: int = 1
+    is_long: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A plot.
+
+    Parameters
+    ----------
+    name : str
+        Name of its files without the ending.
+    caption : str
+        One sentence.
+    svg : str
+        Its SVG text, whose texts and lines are black.
+    pdf : bytes
+        The same as PDF.
+    """
+
+    name: str
+    caption: str
+    svg: str
+    pdf: bytes
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section: lines of text, then tables, then figures; ``details`` are (key, value) lines that a page can fold away."""
+
+    name: str
+    title: str
+    lines: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    details: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """A whole report."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = field(default=())
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """All tables in order."""
+        return tuple(table for section in self.sections for table in section.tables)
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """All figures in order."""
+        return tuple(figure for section in self.sections for figure in section.figures)

@@ -1,0 +1,121 @@
+"""The HTML report in a real browser: a click on a header sorts, nothing is asked from the network, both colour schemes work."""
+
+import contextlib
+import shutil
+
+import pytest
+
+from advcli.reports import write_reports
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1200,1600",
+)
+
+
+@pytest.fixture
+def browser(tmp_path):
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    program = next((path for path in map(shutil.which, BROWSERS) if path), None)
+    driver = shutil.which("chromedriver")
+    # never let selenium look for a browser by itself: it would ask the network
+    if program is None or driver is None:
+        pytest.skip("no Chromium with its chromedriver on this machine")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
+    yield opened
+    with contextlib.suppress(Exception):
+        opened.quit()
+
+
+@pytest.fixture
+def page(browser, planted, tmp_path):
+    cells = planted.sweep(6)
+    cells[0] = planted.rows("set_0", "zero_one linear", [None] * 20)
+    folder = planted.folder(tmp_path / "results", *cells, provenance={"seed": 0})
+    write_reports(folder, full=True)
+    browser.get((folder.path / "report.html").as_uri())
+    return browser
+
+
+def column(page, table, number):
+    return page.execute_script(
+        "return [...document.getElementById(arguments[0]).tBodies[0].rows].map(row => row.cells[arguments[1]].textContent)", table, number
+    )
+
+
+def click(page, table, number):
+    page.find_element("css selector", f"#{table} thead th:nth-child({number + 1}) button").click()
+
+
+def test_a_click_sorts(page):
+    before = column(page, "comparison-error", 0)
+    assert before == [f"set_{at}" for at in range(6)]
+    click(page, "comparison-error", 3)
+    shown = column(page, "comparison-error", 3)
+    numbers = [float(text.split()[0]) for text in shown if text != "failed"]
+    assert numbers == sorted(numbers)
+    assert shown[-1] == "failed"
+    assert column(page, "comparison-error", 0) != before
+    click(page, "comparison-error", 3)
+    shown = column(page, "comparison-error", 3)
+    numbers = [float(text.split()[0]) for text in shown if text != "failed"]
+    assert numbers == sorted(numbers, reverse=True)
+    assert shown[-1] == "failed"  # what has no number goes last both ways
+    click(page, "comparison-error", 0)
+    assert column(page, "comparison-error", 0) == before
+    states = page.execute_script(
+        "return [...document.querySelectorAll('#comparison-error th')].map(head => head.getAttribute('aria-sort'))"
+    )
+    assert states == ["ascending", None, None, None]
+    footer = page.execute_script("return [...document.querySelectorAll('#comparison-error tfoot tr')].map(row => row.cells[0].textContent)")
+    assert footer == ["average", "count"]
+
+
+def test_small_p_values_sort_as_numbers(page):
+    page.execute_script("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+    click(page, "details-error", 5)
+    shown = [text for text in column(page, "details-error", 5) if text != "-"]
+    assert shown
+    assert [text == "< 0.001" for text in shown] == sorted((text == "< 0.001" for text in shown), reverse=True)
+
+
+def test_the_page_is_quiet_and_complete(page):
+    assert [entry for entry in page.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+    assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert page.title == "Results: results"
+    # no part of the page is wider than the window
+    assert page.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_dark_and_light_differ_and_are_readable(page):
+    def colours():
+        return page.execute_script(
+            "const style = getComputedStyle(document.body);"
+            "const text = document.querySelector('figure svg text');"
+            "return [style.backgroundColor, style.color, text ? getComputedStyle(text).fill : style.color]"
+        )
+
+    def brightness(colour):
+        return sum(float(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3]) / 3
+
+    seen = {}
+    for scheme in ("light", "dark"):
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        ground, text, plot = map(brightness, colours())
+        seen[scheme] = ground
+        assert abs(ground - text) > 150
+        assert abs(ground - plot) > 150
+    assert seen["light"] > 200 > 60 > seen["dark"]

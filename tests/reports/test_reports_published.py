@@ -1,0 +1,101 @@
+import csv
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from advcli.errors import ConfigError
+from advcli.reports import summarise
+from advcli.reports.published_numbers import FOLDER, compare_with_published, load_published, published_keys, z_score
+
+
+def compared(planted, tmp_path, cells, key, **more):
+    runs = planted.folder(tmp_path / "results", *cells).runs()
+    return compare_with_published(summarise(runs), runs, key, **more)
+
+
+def test_every_key_loads_and_every_line_of_the_mapping_is_used():
+    columns = pd.read_csv(FOLDER / "columns.csv")
+    for key in published_keys():
+        facts = load_published(key)
+        assert len(facts)
+        assert (facts["dataset"] != "ALL").all()
+        assert facts["mean"].notna().all()
+    for file, lines in columns.groupby("file"):
+        facts = load_published(str(file))
+        found = set(zip(facts["method"], facts["feature_map"], strict=True))
+        assert found == set(zip(lines["method"], lines["feature_map"], strict=True))
+        assert not facts.duplicated(["dataset", "metric", "loss", "features"]).any()
+
+
+def test_files_hold_the_printed_numbers():
+    facts = load_published("fathony2018_table2_linear").set_index(["dataset", "loss"])
+    assert set(facts["feature_map"]) == {"linear"}
+    assert len(facts) == 48
+    assert facts.loc[("glass", "zero_one"), "printed"] == "62.5 (6.0)"
+    ordinal = load_published("fathony2018_table4").set_index(["dataset", "loss", "features"])
+    assert ordinal.loc[("diabetes", "absolute", "threshold"), "printed"] == "0.696 (0.13)"
+    assert load_published("fathony2018_table6_linear").set_index(["dataset", "metric"]).loc[("iris", "abstain_rate"), "printed"] == "7"
+
+
+def test_files_are_plain_tables_of_facts():
+    for file in FOLDER.glob("fathony*.csv"):
+        with file.open(newline="") as handle:
+            rows = list(csv.DictReader(handle))
+        assert {row["paper"] for row in rows} == {"fathony2018"}
+        assert len({row["table"] for row in rows}) == 1
+
+
+def test_z_score():
+    assert z_score(62.0, 3.0, 20, 60.0, 4.0, 20) == pytest.approx(2 / math.sqrt(25 / 20))
+    assert z_score(1.0, 0.0, 20, 1.0, 0.0, 20) == 0.0
+    assert z_score(1.0, 0.0, 20, 2.0, 0.0, 20) == -math.inf
+    assert math.isnan(z_score(1.0, math.nan, 1, 2.0, 0.1, 20))
+
+
+def test_units_and_far_cells(planted, tmp_path):
+    near, far = [2, 1] * 10, [9, 10] * 10  # iris: 96.67 % is near the printed 96.3 (3.1), 78.9 % is not
+    cells = [planted.rows("iris", "zero_one linear", near), planted.rows("iris", "ww linear", far), planted.rows("moon", "ww linear", far)]
+    frame = compared(planted, tmp_path, cells, "fathony2018_table2_linear", notes={"iris": "a note"})
+    lines = frame.set_index("method")
+    good = lines.loc["zero_one linear"]
+    assert good["mean"] == pytest.approx(100 * (1 - 1.5 / 45))
+    assert good["difference"] == pytest.approx(good["mean"] - 96.3)
+    assert good["z"] == pytest.approx(good["difference"] / math.sqrt((good["std"] ** 2 + 3.1**2) / 20))
+    assert not good["far"]
+    assert lines.loc["ww linear", "far"]
+    assert lines.loc["ww linear", "z"] < -3
+    assert good["note"] == "a note"
+    assert frame.attrs["without_published"] == ["moon, ww linear"]
+    assert frame.attrs["without_ours"] == 46
+
+
+def test_accuracy_rows_give_the_same_as_error_rows(planted, tmp_path):
+    error = compared(planted, tmp_path / "1", [planted.rows("iris", "cs linear", [1, 2, 3])], "fathony2018_table2")
+    both = compared(planted, tmp_path / "2", [planted.rows("iris", "cs linear", [1, 2, 3], metrics=("accuracy",))], "fathony2018_table2")
+    assert both["z"].tolist() == pytest.approx(error["z"].tolist())
+
+
+def test_other_features_are_not_compared(planted, tmp_path):
+    frame = compared(planted, tmp_path, [planted.rows("iris", "cs linear", [1, 2])], "fathony2018_table2_gaussian")
+    assert frame.empty
+
+
+def test_failed_cells_are_not_compared(planted, tmp_path):
+    frame = compared(planted, tmp_path, [planted.rows("iris", "cs linear", [None])], "fathony2018_table2_linear")
+    assert frame.empty
+    assert frame.attrs["without_ours"] == 48
+
+
+def test_unknown_key_names_the_nearest():
+    with pytest.raises(ConfigError, match="did you mean fathony2018_table2_linear"):
+        load_published("fathony2018_table2_liner")
+
+
+def test_presets_name_existing_keys():
+    yaml = pytest.importorskip("yaml")
+    folder = Path(__file__).resolve().parents[2] / "conf" / "experiment"
+    presets = {file.stem: yaml.safe_load(file.read_text()) for file in folder.glob("*.yaml")}
+    named = {name: preset["published"] for name, preset in presets.items() if "published" in preset}
+    assert {name: key for name, key in named.items() if key not in published_keys()} == {}
