@@ -1,0 +1,50 @@
+# make run: set up, then the main job. make test: set up, then lint, types and tests. Needs Python 3.11-3.13, a C compiler and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# The build looks for meson and ninja on the PATH, and an editable install rebuilds its compiled part with ninja when a source changed.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+# By its full path, so that the rebuild also works for .venv/bin/advcli without the PATH.
+export CYTHON := $(CURDIR)/$(BIN)/cython
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: run test lint types bench clean
+
+run: $(VENV)/.installed
+	$(BIN)/advcli +experiment=quickstart
+
+test: $(VENV)/.installed-test lint types
+	$(BIN)/python -m pytest -m "not slow"
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-test
+	$(BIN)/python tests/benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp stands for a finished step; it is redone when the build description changes.
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	  || { echo "advcli needs Python 3.11, 3.12 or 3.13, found $$($(PYTHON) --version); use: make PYTHON=python3.12 ..." >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.build-tools: $(VENV)/.created pyproject.toml
+	$(BIN)/python -m pip install --quiet "meson-python>=0.18" "meson>=1.3" "ninja>=1.11" "cython>=3.1"
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.build-tools pyproject.toml meson.build
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/.installed-test: $(VENV)/.build-tools pyproject.toml meson.build
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[test]"
+	touch $(VENV)/.installed $@

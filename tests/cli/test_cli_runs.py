@@ -1,0 +1,263 @@
+"""Runs and sweeps as a user starts them: files, tables, resume, failures, workers, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from advcli.cli import main
+from advcli.records import TIMING_COLUMNS
+
+# Small enough for a test, with a search and with more than one split.
+SMALL = [
+    "protocol.n_splits=2",
+    "protocol.folds=2",
+    "protocol.stage1.regularisation=[0.1,1]",
+    "protocol.stage2.regularisation=[0.5,1]",
+    "solver.tol=1e-2",
+]
+FILES = {"runs.csv", "search.csv", "summary.csv", "table.md", "provenance.json"}
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ADVCLI_DATA", raising=False)
+
+
+def program(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "advcli", *words], capture_output=True, text=True, timeout=300)
+
+
+def rows(name: str, table: str = "runs.csv") -> pd.DataFrame:
+    frame = pd.read_csv(Path("results", name, table))
+    return frame.drop(columns=[column for column in TIMING_COLUMNS if column in frame])
+
+
+def no_fits(*_: Any, **__: Any) -> Any:
+    raise AssertionError("a fit was made although all rows are there")
+
+
+def test_single_run_writes_every_file_and_prints_the_result(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset=iris", "name=one", *SMALL]) == 0
+    out, err = capfd.readouterr()
+    assert {entry.name for entry in Path("results/one").iterdir()} >= FILES
+    assert [entry.name for entry in Path.cwd().iterdir()] == ["results"]
+    runs = rows("one")
+    assert set(runs["metric"]) == {"error", "accuracy"}
+    assert len(runs) == 2 * 2
+    assert (runs["relative_gap"] <= 1e-2).all()
+    assert "zero_one linear" in out
+    assert f"hyper-parameters: C = {runs['C'].iloc[0]:g}" in out
+    assert "worst relative gap" in out
+    assert "results/one" in out
+    assert err.splitlines()[0].startswith("[1/1] iris, zero_one linear: accuracy")
+    provenance = json.loads(Path("results/one/provenance.json").read_text())
+    assert provenance["config"]["name"] == "one"
+    assert provenance["config"]["solver"]["tol"] == 1e-2
+    assert provenance["command"][:2] == ["advcli", "dataset=iris"]
+
+
+def test_unnamed_runs_get_folders_of_their_own() -> None:
+    done = [program("hyper.C=1", *SMALL) for _ in range(2)]
+    assert [run.returncode for run in done] == [0, 0]
+    assert len(list(Path("results").iterdir())) == 2
+
+
+def test_sweep_resumes_and_computes_nothing_twice(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["-m", "dataset=iris,wine", "loss=zero_one,cs", "name=sweep", "workers=1", *SMALL]
+    assert main([*words[:1], "dataset=iris", *words[2:]]) == 0
+    first = rows("sweep")
+    assert main(words) == 0
+    out, err = capfd.readouterr()
+    assert err.count("already there") == 2
+    assert "2 already there" in out
+    assert "average" in out
+    both = rows("sweep")
+    assert set(zip(both["dataset"], both["loss"], strict=True)) == {(d, m) for d in ("iris", "wine") for m in ("zero_one", "cs")}
+    pd.testing.assert_frame_equal(both[both["dataset"] == "iris"].reset_index(drop=True), first)
+
+    monkeypatch.setattr("advcli.evaluation.parts.make_estimator", no_fits)
+    assert main(words) == 0
+    pd.testing.assert_frame_equal(rows("sweep"), both)
+
+
+def test_rows_do_not_depend_on_the_number_of_workers() -> None:
+    words = ["-m", "dataset=iris,wine", "loss=zero_one,llw", *SMALL]
+    one, two = program(*words, "workers=1", "name=one"), program(*words, "workers=2", "name=two")
+    assert (one.returncode, two.returncode) == (0, 0), one.stderr + two.stderr
+    for table in ("runs.csv", "search.csv", "summary.csv"):
+        pd.testing.assert_frame_equal(rows("one", table), rows("two", table), check_exact=True)
+    assert Path("results/one/table.md").read_text() == Path("results/two/table.md").read_text()
+    # one line per cell, whole, from whichever process
+    cells = [line for line in two.stderr.splitlines() if line.startswith("[")]
+    assert sorted(line[:5] for line in cells) == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
+    assert all("accuracy in percent" in line for line in cells)
+    assert "Traceback" not in two.stderr
+    assert "Warning:" not in two.stderr
+    assert sorted(entry.name for entry in Path.cwd().iterdir()) == ["results"]
+
+
+def test_preset_runs_as_a_sweep_without_a_flag(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["+experiment=quickstart", "dataset=iris", "loss=ww,cs", "workers=1", *SMALL]
+    assert main(words) == 0
+    assert set(rows("quickstart")["method"]) == {"ww linear", "cs linear"}
+    assert "2 cells" in capfd.readouterr().out
+
+
+def test_failing_cell_is_a_row_and_the_others_go_on(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["-m", "dataset=csv,iris", "name=partly", "workers=1", *SMALL]) == 1
+    out, err = capfd.readouterr()
+    runs = rows("partly")
+    assert set(runs["status"]) == {"failed", "ok"}
+    (error,) = runs.loc[runs["status"] == "failed", "error"]
+    assert "dataset.path" in error
+    assert "1 failed" in out
+    assert "[1/2] csv, zero_one linear: failed: " in err
+    assert "Traceback" not in err
+
+    assert main(["report", "results=results/partly"]) == 0
+    assert "failed" in capfd.readouterr().out
+
+
+def test_sweep_whose_cells_all_fail_still_ends_in_order(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["-m", "dataset=csv", "loss=ww,cs", "name=none", "workers=1", *SMALL]) == 1
+    out, err = capfd.readouterr()
+    assert "2 failed" in out
+    assert "Traceback" not in out + err
+
+
+def test_fit_that_fails_is_a_failed_row(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise FloatingPointError("the sky fell down")
+
+    monkeypatch.setattr("advcli.evaluation.parts.make_estimator", broken)
+    assert main(["dataset=iris", "hyper.C=1", "name=broken", *SMALL]) == 1
+    assert set(rows("broken")["status"]) == {"failed"}
+    err = capfd.readouterr().err
+    assert "the sky fell down" in err
+    assert "Traceback" not in err
+
+
+def test_fit_that_does_not_converge_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset=wine", "hyper.C=100", "name=late", "solver=dual", "solver.max_passes=1", *SMALL, "solver.tol=1e-9"]) == 0
+    out, err = capfd.readouterr()
+    assert set(rows("late")["status"]) == {"not_converged"}
+    assert "not converged" in err
+    assert "!" in out
+
+
+def test_choice_at_the_edge_of_the_grid_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["dataset=iris", "name=edge", *SMALL, "protocol.stage1.regularisation=[1e-6,1e-5]", "protocol.stage2.regularisation=[1]"]) == 0
+    )
+    assert "advcli: warning: iris, zero_one linear: C=1e-06" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ("seed=1", "seed"),
+        ("protocol.folds=3", "protocol.folds"),
+        ("solver.tol=1e-4", "solver.tol"),
+        ("hyper.C=2", "hyper.C"),
+        ("dataset.sizes=null", "options.dataset.sizes"),
+    ],
+)
+def test_folder_of_another_config_is_refused_and_left_alone(change: str, key: str, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["dataset=iris", "hyper.C=1", "name=mine", *SMALL]
+    assert main(words) == 0
+    before = {path: path.read_bytes() for path in Path("results/mine").rglob("*") if path.is_file()}
+    capfd.readouterr()
+    assert main([*words, change]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert "made by another config" in err
+    assert key in err
+    assert {path: path.read_bytes() for path in Path("results/mine").rglob("*") if path.is_file()} == before
+
+
+def test_folder_takes_more_methods_and_another_test_in_its_reports() -> None:
+    words = ["dataset=iris", "hyper.C=1", "name=mine", *SMALL]
+    assert main(words) == 0
+    assert main([*words, "loss=cs"]) == 0
+    assert main([*words, "loss=cs", "protocol.test=ttest"]) == 0
+    assert set(rows("mine")["loss"]) == {"zero_one", "cs"}
+    assert "paired t-test" in Path("results/mine/table.md").read_text()
+
+
+def test_report_rebuilds_everything_from_the_cells(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["-m", "dataset=iris", "loss=zero_one,cs", "name=again", "workers=1", "protocol.test=ttest", *SMALL]) == 0
+    kept = ("runs.csv", "search.csv", "summary.csv", "table.md")
+    before = {name: Path("results/again", name).read_bytes() for name in kept}
+    for name in kept:
+        Path("results/again", name).unlink()
+    capfd.readouterr()
+    assert main(["report", "results=results/again"]) == 0
+    assert "paired t-test" in capfd.readouterr().out  # the test that the sweep named, not the default
+    assert {name: Path("results/again", name).read_bytes() for name in kept} == before
+    assert main(["report", "name=again", "report.test=wilcoxon", "report.metric=accuracy"]) == 0
+    assert "Wilcoxon" in capfd.readouterr().out
+    assert main(["report", "name=again", "report.metric=mae"]) == 2
+
+
+def test_interrupt_keeps_what_is_done_and_says_how_to_resume() -> None:
+    # digits takes far longer than iris: the interrupt falls into it
+    words = ["-m", "dataset=iris,digits", "name=cut", "workers=1", "solver.tol=1e-7", "protocol.n_splits=20"]
+    with subprocess.Popen([sys.executable, "-m", "advcli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("[1/2]"):
+                break
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        asked = time.monotonic()
+        out, err = process.communicate(timeout=60)
+        assert time.monotonic() - asked < 10
+    assert process.returncode == 130
+    assert out == ""
+    assert "Traceback" not in err
+    (line,) = [line for line in err.splitlines() if "interrupted" in line]
+    assert "1 in results/cut" in line
+    assert "resume with: advcli -m dataset=iris,digits name=cut" in line
+    assert len(list(Path("results/cut/cells").glob("*.json"))) == 1
+    assert main(["report", "results=results/cut"]) == 0
+    assert set(rows("cut")["dataset"]) == {"iris"}
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+def test_interrupt_of_parallel_work_leaves_no_process_behind() -> None:
+    words = ["-m", "dataset=iris,digits", "loss=zero_one,ww", "name=cut", "workers=2", "solver.tol=1e-7"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "advcli", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("["):
+                break
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert "resume with" in err
+    for _ in range(100):
+        living = subprocess.run(["ps", "-o", "stat=,args=", "-g", str(process.pid)], capture_output=True, text=True).stdout
+        alive = [line for line in living.splitlines() if not line.lstrip().startswith("Z")]
+        if not alive:
+            break
+        time.sleep(0.1)
+    assert not alive, living

@@ -1,0 +1,132 @@
+"""The directions of imports are law: read the source, compare every import with the table of what each part may use."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "advcli"
+EVERYONE = {"errors", "paths"}
+
+# Part of the package -> the parts it may import, beside `errors`, `paths` and itself. A dotted name allows that module only.
+ALLOWED: dict[str, set[str]] = {
+    "__init__": {"estimators"},
+    "__main__": {"cli"},
+    "cli": {"__init__", "config", "estimators", "evaluation", "records", "reports", "data", "losses", "surfaces"},
+    "config": set(),
+    "estimators": {"problem", "certificate", "solvers", "features", "losses", "reductions"},
+    "evaluation": {"estimators", "data", "records"},
+    "records": set(),
+    "reports": {"records", "statistics"},
+    "statistics": {"records"},
+    "problem": {"losses.base", "features.base", "compiled"},
+    "certificate": {"problem"},
+    "surfaces": {"losses"},
+    "solvers": {"problem", "losses.base", "features.base", "compiled"},
+    "reductions": {"problem", "certificate", "solvers", "features", "losses", "costs"},
+    "features": {"compiled"},
+    "losses": {"costs", "compiled"},
+    "costs": set(),
+    "data": set(),
+    "errors": set(),
+    "paths": set(),
+    "compiled": {"_ext"},
+}
+HYDRA = {"hydra", "omegaconf", "hydra_plugins"}
+HEAVY = {"pandas", "sklearn", "scipy", "numpy", "joblib", "matplotlib"}
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name below the package: ``losses.base``; a package is named by its folder."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    if parts[-1] == "__init__" and len(parts) > 1:
+        parts = parts[:-1]
+    return ".".join(parts)
+
+
+def imports(tree: ast.AST, path: Path) -> list[tuple[int, str]]:
+    """Return (line, absolute dotted name) of every import in a file, wherever it stands."""
+    package = ["advcli", *path.relative_to(PACKAGE).parts[:-1]]
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                base = package[: len(package) - node.level + 1] + ([node.module] if node.module else [])
+            else:
+                base = [node.module or ""]
+            # `from . import x` may name a module or a function: keep the longest name, the check looks at prefixes
+            found += [(node.lineno, ".".join([*base, alias.name])) for alias in node.names]
+    return found
+
+
+def is_module(dotted: str) -> bool:
+    path = PACKAGE / Path(*dotted.split("."))
+    return path.with_suffix(".py").is_file() or path.is_dir()
+
+
+def violations(path: Path, source: str) -> list[str]:
+    module = module_name(path)
+    part = module.split(".")[0]
+    complaints = []
+    for line, name in imports(ast.parse(source), path):
+        top, _, rest = name.partition(".")
+        if top in HYDRA and part not in {"cli", "config"}:
+            complaints.append(f"advcli/{module}:{line} imports {top}, which only cli and config may")
+        if top != "advcli":
+            continue
+        target = rest if is_module(rest) else rest.rpartition(".")[0]
+        # a name that is no module belongs to the package's own __init__
+        target = target or "__init__"
+        first = target.split(".")[0]
+        if first in EVERYONE or first == part:
+            continue
+        allowed = ALLOWED[part]
+        if first not in allowed and target not in allowed and not any(target.startswith(f"{entry}.") for entry in allowed):
+            complaints.append(f"advcli/{module}:{line} imports advcli.{target}; {part} may import {sorted(allowed | EVERYONE)}")
+    return complaints
+
+
+def sources() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if "conf" not in path.relative_to(PACKAGE).parts)
+
+
+def test_every_part_of_the_package_has_a_place_in_the_law() -> None:
+    parts = {module_name(path).split(".")[0] for path in sources()}
+    assert parts <= set(ALLOWED), f"add {sorted(parts - set(ALLOWED))} to the table of allowed imports"
+
+
+@pytest.mark.parametrize("path", sources(), ids=module_name)
+def test_imports_follow_the_law(path: Path) -> None:
+    assert violations(path, path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("losses/new.py", "import hydra"),
+        ("losses/new.py", "from advcli.solvers import dual"),
+        ("losses/new.py", "from ..solvers import dual"),
+        ("evaluation/new.py", "def f():\n    from omegaconf import OmegaConf"),
+        ("evaluation/new.py", "from .. import config"),
+        ("solvers/new.py", "from ..certificate import certify"),
+        ("certificate.py", "from .solvers.dual import solve"),
+        ("reports/new.py", "from ..evaluation import runner"),
+        ("data/new.py", "from ..records import ResultsFolder"),
+    ],
+)
+def test_the_law_catches_a_forbidden_import(module: str, source: str) -> None:
+    assert violations(PACKAGE / module, source)
+
+
+def test_cli_imports_nothing_heavy_at_the_top() -> None:
+    """Completion starts the program on every <TAB>."""
+    for name in ("cli.py", "config.py", "errors.py", "paths.py", "__init__.py", "__main__.py"):
+        path = PACKAGE / name
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        top = ast.Module(body=[node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))], type_ignores=[])
+        heavy = {imported.split(".")[0] for _, imported in imports(top, path)} & HEAVY
+        assert not heavy, f"advcli/{name} imports {sorted(heavy)} at the top; import them inside the functions that need them"

@@ -1,0 +1,97 @@
+"""A normal wheel, installed elsewhere, gives a working `advcli` from any directory: configs and compiled parts travel in the wheel."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(command: list[str | Path], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "ADVCLI_DATA"}} | more
+    return subprocess.run([str(word) for word in command], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build from a copy of the sources, so that neither build folders nor caches of the checkout take part."""
+    for tool in ("mesonpy", "Cython", "mesonbuild"):
+        if importlib.util.find_spec(tool) is None:
+            pytest.skip(f"the build tool {tool} is not installed")
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    keep_out = shutil.ignore_patterns(".git", ".venv", "build", "dist", "results", "data", "tests", "__pycache__", ".*_cache", "*.so")
+    # the ignored names are those of the top folder only: advcli/data and advcli/results stay
+    source.mkdir()
+    for entry in ROOT.iterdir():
+        if entry.name in keep_out(str(ROOT), [item.name for item in ROOT.iterdir()]):
+            continue
+        if entry.is_dir():
+            shutil.copytree(entry, source / entry.name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+        else:
+            shutil.copy2(entry, source)
+    bin_folder = str(Path(sys.executable).parent)
+    done = run(
+        [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, source],
+        folder,
+        PATH=os.pathsep.join([bin_folder, os.environ["PATH"]]),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (built,) = folder.glob("advcli-*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel into an environment of its own; the libraries come from this one by a path file, which saves their installation."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
+    (site,) = folder.glob("lib/python*/site-packages")
+    done = run([sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", site, wheel], folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    libraries = [path for path in sys.path if path.endswith("site-packages")]
+    # A plain .pth adds folders only: the editable install's own .pth there is not run, so the checkout cannot stand in for the wheel.
+    (site / "libraries.pth").write_text("\n".join(libraries) + "\n", encoding="utf-8")
+    launcher = folder / "bin" / "advcli"
+    launcher.write_text(f"#!{folder}/bin/python\nimport sys\nfrom advcli.cli import main\nsys.exit(main())\n", encoding="utf-8")
+    launcher.chmod(0o755)
+    return launcher
+
+
+def test_wheel_holds_configs_and_compiled_parts_and_no_tests(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "advcli/cli.py" in names
+    assert "advcli/conf/config.yaml" in names
+    for option in (ROOT / "conf").rglob("*.yaml"):
+        assert f"advcli/conf/{option.relative_to(ROOT / 'conf').as_posix()}" in names
+    assert any(name.startswith("advcli/_ext/") and name.endswith((".so", ".pyd")) for name in names)
+    assert not [name for name in names if name.startswith(("tests/", "results/", "data/"))]
+    assert any(name.endswith("entry_points.txt") for name in names)
+
+
+def test_installed_program_works_from_another_folder(program: Path, tmp_path: Path) -> None:
+    where = run([program.parent / "python", "-c", "import advcli; print(advcli.__file__)"], tmp_path)
+    assert str(program.parents[1]) in where.stdout, where.stdout + where.stderr
+
+    shown = run([program, "--cfg", "job"], tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert "folds: 5" in shown.stdout
+
+    small = ["protocol.n_splits=2", "protocol.stage1.regularisation=[1]", "protocol.stage2.regularisation=[1]"]
+    done = run([program, "dataset=iris", "loss=zero_one", "name=wheel", *small], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "results" / "wheel" / "runs.csv").is_file()
+    assert (tmp_path / "results" / "wheel" / "table.md").is_file()
+
+    sweep = run([program, "-m", "dataset=iris", "loss=zero_one,cs", "name=sweep", "workers=2", *small], tmp_path)
+    assert sweep.returncode == 0, sweep.stdout + sweep.stderr
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["results"]
