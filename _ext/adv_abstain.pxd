@@ -26,7 +26,7 @@ cdef inline double abstain_oracle(Family *s, const double *f, Py_ssize_t y, doub
     cdef double *b = s.work
     cdef double tau, largest, cap = 1.0 - s.alpha, rest = 1.0, value, mass
     cdef int j, best
-    shift(s, f, b)
+    shift(s, f, b, s.kp)
     tau = threshold(b, s.kp, -1.0, 1.0)
     uniform_on_support(b, tau, s.kp, r)
     largest = maximum(r, s.kp)
@@ -119,7 +119,7 @@ cdef inline double abstain_step(Family *s, const double *f, const double *r, Py_
         largest = max(largest, out[j] + (1.0 if j == y else 0.0))
     if largest >= cap:
         return gap
-    shift(s, f, b)
+    shift(s, f, b, s.kp)
     distribution(s, r, y, q0)
     for j in range(kp // LANES):
         store(z, j, load(b, j) + splat(w) * load(q0, j))

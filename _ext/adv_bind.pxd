@@ -5,7 +5,8 @@ from libc.math cimport INFINITY
 
 from adv_simd cimport LANES
 from adv_family cimport Family, WORK
-from adv_zero_one cimport zero_one_oracle, zero_one_offset, zero_one_step, cs_oracle, cs_offset, cs_step
+from adv_zero_one cimport zero_one_oracle, zero_one_offset, zero_one_step, zero_one_step_4, zero_one_step_8, zero_one_step_12, zero_one_step_16
+from adv_zero_one cimport cs_oracle, cs_offset, cs_step
 from adv_convex cimport convex_oracle, convex_offset, convex_step, absolute_oracle, absolute_offset, squared_oracle, squared_offset
 from adv_abstain cimport abstain_oracle, abstain_offset, abstain_step
 from adv_general cimport general_oracle, general_offset, general_extra
@@ -83,6 +84,14 @@ cdef inline int family_new(Family *s, int kind, int k, const double *parameters,
     s.mask = block + WORK * s.kp
     if kind == ZERO_ONE:
         s.oracle, s.offset, s.step = zero_one_oracle, zero_one_offset, zero_one_step
+        if s.kp == 4:
+            s.step = zero_one_step_4
+        elif s.kp == 8:
+            s.step = zero_one_step_8
+        elif s.kp == 12:
+            s.step = zero_one_step_12
+        elif s.kp == 16:
+            s.step = zero_one_step_16
     elif kind == CS:
         s.oracle, s.offset, s.step = cs_oracle, cs_offset, cs_step
     elif kind == WW:

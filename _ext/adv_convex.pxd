@@ -151,7 +151,7 @@ cdef inline double convex_oracle(Family *s, const double *f, Py_ssize_t y, doubl
     cdef double *b = s.work
     cdef double value
     cdef int j
-    shift(s, f, b)
+    shift(s, f, b, s.kp)
     column_answer(s, b, r)
     value = column_offset(s, r)
     c[0] = value
@@ -198,7 +198,7 @@ cdef inline double convex_step(Family *s, const double *f, const double *r, Py_s
             for j in range(k):
                 state[j] = FIXED
         return gap
-    shift(s, f, b)
+    shift(s, f, b, s.kp)
     distribution(s, r, y, q0)
     for j in range(kp // LANES):
         store(base, j, load(b, j) + splat(w) * load(q0, j))

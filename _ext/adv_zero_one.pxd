@@ -33,9 +33,9 @@ cdef inline void uniform_on_support(const double *b, double tau, int kp, double 
     normalise(q, kp)
 
 
-cdef inline double shift(Family *s, const double *f, double *b) noexcept nogil:
+cdef inline double shift(Family *s, const double *f, double *b, int kp) noexcept nogil:
     """Write b = f - max f, -inf on the padding, and return max f; removes cancellation for large scores."""
-    cdef int j, kp = s.kp
+    cdef int j
     cdef double top
     cdef vec level
     for j in range(kp // LANES):
@@ -51,7 +51,7 @@ cdef inline double zero_one_oracle(Family *s, const double *f, Py_ssize_t y, dou
     cdef double *b = s.work
     cdef double tau
     cdef double largest
-    shift(s, f, b)
+    shift(s, f, b, s.kp)
     tau = threshold(b, s.kp, -1.0, 1.0)
     uniform_on_support(b, tau, s.kp, r)
     largest = maximum(r, s.kp)
@@ -69,13 +69,13 @@ cdef inline double zero_one_offset(Family *s, const double *r, Py_ssize_t y) noe
     return 1.0 - maximum(q, s.kp)
 
 
-cdef inline double zero_one_step(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
-    cdef int j, kp = s.kp
+cdef inline double zero_one_block(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, int kp) noexcept nogil:
+    cdef int j
     cdef double *b = s.work
     cdef double *g = s.work + kp
     cdef double tau, largest, gap, u, mu, total, own
     cdef vec scale = splat(w), m, inner, q, upper, lower, zero = splat(0.0)
-    shift(s, f, b)
+    shift(s, f, b, kp)
     if r[y] == 0.0 and skip >= 0.0:
         # q = e_y: nothing to gain when no other score comes within 1 of the label's, which is most visits late in a fit
         own = b[y]
@@ -122,6 +122,27 @@ cdef inline double zero_one_step(Family *s, const double *f, const double *r, Py
             state[j] = TIED if g[j] > u else (FREE if g[j] > mu else FIXED)
     out[y] -= 1.0
     return gap
+
+
+# kp as a constant lets the compiler unroll every loop over the labels: the common small sizes have their own copy.
+cdef inline double zero_one_step_4(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
+    return zero_one_block(s, f, r, y, w, skip, out, state, 4)
+
+
+cdef inline double zero_one_step_8(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
+    return zero_one_block(s, f, r, y, w, skip, out, state, 8)
+
+
+cdef inline double zero_one_step_12(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
+    return zero_one_block(s, f, r, y, w, skip, out, state, 12)
+
+
+cdef inline double zero_one_step_16(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
+    return zero_one_block(s, f, r, y, w, skip, out, state, 16)
+
+
+cdef inline double zero_one_step(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
+    return zero_one_block(s, f, r, y, w, skip, out, state, s.kp)
 
 
 cdef inline double cs_oracle(Family *s, const double *f, Py_ssize_t y, double *r, double *c) noexcept nogil:

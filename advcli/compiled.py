@@ -92,7 +92,8 @@ class Kernels:
         self.level = level
         self._oracle = _module("oracle", level)
         self.dual = _module("dual", level)
-        self.newton = _module("newton", level)
+        self.newton = _module("newton", "scalar")
+        self.kernel_dual = _module("kernel_dual", level)
 
     @staticmethod
     def arguments(family: Family) -> tuple[int, int, Array]:
@@ -156,6 +157,9 @@ def _scores(F: Array, y: Labels, k: int) -> tuple[Array, Labels]:
     if y.shape != (len(F),) or (len(y) and not (y.min() >= 0 and y.max() < k)):
         raise ValueError(f"labels must be {len(F)} codes in [0, {k})")
     return F, y
+
+
+kernels: Kernels
 
 
 def __getattr__(name: str) -> Any:

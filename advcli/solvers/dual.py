@@ -7,7 +7,6 @@ import time
 import numpy as np
 
 from ..compiled import kernels
-from ..features.linear import LinearFeatures
 from ..problem import Problem, Solution
 from .base import Limits, Solver, register, warm_start
 
@@ -22,13 +21,12 @@ class DualSolver(Solver):
 
     def lacks(self, problem: Problem) -> str | None:
         """Linear multiclass features only."""
-        return None if isinstance(problem.features, LinearFeatures) else "multiclass linear features"
+        return None if problem.features.multiclass_linear else "multiclass linear features"
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the last iterate with theta = theta(r)."""
         started = time.perf_counter()
         features = problem.features
-        assert isinstance(features, LinearFeatures)
         X, y, n = features.X, problem.y, len(problem.y)
         d, k = features.shape
         padded = kernels.dual.width(k)

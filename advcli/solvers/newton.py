@@ -70,7 +70,7 @@ class _Smoothed:
         return gradient + (theta if mask is None else theta * mask)
 
     def values(self, point: _Point) -> tuple[float, float, float, Array]:
-        """Return, in C form, P(theta), D and the Fenchel-Young gap C sum_i s_i w_i [S - c(r) - f.r], and the feasible point that gives D."""
+        """Return, in C form, P(theta), D, the Fenchel-Young gap C sum_i s_i w_i [S - c(r) - f.r], and the point that gives D."""
         problem = self.problem
         F = problem.scaled(point.F)
         value = problem.loss.value(F, problem.y)
@@ -125,9 +125,9 @@ class NewtonSolver(Solver):
     """Semismooth Newton proximal point; dense linear features with k d up to some thousands, any C."""
 
     def lacks(self, problem: Problem) -> str | None:
-        """Dense features of moderate dimension, and a family with an exact block step."""
-        if hasattr(problem.features.X, "tocsr"):
-            return "dense rows"
+        """Features of moderate dimension, and a family with an exact block step."""
+        if not problem.features.euclidean:
+            return "features with explicit parameters"
         if not kernels.exact(problem.loss.family):
             return "a loss with an exact block step"
         if problem.features.regularised is not None and not problem.loss.simplex:
@@ -171,11 +171,7 @@ class NewtonSolver(Solver):
                 # P - D = the part the inner problem has left + the part only a new proximal centre can remove
                 if primal - dual - mismatch <= 0.3 * mismatch:
                     break
-                if (
-                    inner >= _MAX_INNER
-                    or smoothed.projections > limits.max_passes
-                    or time.perf_counter() - started > limits.max_seconds
-                ):
+                if inner >= _MAX_INNER or smoothed.projections > limits.max_passes or time.perf_counter() - started > limits.max_seconds:
                     break
                 try:
                     direction = _step(smoothed, point)
