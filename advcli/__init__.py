@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .estimators import AdversarialClassifier
+    from .estimators import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
 
 __version__ = "0.1.0"
-__all__ = ["AdversarialClassifier", "__version__"]
+__all__ = ["AdversarialClassifier", "OrdinalAdversarialClassifier", "SurrogateClassifier", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,7 @@
 """The referee: primal value, dual value and gap of a returned iterate, computed from scratch and never by a solver.
 
-For any theta and any r with r_i in conv R(y_i): D(r) <= min P <= P(theta) (problem.py), so P - D bounds how far the fit is from its optimum.
+For any theta and any r with r_i in conv R(y_i): D(r) <= min P <= P(theta) (problem.py), so P - D bounds how far the fit is from its
+optimum.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class Certificate:
         The solver that ran.
     seconds : float
         Wall time of the solver, without this certificate.
+    game_value : float
+        The worst case that the fit guarantees (`Problem.game_value`); nan for losses that are no game.
     """
 
     primal: float
@@ -41,6 +44,7 @@ class Certificate:
     status: str
     solver: str
     seconds: float
+    game_value: float = float("nan")
 
 
 def certify(problem: Problem, solution: Solution, tol: float) -> Certificate:
@@ -56,4 +60,5 @@ def certify(problem: Problem, solution: Solution, tol: float) -> Certificate:
     relative = 0.0 if -1e-12 < relative < 0 else relative
     converged = bool(-1e-9 <= relative <= tol)
     status = "converged" if converged else (solution.status if solution.status != "converged" else "gap_above_tolerance")
-    return Certificate(primal, dual, gap, relative, solution.passes, converged, status, solution.solver, solution.seconds)
+    game = problem.game_value(solution.theta, primal)
+    return Certificate(primal, dual, gap, relative, solution.passes, converged, status, solution.solver, solution.seconds, game)

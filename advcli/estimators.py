@@ -19,18 +19,25 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .certificate import Certificate, certify
 from .errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
-from .features import FeatureMap, feature_class
-from .losses import AdversarialLoss, loss_class, make_loss
+from .features import FeatureMap, feature_class, make_features
+from .losses import AdversarialLoss, Loss, loss_class, make_loss
 from .problem import Problem, Solution
 from .solvers import Limits, make_solver
 
 Array = NDArray[np.float64]
 
 
-def _has_predictor(estimator: SurrogateClassifier) -> bool:
-    if issubclass(loss_class(estimator.loss), AdversarialLoss):
+def _is_adversarial(estimator: SurrogateClassifier) -> bool:
+    if not isinstance(estimator.loss, str) or issubclass(loss_class(estimator.loss), AdversarialLoss):
         return True
     raise AttributeError(f"loss={estimator.loss} has no predictor's distribution; the adversarial losses have")
+
+
+def _has_proba(estimator: SurrogateClassifier) -> bool:
+    """Probabilities over the classes whose largest is the prediction: what scikit-learn means by predict_proba."""
+    if _is_adversarial(estimator) and isinstance(estimator.loss, str) and loss_class(estimator.loss).agrees(estimator.loss_options or {}):
+        return True
+    raise AttributeError(f"loss={estimator.loss!r} does not predict the likeliest class of its distribution: use predictor_distribution")
 
 
 class SurrogateClassifier(ClassifierMixin, BaseEstimator):
@@ -38,8 +45,9 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    loss : str
-        Name of the surrogate: ``"zero_one"``, ``"ww"``, ``"cs"``, ``"llw"``, ...
+    loss : str or array (l, k)
+        Name of the surrogate: ``"zero_one"``, ``"absolute"``, ``"abstain"``, ``"ww"``, ... (`advcli.losses.loss_names`), or a cost
+        matrix, rows = predictions, columns = classes in sorted order: the adversarial loss of that matrix.
     C : float
         Weight of the summed loss against 1/2 |theta|^2; lambda = 1/(n C) with n the rows of `fit`.
     lam : float or None
@@ -51,13 +59,17 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
     solver : str
         ``"auto"``, ``"dual"``, ``"newton"``.
     features : str
-        Feature map; ``"linear"``.
+        Feature map: ``"linear"``, ``"threshold"``, or a kernel, ``"rbf"``, ``"poly"``, ``"precomputed"`` (X is the kernel matrix: among the
+        training rows in `fit`, between new and training rows afterwards). Kernels have no intercept.
     max_passes, max_seconds : float
         Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
-    loss_options, solver_options : dict or None
-        Further options of the loss and of the solver.
+    loss_options, solver_options, features_options : dict or None
+        Further options of the loss, the solver and the feature map (``{"gamma": 0.1}``).
     n_classes : int or None
         For labels that are codes 0..n_classes-1, the number of classes even when some do not occur; None finds the classes in y.
+    extra_labels : sequence or None
+        Labels of the predictions beyond the classes (abstaining; rows of a matrix with l > k). None: ``"abstain"``, or for numeric
+        labels the least label minus 1; with more than one extra row, the codes k, k + 1, ...
     random_state : int
         Seed of the order in which examples are visited.
 
@@ -75,7 +87,7 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        loss: str = "zero_one",
+        loss: Any = "zero_one",
         *,
         C: float = 1.0,
         lam: float | None = None,
@@ -87,7 +99,9 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
         max_seconds: float = float("inf"),
         loss_options: Mapping[str, Any] | None = None,
         solver_options: Mapping[str, Any] | None = None,
+        features_options: Mapping[str, Any] | None = None,
         n_classes: int | None = None,
+        extra_labels: Any = None,
         random_state: int = 0,
     ) -> None:
         self.loss = loss
@@ -101,36 +115,47 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
         self.max_seconds = max_seconds
         self.loss_options = loss_options
         self.solver_options = solver_options
+        self.features_options = features_options
         self.n_classes = n_classes
+        self.extra_labels = extra_labels
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.pairwise = isinstance(self.features, str) and feature_class(self.features).pairwise
+        # one direction cannot separate classes that have no order
+        tags.classifier_tags.poor_score = isinstance(self.features, str) and feature_class(self.features).needs_order
         return tags
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any, sample_weight: Any = None, start: SurrogateClassifier | None = None) -> SurrogateClassifier:
         """Fit to rows X (n, d), dense or sparse, and labels y (n,).
 
-        ``sample_weight`` (n,) multiplies the loss of each row. ``start`` is an estimator fitted on the same rows with another C: the fit
-        continues from its solution.
+        ``sample_weight`` (n,) counts how often each row occurs; with ``loss="weighted"`` and weight ``"column"`` it multiplies the
+        row's loss matrix instead. ``start`` is an estimator fitted on the same rows with another C: the fit continues from its solution.
         """
         for name, value in (("C", self.C), ("tol", self.tol), ("lam", 1.0 if self.lam is None else self.lam)):
             if not (np.isfinite(value) and value > 0):
                 raise ConfigError(f"{name} must be a positive number, got {value}")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
         codes = self._encode(y)
-        weights = (
-            None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        )
-        self.loss_ = make_loss(self.loss, len(self.classes_), **(self.loss_options or {}))
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        self.loss_ = self._make_loss(len(self.classes_))
+        cost = self.loss_.cost_weights(codes, weights if self.loss_.example_weights else None)
+        if self.loss_.example_weights:
+            weights = None
         total = len(codes) if weights is None else float(weights.sum())
         if not total > 0:
             raise ConfigError("sample_weight is zero for every row")
         lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
-        X, codes, weights = merge_rows(X, codes, weights)
-        problem = Problem(self._bind(X), self.loss_, codes, float(lam), weights)
+        if not feature_class(self.features).pairwise:
+            X, codes, weights, cost = merge_rows(X, codes, weights, cost)
+        features = self._bind(X)
+        self.features_: FeatureMap | None = features if features.keeps_rows else None
+        if start is not None:
+            features.adopt(start.features_)
+        problem = Problem(features, self.loss_.core, codes, float(lam), weights, cost)
         solver = make_solver(self.solver, **(self.solver_options or {}))
         lacks = solver.lacks(problem)
         if lacks is not None:
@@ -164,83 +189,189 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y holds one class only ({self.classes_[0]!r}); a classifier needs at least 2 classes")
         return codes.astype(np.intp)
 
+    def _make_loss(self, k: int) -> Loss:
+        if isinstance(self.loss, str):
+            return make_loss(self.loss, k, **(self.loss_options or {}))
+        return make_loss("general", k, **{"matrix": self.loss, **(self.loss_options or {})})
+
+    @property
+    def predictions_(self) -> NDArray[Any]:
+        """Labels of all predictions: `classes_`, then the extra ones (abstaining, further rows of a matrix)."""
+        check_is_fitted(self)
+        k = len(self.classes_)
+        extra = self.loss_.n_predictions - k
+        if extra < 0:
+            return np.arange(self.loss_.n_predictions)
+        if extra == 0:
+            return self.classes_
+        numeric = self.classes_.dtype.kind in "iuf"
+        if self.extra_labels is not None:
+            labels = np.asarray(self.extra_labels)
+            if labels.shape != (extra,):
+                raise ConfigError(f"extra_labels needs {extra} labels, got {len(labels)}")
+        elif extra == 1:
+            labels = np.array([self.classes_.min() - 1]) if numeric else np.array(["abstain"])
+        else:
+            labels = np.arange(k, k + extra) if numeric else np.array([f"prediction {i}" for i in range(k, k + extra)])
+        if np.isin(labels, self.classes_).any():
+            raise ConfigError("extra_labels must differ from the class labels")
+        return np.concatenate([self.classes_, labels])
+
     def _bind(self, X: Any) -> FeatureMap:
         """Return the feature map over the rows of X, with the constant appended when asked for."""
         chosen = feature_class(self.features)
         if self.fit_intercept and chosen.takes_constant:
             ones = np.ones((X.shape[0], 1))
-            X = sparse.hstack([X, ones], format="csr") if sparse.issparse(X) else np.hstack([X, ones])
-        return chosen(X, len(self.classes_))
+            stack: Any = sparse.hstack  # its stubs do not know estimators' X
+            X = stack([X, ones], format="csr") if hasattr(X, "tocsr") else np.hstack([X, ones])
+        return make_features(self.features, X, len(self.classes_), **(self.features_options or {}))
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def potentials(self, X: Any) -> Array:
         """Return the potentials f, shape (n, k), also for two classes."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
-        return self._bind(X).scores(self.theta_)
+        features = self._bind(X) if self.features_ is None else self.features_.at(X)
+        return features.scores(self.theta_)
 
     def decision_function(self, X: Any) -> Array:
         """Return the potentials (n, k); for two classes f_1 - f_0, shape (n,), as scikit-learn has it."""
         F = self.potentials(X)
         return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
 
-    def predict_codes(self, X: Any) -> NDArray[np.intp]:
-        """Return predictions as codes: positions in `classes_`, or beyond them for extra predictions such as abstaining."""
+    def predict_codes(self, X: Any, rule: str = "default") -> NDArray[np.intp]:
+        """Return predictions as codes: positions in `predictions_`."""
         F = self.potentials(X)
-        return self.loss_.predict(F)
+        return self.loss_.predict(F) if rule == "default" else self.loss_.predict(F, rule)  # type: ignore[call-arg]
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels, shape (n,)."""
-        codes = self.predict_codes(X)
-        return self.classes_[codes]
+    def predict(self, X: Any, rule: str = "default") -> NDArray[Any]:
+        """Return the predicted labels, shape (n,).
 
-    @available_if(_has_predictor)
-    def predict_proba(self, X: Any) -> Array:
-        """Return the predictor's distribution p of the game, shape (n, l), the minimiser of the worst-case expected loss (eq. 131).
-
-        These are the predictor's mixed strategy, not estimates of class probabilities.
+        ``rule`` chooses for adversarial losses: ``"potentials"`` argmax f (eq. 132), ``"predictor"`` argmax of the predictor's p (eq. 133),
+        ``"median"`` or ``"mean"`` of p for ordered classes; the default is the loss's own.
         """
+        codes = self.predict_codes(X, rule)
+        return self.predictions_[codes]
+
+    @available_if(_is_adversarial)
+    def predictor_distribution(self, X: Any) -> Array:
+        """Return the predictor's p, shape (n, l) in the order of `predictions_`: it minimises the worst-case expected loss (eq. 131)."""
         F = self.potentials(X)
         assert isinstance(self.loss_, AdversarialLoss)
         return self.loss_.predictor(F)
 
+    @available_if(_is_adversarial)
+    def adversary_distribution(self, X: Any) -> Array:
+        """Return the adversary's q, shape (n, k): the worst class probabilities that the moments allow, as seen by this model."""
+        F = self.potentials(X)
+        assert isinstance(self.loss_, AdversarialLoss)
+        return self.loss_.adversary(F)
+
+    @available_if(_is_adversarial)
+    def expected_loss(self, X: Any) -> Array:
+        """Return the expected loss of the predictor's p under every true class, shape (n, k)."""
+        P = self.predictor_distribution(X)
+        assert isinstance(self.loss_, AdversarialLoss)
+        return P @ self.loss_.matrix
+
+    @available_if(_has_proba)
+    def predict_proba(self, X: Any) -> Array:
+        """Return the predictor's distribution over the classes, shape (n, k); only where its largest entry is the prediction (zero-one).
+
+        It is the predictor's mixed strategy in the game, no estimate of class probabilities.
+        """
+        return self.predictor_distribution(X)
+
 
 class AdversarialClassifier(SurrogateClassifier):
-    __doc__ = SurrogateClassifier.__doc__
+    """The adversarial classifier of Fathony et al. 2018 and the hinge losses beside it; parameters as in `SurrogateClassifier`."""
+
+
+class OrdinalAdversarialClassifier(SurrogateClassifier):
+    """Adversarial classification of ordered classes: the sorted labels are taken as their order.
+
+    Parameters
+    ----------
+    loss : {"absolute", "squared", "power", "huber", "pinball"} or array (l, k)
+        The cost of a prediction, in class steps, or a cost matrix.
+    features : {"multiclass", "threshold"}
+        One weight vector per class, or one direction and free thresholds (Fathony et al. 2018, eq. 70 and 71).
+    **parameters
+        As in `SurrogateClassifier`.
+    """
+
+    def __init__(
+        self,
+        loss: Any = "absolute",
+        *,
+        C: float = 1.0,
+        lam: float | None = None,
+        tol: float = 1e-3,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        features: str = "multiclass",
+        max_passes: float = 100_000,
+        max_seconds: float = float("inf"),
+        loss_options: Mapping[str, Any] | None = None,
+        solver_options: Mapping[str, Any] | None = None,
+        features_options: Mapping[str, Any] | None = None,
+        n_classes: int | None = None,
+        extra_labels: Any = None,
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(
+            loss,
+            C=C,
+            lam=lam,
+            tol=tol,
+            fit_intercept=fit_intercept,
+            solver=solver,
+            features=features,
+            max_passes=max_passes,
+            max_seconds=max_seconds,
+            loss_options=loss_options,
+            solver_options=solver_options,
+            features_options=features_options,
+            n_classes=n_classes,
+            extra_labels=extra_labels,
+            random_state=random_state,
+        )
 
 
 _MERGE_LIMIT = 1_000_000  # entries of X up to which looking for equal rows costs little beside the fit
 
 
-def merge_rows(X: Any, y: NDArray[np.intp], weights: Array | None) -> tuple[Any, NDArray[np.intp], Array | None]:
-    """Return X, y and weights with equal rows of equal label merged, in one canonical order.
+def merge_rows(
+    X: Any, y: NDArray[np.intp], weights: Array | None, cost: Array | None = None
+) -> tuple[Any, NDArray[np.intp], Array | None, Array | None]:
+    """Return X, y, sample weights and cost weights with equal rows of equal label and cost merged, in one canonical order.
 
-    Large X only loses its rows of weight 0.
-
-    A row of weight 2 and a row given twice are then the same problem to the last bit, and the order of the rows cannot
-    move the result.
+    Large X only loses its rows of weight 0. A row of weight 2 and a row given twice are then the same problem to the last bit, and the
+    order of the rows cannot move the result.
     """
+
+    def take(rows: NDArray[np.intp], weights: Array | None) -> tuple[Any, NDArray[np.intp], Array | None, Array | None]:
+        return X[rows], y[rows], weights, None if cost is None else cost[rows]
+
     if weights is not None and not weights.all():
         kept = np.flatnonzero(weights)
-        X, y, weights = X[kept], y[kept], weights[kept]
-    if sparse.issparse(X):
+        X, y, weights, cost = take(kept, weights[kept])
+    tail = y[:, None].astype(np.float64) if cost is None else np.column_stack([y, cost])
+    if hasattr(X, "tocsr"):
         if X.nnz > _MERGE_LIMIT // 10:
-            return X, y, weights
+            return X, y, weights, cost
         X.sort_indices()
-        keys = [
-            X.indices[a:b].tobytes() + X.data[a:b].tobytes() + int(code).to_bytes(8, "little")
-            for a, b, code in zip(X.indptr[:-1], X.indptr[1:], y, strict=True)
-        ]
+        rows = zip(X.indptr[:-1], X.indptr[1:], tail, strict=True)
+        keys = [X.indices[a:b].tobytes() + X.data[a:b].tobytes() + end.tobytes() for a, b, end in rows]
         _, first, inverse = np.unique(np.array(keys, dtype=object), return_index=True, return_inverse=True)
     else:
         if X.size > _MERGE_LIMIT:
-            return X, y, weights
-        keyed = np.ascontiguousarray(np.column_stack([X + 0.0, y]))  # + 0.0: -0.0 and 0.0 are the same number
+            return X, y, weights, cost
+        keyed = np.ascontiguousarray(np.column_stack([X + 0.0, tail]))  # + 0.0: -0.0 and 0.0 are the same number
         view = keyed.view(np.dtype((np.void, keyed.itemsize * keyed.shape[1]))).ravel()
         _, first, inverse = np.unique(view, return_index=True, return_inverse=True)
     counts = np.bincount(inverse, weights=weights, minlength=len(first)).astype(np.float64)
-    merged = None if bool((counts == 1.0).all()) else counts
-    return X[first], y[first], merged
+    return take(first, None if bool((counts == 1.0).all()) else counts)
 
 
 def _seed(random_state: Any) -> int:
@@ -273,14 +404,16 @@ def check_compatible(
     chosen = loss_class(loss["name"])
     mapped = feature_class(features["name"])
     make_solver(solver["name"], **_options(solver, _LIMITS))
-    if (chosen.needs_order or mapped.needs_order) and not ordered:
+    requires = chosen.requires_order(_options(loss))
+    if (requires or mapped.needs_order) and not ordered:
         raise IncompatibleError(
-            f"loss={loss['name']}" if chosen.needs_order else f"features={features['name']}",
+            f"loss={loss['name']}" if requires else f"features={features['name']}",
             "labels with an order",
             "give it with dataset.order=[lowest,...,highest] or choose loss=zero_one",
         )
     if n_classes is not None:
         make_loss(loss["name"], n_classes, **_options(loss))
+    make_features(features["name"], np.zeros((1, 1)), 2, **_options(features))
 
 
 def make_estimator(
@@ -310,6 +443,8 @@ def make_estimator(
         tol=tol,
         solver=solver["name"],
         features=features["name"],
+        features_options={**_options(features), **{name: hyper[name] for name in feature_class(features["name"]).hyper if name in hyper}}
+        or None,
         loss_options=_options(loss) or None,
         solver_options=_options(solver, _LIMITS) or None,
         n_classes=n_classes,

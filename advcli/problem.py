@@ -1,10 +1,10 @@
 """What is to be solved, and what a solver hands back.
 
-    minimise over theta   P(theta) = lambda/2 |theta|^2 + 1/n sum_i s_i w_i S(f_i / w_i, y_i),   F = J theta,   n = sum_i s_i      (1)
+    minimise over theta  P(theta) = lambda/2 |theta|^2 + 1/n sum_i s_i w_i S(f_i / w_i, y_i),  F = J theta,  n = sum_i s_i      (1)
 
-The scaling is written here once: the mean loss over n rows, lambda = 1/(n C). Sample weights s count how often an example occurs, so n is their
-sum (the number of rows when all are 1); cost weights w multiply an example's loss matrix (Fathony et al. 2018, Corollaries 9-11:
-S_wL(f) = w S_L(f / w)). The dual of (1) is
+The scaling is written here once: the mean loss over n rows, lambda = 1/(n C). Sample weights s count how often an example occurs, so n
+is their sum (the number of rows when all are 1); cost weights w multiply an example's loss matrix (Fathony et al. 2018, Corollaries
+9-11: S_wL(f) = w S_L(f / w)). The dual of (1) is
 
     maximise over r_i in conv R(y_i)   D(r) = 1/n sum_i s_i w_i c(r_i) - lambda/2 |theta(r)|^2,
     theta(r) = -1/(lambda n) J'(s r).                                                                                  (2)
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .features.base import FeatureMap
-from .losses.base import Loss
+from .losses.base import AdversarialLoss, Loss
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -71,13 +71,14 @@ class Problem:
         return weight
 
     def scaled(self, F: Array) -> Array:
-        """Return the scores in units of the cost weights, f_i / w_i."""
-        return F if self.cost_weight is None else F / self.cost_weight[:, None]
+        """Return the scores in units of the cost weights, f_i / w_i up to a constant a row, which no surrogate sees."""
+        if self.cost_weight is None:
+            return F
+        return (F - F.max(axis=1, keepdims=True)) / self.cost_weight[:, None]
 
     def penalty(self, theta: Array) -> float:
         """Return lambda/2 |theta|^2 over the regularised parameters."""
-        mask = self.features.regularised
-        return 0.5 * self.lam * float(np.vdot(theta, theta if mask is None else theta * mask))
+        return 0.5 * self.lam * self.features.square_norm(theta)
 
     def empirical(self, F: Array) -> float:
         """Return the mean weighted surrogate at scores F (n, k)."""
@@ -86,6 +87,17 @@ class Problem:
     def primal(self, theta: Array) -> float:
         """Return P(theta)."""
         return self.penalty(theta) + self.empirical(self.features.scores(theta))
+
+    def game_value(self, theta: Array, primal: float | None = None) -> float:
+        """Return mean S(f, y) + lambda |theta|^2 for adversarial losses, nan for others.
+
+        No distribution of labels on the training rows whose moments J'q/n lie within lambda |theta| of the sample's (Euclidean norm)
+        costs the predictor at theta more in expectation: Fathony et al. 2018, Theorem 18, with the ball of moments that a ridge penalty
+        stands for.
+        """
+        if not isinstance(self.loss, AdversarialLoss):
+            return float("nan")
+        return (self.primal(theta) if primal is None else primal) + self.penalty(theta)
 
     def dual_gradient(self, R: Array) -> Array:
         """Return 1/n J'(s r) in the shape of the parameters."""

@@ -104,6 +104,14 @@ def abstention_loss(y_true: Codes, y_predicted: Codes, n_classes: int, options: 
     return (float(options["alpha"]) * abstained + wrong) / len(y_true)
 
 
+@register("cost")
+def cost(y_true: Codes, y_predicted: Codes, n_classes: int, options: Mapping[str, Any]) -> float:
+    """Mean entry of the loss matrix, row = prediction, column = truth; the option ``cost_matrix`` holds it."""
+    if options.get("cost_matrix") is None:
+        raise ConfigError("the metric cost needs a loss with a matrix; choose loss=general or metric error")
+    return float(np.mean(np.asarray(options["cost_matrix"])[y_predicted, y_true]))
+
+
 @register("abstain_rate")
 def abstain_rate(y_true: Codes, y_predicted: Codes, n_classes: int, options: Mapping[str, Any]) -> float:
     """Share of abstentions."""

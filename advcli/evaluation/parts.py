@@ -6,6 +6,7 @@ these functions by fakes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,3 +55,24 @@ def make_estimator(
     from .. import estimators
 
     return estimators.make_estimator(loss, features, solver, hyper, n_classes, seed, tol)
+
+
+def metric_options(loss: Mapping[str, Any], estimator: Any) -> dict[str, Any]:
+    """Return what metrics may ask of a loss: its options, those of a loss that it wraps, and its matrix."""
+    fitted = getattr(estimator, "loss_", None)
+    return {**(loss.get("options") or {}), **loss, "cost_matrix": getattr(fitted, "matrix", None)}
+
+
+def guarantee(estimator: Any, X_train: Any, y_train: Any, X_test: Any, y_test: Any) -> dict[str, Any]:
+    """Return the worst case that a fit guarantees beside what it costs on training and test rows; empty for losses without a game."""
+    if not hasattr(estimator, "expected_loss"):
+        return {}
+    value = float(estimator.certificate_.game_value)
+    if math.isnan(value):
+        return {}
+
+    def mean(X: Any, y: Any) -> float:
+        losses = estimator.expected_loss(X)
+        return float(losses[range(len(y)), y].mean())
+
+    return {"game_value": value, "train_expected_loss": mean(X_train, y_train), "test_expected_loss": mean(X_test, y_test)}

@@ -417,10 +417,12 @@ def _fit_splits(
             predict_seconds = time.perf_counter() - clock
             primary = protocol.metric or estimator.loss_.metric
             facts = certificate_columns(estimator)
+            facts |= parts.guarantee(estimator, X_train, dataset.y[train], X_test, dataset.y[test])
+            options = parts.metric_options(cell.loss, estimator)
             base |= facts | {"fit_seconds": fit_seconds, "predict_seconds": predict_seconds}
             base |= {"status": "ok" if facts.get("converged", True) else "not_converged", "error": ""}
             rows += [
-                base | {"metric": metric, "value": metrics.compute(metric, dataset.y[test], predicted, n_classes, cell.loss)}
+                base | {"metric": metric, "value": metrics.compute(metric, dataset.y[test], predicted, n_classes, options)}
                 for metric in dict.fromkeys([primary, *protocol.metrics])
             ]
         except Exception as error:

@@ -313,7 +313,8 @@ def select(
                     estimator.fit(X_fit, y[fit_rows], sample_weight=weight, start=previous)
                     previous = estimator
                     metric = protocol.metric or estimator.loss_.metric
-                    value = metrics.compute(metric, y[held_rows], estimator.predict_codes(X_held), n_classes, loss)
+                    options = parts.metric_options(loss, estimator)
+                    value = metrics.compute(metric, y[held_rows], estimator.predict_codes(X_held), n_classes, options)
                     scores.setdefault((strength_at, other_at), []).append(value)
                     certificate = getattr(estimator, "certificate_", None)
                     rows.append(

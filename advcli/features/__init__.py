@@ -3,9 +3,9 @@
 import importlib
 import pkgutil
 
-from .base import FeatureMap, feature_class, feature_names, register
+from .base import FeatureMap, feature_class, feature_names, make_features, register
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-__all__ = ["FeatureMap", "feature_class", "feature_names", "register"]
+__all__ = ["FeatureMap", "feature_class", "feature_names", "make_features", "register"]

@@ -68,8 +68,12 @@ class FeatureMap(ABC):
 
     name: ClassVar[str]
     hyper: ClassVar[tuple[str, ...]] = ()  # hyper-parameters of the map that selection searches, beside the regularisation
+    multiclass_linear: ClassVar[bool] = False  # F = X Theta, Theta (d, k): what block solvers that store Theta need
     takes_constant: ClassVar[bool] = True  # whether a constant column means an intercept
     needs_order: ClassVar[bool] = False  # labels must have a meaningful order
+    euclidean: ClassVar[bool] = True  # whether |theta|^2 is the sum of the squared parameters
+    keeps_rows: ClassVar[bool] = False  # whether scores at new rows need the training rows
+    pairwise: ClassVar[bool] = False  # whether X holds values between rows, a square matrix at `fit`
 
     def __init__(self, X: Any, n_classes: int) -> None:
         self.X = X
@@ -81,6 +85,13 @@ class FeatureMap(ABC):
         return int(self.X.shape[0])
 
     @property
+    def squares(self) -> Array:
+        """Squared row norms |x_i|^2, shape (n,)."""
+        if hasattr(self.X, "tocsr"):
+            return np.asarray(self.X.multiply(self.X).sum(axis=1), dtype=np.float64).ravel()
+        return np.einsum("ij,ij->i", self.X, self.X)
+
+    @property
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
         """Shape of the parameters."""
@@ -89,6 +100,19 @@ class FeatureMap(ABC):
     def regularised(self) -> Array | None:
         """1 where a parameter carries the ridge penalty, 0 where it is free, in the shape of the parameters; None when all carry it."""
         return None
+
+    def at(self, X: Any) -> FeatureMap:
+        """Return the same map at other rows."""
+        return type(self)(X, self.n_classes)
+
+    def adopt(self, other: FeatureMap | None) -> None:
+        """Take over what a map over the same rows has computed already, where that saves work."""
+        return
+
+    def square_norm(self, theta: Array) -> float:
+        """Return |theta|^2 over the regularised parameters."""
+        mask = self.regularised
+        return float(np.vdot(theta, theta if mask is None else theta * mask))
 
     @abstractmethod
     def scores(self, theta: Array) -> Array:
@@ -111,15 +135,25 @@ FeatureType = TypeVar("FeatureType", bound=type[FeatureMap])
 _REGISTRY: dict[str, type[FeatureMap]] = {}
 
 
-def register(name: str) -> Callable[[FeatureType], FeatureType]:
-    """Class decorator: make a feature map available under ``name``."""
+def register(*names: str) -> Callable[[FeatureType], FeatureType]:
+    """Class decorator: make a feature map available under its name and aliases."""
 
     def add(cls: FeatureType) -> FeatureType:
-        cls.name = name
-        _REGISTRY[name] = cls
+        cls.name = names[0]
+        for name in names:
+            _REGISTRY[name] = cls
         return cls
 
     return add
+
+
+def make_features(name: str, X: Any, n_classes: int, **options: Any) -> FeatureMap:
+    """Bind the map registered under ``name`` to rows of X; `ConfigError` for an unknown option."""
+    cls = feature_class(name)
+    try:
+        return cls(X, n_classes, **options)
+    except TypeError as error:
+        raise ConfigError(f"features={name}: {error}") from error
 
 
 def feature_names() -> list[str]:

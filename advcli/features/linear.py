@@ -11,8 +11,12 @@ from ..compiled import kernels
 from .base import Array, Directions, FeatureMap, Labels, register
 
 
+def _dense(X: Any) -> Array:
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
 class _LinearDirections(Directions):
-    """Rows b (x) x, never written out: Z Z' = (B B') o (X X'), and the Hessian block by block from the rows that touch a pair of classes."""
+    """Rows b (x) x, never written out: Z Z' = (B B') o (X X'), and the Hessian by pairs of classes from the rows that touch both."""
 
     def __init__(self, features: LinearFeatures, B: Array, owner: Labels) -> None:
         super().__init__(B, owner)
@@ -24,8 +28,8 @@ class _LinearDirections(Directions):
         return len(self.owner) <= self.shape[0] * self.shape[1]
 
     @cached_property
-    def X(self) -> Any:
-        return self.features.X[self.owner]
+    def X(self) -> Array:
+        return _dense(self.features.X[self.owner])
 
     def forward(self, theta: Array) -> Array:
         return np.einsum("mk,mk->m", self.X @ theta, self.B)
@@ -34,7 +38,7 @@ class _LinearDirections(Directions):
         return self.X.T @ (v[:, None] * self.B)
 
     def gram(self) -> Array:
-        return np.asarray(self.X @ self.X.T) * (self.B @ self.B.T)
+        return (self.X @ self.X.T) * (self.B @ self.B.T)
 
     def hessian(self, scale: Array) -> Array:
         d, k = self.shape
@@ -42,7 +46,7 @@ class _LinearDirections(Directions):
         M = np.zeros((len(examples), k, k))
         kernels.newton.projectors(self.B, slot.astype(np.intp), M)
         M *= scale[np.searchsorted(self.owner, examples)][:, None, None]
-        X = self.features.X[examples]
+        X = _dense(self.features.X[examples])
         H = np.zeros((d, k, d, k))
         for a in range(k):
             for b in range(a + 1):
@@ -51,26 +55,21 @@ class _LinearDirections(Directions):
                     rows = X if len(touched) == len(examples) else X[touched]
                     H[:, a, :, b] = rows.T @ (rows * M[touched, a, b][:, None])
                     H[:, b, :, a] = H[:, a, :, b]
-        H = H.reshape(d * k, d * k)
-        H[np.diag_indices_from(H)] += 1.0
-        return H
+        flat: Array = H.reshape(d * k, d * k)
+        flat[np.diag_indices_from(flat)] += 1.0
+        return flat
 
 
-@register("linear")
+@register("linear", "multiclass")
 class LinearFeatures(FeatureMap):
     """Scores F = X Theta with Theta of shape (d, k); every weight is regularised, a constant column of X like any other."""
+
+    multiclass_linear = True
 
     @property
     def shape(self) -> tuple[int, int]:
         """Shape (d, k) of the parameters."""
         return int(self.X.shape[1]), self.n_classes
-
-    @property
-    def squares(self) -> Array:
-        """Squared row norms |x_i|^2, shape (n,)."""
-        if hasattr(self.X, "tocsr"):
-            return np.asarray(self.X.multiply(self.X).sum(axis=1), dtype=np.float64).ravel()
-        return np.einsum("ij,ij->i", self.X, self.X)
 
     def scores(self, theta: Array) -> Array:
         """Return X Theta, shape (n, k)."""

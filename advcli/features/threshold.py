@@ -2,11 +2,11 @@
 
     f_j = j w.x + sum over l >= j of eta_l,   j = 1..k                              (Fathony et al. 2018, eq. 71)
 
-so f_{j+1} - f_j = w.x - eta_j and argmax f counts the thresholds below w.x when they are in order. The authors penalise w and leave eta free;
-a constant column would only shift all thresholds and is not appended.
+so f_{j+1} - f_j = w.x - eta_j and argmax f counts the thresholds below w.x when they are in order. The authors penalise w and leave eta
+free; a constant column would only shift all thresholds and is not appended.
 
-Free parameters are equality constraints of the dual: sum_i s_i sum_{j <= l} r_ij = 0 for every l. `feasible` restores them exactly: moving mass e of
-an adversary's distribution from label l to l + 1 changes constraint l by -e and no other.
+Free parameters are equality constraints of the dual: sum_i s_i sum_{j <= l} r_ij = 0 for every l, that is the adversary's label totals
+equal those of the data.
 """
 
 from __future__ import annotations
@@ -77,24 +77,31 @@ class ThresholdFeatures(FeatureMap):
         return _ThresholdDirections(self, B, owner)
 
     def feasible(self, R: Array, y: Labels, sample_weight: Array | None) -> Array:
-        """Return r near R with r + e_y distributions and every threshold's constraint met exactly; (n, k)."""
+        """Return r near R with r + e_y distributions and every threshold's constraint met exactly, shape (n, k).
+
+        The constraints say that the adversary gives each label as much mass in all as it occurs: mass goes from labels that have too
+        much to the nearest that have too little, taken from the examples that hold most of it.
+        """
         s = np.ones(len(y)) if sample_weight is None else sample_weight
-        R = R.copy()
         rows = np.arange(len(y))
-        R[rows, y] += 1.0
-        for l in range(self.n_classes - 1):
-            excess = float(s @ (R[:, : l + 1].sum(axis=1) - (y <= l)))
-            source, target = (l, l + 1) if excess > 0 else (l + 1, l)
-            need = abs(excess)
-            if need == 0.0:
-                continue
-            available = s * np.maximum(R[:, source], 0.0)
-            # take it where most of it is: few examples carry a small correction
-            order = np.argsort(-available, kind="stable")
-            taken = np.minimum(available[order], np.maximum(need - np.concatenate([[0.0], np.cumsum(available[order])[:-1]]), 0.0))
-            moved = order[taken > 0]
-            amount = taken[taken > 0] / s[moved]
-            R[moved, source] -= amount
-            R[moved, target] += amount
-        R[rows, y] -= 1.0
-        return R
+        Q = R.copy()
+        Q[rows, y] += 1.0
+        Q = np.maximum(Q, 0.0)
+        surplus = s @ Q - np.bincount(y, weights=s, minlength=self.n_classes)
+        for source in range(self.n_classes):
+            for target in sorted(range(self.n_classes), key=lambda label: abs(label - source)):
+                need = min(surplus[source], -surplus[target])
+                if need <= 0.0:
+                    continue
+                held = s * Q[:, source]
+                order = np.argsort(-held, kind="stable")
+                before = np.concatenate([[0.0], np.cumsum(held[order])[:-1]])
+                taken = np.clip(need - before, 0.0, held[order])
+                moved = order[taken > 0]
+                amount = taken[taken > 0] / s[moved]
+                Q[moved, source] -= amount
+                Q[moved, target] += amount
+                surplus[source] -= need
+                surplus[target] += need
+        Q[rows, y] -= 1.0
+        return Q
