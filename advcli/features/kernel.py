@@ -1,0 +1,440 @@
+"""Kernel features: f_c(x) = sum_i A_ic K(x_i, x), the function of least norm that the dual point spans (Fathony et al. 2018, eq. 170-173).
+
+    rbf          K(x, z) = exp(-gamma |x - z|^2)
+    poly         K(x, z) = (gamma x.z + coef0)^degree
+    precomputed  X is the kernel matrix itself
+
+Multiclass features over a kernel: K((x, a), (z, b)) = 1[a = b] K(x, z). The parameters are the coefficients A (n, k) over the n training
+rows, with |theta|^2 = <A, K A>. There is no intercept: where one is wanted, add a constant to the kernel (coef0 of poly is one).
+
+K is kept whole where it fits in ``memory_mb``; otherwise blocks of it are computed when a solver asks for them, and the rows that were
+asked for last are kept.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances, polynomial_kernel
+from sklearn.utils.extmath import row_norms
+
+from ..compiled import kernels
+from ..errors import ConfigError, DataError
+from .base import Array, Directions, FeatureMap, Labels, register
+
+_PIECE = 256  # kernel rows that are computed by one matrix product
+_EIGENVALUES = 500  # rows up to which a given matrix is checked by its eigenvalues
+GATHERED = 0.6  # largest share of the rows whose block of K is worth copying out
+_MEBIBYTE = 2.0**20
+
+
+class _Store:
+    """The kernel values that a bound map keeps: all of them, or the rows used last; and the scores of the last coefficients."""
+
+    def __init__(self, n: int) -> None:
+        self.matrix: Array | None = None
+        self.rows: Array | None = None  # (capacity, n), allocated on first use
+        self.slot = np.full(n, -1, dtype=np.intp)  # where row i is, -1 = nowhere
+        self.owner = np.empty(0, dtype=np.intp)  # which row a slot holds, -1 = none
+        self.used = np.empty(0, dtype=np.int64)  # when a slot was used last
+        self.clock = 0
+        self.theta: Array | None = None
+        self.scores: Array | None = None
+        self.factor: tuple[Array, Labels] | None = None  # L with K = L L', and its pivot rows
+
+
+class KernelFeatures(FeatureMap):
+    """Scores K A of coefficients A (n_anchors, k); the anchors are the training rows.
+
+    Parameters
+    ----------
+    X : ndarray (n, d) or csr_array
+        The rows.
+    n_classes : int
+        Number k of scores per row.
+    memory_mb : float
+        Kernel values that may be kept, in MiB. Least: 1/256 of a MiB per row, where not all fit.
+    """
+
+    takes_constant = False
+    euclidean = False
+    keeps_rows = True
+
+    def __init__(self, X: Any, n_classes: int, *, memory_mb: float = 1000.0) -> None:
+        super().__init__(X, n_classes)
+        self.memory_mb = _positive("memory_mb", memory_mb)
+        self.anchors = X
+        self._store: _Store | None = None
+
+    # ---- what a kernel is -----------------------------------------------------------------------------------------
+    @abstractmethod
+    def kernel(self, X: Any, Z: Any) -> Array:
+        """Return K(x_a, z_b), shape (rows of X, rows of Z)."""
+
+    @property
+    @abstractmethod
+    def diagonal(self) -> Array:
+        """K(x_i, x_i) of the training rows, shape (n,)."""
+
+    @property
+    def options(self) -> dict[str, float]:
+        """What determines the kernel."""
+        return {}
+
+    def between(self, rows: Labels | slice, columns: Labels | slice) -> Array:
+        """Return the kernel between rows of X and anchors, by position."""
+        return self.kernel(self.X[rows], self.anchors[columns])
+
+    # ---- binding --------------------------------------------------------------------------------------------------
+    def at(self, X: Any) -> KernelFeatures:
+        """Return the map at other rows, with the same anchors."""
+        other = type(self)(X, self.n_classes, memory_mb=self.memory_mb, **self.options)
+        other.anchors = self.anchors
+        return other
+
+    def adopt(self, other: FeatureMap | None) -> None:
+        """Take the kernel values of a map over the same rows with the same kernel."""
+        if (
+            isinstance(other, KernelFeatures)
+            and type(other) is type(self)
+            and other.options == self.options
+            and other.memory_mb == self.memory_mb
+            and other.n_classes == self.n_classes
+            and _equal(other.X, self.X)
+        ):
+            self._store = other.store
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the kernel values out of pickles: they follow from the rows."""
+        return {**self.__dict__, "_store": None}
+
+    @property
+    def store(self) -> _Store:
+        """The values kept so far; shared by maps that adopted them."""
+        if self._store is None:
+            self._store = _Store(self.n_rows)
+        return self._store
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape (n, k) of the coefficients."""
+        return int(self.anchors.shape[0]), self.n_classes
+
+    # ---- memory ---------------------------------------------------------------------------------------------------
+    @property
+    def whole(self) -> bool:
+        """Whether all n^2 values fit, beside a copy of the largest block that solvers gather."""
+        return 8.0 * (1.0 + GATHERED**2) * float(self.n_rows) ** 2 <= self.memory_mb * _MEBIBYTE
+
+    @property
+    def largest_block(self) -> int:
+        """Most rows m whose (m, m) block may be asked for."""
+        if self.whole:
+            return self.n_rows
+        return min(self.n_rows, int(np.sqrt(self.memory_mb * _MEBIBYTE / 2 / 8)))
+
+    def check_memory(self) -> None:
+        """Raise `ConfigError` when the limit cannot hold even the pieces that a pass needs."""
+        n = self.n_rows
+        least = 2 * 8 * _PIECE * n / _MEBIBYTE
+        if not self.whole and self.memory_mb < least:
+            every = 8 * (1 + GATHERED**2) * n * n / _MEBIBYTE
+            raise ConfigError(
+                f"features.memory_mb={self.memory_mb:g} is too small for {n} rows; give at least {np.ceil(least):.0f} "
+                f"({np.ceil(every):.0f} keep the whole kernel matrix)"
+            )
+
+    @property
+    def matrix(self) -> Array:
+        """The whole matrix K (n, n), exactly symmetric; computed once."""
+        store = self.store
+        if store.matrix is None:
+            n = self.n_rows
+            K = np.empty((n, n))
+            for start in range(0, n, _PIECE):
+                stop = min(start + _PIECE, n)
+                piece = self.between(slice(start, stop), slice(0, stop))
+                K[start:stop, :stop] = piece
+                K[:start, start:stop] = piece[:, :start].T
+                corner = K[start:stop, start:stop]
+                corner[:] = 0.5 * (corner + corner.T)
+            K[np.diag_indices(n)] = self.diagonal
+            store.matrix = K
+        return store.matrix
+
+    def block(self, rows: Labels) -> Array:
+        """Return K among the given training rows, (m, m), C-contiguous; at most `largest_block` rows."""
+        rows = np.ascontiguousarray(rows)
+        m = len(rows)
+        if self.whole:
+            if m == self.n_rows:
+                return self.matrix
+            out = np.empty((m, m))
+            kernels.kernel_dual.gather(self.matrix, rows, rows, out)
+            return out
+        out = np.empty((m, m))
+        store = self.store
+        held = store.slot[rows] >= 0
+        if held.any():
+            assert store.rows is not None
+            at = np.flatnonzero(held)
+            part = np.empty((len(at), m))
+            kernels.kernel_dual.gather(store.rows, store.slot[rows[at]], rows, part)
+            out[at] = part
+        missing = np.flatnonzero(~held)
+        for start in range(0, len(missing), _PIECE):
+            at = missing[start : start + _PIECE]
+            out[at] = self.between(rows[at], rows)
+        out[np.diag_indices(m)] = self.diagonal[rows]
+        return out
+
+    def accumulate(self, F: Array, rows: Labels, A: Array) -> None:
+        """Add K[:, rows] A to the scores F of all training rows, which are held class by class, (k, n)."""
+        A = np.ascontiguousarray(A)
+        if self.whole:
+            kernels.kernel_dual.accumulate(self.matrix, rows, A, F)
+            return
+        store, n = self.store, self.n_rows
+        if store.rows is None:
+            capacity = max(0, int(self.memory_mb * _MEBIBYTE / 2 / 8 / n) - _PIECE)
+            store.rows = np.empty((capacity, n))
+            store.owner = np.full(capacity, -1, dtype=np.intp)
+            store.used = np.full(capacity, -1, dtype=np.int64)
+        store.clock += 1
+        held = np.flatnonzero(store.slot[rows] >= 0)
+        slots = store.slot[rows[held]]
+        store.used[slots] = store.clock
+        kernels.kernel_dual.accumulate(store.rows, slots, A[held], F)
+        missing = np.flatnonzero(store.slot[rows] < 0)
+        # slots that this call does not use itself, longest unused first
+        free = np.flatnonzero(store.used < store.clock)
+        free = free[np.argsort(store.used[free], kind="stable")]
+        for start in range(0, len(missing), _PIECE):
+            at = missing[start : start + _PIECE]
+            piece = np.ascontiguousarray(self.between(rows[at], slice(0, n)))
+            piece[np.arange(len(at)), rows[at]] = self.diagonal[rows[at]]
+            kernels.kernel_dual.accumulate(piece, np.arange(len(at)), A[at], F)
+            slots, free = free[: len(at)], free[len(at) :]
+            kept = rows[at[: len(slots)]]
+            store.slot[store.owner[slots][store.owner[slots] >= 0]] = -1
+            store.rows[slots] = piece[: len(slots)]
+            store.owner[slots], store.slot[kept], store.used[slots] = kept, slots, store.clock
+
+    # ---- the four operations --------------------------------------------------------------------------------------
+    def scores(self, theta: Array) -> Array:
+        """Return K(X, anchors) A, shape (n, k); rows of zeros in A cost nothing."""
+        support = np.flatnonzero(theta.any(axis=1))
+        if self.X is not self.anchors:
+            F = np.empty((self.n_rows, self.n_classes))
+            for start in range(0, self.n_rows, _PIECE):
+                rows = slice(start, min(start + _PIECE, self.n_rows))
+                F[rows] = self.between(rows, support) @ theta[support]
+            return F
+        store = self.store
+        if store.theta is None or store.scores is None or not np.array_equal(store.theta, theta):
+            by_class = np.zeros((self.n_classes, self.n_rows))
+            self.accumulate(by_class, support, theta[support])
+            store.theta, store.scores = theta.copy(), np.ascontiguousarray(by_class.T)
+            store.scores.setflags(write=False)
+        return store.scores
+
+    def adjoint(self, R: Array) -> Array:
+        """Return the coefficients of sum_i phi(x_i) r_i', which are R itself; training rows only."""
+        return R
+
+    def square_norm(self, theta: Array) -> float:
+        """Return <A, K A>."""
+        return self.check_square(float(np.vdot(theta, self.scores(theta))), theta)
+
+    def check_square(self, square: float, theta: Array) -> float:
+        """Return |theta|^2, at least 0; `DataError` when it is negative beyond rounding."""
+        if square < 0.0:
+            scale = float(np.abs(theta).sum(axis=1) @ np.sqrt(np.maximum(self.diagonal, 0.0))) ** 2
+            if square < -1e-10 * scale:
+                raise _indefinite(self.name, f"a function has the squared norm {square:.3g}")
+        return max(square, 0.0)
+
+    def directions(self, B: Array, owner: Labels) -> Directions:
+        """Kernel maps have no Jacobian rows to hand out."""
+        raise NotImplementedError("kernel features have no explicit parameters")
+
+
+@register("rbf")
+class GaussianFeatures(KernelFeatures):
+    """Gaussian kernel exp(-gamma |x - z|^2).
+
+    Parameters
+    ----------
+    gamma : float or None
+        Inverse squared width, above 0. None: 1 / d.
+    """
+
+    hyper = ("gamma",)
+
+    def __init__(self, X: Any, n_classes: int, *, gamma: float | None = None, memory_mb: float = 1000.0) -> None:
+        super().__init__(X, n_classes, memory_mb=memory_mb)
+        self.gamma = 1.0 / X.shape[1] if gamma is None else _positive("gamma", gamma)
+
+    @property
+    def options(self) -> dict[str, float]:
+        """The width."""
+        return {"gamma": self.gamma}
+
+    def kernel(self, X: Any, Z: Any) -> Array:
+        """Return exp(-gamma |x - z|^2)."""
+        K = euclidean_distances(X, Z, squared=True)
+        K *= -self.gamma
+        return np.exp(K, out=K)
+
+    @property
+    def diagonal(self) -> Array:
+        """Ones."""
+        return np.ones(self.n_rows)
+
+
+@register("poly")
+class PolynomialFeatures(KernelFeatures):
+    """Polynomial kernel (gamma x.z + coef0)^degree.
+
+    Parameters
+    ----------
+    degree : int
+        At least 1.
+    gamma : float or None
+        Scale of the inner product, above 0. None: 1 / d.
+    coef0 : float
+        Weight of the lower degrees and of the constant, at least 0 (below 0 the kernel is not positive semi-definite).
+    """
+
+    def __init__(
+        self, X: Any, n_classes: int, *, degree: int = 3, gamma: float | None = None, coef0: float = 1.0, memory_mb: float = 1000.0
+    ) -> None:
+        super().__init__(X, n_classes, memory_mb=memory_mb)
+        if isinstance(degree, bool) or not isinstance(degree, (int, float, np.number)) or degree != int(degree) or degree < 1:
+            raise ConfigError(f"features.degree={degree} is not valid; give a whole number of at least 1")
+        if not (isinstance(coef0, (int, float, np.number)) and 0 <= coef0 < np.inf):
+            raise ConfigError(
+                f"features.coef0={coef0} is not valid; give a number of at least 0 (below 0 the kernel is not positive semi-definite)"
+            )
+        self.degree, self.coef0 = int(degree), float(coef0)
+        self.gamma = 1.0 / X.shape[1] if gamma is None else _positive("gamma", gamma)
+
+    @property
+    def options(self) -> dict[str, float]:
+        """Degree, scale and constant."""
+        return {"degree": self.degree, "gamma": self.gamma, "coef0": self.coef0}
+
+    def kernel(self, X: Any, Z: Any) -> Array:
+        """Return (gamma x.z + coef0)^degree."""
+        K = np.asarray(polynomial_kernel(X, Z, degree=1, gamma=self.gamma, coef0=self.coef0))
+        if self.degree == 1:
+            return K
+        power = K.copy()
+        for _ in range(self.degree - 1):  # repeated products: many times faster than pow for the degrees in use
+            power *= K
+        return power
+
+    @property
+    def diagonal(self) -> Array:
+        """(gamma |x_i|^2 + coef0)^degree."""
+        squares = row_norms(self.X, squared=True)
+        return (self.gamma * squares + self.coef0) ** self.degree
+
+
+@register("precomputed")
+class PrecomputedFeatures(KernelFeatures):
+    """Any kernel, given as a matrix: (n, n) between the training rows at `fit`, (n_new, n) between new and training rows afterwards.
+
+    A matrix that is not symmetric or not positive semi-definite is refused; up to 500 rows by its eigenvalues, beyond by its 2 x 2 minors
+    and by the norms that a fit meets.
+    """
+
+    pairwise = True
+
+    @property
+    def whole(self) -> bool:
+        """The matrix is in memory already."""
+        return True
+
+    @property
+    def diagonal(self) -> Array:
+        """The matrix's own."""
+        return np.ascontiguousarray(self.X.diagonal())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape (n, k) of the coefficients."""
+        return int(self.X.shape[1]), self.n_classes
+
+    def kernel(self, X: Any, Z: Any) -> Array:
+        """There is no formula."""
+        raise NotImplementedError("a given kernel matrix holds all the values there are")
+
+    def between(self, rows: Labels | slice, columns: Labels | slice) -> Array:
+        """Return the given values."""
+        return _dense(self.X[rows])[:, columns]
+
+    @property
+    def matrix(self) -> Array:
+        """The given matrix, checked once."""
+        store = self.store
+        if store.matrix is None:
+            K = np.ascontiguousarray(_dense(self.X), dtype=np.float64)
+            _check_kernel_matrix(K)
+            store.matrix = K
+        return store.matrix
+
+
+def _positive(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+        raise ConfigError(f"features.{name}={value} is not valid; give a finite number above 0")
+    return float(value)
+
+
+def _dense(X: Any) -> Array:
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
+def _equal(X: Any, Z: Any) -> bool:
+    if X is Z:
+        return True
+    if hasattr(X, "tocsr") != hasattr(Z, "tocsr") or X.shape != Z.shape:
+        return False
+    if hasattr(X, "tocsr"):
+        return X.nnz == Z.nnz and all(np.array_equal(getattr(X, part), getattr(Z, part)) for part in ("indptr", "indices", "data"))
+    return np.array_equal(X, Z)
+
+
+def _indefinite(name: str, why: str) -> DataError:
+    return DataError(f"the kernel matrix of features={name} is not positive semi-definite ({why}); give a kernel, or add to its diagonal")
+
+
+def _check_kernel_matrix(K: Array) -> None:
+    """Raise `DataError` for a matrix that is no kernel matrix, as far as one read of it (or its eigenvalues, when small) can tell."""
+    if K.shape[0] != K.shape[1]:
+        raise DataError(f"features=precomputed needs a square kernel matrix of the training rows, got {K.shape[0]} x {K.shape[1]}")
+    n = len(K)
+    diagonal = K.diagonal()
+    if diagonal.min(initial=0.0) < 0:
+        raise _indefinite("precomputed", f"the diagonal holds {diagonal.min():.3g}")
+    root = np.sqrt(diagonal)
+    largest = float(diagonal.max(initial=0.0))
+    for start in range(0, n, _PIECE):
+        rows = slice(start, min(start + _PIECE, n))
+        skew = np.abs(K[rows] - K[:, rows].T)
+        if skew.max(initial=0.0) > 1e-8 * max(largest, float(np.abs(K[rows]).max(initial=0.0))):
+            i, j = np.unravel_index(int(skew.argmax()), skew.shape)
+            raise DataError(
+                f"features=precomputed needs a symmetric kernel matrix, but K[{start + i}, {j}] = {K[start + i, j]:.6g} and "
+                f"K[{j}, {start + i}] = {K[j, start + i]:.6g}; symmetrise it with (K + K') / 2"
+            )
+        excess = np.abs(K[rows]) - np.outer(root[rows], root)
+        if excess.max(initial=0.0) > 1e-8 * largest:
+            i, j = np.unravel_index(int(excess.argmax()), excess.shape)
+            raise _indefinite("precomputed", f"K[{start + i}, {j}]^2 exceeds K[{start + i}, {start + i}] K[{j}, {j}]")
+    if n <= _EIGENVALUES:
+        least = float(np.linalg.eigvalsh(K)[0])
+        if least < -1e-8 * max(largest, 1e-300) * n:
+            raise _indefinite("precomputed", f"its least eigenvalue is {least:.3g}")

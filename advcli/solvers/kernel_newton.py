@@ -1,0 +1,117 @@
+"""Semismooth Newton with a kernel: K = L L' makes rows of L explicit features, on which `newton` solves the same problem.
+
+The factor comes from Cholesky with pivoting and stops at the numerical rank of K, so that smooth kernels give few columns (Higham 2002,
+section 10.3). For parameters Theta on L the coefficients are A = L1^{-T} Theta on the pivot rows, where L1 are the rows of the pivots:
+K A = L L1' A = L Theta. The certificate is computed with K itself.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from ..compiled import kernels
+from ..features.kernel import KernelFeatures
+from ..features.linear import LinearFeatures
+from ..problem import Array, Problem, Solution
+from .base import Limits, Solver, register
+from .kernel_dual import KernelDualSolver
+from .newton import NewtonSolver
+
+MAX_ROWS = 2500  # beyond, factorisations of n^3 operations cost more than the block method
+_RANK_TOLERANCE = 1e-13  # pivots below this share of the largest are rounding
+
+
+@register("kernel_newton")
+class KernelNewtonSolver(Solver):
+    """Semismooth Newton proximal point on a factor of K; up to some thousand rows, any C."""
+
+    def lacks(self, problem: Problem) -> str | None:
+        """Kernel features, few enough rows, and a family with an exact block step."""
+        if not isinstance(problem.features, KernelFeatures):
+            return "kernel features (rbf, poly or precomputed)"
+        if not kernels.exact(problem.loss.family):
+            return "a loss with an exact block step"
+        if len(problem.y) > MAX_ROWS:
+            return f"at most {MAX_ROWS} rows (here {len(problem.y)})"
+        if not problem.features.whole:
+            return "a kernel matrix that fits in features.memory_mb"
+        return None
+
+    def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
+        """Return the coefficients of the best primal value and the dual point with the best dual value seen."""
+        started = time.perf_counter()
+        features, k = problem.features, problem.loss.n_classes
+        assert isinstance(features, KernelFeatures)
+        L, pivots = factor(features)
+        explicit = replace(problem, features=LinearFeatures(L, k))
+        if start is not None and start.R is not None and start.R.shape == (len(problem.y), k):
+            start = replace(start, theta=np.ascontiguousarray(L.T @ start.theta))
+        else:
+            start = None
+        rest = replace(limits, max_seconds=limits.max_seconds - (time.perf_counter() - started))
+        found = NewtonSolver().solve(explicit, rest, start, seed)
+        assert found.R is not None
+        theta = np.zeros(features.shape)
+        theta[pivots] = solve_triangular(L[pivots], found.theta, trans="T", lower=True, check_finite=False)
+        spanned = problem.parameters(found.R)
+        # beside rounding in the triangular solve both are the optimum; a certificate wants the better
+        if not problem.primal(theta) <= problem.primal(spanned):
+            theta = spanned
+        memory = {**found.memory, "support": int(found.R.any(axis=1).sum())}
+        return replace(found, theta=theta, solver=self.name, seconds=time.perf_counter() - started, memory=memory)
+
+
+_FIRST_PASSES = 60.0  # of the block method, before anything is known about the support
+
+
+def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, seed: int) -> Solution:
+    """Take the block method, which wins on nearly separable data, until it has cost about as much as Newton would; then Newton."""
+    block, newton = KernelDualSolver(), KernelNewtonSolver()
+    if newton.lacks(problem) is not None:
+        return block.solve(problem, limits, start, seed)
+    done = block.solve(problem, replace(limits, max_passes=min(_FIRST_PASSES, limits.max_passes)), start, seed)
+    assert done.R is not None
+    for solver, passes in ((block, block_passes(problem, done.R) - _FIRST_PASSES), (newton, limits.max_passes)):
+        left = min(passes, limits.max_passes - done.passes)
+        if done.status != "max_passes" or done.passes >= limits.max_passes:
+            break
+        if left <= 0:
+            continue
+        if start is not None and "c" in start.memory:
+            done.memory["c"] = start.memory["c"]  # the proximal weight of the previous fit on the path still fits
+        more = solver.solve(problem, replace(limits, max_passes=left, max_seconds=limits.max_seconds - done.seconds), done, seed)
+        name = done.solver if solver is block else f"{done.solver}+{more.solver}"
+        done = replace(more, passes=done.passes + more.passes, seconds=done.seconds + more.seconds, solver=name)
+    return done
+
+
+def block_passes(problem: Problem, R: Array) -> float:
+    """Return how many passes of the block method over the rows cost about as much as Newton steps from the dual point R (n, k).
+
+    Newton factorises a matrix as large as the number of free dual variables, some 40 times; a pass touches as many scores per row as there
+    are support vectors. Constants measured on one core; counts, not clocks, so that the choice does not depend on the machine's load.
+    """
+    n = len(R)
+    F = problem.scaled(problem.features.scores(problem.parameters(R)))
+    _, state, normal, _ = kernels.face(problem.loss.family, F, R, problem.y, max(1.0, 10.0 * problem.C))
+    free = int(kernels.newton.ranks(state, normal, np.empty(n, dtype=np.int32)))
+    newton = 40 * (5e-4 + free**3 / 3 / 1.5e10)
+    return newton / (n * (2e-7 + 1e-9 * int(np.count_nonzero(R.any(axis=1)))))
+
+
+def factor(features: KernelFeatures) -> tuple[Array, np.ndarray]:
+    """Return L (n, p) with K = L L' to rounding, and the p pivot rows, on which L is lower triangular; kept with the kernel values."""
+    store = features.store
+    if store.factor is None:
+        K = features.matrix
+        largest = float(features.diagonal.max(initial=0.0))
+        packed, order, rank, _ = lapack.dpstrf(K, tol=_RANK_TOLERANCE * largest, lower=1)
+        order = order[: len(K)] - 1
+        L = np.empty((len(K), rank))
+        L[order] = np.tril(packed)[:, :rank]
+        store.factor = (np.ascontiguousarray(L), order[:rank].astype(np.intp))
+    return store.factor

@@ -1,0 +1,52 @@
+"""zero_one fits to a certified gap against scikit-learn's LinearSVC (Crammer-Singer) and LogisticRegression at their defaults.
+
+All on the same standardised rows with a constant column and no intercept, C = 1/(lambda n), repeats interleaved.
+"""
+
+import warnings
+
+import numpy as np
+from measure import Row, fits_of, interleaved, training_part
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from advcli import AdversarialClassifier
+
+NAMES = ("digits", "optdigits", "sat", "letter")
+LAMBDAS = (1e-2, 1e-3, 1e-4)
+
+
+def fits(options):
+    """Rows: each data set and lambda, then the median and the worst over all, which the targets are for."""
+    svc, logistic, rows = [], [], []
+    for name in NAMES:
+        found = training_part(name, options.size(None, 200))
+        if found is None:
+            print(f"fits {name}: skipped, set ADVCLI_DATA to the folder of data sets")
+            continue
+        X, y = found
+        for lam in LAMBDAS:
+            C = 1.0 / (lam * len(y))
+            models = {
+                "zero_one 1e-3": AdversarialClassifier(lam=lam, tol=1e-3, fit_intercept=False),
+                "zero_one 1e-2": AdversarialClassifier(lam=lam, tol=1e-2, fit_intercept=False),
+                "LinearSVC": LinearSVC(C=C, multi_class="crammer_singer", fit_intercept=False),
+                "LogisticRegression": LogisticRegression(C=C, fit_intercept=False),
+            }
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                seconds = interleaved(fits_of(models, X, y), options.repeats)
+            assert models["zero_one 1e-3"].certificate_.converged
+            svc.append(seconds["LinearSVC"] / seconds["zero_one 1e-3"])
+            logistic.append(seconds["LogisticRegression"] / seconds["zero_one 1e-2"])
+            detail = ", ".join(f"{each} {1e3 * value:.3g} ms" for each, value in seconds.items())
+            detail += f"; passes {models['zero_one 1e-3'].certificate_.passes:.0f}, {models['zero_one 1e-3'].certificate_.solver}"
+            rows.append(Row(f"LinearSVC / zero_one 1e-3, {name} lambda {lam:g}", svc[-1], 1.0, detail=detail))
+            rows.append(Row(f"LogisticRegression / zero_one 1e-2, {name} lambda {lam:g}", logistic[-1], 0.3, 0.8))
+    if svc:
+        rows.append(Row("LinearSVC / zero_one 1e-3, median", float(np.median(svc)), 3.0, 9.0))
+        rows.append(Row("LinearSVC / zero_one 1e-3, best", max(svc), None, 40.0))
+        rows.append(Row("LogisticRegression / zero_one 1e-2, median", float(np.median(logistic)), 1.0, 2.0))
+        rows.append(Row("LogisticRegression / zero_one 1e-2, worst", min(logistic), 0.3, 0.8))
+    return rows

@@ -1,0 +1,62 @@
+"""Measure and print every ratio beside its target: python tests/benchmarks/run.py [NAMES] [--repeats N] [--tiny] [--all-peers].
+
+Data sets other than digits come from the folder in the variable ADVCLI_DATA; without it their rows are skipped, and said so.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+# before numpy loads its BLAS
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+sys.path.insert(0, str(Path(__file__).parent))
+
+BENCHMARKS = {
+    "epoch": ("epochs", "dense", "epoch / two BLAS passes on digits, optdigits, sat, letter"),
+    "million": ("epochs", "large", "epoch / two BLAS passes, n = 1e6, d = 50, k = 10"),
+    "sparse": ("epochs", "sparse", "sparse epoch / scipy products, n = 1e5, d = 5e4, k = 100"),
+    "oracle": ("oracle", "oracle", "zero_one oracle against numpy sort and the memory floor"),
+    "fits": ("peers", "fits", "zero_one fits against LinearSVC and LogisticRegression"),
+    "large_c": ("large_c", "large_c", "seconds at C = 2^14 over C = 2^0, eight data sets"),
+    "grid": ("large_c", "grid", "50 warm-started fits, eight data sets"),
+    "large_c_peer": ("large_c", "large_c_peer", "LinearSVC at C >= 2^12"),
+}
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAMES", help=f"which to run, all by default: {', '.join(BENCHMARKS)}")
+    parser.add_argument("--repeats", type=int, default=5, help="repeats of each competitor, interleaved; medians are shown")
+    parser.add_argument("--tiny", action="store_true", help="sizes that end in seconds and whose numbers mean nothing")
+    parser.add_argument("--all-peers", action="store_true", help="also the peers that need minutes")
+    given = parser.parse_args(arguments)
+    unknown = [name for name in given.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"unknown benchmark {unknown[0]}; choose from {', '.join(BENCHMARKS)}")
+
+    import importlib
+
+    import measure
+    from threadpoolctl import threadpool_limits
+
+    from advcli.compiled import kernels
+
+    options = measure.Options(tiny=given.tiny, repeats=1 if given.tiny else given.repeats, all_peers=given.all_peers)
+    print(f"instruction set {kernels.level}, one thread, medians of {options.repeats} interleaved repeats")
+    missed = 0
+    for name in given.names or BENCHMARKS:
+        module, function, title = BENCHMARKS[name]
+        with threadpool_limits(1):
+            rows = getattr(importlib.import_module(module), function)(options)
+        print(f"\n{name}: {title}")
+        if rows:
+            print(measure.table(rows), flush=True)
+        missed += sum(row.verdict == "MISSED" for row in rows)
+    print(f"\n{missed} ratios missed what they must reach")
+    return missed
+
+
+if __name__ == "__main__":
+    main()

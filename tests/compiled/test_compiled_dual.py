@@ -1,0 +1,237 @@
+"""The compiled dual ascent against the same ascent in plain Python: one optimum, certificates that agree, padding that stays empty."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import python_dual
+import scipy.sparse as sp
+import surrogates as cases
+
+from advcli.compiled import Kernels, usable_levels
+from advcli.features.linear import LinearFeatures
+from advcli.losses import make_loss
+from advcli.problem import Problem
+
+EXACT = [name for name in cases.compiled_names() if Kernels("scalar").exact(cases.surrogates(name, 3)[0].family)]
+LAM = 0.3
+
+
+def small_problem(k=3, n=18, d=3, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d))
+    y = (np.argmax(X @ random.normal(size=(d, k)) + 0.7 * random.normal(size=(n, k)), axis=1)).astype(np.intp)
+    return X, y
+
+
+def ascend(kernels, loss, X, y, lam, sample=None, cost=None, tol=1e-9, max_passes=20_000.0, seed=0, blocks=False, R0=None, max_seconds=5.0):
+    """Call the compiled loop as solver=dual does; returns (code, passes, primal, dual, R, theta) with R and theta still padded."""
+    n, d = X.shape
+    width = kernels.dual.width(loss.n_classes)
+    R = np.zeros((n, width))
+    theta = np.zeros((d, width))
+    problem = Problem(LinearFeatures(X, loss.n_classes), loss, y, lam, sample, cost)
+    if R0 is not None:
+        R[:, : loss.n_classes] = R0
+        theta[:, : loss.n_classes] = problem.parameters(R0)
+    if sp.issparse(X):
+        values, columns, start = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64)
+        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    else:
+        values, columns, start = X.ravel(), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+        squares = (X**2).sum(axis=1)
+    none = np.empty(0)
+    code, passes, primal, dual = kernels.dual.solve(
+        *kernels.arguments(loss.family),
+        values,
+        columns,
+        start,
+        n,
+        d,
+        y,
+        squares,
+        none if sample is None else sample,
+        none if cost is None else cost,
+        R,
+        theta,
+        np.empty(n),
+        lam,
+        problem.n,
+        tol,
+        max_passes,
+        max_seconds,
+        seed,
+        blocks,
+    )
+    return code, passes, primal, dual, R, theta, problem
+
+
+def weighted_problem(weights):
+    random = np.random.default_rng(1)
+    X, y = small_problem(n=10)
+    X[3] = 0.0  # a row without features has no curvature
+    sample = random.integers(0, 4, size=len(y)).astype(float) if weights in ("sample", "both") else None
+    cost = random.uniform(0.3, 3.0, size=len(y)) if weights in ("cost", "both") else None
+    return X, y, sample, cost
+
+
+@cache
+def solved_in_python(name, which, weights):
+    exact = name in EXACT
+    X, y, sample, cost = weighted_problem(weights)
+    loss = cases.surrogates(name, 3)[which]
+    return python_dual.dual_ascent(loss, X, y, LAM, sample, cost, tol=1e-6 if exact else 1e-3, max_passes=200 if exact else 25)
+
+
+@pytest.mark.parametrize(
+    ("name", "which", "weights"),
+    [(name, 0, weights) for name in cases.compiled_names() for weights in ("sample", "cost", "both")]
+    + [(name, which, "none") for name in cases.compiled_names() for which in range(len(cases.options(name, 3)))],
+)
+def test_compiled_and_python_ascent_meet(kernels, name, which, weights):
+    X, y, sample, cost = weighted_problem(weights)
+    loss = cases.surrogates(name, 3)[which]
+    code, _, primal, dual, R, theta, problem = ascend(kernels, loss, X, y, LAM, sample, cost, tol=1e-9 if name in EXACT else 1e-4)
+    theta_slow, _, primal_slow, dual_slow, _ = solved_in_python(name, which, weights)
+    assert code == 0
+    # two feasible pairs: neither primal lies below the other's dual, and both gaps are small
+    size = abs(primal) + 1e-12
+    assert primal >= dual_slow - 1e-12 * size
+    assert primal_slow >= dual - 1e-12 * size
+    if name in EXACT:
+        assert abs(primal - primal_slow) <= 2e-6 * size
+        assert abs(dual - dual_slow) <= 2e-6 * size
+        assert np.abs(theta[:, :3] - theta_slow).max() <= 5e-3 * (1 + np.abs(theta_slow).max())
+    else:  # Frank-Wolfe blocks approach the optimum slowly, in Python for a few passes only
+        assert abs(primal - dual_slow) <= 1e-2 * size
+    # what the loop reports is what the problem says of the point that it returns
+    assert problem.primal(np.ascontiguousarray(theta[:, :3])) == pytest.approx(primal, rel=1e-10, abs=1e-14)
+    assert problem.dual(np.ascontiguousarray(R[:, :3])) == pytest.approx(dual, rel=1e-10, abs=1e-14)
+    assert np.abs(problem.parameters(R[:, :3]) - theta[:, :3]).max() <= 1e-10 * (1 + np.abs(theta).max())
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7, 8, 9, 16, 17, 33])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 8])
+def test_padding_stays_empty_at_every_width(kernels, k, sparse, d):
+    """Every remainder of d and k in the unrolled loops; columns beyond k of R and Theta must be exactly 0."""
+    X, y = small_problem(k, 20, d, seed=k + d)
+    X = sp.csr_array(X * (np.random.default_rng(0).random(X.shape) < 0.6)) if sparse else X
+    loss = make_loss("zero_one", k)
+    code, _, primal, dual, R, theta, problem = ascend(kernels, loss, X, y, 0.1, tol=1e-6)
+    assert code == 0
+    assert not R[:, k:].any()
+    assert not theta[:, k:].any()
+    assert np.abs(R[:, :k].sum(axis=1)).max() <= 1e-12 * k
+    assert problem.primal(theta[:, :k].copy()) == pytest.approx(primal, rel=1e-10, abs=1e-15)
+    assert problem.dual(R[:, :k].copy()) == pytest.approx(dual, rel=1e-10, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", cases.compiled_names())
+def test_padding_stays_empty_for_every_loss(kernels, name):
+    for loss in cases.surrogates(name, 5):
+        X, y = small_problem(5, 25)
+        _, _, _, _, R, theta, _ = ascend(kernels, loss, X, y, 0.02, tol=1e-4, max_passes=200.0)
+        assert not R[:, 5:].any()
+        assert not theta[:, 5:].any()
+        assert cases.distance_outside(loss, R[:, :5], y) <= 1e-10
+
+
+@pytest.mark.parametrize("name", cases.compiled_names())
+def test_dual_value_never_falls_and_never_passes_the_primal(kernels, name):
+    X, y = small_problem(4, 30, 4)
+    for loss in cases.surrogates(name, 4):
+        last, lowest = -np.inf, np.inf
+        for passes in (1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0):
+            code, done, primal, dual, _, _, _ = ascend(kernels, loss, X, y, 0.01, tol=1e-12, max_passes=passes)
+            assert dual >= last - 1e-12 * max(1.0, abs(dual))
+            lowest = min(lowest, primal)
+            assert dual <= lowest + 1e-12 * max(1.0, abs(dual))
+            assert code in (0, 1)
+            if code == 1:
+                assert done >= passes
+            last = dual
+
+
+def test_sparse_and_dense_loops_agree(kernels):
+    random = np.random.default_rng(0)
+    X, y = small_problem(40, 60, 30)  # so many classes that sparse updates touch single coordinates
+    X *= random.random(X.shape) < 0.3
+    for name in ("zero_one", "cs", "ww"):
+        loss = make_loss(name, 40)
+        dense = ascend(kernels, loss, X, y, 0.02, tol=1e-8)
+        sparse = ascend(kernels, loss, sp.csr_array(X), y, 0.02, tol=1e-8)
+        assert dense[2] == pytest.approx(sparse[2], rel=1e-7)
+        assert dense[3] == pytest.approx(sparse[3], rel=1e-7)
+
+
+def test_blocks_of_rows_reach_the_same_optimum(kernels):
+    """The order for data beyond the cache: blocks of 16 rows are permuted, the last one is short."""
+    X, y = small_problem(3, 53, 4)
+    loss = make_loss("zero_one", 3)
+    plain = ascend(kernels, loss, X, y, 0.02, tol=1e-9)
+    blocks = ascend(kernels, loss, X, y, 0.02, tol=1e-9, blocks=True)
+    assert plain[0] == blocks[0] == 0
+    assert blocks[2] == pytest.approx(plain[2], rel=1e-8)
+
+
+def test_same_seed_same_bits_other_seed_same_optimum(kernels):
+    X, y = small_problem(4, 40, 4)
+    loss = make_loss("zero_one", 4)
+    first, again, other = (ascend(kernels, loss, X, y, 0.01, tol=1e-6, seed=seed) for seed in (7, 7, 8))
+    assert np.array_equal(first[4], again[4])
+    assert np.array_equal(first[5], again[5])
+    assert first[1:4] == again[1:4]
+    assert not np.array_equal(first[4], other[4])
+    assert other[2] == pytest.approx(first[2], rel=1e-5)
+
+
+def test_a_solved_start_is_only_certified(kernels):
+    X, y = small_problem(3, 40, 4)
+    loss = make_loss("zero_one", 3)
+    _, passes, primal, dual, R, _, _ = ascend(kernels, loss, X, y, 0.05, tol=1e-7)
+    code, again, primal_again, dual_again, R_again, _, _ = ascend(kernels, loss, X, y, 0.05, tol=1e-6, R0=R[:, :3])
+    assert code == 0
+    assert again <= 1.0 < passes
+    assert np.array_equal(R, R_again)
+    assert primal_again == pytest.approx(primal, rel=1e-9)
+    assert dual_again == pytest.approx(dual, rel=1e-9)
+
+
+def test_limits_are_kept(kernels):
+    X, y = small_problem(5, 200, 6)
+    loss = make_loss("zero_one", 5)
+    code, passes, _, _, _, _, _ = ascend(kernels, loss, X, y, 1e-7, tol=1e-12, max_passes=20.0)
+    assert code == 1
+    assert 20.0 <= passes <= 20.0 + 2 + 10  # a round of visits is one full pass, up to ten over the active set and the check
+    code, _, primal, dual, _, _, _ = ascend(kernels, loss, X, y, 1e-7, tol=1e-12, max_passes=1e9, max_seconds=0.05)
+    assert code == 2
+    assert dual <= primal
+
+
+def test_read_only_inputs(kernels):
+    X, y = small_problem(3, 20, 3)
+    sample, cost = np.full(20, 2.0), np.full(20, 0.5)
+    expected = ascend(kernels, make_loss("zero_one", 3), X, y, 0.1, sample, cost)
+    for array in (X, y, sample, cost):
+        array.setflags(write=False)
+    frozen = ascend(kernels, make_loss("zero_one", 3), X, y, 0.1, sample, cost)
+    assert np.array_equal(expected[4], frozen[4])
+
+
+def test_wrong_shapes_and_kinds_are_refused(kernels):
+    X, y = small_problem(3, 6, 2)
+    good = [X.ravel(), np.empty(0, np.int32), np.empty(0, np.int64), 6, 2, y, np.ones(6), np.empty(0), np.empty(0)]
+    rest = [np.empty(6), 0.1, 6.0, 1e-3, 10.0, 10.0, 0, False]
+    with pytest.raises(ValueError, match="padded"):
+        kernels.dual.solve(0, 3, np.empty(0), *good, np.zeros((6, 3)), np.zeros((2, 3)), *rest)
+    width = kernels.dual.width(3)
+    with pytest.raises(ValueError, match="unknown surrogate"):
+        kernels.dual.solve(77, 3, np.empty(0), *good, np.zeros((6, width)), np.zeros((2, width)), *rest)
+
+
+def test_all_levels_give_one_optimum():
+    X, y = small_problem(11, 50, 7)
+    for name in ("zero_one", "ww", "absolute"):
+        found = [ascend(Kernels(level), make_loss(name, 11), X, y, 0.02, tol=1e-8)[2] for level in usable_levels()]
+        assert np.ptp(found) <= 1e-7 * found[0]

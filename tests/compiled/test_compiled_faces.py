@@ -1,0 +1,134 @@
+"""Faces of the block step for semismooth Newton: bases, projectors, and dr/df = M/w against finite differences."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import surrogates as cases
+from test_compiled_block import EXACT
+
+FIXED, TIED, FREE = 0, 1, 2
+
+
+def tangent_projector(state, normal):
+    """The projector on {d: d fixed = 0, d equal on the tied, sum d = 0, d.normal = 0}, by singular values."""
+    k = len(state)
+    constraints = [np.ones(k), normal]
+    constraints += [np.eye(k)[j] for j in range(k) if state[j] == FIXED]
+    tied = np.flatnonzero(state == TIED)
+    constraints += [np.eye(k)[a] - np.eye(k)[b] for a, b in pairwise(tied)]
+    _, sizes, rows = np.linalg.svd(np.array(constraints))
+    rank = int((sizes > 1e-9).sum())
+    return rows[rank:].T @ rows[rank:]
+
+
+def bases(kernels, state, normal):
+    n, k = state.shape
+    rank = np.empty(n, dtype=np.int32)
+    total = kernels.newton.ranks(state, normal, rank)
+    assert total == rank.sum()
+    B, owner = np.full((total, k), np.nan), np.full(total, -1, dtype=np.intp)
+    kernels.newton.bases(state, normal, rank, B, owner)
+    return rank, B, owner
+
+
+def projectors(kernels, state, normal):
+    _, B, owner = bases(kernels, state, normal)
+    n, k = state.shape
+    M = np.zeros((n, k, k))
+    kernels.newton.projectors(B, owner, M)
+    return M
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7, 8, 9, 16, 17, 33])
+@pytest.mark.parametrize("bent", [False, True])
+def test_bases_span_the_tangent_space(kernels, k, bent):
+    random = np.random.default_rng([k, bent])
+    n = 60
+    state = random.integers(0, 3, size=(n, k)).astype(np.int8)
+    state[0], state[1], state[2] = FIXED, TIED, FREE
+    normal = np.zeros((n, k))
+    if bent:
+        normal = random.normal(size=(n, k))
+        # a normal that some rows have and others do not, and one that is a bare difference of two labels
+        normal[::3] = 0.0
+        if k > 2:
+            normal[2] = 0.0
+            normal[2, 0], normal[2, 2] = 1.0, -1.0
+    rank, B, owner = bases(kernels, state, normal)
+    assert (np.diff(owner) >= 0).all()
+    assert np.isfinite(B).all()
+    for i in range(n):
+        mine = B[owner == i]
+        expected = tangent_projector(state[i], normal[i])
+        assert len(mine) == rank[i] == round(np.trace(expected))
+        assert np.abs(mine @ mine.T - np.eye(len(mine))).max(initial=0.0) <= 1e-13 * k
+        assert np.abs(mine[:, state[i] == FIXED]).max(initial=0.0) == 0.0
+        if (state[i] == TIED).any():
+            assert np.ptp(mine[:, state[i] == TIED], axis=1).max(initial=0.0) <= 1e-15
+        assert np.abs(mine.sum(axis=1)).max(initial=0.0) <= 1e-13 * k
+        assert np.abs(mine @ normal[i]).max(initial=0.0) <= 1e-12 * k
+        assert np.abs(mine.T @ mine - expected).max() <= 1e-11 * k
+
+
+def test_projectors_add_up_by_slot(kernels):
+    random = np.random.default_rng(0)
+    B = random.normal(size=(7, 4))
+    B[2] = 0.0
+    slot = np.array([0, 0, 1, 3, 3, 3, 0], dtype=np.intp)
+    M = np.ones((4, 4, 4))
+    kernels.newton.projectors(B, slot, M)
+    expected = np.ones((4, 4, 4))
+    for row, i in zip(B, slot, strict=True):
+        expected[i] += np.outer(row, row)
+    assert np.abs(M - expected).max() <= 1e-14
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("k", [2, 3, 5, 9])
+def test_the_face_is_the_derivative_of_the_block_step(kernels, name, k):
+    """dr/df = M/w by central differences, wherever f - h g and f + h g lie on the same face; that must be most of the time."""
+    random = np.random.default_rng(k)
+    n, h, checked, moving = 60, 1e-5, 0, 0
+    losses = cases.surrogates(name, k)
+    for loss in losses:
+        R, y = cases.dual_points(loss, n)
+        F = random.normal(size=(n, k)) * random.choice([0.3, 1.0, 1.0 + 0.3 * np.ptp(getattr(loss, "matrix", np.zeros(1)))], size=(n, 1))
+        w = random.choice([0.3, 1.0, 5.0, 20.0], size=n)
+        D = random.normal(size=(n, k))
+        _, state, normal, _ = kernels.face(loss.family, F, R, y, w)
+        ahead = kernels.face(loss.family, F + h * D, R, y, w)
+        behind = kernels.face(loss.family, F - h * D, R, y, w)
+        same = ((ahead[1] == state) & (behind[1] == state) & (ahead[2] == normal) & (behind[2] == normal)).all(axis=1)
+        slope = (ahead[0] - behind[0]) / (2 * h)
+        M = projectors(kernels, state, normal)
+        expected = np.einsum("iab,ib->ia", M, D) / w[:, None]
+        error = np.abs(slope - expected).max(axis=1)
+        assert (error[same] <= 1e-6).all(), error[same].max()
+        checked += int(same.sum())
+        moving += int((np.abs(expected[same]).max(axis=1) > 1e-3).sum())
+    assert checked >= 0.8 * n * len(losses)
+    assert moving >= 5
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_the_states_describe_the_step(kernels, name):
+    """Labels at a bound are FIXED, TIED labels of zero-one share their value, and a projector is idempotent."""
+    k = 6
+    for loss in cases.surrogates(name, k):
+        F, _ = cases.score_rows(k, 48)
+        R, y = cases.dual_points(loss, 48)
+        new, state, normal, _ = kernels.face(loss.family, F, R, y, 0.8)
+        assert set(np.unique(state)) <= {FIXED, TIED, FREE}
+        if loss.simplex or loss.name == "cs":
+            q = new.copy()
+            q[np.arange(len(y)), y] += 1.0
+            held = q[state == FIXED]
+            if name == "abstain":  # the other bound of its blocks
+                held = np.minimum(held, np.abs(held - (1.0 - loss.alpha)))
+            assert np.abs(held).max(initial=0.0) <= 1e-12
+            tied = [q[i, state[i] == TIED] for i in range(len(y))]
+            assert max((np.ptp(each) for each in tied if len(each)), default=0.0) <= 1e-12
+        M = projectors(kernels, state, normal)
+        assert np.abs(M @ M - M).max() <= 1e-12 * k
+        assert np.abs(M - M.transpose(0, 2, 1)).max() <= 1e-15

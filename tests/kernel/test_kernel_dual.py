@@ -1,0 +1,243 @@
+"""The kernel dual solver: every surrogate against an independent solver and the linear solvers, rounds, memory, warm starts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import reference
+from sklearn.metrics.pairwise import rbf_kernel
+
+from advcli.certificate import certify
+from advcli.compiled import KINDS, Kernels, usable_levels
+from advcli.features import make_features
+from advcli.losses import loss_class, loss_names, make_loss
+from advcli.problem import Problem, Solution
+from advcli.solvers import Limits, make_solver
+from advcli.solvers.kernel_dual import KernelDualSolver
+
+LOSSES = sorted({loss_class(name).name for name in loss_names() if loss_class(name).kernel in KINDS})
+
+
+def blobs(n, d=3, k=4, seed=0, spread=1.0):
+    random = np.random.default_rng([seed, n])
+    y = random.integers(k, size=n).astype(np.intp)
+    y[:k] = np.arange(k)
+    return np.ascontiguousarray(random.normal(size=(n, d)) + spread * random.normal(size=(k, d))[y]), y
+
+
+def loss_options(name, k):
+    examples = getattr(loss_class(name), "examples", None)
+    return {} if examples is None else next(each for each in examples(k) if each.get("backend") != "highs")
+
+
+def solve(problem, tol=1e-6, start=None, **limits):
+    solution = KernelDualSolver().solve(problem, Limits(tol, **{"max_passes": 100_000, "max_seconds": 60, **limits}), start)
+    return solution, certify(problem, solution, tol)
+
+
+@pytest.mark.parametrize("lam", [0.1, 0.01])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", LOSSES)
+def test_every_surrogate_reaches_the_independent_optimum(name, weighted, lam):
+    X, y = blobs(40)
+    K, options = X @ X.T, loss_options(name, 4)
+    random = np.random.default_rng(1)
+    sample = random.integers(0, 3, size=40).astype(float) if weighted else None
+    cost = random.uniform(0.5, 2.0, size=40) if weighted else None
+    loss = make_loss(name, 4, **options)
+    tol = 1e-7 if Kernels().exact(loss.family) else 1e-4
+    problem = Problem(make_features("precomputed", K, 4), loss, y, lam, sample, cost)
+    solution, certificate = solve(problem, tol)
+    expected = reference.solve_problem(name, X, y, lam, 4, sample, cost, **options)
+    assert certificate.converged, certificate
+    assert certificate.primal == pytest.approx(expected["primal"], rel=2 * tol)
+    assert certificate.dual == pytest.approx(expected["primal"], rel=2 * tol)
+    assert solution.memory["support"] == np.count_nonzero(solution.R.any(axis=1))
+
+
+@pytest.mark.parametrize("name", ["zero_one", "cs", "ww", "llw", "absolute", "abstain"])
+def test_the_kernel_of_inner_products_is_the_linear_problem(name):
+    X, y = blobs(1500, d=6)
+    loss = make_loss(name, 4)
+    linear = Problem(make_features("linear", X, 4), loss, y, 0.01)
+    kernel = Problem(make_features("precomputed", X @ X.T, 4), loss, y, 0.01)
+    one = make_solver("auto").solve(linear, Limits(1e-7, max_seconds=60))
+    other, certificate = solve(kernel, 1e-6)
+    assert certificate.converged
+    assert certificate.primal == pytest.approx(linear.primal(one.theta), rel=1e-6)
+    np.testing.assert_allclose(X.T @ other.theta, one.theta, atol=0.02)
+    assert linear.dual(other.R) == pytest.approx(certificate.dual, rel=1e-9)
+
+
+@pytest.fixture(scope="module")
+def large():
+    X, y = blobs(1600, d=4, spread=1.5)
+    return X, y, make_features("rbf", X, 4, gamma=0.5)
+
+
+def test_rounds_on_a_part_of_the_rows_reach_the_same_optimum(large, monkeypatch):
+    """One fit works on growing sets of rows, the other always on all of them."""
+    _, y, features = large
+    problem = Problem(features, make_loss("zero_one", 4), y, 1e-3)
+    sizes = []
+    choose = KernelDualSolver._working_set
+
+    def recorded(*arguments):
+        rows = choose(*arguments)
+        sizes.append(None if rows is None else len(rows))
+        return rows
+
+    monkeypatch.setattr(KernelDualSolver, "_working_set", staticmethod(recorded))
+    parts, first = solve(problem, 1e-5)
+    assert any(size is not None and size < 1000 for size in sizes)
+    monkeypatch.setattr(KernelDualSolver, "_working_set", staticmethod(lambda *arguments: None))
+    everything, second = solve(problem, 1e-5)
+    assert first.converged
+    assert second.converged
+    assert first.primal == pytest.approx(second.primal, rel=2e-5)
+    assert 0 < parts.memory["support"] < 1600
+    np.testing.assert_allclose(features.scores(parts.theta), features.scores(everything.theta), atol=0.1)
+
+
+def test_a_small_memory_reaches_the_same_optimum(large):
+    X, y, features = large
+    limited = make_features("rbf", X, 4, gamma=0.5, memory_mb=7.0)
+    assert not limited.whole
+    assert limited.largest_block < 700
+    loss = make_loss("zero_one", 4)
+    _, expected = solve(Problem(features, loss, y, 1e-3), 1e-5)
+    solution, certificate = solve(Problem(limited, loss, y, 1e-3), 1e-5)
+    assert certificate.converged
+    assert certificate.primal == pytest.approx(expected.primal, rel=2e-5)
+    assert limited.store.matrix is None
+    assert Problem(features, loss, y, 1e-3).dual(solution.R) == pytest.approx(certificate.dual, rel=1e-9)
+
+
+def test_too_little_memory_is_an_error_before_any_work(large):
+    X, y, _ = large
+    problem = Problem(make_features("rbf", X, 4, gamma=0.5, memory_mb=1.0), make_loss("zero_one", 4), y, 1e-3)
+    with pytest.raises(ValueError, match="memory_mb=1 is too small for 1600 rows"):
+        solve(problem)
+
+
+@pytest.mark.parametrize("name", ["zero_one", "ww"])
+def test_a_warm_start_saves_passes_and_reaches_the_same_optimum(name, large):
+    _, y, features = large
+    loss = make_loss(name, 4)
+    before, _ = solve(Problem(features, loss, y, 2e-3), 1e-4)
+    problem = Problem(features, loss, y, 1e-3)
+    cold, first = solve(problem, 1e-4)
+    warm, second = solve(problem, 1e-4, start=before)
+    assert first.converged
+    assert second.converged
+    assert warm.passes < cold.passes
+    assert second.primal == pytest.approx(first.primal, rel=2e-4)
+    _, third = solve(replace(problem, lam=1e-2), 1e-4, start=warm)  # against the path, too
+    assert third.converged
+    again, _ = solve(problem, 1e-4, start=warm)  # nothing left to do
+    assert again.passes == 0.0
+    assert np.array_equal(again.R, warm.R)
+
+
+def test_a_warm_start_keeps_the_better_of_two_points(large):
+    """Keeping r and keeping the scores: the dual value at the start is the larger one, computed independently."""
+    _, y, features = large
+    for before, after in ((1e-1, 1e-2), (1e-3, 1e-5), (1e-3, 1e-2)):
+        first, _ = solve(Problem(features, make_loss("zero_one", 4), y, before), 1e-3)
+        problem = Problem(features, make_loss("zero_one", 4), y, after)
+        unmoved, _ = solve(problem, 1e-3, start=first, max_passes=0)
+        candidates = [problem.dual(first.R)] + ([problem.dual(first.R * (after / before))] if after < before else [])
+        assert unmoved.passes == 0.0
+        assert problem.dual(unmoved.R) == pytest.approx(max(candidates), rel=1e-9, abs=1e-12)
+
+
+def test_a_start_from_other_rows_is_left_alone(large):
+    _, y, features = large
+    problem = Problem(features, make_loss("zero_one", 4), y, 1e-2)
+    stranger = Solution(np.zeros((3, 4)), np.ones((3, 4)), 1e-2, "kernel_dual", 1.0, 0.0)
+    solution, certificate = solve(problem, 1e-3, start=stranger)
+    assert certificate.converged
+    assert np.array_equal(solution.R, solve(problem, 1e-3)[0].R)
+
+
+def test_the_same_seed_gives_the_same_bits(large):
+    _, y, features = large
+    problem = Problem(features, make_loss("zero_one", 4), y, 1e-3)
+    one, other = (KernelDualSolver().solve(problem, Limits(1e-3), seed=5) for _ in range(2))
+    assert np.array_equal(one.R, other.R)
+    assert np.array_equal(one.theta, other.theta)
+    assert one.passes == other.passes
+    different = KernelDualSolver().solve(problem, Limits(1e-3), seed=6)
+    assert not np.array_equal(one.R, different.R)
+
+
+@pytest.mark.parametrize("limits", [{"max_passes": 2}, {"max_seconds": 0.0}])
+def test_a_limit_gives_an_honest_status_and_a_valid_certificate(limits, large):
+    _, y, features = large
+    problem = Problem(features, make_loss("zero_one", 4), y, 1e-5)
+    _, certificate = solve(problem, 1e-9, **limits)
+    assert not certificate.converged
+    assert certificate.status == next(iter(limits))
+    best = solve(problem, 1e-3)[1]
+    assert certificate.dual <= best.primal
+    assert certificate.primal >= best.dual
+
+
+def test_a_row_of_zeros_and_equal_rows():
+    X, y = blobs(60)
+    X[3] = 0.0
+    X[30:] = X[:30]
+    problem = Problem(make_features("poly", X, 4, degree=2, coef0=0.0), make_loss("zero_one", 4), y, 1e-2)
+    assert problem.features.diagonal[3] == 0.0
+    assert solve(problem, 1e-6)[1].converged
+
+
+@pytest.mark.parametrize("name", ["zero_one", "cs", "ww", "llw", "absolute", "squared", "abstain", "general"])
+def test_every_instruction_set_climbs_alike(name):
+    """One pass over a block from the same start: the same steps, up to rounding."""
+    k = 11
+    X, y = blobs(37, k=k)
+    K, options = rbf_kernel(X), {"matrix": np.abs(np.subtract.outer(np.arange(k), np.arange(k))) ** 0.5} if name == "general" else {}
+    loss = make_loss(name, k, **options)
+    results = []
+    for level in usable_levels():
+        kernels = Kernels(level)
+        compiled, family = kernels.kernel_dual, kernels.arguments(loss.family)
+        F, R, gap = np.zeros((k, 37)), np.zeros((37, compiled.width(k))), np.empty(37)
+        none = np.empty(0)
+        compiled.solve(*family, K, y, none, none, F, R, 3.0, 0.0, 0.0, 37.0, 60.0, 1)
+        np.testing.assert_allclose(F, -3.0 * (K @ R[:, :k]).T, atol=1e-10)
+        sums = compiled.survey(*family, F, y, none, none, R, gap)
+        assert gap.min() >= -1e-12
+        assert sums[0] - sums[1] - sums[2] == pytest.approx(gap.sum(), abs=1e-9)
+        assert sums[0] == pytest.approx(loss.value(np.ascontiguousarray(F.T), y).sum())
+        assert sums[1] == pytest.approx(loss.offset(R[:, :k], y).sum())
+        results.append(R[:, :k])
+    for other in results[1:]:
+        np.testing.assert_allclose(other, results[0], atol=1e-7)
+
+
+def test_the_compiled_faces_refuse_shapes_that_do_not_fit():
+    compiled, none = Kernels().kernel_dual, np.empty(0)
+    K, y, F, R = np.eye(5), np.zeros(5, dtype=np.intp), np.zeros((3, 5)), np.zeros((5, compiled.width(3)))
+    settings = (1.0, 0.0, 0.0, 10.0, 1.0, 1)
+    family = Kernels.arguments(make_loss("zero_one", 3).family)
+    compiled.solve(*family, K, y, none, none, F, R, *settings)
+    for wrong in ((K[:4], y, none, none, F, R), (K, y[:4], none, none, F, R), (K, y, np.ones(4), none, F, R), (K, y, none, none, F[:2], R)):
+        with pytest.raises(ValueError, match="must be"):
+            compiled.solve(*family, *wrong, *settings)
+    with pytest.raises(ValueError, match="must be"):
+        compiled.accumulate(np.eye(5), np.arange(2), np.ones((3, 3)), F)
+    with pytest.raises(ValueError, match="must be"):
+        compiled.gather(np.eye(5), np.arange(2), np.arange(2), np.empty((2, 3)))
+
+
+def test_other_solvers_refuse_kernels_and_this_one_refuses_the_rest():
+    X, y = blobs(20)
+    kernel = Problem(make_features("rbf", X, 4), make_loss("zero_one", 4), y, 0.1)
+    linear = Problem(make_features("linear", X, 4), make_loss("zero_one", 4), y, 0.1)
+    assert make_solver("dual").lacks(kernel) is not None
+    assert make_solver("newton").lacks(kernel) is not None
+    assert make_solver("kernel_dual").lacks(linear) is not None
+    assert make_solver("auto").lacks(kernel) is None
+    assert make_solver("auto").solve(kernel, Limits()).solver.startswith("kernel_dual")

@@ -1,0 +1,138 @@
+"""Small problems that have broken solvers before, over every registered loss, feature map and solver."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import reference
+
+from advcli.compiled import KINDS, kernels
+from advcli.features import feature_class, feature_names
+from advcli.features.kernel import KernelFeatures
+from advcli.features.linear import LinearFeatures
+from advcli.losses import loss_class, loss_names, make_loss
+from advcli.problem import Problem
+from advcli.solvers import make_solver, solver_names
+
+LINEAR = LinearFeatures.name
+KINDS_OF_DATA = ("separable", "noisy", "duplicates", "conflicting", "small", "large", "constant")
+
+
+@dataclass(frozen=True)
+class Data:
+    X: np.ndarray
+    y: np.ndarray
+    n_classes: int
+
+
+def make_data(kind, seed=0, n=24, d=3, k=3):
+    """Return rows and labels; every class occurs unless n < k."""
+    random = np.random.default_rng([seed, n, d, k])
+    X = random.normal(size=(n, d))
+    scores = X @ random.normal(size=(d, k))
+    if kind == "separable":
+        X = X + 0.3 * (random.normal(size=(k, d))[np.argmax(scores, axis=1)])
+        y = np.argmax(scores, axis=1)
+    else:
+        y = np.argmax(scores + np.std(scores) * random.normal(size=(n, k)), axis=1)
+    if kind == "duplicates":
+        X[n // 2 :], y[n // 2 :] = X[: n - n // 2], y[: n - n // 2]
+    if kind == "conflicting":  # the same row under other labels
+        X = np.round(X)
+        X[n // 2 :] = X[: n - n // 2]
+        y[n // 2 :] = (y[: n - n // 2] + 1) % k
+    if kind == "small":
+        X = X * 1e-3
+    if kind == "large":
+        X = X * 1e3
+        X[0] *= 10.0
+    if kind == "constant":  # a constant column, a column of zeros, a repeated column and a row of zeros
+        X = np.column_stack([X, np.ones(n), np.zeros(n), X[:, 0]])
+        X[1] = 0.0
+    y[: min(n, k)] = np.arange(min(n, k))
+    return Data(np.ascontiguousarray(X), y.astype(np.intp), k)
+
+
+def canonical_names():
+    return sorted({loss_class(name).name for name in loss_names() if loss_class(name).kernel in KINDS})
+
+
+def options(name, k=3):
+    examples = getattr(loss_class(name), "examples", None)
+    sets = [{}] if examples is None else examples(k)
+    return [each for each in sets if each.get("backend") != "highs"]
+
+
+def exact(name, which=0, k=3):
+    """Whether the loss has an exact block step; Frank-Wolfe blocks close the gap too slowly for the tightest tests."""
+    return kernels.exact(make_loss(name, k, **options(name, k)[which]).family)
+
+
+def make_problem(data, name, which=0, features=LINEAR, C=1.0, sample_weight=None, cost_weight=None, X=None):
+    """The problem of one option set of a loss; a given kernel matrix is X X', so that its optimum is that of linear features."""
+    loss = make_loss(name, data.n_classes, **options(name, data.n_classes)[which])
+    total = len(data.y) if sample_weight is None else float(np.sum(sample_weight))
+    rows = data.X if X is None else X
+    if is_kernel(features):
+        rows = np.ascontiguousarray(rows @ rows.T)
+    bound = feature_class(features)(rows, data.n_classes)
+    return Problem(bound, loss, data.y, 1.0 / (C * total), sample_weight, cost_weight)
+
+
+def is_kernel(features):
+    return issubclass(feature_class(features), KernelFeatures)
+
+
+def feature_maps():
+    """Registered feature maps without aliases whose optimum the reference knows: explicit ones, and a given kernel, which here is X X'."""
+    classes = {feature_class(name) for name in feature_names()}
+    return sorted(each.name for each in classes if not each.hyper and (each.pairwise or not each.keeps_rows))
+
+
+def combinations():
+    """(loss, features, solver) that fit together, judged by the solver's own word."""
+    data = make_data("noisy")
+    found = []
+    for name in canonical_names():
+        for features in feature_maps():
+            for solver in solver_names():
+                if make_solver(solver).lacks(make_problem(data, name, features=features)) is None:
+                    found.append((name, features, solver))
+    return found
+
+
+def crawls(name, features, solver):
+    """Whether this pair has only the block method, whose time grows like C; Newton takes exact blocks and explicit features."""
+    return solver in ("dual", "kernel_dual") or is_kernel(features) or not exact(name)
+
+
+@cache
+def optimum(kind, name, which=0, features=LINEAR, C=1.0, weights=False, n=24, d=3, k=3, seed=0):
+    """The independent optimum: (primal, dual) of the quadratic program."""
+    data = make_data(kind, seed, n, d, k)
+    sample, cost = weights_of(data) if weights else (None, None)
+    total = len(data.y) if sample is None else float(sample.sum())
+    given = options(name, k)[which]
+    shape = features if features == "threshold" else "linear"  # the reference's name for one weight vector per class
+    found = reference.solve_problem(name, data.X, data.y, 1.0 / (C * total), k, sample, cost, shape, **given)
+    return found["primal"], found["dual"]
+
+
+def weights_of(data):
+    random = np.random.default_rng(len(data.y))
+    sample = random.integers(0, 4, size=len(data.y)).astype(float)
+    sample[0] = 2.5
+    return sample, random.uniform(0.2, 4.0, size=len(data.y))
+
+
+def outside(problem, R):
+    """How far R lies outside the sets conv R(y), in the largest coordinate."""
+    rows, y = np.arange(len(problem.y)), problem.y
+    worst = np.abs(R.sum(axis=1)).max(initial=0.0)
+    if problem.loss.kernel in ("ww", "llw"):
+        a = R - R[rows, y][:, None] if problem.loss.kernel == "llw" else R.copy()
+        a[rows, y] = 0.0
+        return max(worst, (-a).max(initial=0.0), (a - 1.0).max(initial=0.0))
+    q = R.copy()
+    q[rows, y] += 1.0
+    return max(worst, (-q).max(initial=0.0))

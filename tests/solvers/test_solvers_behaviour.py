@@ -1,0 +1,290 @@
+"""What every solver owes whatever the problem: honest stops, warm starts, determinism, and a referee that believes nobody."""
+
+import dataclasses
+import warnings
+
+import numpy as np
+import pytest
+import random_problems as problems
+import scipy.sparse as sp
+
+from advcli.certificate import Certificate, certify
+from advcli.errors import ConfigError
+from advcli.losses import make_loss
+from advcli.problem import Problem, Solution
+from advcli.solvers import Limits, make_solver, solver_names
+
+COMBINATIONS = problems.combinations()
+FEATURES = {solver: features for name, features, solver in reversed(COMBINATIONS) if name == "zero_one"}  # a map that each solver takes
+SOLVERS = sorted(FEATURES)
+
+
+def slow_problem(name="zero_one", features=problems.LINEAR, C=64.0, **options):
+    return problems.make_problem(problems.make_data("noisy", n=60, d=4, k=4), name, features=features, C=C, **options)
+
+
+@pytest.mark.parametrize(("name", "features", "solver"), COMBINATIONS)
+def test_weak_duality_at_every_stop(name, features, solver):
+    """Stopped anywhere, the primal is above and the dual below the optimum, and the status says what stopped it."""
+    problem = problems.make_problem(problems.make_data("noisy"), name, features=features, C=8.0)
+    primal, dual = problems.optimum("noisy", name, features=features, C=8.0)
+    room = 1e-7 * abs(primal) + 1e-10
+    for max_passes in (1, 2, 3, 5, 8, 13, 40):
+        solution = make_solver(solver).solve(problem, Limits(1e-9, max_passes=max_passes))
+        certificate = certify(problem, solution, 1e-9)
+        assert certificate.primal >= dual - room
+        assert certificate.dual <= primal + room
+        assert certificate.gap >= -1e-12 * abs(primal)
+        assert problems.outside(problem, solution.R) <= 1e-9
+        assert np.isfinite(solution.theta).all()
+        assert certificate.passes == solution.passes >= 0
+        if not certificate.converged:
+            assert certificate.status in ("max_passes", "gap_above_tolerance")
+            assert certificate.relative_gap > 1e-9
+        # limits are about effort: one round of work may end after the limit, not many
+        assert solution.passes <= max_passes + 60
+
+
+@pytest.mark.parametrize(("name", "features", "solver"), COMBINATIONS)
+def test_no_time_is_a_status_not_a_crash(name, features, solver):
+    problem = slow_problem(name, features)
+    solution = make_solver(solver).solve(problem, Limits(1e-12, max_passes=1e9, max_seconds=0.0))
+    certificate = certify(problem, solution, 1e-12)
+    assert not certificate.converged
+    assert certificate.status == "max_seconds"
+    assert certificate.dual <= certificate.primal
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_max_seconds_is_kept(solver):
+    problem = problems.make_problem(problems.make_data("noisy", n=400, d=10, k=6), "zero_one", features=FEATURES[solver], C=2.0**20)
+    solution = make_solver(solver).solve(problem, Limits(1e-14, max_passes=1e12, max_seconds=0.2))
+    assert solution.status in ("max_seconds", "stalled", "converged")
+    assert solution.seconds < 10.0  # a busy machine is slow, a solver that ignores the limit never ends
+
+
+@pytest.mark.parametrize(("name", "features", "solver"), COMBINATIONS)
+def test_same_seed_same_bits(name, features, solver):
+    problem = slow_problem(name, features, C=2.0)
+    limits = Limits(1e-4, max_passes=300)
+    first, again = (make_solver(solver).solve(problem, limits, seed=5) for _ in range(2))
+    assert np.array_equal(first.theta, again.theta)
+    assert np.array_equal(first.R, again.R)
+    assert first.passes == again.passes
+    assert first.status == again.status
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_other_seed_same_optimum(solver):
+    problem = slow_problem(features=FEATURES[solver])
+    found = [problem.primal(make_solver(solver).solve(problem, Limits(1e-7), seed=seed).theta) for seed in (0, 1, 2**63 + 11)]
+    assert np.ptp(found) <= 2e-7 * found[0]
+
+
+@pytest.mark.parametrize(("name", "features", "solver"), COMBINATIONS)
+@pytest.mark.parametrize("up", [True, False])
+def test_warm_starts_along_C_reach_the_same_optimum(name, features, solver, up):
+    tol = 1e-6 if problems.exact(name) else 3e-3
+    path = [2.0**e for e in (-3, 0, 2, 5)]
+    data, previous = problems.make_data("noisy"), None
+    for C in path if up else path[::-1]:
+        problem = problems.make_problem(data, name, features=features, C=C)
+        previous = make_solver(solver).solve(problem, Limits(tol, max_passes=100_000, max_seconds=20), previous)
+        certificate = certify(problem, previous, tol)
+        assert certificate.converged, certificate
+        cold = make_solver(solver).solve(problem, Limits(tol, max_passes=100_000, max_seconds=20))
+        assert certificate.primal == pytest.approx(problem.primal(cold.theta), rel=2 * tol)
+
+
+@pytest.mark.parametrize("kind", ["separable", "conflicting"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_solved_start_costs_next_to_nothing(solver, kind):
+    problem = problems.make_problem(problems.make_data(kind), "zero_one", features=FEATURES[solver], C=4.0)
+    cold = make_solver(solver).solve(problem, Limits(1e-7))
+    before = cold.R.copy(), cold.theta.copy()
+    again = make_solver(solver).solve(problem, Limits(1e-6), cold)
+    assert certify(problem, again, 1e-6).converged
+    assert again.passes <= 2 < cold.passes
+    assert np.array_equal(cold.R, before[0])  # and the start itself is not written to
+    assert np.array_equal(cold.theta, before[1])
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_start_of_another_shape_is_no_start(solver):
+    problem = slow_problem(features=FEATURES[solver])
+    other = problems.make_problem(problems.make_data("noisy", n=13), "zero_one", features=FEATURES[solver])
+    start = make_solver(solver).solve(other, Limits(1e-3))
+    try:
+        solution = make_solver(solver).solve(problem, Limits(1e-6), start)
+    except ValueError:  # refusing is as good as ignoring
+        return
+    assert certify(problem, solution, 1e-6).converged
+
+
+@pytest.mark.parametrize(("name", "features", "solver"), COMBINATIONS)
+def test_inputs_are_read_only(name, features, solver):
+    data = problems.make_data("noisy")
+    sample, cost = problems.weights_of(data)
+    for array in (data.X, data.y, sample, cost):
+        array.setflags(write=False)
+    problem = problems.make_problem(data, name, features=features, sample_weight=sample, cost_weight=cost)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a division by a weight of zero is a warning that users see
+        solution = make_solver(solver).solve(problem, Limits(1e-3, max_passes=500))
+    assert np.isfinite(solution.theta).all()
+
+
+def test_weight_two_is_the_row_twice():
+    data = problems.make_data("noisy", n=30)
+    weights = np.random.default_rng(0).integers(0, 4, size=30).astype(float)
+    rows = np.repeat(np.arange(30), weights.astype(int))
+    for solver in [each for each in SOLVERS if FEATURES[each] == problems.LINEAR]:
+        weighted = problems.make_problem(data, "zero_one", C=4.0, sample_weight=weights)
+        repeated = Problem(type(weighted.features)(data.X[rows], 3), weighted.loss, data.y[rows], weighted.lam)
+        one = make_solver(solver).solve(weighted, Limits(1e-8))
+        other = make_solver(solver).solve(repeated, Limits(1e-8))
+        assert weighted.primal(one.theta) == pytest.approx(repeated.primal(other.theta), rel=1e-7)
+        assert repeated.primal(one.theta) == pytest.approx(repeated.primal(other.theta), rel=1e-7)
+
+
+def test_rows_beyond_the_cache_are_shuffled_and_put_back(monkeypatch):
+    """The block method permutes large data physically once: what it returns must be in the order that it was given."""
+    from advcli.solvers import dual
+
+    data = problems.make_data("noisy", n=50)
+    sample, cost = problems.weights_of(data)
+    problem = problems.make_problem(data, "zero_one", C=4.0, sample_weight=sample, cost_weight=cost)
+    plain = make_solver("dual").solve(problem, Limits(1e-8))
+    monkeypatch.setattr(dual, "_CACHE_BYTES", 0)
+    shuffled = make_solver("dual").solve(problem, Limits(1e-8))
+    assert certify(problem, shuffled, 1e-7).converged
+    assert problem.primal(shuffled.theta) == pytest.approx(problem.primal(plain.theta), rel=1e-7)
+    again = make_solver("dual").solve(problem, Limits(1e-7), shuffled)
+    assert again.passes <= 2
+
+
+# ---- the referee ----------------------------------------------------------------------------------------------------
+@pytest.fixture
+def solved():
+    problem = slow_problem(C=1.0)
+    return problem, make_solver("dual").solve(problem, Limits(1e-6))
+
+
+def test_certify_recomputes_everything(solved):
+    problem, solution = solved
+    certificate = certify(problem, solution, 1e-5)
+    F = problem.features.X @ solution.theta
+    value = problem.loss.oracle_reference(F, problem.y).value.mean() + 0.5 * problem.lam * (solution.theta**2).sum()
+    theta = -problem.features.X.T @ solution.R / (problem.lam * len(problem.y))
+    dual = problem.loss.offset_reference(solution.R, problem.y).mean() - 0.5 * problem.lam * (theta**2).sum()
+    assert certificate.primal == pytest.approx(value, rel=1e-12)
+    assert certificate.dual == pytest.approx(dual, rel=1e-12)
+    assert certificate.gap == pytest.approx(value - dual, abs=1e-14)
+    assert certificate.relative_gap == pytest.approx((value - dual) / value, abs=1e-13)
+    assert (certificate.converged, certificate.status, certificate.solver) == (True, "converged", "dual")
+
+
+def test_certify_does_not_believe_the_solver(solved):
+    problem, solution = solved
+    worse = dataclasses.replace(solution, theta=solution.theta + 0.5)
+    certificate = certify(problem, worse, 1e-5)
+    assert not certificate.converged
+    assert certificate.status == "gap_above_tolerance"
+    modest = dataclasses.replace(solution, status="max_passes")
+    assert certify(problem, modest, 1e-5).converged
+
+
+def test_certify_of_any_feasible_pair_is_a_gap(solved):
+    problem, solution = solved
+    random = np.random.default_rng(0)
+    for scale in (0.0, 0.1, 1.0, 100.0):
+        q = random.dirichlet(np.ones(problem.loss.n_classes), size=len(problem.y))
+        R = q - np.eye(problem.loss.n_classes)[problem.y]
+        pair = dataclasses.replace(solution, theta=scale * random.normal(size=solution.theta.shape), R=R)
+        certificate = certify(problem, pair, 1e-5)
+        assert certificate.gap > 0
+        assert certificate.dual <= problem.primal(solution.theta)
+        assert not certificate.converged
+
+
+def test_certify_flags_a_dual_point_that_proves_too_much(solved):
+    """A dual value above the primal is no proof: such a point lies outside its set (here r no longer sums to zero)."""
+    problem, solution = solved
+    certificate = certify(problem, dataclasses.replace(solution, R=solution.R - 1e-3), 1e-5)
+    assert certificate.dual > certificate.primal
+    assert not certificate.converged
+    assert certificate.status != "converged"
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+def test_certify_of_a_broken_iterate_is_not_converged(solved, broken):
+    problem, solution = solved
+    with np.errstate(all="ignore"):
+        certificate = certify(problem, dataclasses.replace(solution, theta=np.full_like(solution.theta, broken)), 1e-5)
+    assert not certificate.converged
+    assert certificate.status != "converged"
+
+
+def test_certify_without_a_dual_point(solved):
+    problem, solution = solved
+    certificate = certify(problem, dataclasses.replace(solution, R=None), 1e-5)
+    assert isinstance(certificate, Certificate)
+    assert np.isnan(certificate.dual)
+    assert np.isnan(certificate.gap)
+    assert not certificate.converged
+    assert certificate.status != "converged"
+
+
+# ---- the registry ---------------------------------------------------------------------------------------------------
+def test_unknown_solver_and_options_are_named():
+    assert set(SOLVERS) <= set(solver_names())
+    with pytest.raises(ConfigError, match="newton"):
+        make_solver("neuton")
+    with pytest.raises(ConfigError, match="solver=dual"):
+        make_solver("dual", no_such_option=3)
+
+
+def test_solvers_say_what_they_lack():
+    data = problems.make_data("noisy")
+    threshold = problems.make_problem(data, "zero_one", features="threshold")
+    assert "linear" in make_solver("dual").lacks(threshold)
+    general = problems.make_problem(data, "general")
+    assert "exact block" in make_solver("newton").lacks(general)
+    assert make_solver("dual").lacks(general) is None
+    wide = problems.make_problem(data, "zero_one", X=np.zeros((len(data.y), 50_000)))
+    assert "150000" in make_solver("newton").lacks(wide)
+    assert make_solver("auto").lacks(wide) is None
+
+
+def test_sparse_rows_have_a_solver():
+    data = problems.make_data("noisy")
+    sparse = problems.make_problem(data, "zero_one", X=sp.csr_array(data.X))
+    assert make_solver("dual").lacks(sparse) is None
+    assert make_solver("auto").lacks(sparse) is None
+
+
+def test_auto_uses_both_solvers_where_the_block_method_crawls():
+    easy, hard = slow_problem(C=2.0**-8), slow_problem(C=2.0**16)
+    assert make_solver("auto").solve(easy, Limits(1e-3)).solver == "dual"
+    solution = make_solver("auto").solve(hard, Limits(1e-6))
+    assert "newton" in solution.solver
+    assert certify(hard, solution, 1e-6).converged
+
+
+def test_problem_scales():
+    """C and lambda are one thing, n is the sum of the sample weights, and cost weights are those of w S(f / w)."""
+    data = problems.make_data("noisy", n=10)
+    sample, cost = problems.weights_of(data)
+    problem = problems.make_problem(data, "zero_one", C=3.0, sample_weight=sample, cost_weight=cost)
+    assert problem.n == sample.sum()
+    assert problem.lam == pytest.approx(1.0 / (3.0 * sample.sum()))
+    assert pytest.approx(3.0) == problem.C
+    theta = np.random.default_rng(0).normal(size=(3, 3))
+    F = data.X @ theta
+    loss = make_loss("zero_one", 3)
+    by_hand = sum(s * w * loss.oracle_reference(f[None] / w, y[None]).value[0] for s, w, f, y in zip(sample, cost, F, data.y, strict=True))
+    assert problem.primal(theta) == pytest.approx(0.5 * problem.lam * (theta**2).sum() + by_hand / sample.sum(), rel=1e-12)
+    R = np.eye(3)[(data.y + 1) % 3] - np.eye(3)[data.y]
+    expected = -data.X.T @ (sample[:, None] * R) / (problem.lam * sample.sum())
+    assert np.abs(problem.parameters(R) - expected).max() <= 1e-12 * np.abs(expected).max()
+    assert isinstance(Solution(theta, None, 1.0, "x", 0.0, 0.0).memory, dict)
