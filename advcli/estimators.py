@@ -139,6 +139,9 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
             if not (np.isfinite(value) and value > 0):
                 raise ConfigError(f"{name} must be a positive number, got {value}")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
+        if hasattr(X, "tocsr") and not X.has_canonical_format:
+            X = X.copy()  # the caller's arrays stay as they are
+            X.sum_duplicates()
         codes = self._encode(y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self.loss_ = self._make_loss(len(self.classes_))
@@ -360,7 +363,6 @@ def merge_rows(
     if hasattr(X, "tocsr"):
         if X.nnz > _MERGE_LIMIT // 10:
             return X, y, weights, cost
-        X.sort_indices()
         rows = zip(X.indptr[:-1], X.indptr[1:], tail, strict=True)
         keys = [X.indices[a:b].tobytes() + X.data[a:b].tobytes() + end.tobytes() for a, b, end in rows]
         _, first, inverse = np.unique(np.array(keys, dtype=object), return_index=True, return_inverse=True)

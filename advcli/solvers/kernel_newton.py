@@ -22,7 +22,7 @@ from .kernel_dual import KernelDualSolver
 from .newton import NewtonSolver
 
 MAX_ROWS = 2500  # beyond, factorisations of n^3 operations cost more than the block method
-_RANK_TOLERANCE = 1e-13  # pivots below this share of the largest are rounding
+_RANK_TOLERANCE = 1e-12  # pivots below this share of the largest are rounding
 
 
 @register("kernel_newton")
@@ -66,6 +66,7 @@ class KernelNewtonSolver(Solver):
 
 
 _FIRST_PASSES = 60.0  # of the block method, before anything is known about the support
+_MOST_PASSES = 1500.0  # early in a fit the free variables are too many to foresee what Newton will cost
 
 
 def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, seed: int) -> Solution:
@@ -100,7 +101,7 @@ def block_passes(problem: Problem, R: Array) -> float:
     _, state, normal, _ = kernels.face(problem.loss.family, F, R, problem.y, max(1.0, 10.0 * problem.C))
     free = int(kernels.newton.ranks(state, normal, np.empty(n, dtype=np.int32)))
     newton = 40 * (5e-4 + free**3 / 3 / 1.5e10)
-    return newton / (n * (2e-7 + 1e-9 * int(np.count_nonzero(R.any(axis=1)))))
+    return min(_MOST_PASSES, newton / (n * (2e-7 + 1e-9 * int(np.count_nonzero(R.any(axis=1))))))
 
 
 def factor(features: KernelFeatures) -> tuple[Array, np.ndarray]:

@@ -96,7 +96,9 @@ def _step(smoothed: _Smoothed, point: _Point) -> Array:
     """Return the Newton direction D, H D = -residual, from the faces of one point."""
     n, k = point.R.shape
     rank = np.empty(n, dtype=np.int32)
-    m = kernels.newton.ranks(point.state, point.normal, rank)
+    kernels.newton.ranks(point.state, point.normal, rank)
+    rank[smoothed.sample == 0.0] = 0  # examples of weight 0 have no curvature
+    m = int(rank.sum())
     B, owner = np.empty((m, k)), np.empty(m, dtype=np.intp)
     kernels.newton.bases(point.state, point.normal, rank, B, owner)
     directions = smoothed.features.directions(B, owner)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import surrogates as cases
 
+from advcli import compiled
 from advcli.compiled import KINDS, Kernels, usable_levels
 from advcli.errors import ConfigError
 from advcli.losses import AdversarialLoss
@@ -202,17 +203,11 @@ def test_levels_agree(name):
                     assert np.abs(step - steps[-1]).max() <= 1e-9
 
 
-def test_simd_variable_chooses_the_level(tmp_path):
-    import os
-    import subprocess
-    import sys
-
-    code = "from advcli import compiled; print(compiled.kernels.level)"
+def test_simd_variable_chooses_the_level(monkeypatch):
     for level in usable_levels():
-        ran = subprocess.run(
-            [sys.executable, "-c", code], env={**os.environ, "ADVCLI_SIMD": level}, cwd=tmp_path, capture_output=True, text=True, check=True
-        )
-        assert ran.stdout.strip() == level
+        monkeypatch.setenv("ADVCLI_SIMD", level)
+        monkeypatch.delitem(compiled.__dict__, "kernels", raising=False)  # made on first use
+        assert compiled.kernels.level == level
 
 
 def test_prediction_game_of_k_1_costs_nothing(kernels):

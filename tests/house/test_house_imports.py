@@ -24,7 +24,8 @@ ALLOWED: dict[str, set[str]] = {
     "problem": {"losses.base", "features.base", "compiled"},
     "certificate": {"problem"},
     "surfaces": {"losses"},
-    "solvers": {"problem", "losses.base", "features.base", "compiled"},
+    # a kernel solver is bound to kernel features, and its Newton step to their explicit linear form
+    "solvers": {"problem", "losses.base", "features.base", "features.kernel", "features.linear", "compiled"},
     "reductions": {"problem", "certificate", "solvers", "features", "losses", "costs"},
     "features": {"compiled"},
     "losses": {"costs", "compiled"},

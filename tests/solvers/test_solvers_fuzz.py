@@ -115,7 +115,7 @@ def shares(count, key, max_seconds):
 
 def test_a_sample_of_the_fuzz_reaches_the_gap():
     """The fast form of the count below: what honest failures are allowed must stay rare."""
-    missed = shares(100, 1, 4.0)
+    missed = shares(100, 1, 30.0)  # seconds: far above what a problem needs, on a loaded machine too
     assert len(missed) <= 2, missed
 
 

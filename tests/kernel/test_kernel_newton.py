@@ -1,0 +1,78 @@
+"""Newton on a factor of the kernel matrix, and the way from the block method to it."""
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from advcli.certificate import certify
+from advcli.features import make_features
+from advcli.losses import make_loss
+from advcli.problem import Problem
+from advcli.solvers import Limits, make_solver
+from advcli.solvers.kernel_newton import MAX_ROWS, factor
+
+
+def problem_of(C, name="zero_one", n=300, gamma=0.3, weights=False):
+    """Classes that overlap, so that large C is hard."""
+    random = np.random.default_rng(0)
+    y = random.integers(3, size=n).astype(np.intp)
+    X = random.normal(size=(n, 3)) + random.normal(size=(3, 3))[y]
+    X[n // 2 :] = X[: n - n // 2]  # equal rows with other labels: K is singular
+    sample, cost = (random.integers(0, 3, size=n).astype(float), random.uniform(0.5, 2.0, size=n)) if weights else (None, None)
+    total = n if sample is None else sample.sum()
+    return Problem(make_features("rbf", X, 3, gamma=gamma), make_loss(name, 3), y, 1.0 / (C * total), sample, cost)
+
+
+@pytest.mark.parametrize("gamma", [1e-4, 0.3, 30.0])
+def test_the_factor_gives_the_kernel_back_and_stops_at_its_rank(gamma):
+    features = problem_of(1.0, gamma=gamma).features
+    L, pivots = factor(features)
+    np.testing.assert_allclose(L @ L.T, rbf_kernel(features.X, gamma=gamma), atol=1e-10)
+    assert L.shape[1] <= {1e-4: 40, 0.3: 150, 30.0: 300}[gamma]
+    assert not np.triu(L[pivots], 1).any()
+    assert factor(features)[0] is L
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("name", ["zero_one", "cs", "ww", "llw", "absolute", "squared", "abstain"])
+def test_newton_and_the_block_method_reach_the_same_optimum(name, weights):
+    problem = problem_of(4.0, name, n=120, weights=weights)
+    found = [make_solver(solver).solve(problem, Limits(1e-6, max_seconds=60)) for solver in ("kernel_newton", "kernel_dual")]
+    certificates = [certify(problem, solution, 1e-6) for solution in found]
+    assert all(certificate.converged for certificate in certificates)
+    assert certificates[0].primal == pytest.approx(certificates[1].primal, rel=2e-6)
+    np.testing.assert_allclose(problem.features.scores(found[0].theta), problem.features.scores(found[1].theta), atol=0.05)
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 0.3])
+def test_auto_certifies_large_C_where_the_block_method_does_not_arrive(gamma):
+    problem = problem_of(2.0**14, gamma=gamma)
+    solution = make_solver("auto").solve(problem, Limits(1e-3, max_passes=20_000))
+    assert certify(problem, solution, 1e-3).converged
+    assert solution.solver == "kernel_dual+kernel_newton"
+    alone = make_solver("kernel_dual").solve(problem, Limits(1e-3, max_passes=1500))
+    assert not certify(problem, alone, 1e-3).converged
+
+
+def test_a_path_continues_from_the_previous_fit():
+    first = make_solver("auto").solve(problem_of(2.0**10, n=150), Limits(1e-3))
+    problem = problem_of(2.0**12, n=150)
+    warm, cold = (make_solver("kernel_newton").solve(problem, Limits(1e-3), start) for start in (first, None))
+    assert warm.passes < cold.passes
+    for solution in (warm, cold):
+        assert certify(problem, solution, 1e-3).converged
+
+
+def test_what_newton_cannot_take_is_said():
+    problem = problem_of(1.0)
+    assert make_solver("kernel_newton").lacks(problem) is None
+    linear = Problem(make_features("linear", problem.features.X, 3), problem.loss, problem.y, problem.lam)
+    assert "kernel features" in make_solver("kernel_newton").lacks(linear)
+    rows = np.zeros((MAX_ROWS + 1, 1))
+    many = Problem(make_features("rbf", rows, 3), problem.loss, np.zeros(len(rows), dtype=np.intp), 0.1)
+    assert f"at most {MAX_ROWS} rows" in make_solver("kernel_newton").lacks(many)
+    small = Problem(make_features("rbf", problem.features.X, 3, memory_mb=0.5), problem.loss, problem.y, 0.1)
+    assert "memory_mb" in make_solver("kernel_newton").lacks(small)
+    matrix = Problem(problem.features, make_loss("general", 3, matrix=[[0.0, 1.0, 0.2], [0.7, 0.0, 1.0], [1.0, 0.4, 0.0]]), problem.y, 0.1)
+    assert "exact block step" in make_solver("kernel_newton").lacks(matrix)
+    assert make_solver("auto").lacks(matrix) is None
