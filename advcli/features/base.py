@@ -131,6 +131,54 @@ class FeatureMap(ABC):
         return R
 
 
+class KernelMap(FeatureMap):
+    """What solvers ask of a map whose parameters are coefficients over the n training rows: the kernel matrix K, whole or by blocks."""
+
+    euclidean = False
+    keeps_rows = True
+    gathered: ClassVar[float] = 0.6  # largest share of the rows whose block of K is worth copying out
+
+    @property
+    @abstractmethod
+    def whole(self) -> bool:
+        """Whether all n^2 values fit in the memory that was allowed."""
+
+    @property
+    @abstractmethod
+    def largest_block(self) -> int:
+        """Most rows m whose (m, m) block may be asked for."""
+
+    @property
+    @abstractmethod
+    def matrix(self) -> Array:
+        """The matrix K (n, n), when it is whole."""
+
+    @property
+    @abstractmethod
+    def factor(self) -> tuple[Array, Labels]:
+        """L (n, p) with K = L L' to rounding, and the p pivot rows, on which L is lower triangular; when K is whole."""
+
+    @abstractmethod
+    def explicit(self) -> FeatureMap:
+        """Return linear features on the rows of L: the same functions, with parameters that carry the Euclidean norm."""
+
+    @abstractmethod
+    def check_memory(self) -> None:
+        """Raise `ConfigError` when the memory allowed cannot hold what a solver needs at least."""
+
+    @abstractmethod
+    def check_square(self, square: float, theta: Array) -> float:
+        """Return |theta|^2, at least 0; `DataError` when it is negative beyond rounding."""
+
+    @abstractmethod
+    def block(self, rows: Labels) -> Array:
+        """Return K among the given training rows, (m, m), C-contiguous."""
+
+    @abstractmethod
+    def accumulate(self, F: Array, rows: Labels, A: Array) -> None:
+        """Add K[:, rows] A to the scores F of all training rows, which are held class by class, (k, n)."""
+
+
 FeatureType = TypeVar("FeatureType", bound=type[FeatureMap])
 _REGISTRY: dict[str, type[FeatureMap]] = {}
 

@@ -17,16 +17,18 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 from sklearn.metrics.pairwise import euclidean_distances, polynomial_kernel
 from sklearn.utils.extmath import row_norms
 
 from ..compiled import kernels
 from ..errors import ConfigError, DataError
-from .base import Array, Directions, FeatureMap, Labels, register
+from .base import Array, Directions, FeatureMap, KernelMap, Labels, register
+from .linear import LinearFeatures
 
+_RANK_TOLERANCE = 1e-12  # pivots below this share of the largest are rounding
 _PIECE = 256  # kernel rows that are computed by one matrix product
 _EIGENVALUES = 500  # rows up to which a given matrix is checked by its eigenvalues
-GATHERED = 0.6  # largest share of the rows whose block of K is worth copying out
 _MEBIBYTE = 2.0**20
 
 
@@ -45,7 +47,7 @@ class _Store:
         self.factor: tuple[Array, Labels] | None = None  # L with K = L L', and its pivot rows
 
 
-class KernelFeatures(FeatureMap):
+class KernelFeatures(KernelMap):
     """Scores K A of coefficients A (n_anchors, k); the anchors are the training rows.
 
     Parameters
@@ -59,8 +61,6 @@ class KernelFeatures(FeatureMap):
     """
 
     takes_constant = False
-    euclidean = False
-    keeps_rows = True
 
     def __init__(self, X: Any, n_classes: int, *, memory_mb: float = 1000.0) -> None:
         super().__init__(X, n_classes)
@@ -126,7 +126,7 @@ class KernelFeatures(FeatureMap):
     @property
     def whole(self) -> bool:
         """Whether all n^2 values fit, beside a copy of the largest block that solvers gather."""
-        return 8.0 * (1.0 + GATHERED**2) * float(self.n_rows) ** 2 <= self.memory_mb * _MEBIBYTE
+        return 8.0 * (1.0 + self.gathered**2) * float(self.n_rows) ** 2 <= self.memory_mb * _MEBIBYTE
 
     @property
     def largest_block(self) -> int:
@@ -140,7 +140,7 @@ class KernelFeatures(FeatureMap):
         n = self.n_rows
         least = 2 * 8 * _PIECE * n / _MEBIBYTE
         if not self.whole and self.memory_mb < least:
-            every = 8 * (1 + GATHERED**2) * n * n / _MEBIBYTE
+            every = 8 * (1 + self.gathered**2) * n * n / _MEBIBYTE
             raise ConfigError(
                 f"features.memory_mb={self.memory_mb:g} is too small for {n} rows; give at least {np.ceil(least):.0f} "
                 f"({np.ceil(every):.0f} keep the whole kernel matrix)"
@@ -163,6 +163,23 @@ class KernelFeatures(FeatureMap):
             K[np.diag_indices(n)] = self.diagonal
             store.matrix = K
         return store.matrix
+
+    @property
+    def factor(self) -> tuple[Array, Labels]:
+        """L (n, p) and its pivot rows, by Cholesky with pivoting up to the numerical rank (Higham 2002, section 10.3); computed once."""
+        store = self.store
+        if store.factor is None:
+            n, largest = self.n_rows, float(self.diagonal.max(initial=0.0))
+            packed, order, rank, _ = lapack.dpstrf(self.matrix, tol=_RANK_TOLERANCE * largest, lower=1)
+            order = order[:n] - 1
+            L = np.empty((n, rank))
+            L[order] = np.tril(packed)[:, :rank]
+            store.factor = (L, order[:rank].astype(np.intp))
+        return store.factor
+
+    def explicit(self) -> FeatureMap:
+        """Return linear features on the rows of L."""
+        return LinearFeatures(self.factor[0], self.n_classes)
 
     def block(self, rows: Labels) -> Array:
         """Return K among the given training rows, (m, m), C-contiguous; at most `largest_block` rows."""

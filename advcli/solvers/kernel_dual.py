@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..compiled import kernels
-from ..features.kernel import GATHERED, KernelFeatures
+from ..features.base import KernelMap
 from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register
 
@@ -33,13 +33,13 @@ class KernelDualSolver(Solver):
 
     def lacks(self, problem: Problem) -> str | None:
         """Kernel features only."""
-        return None if isinstance(problem.features, KernelFeatures) else "kernel features (rbf, poly or precomputed)"
+        return None if isinstance(problem.features, KernelMap) else "kernel features (rbf, poly or precomputed)"
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the last iterate with theta = theta(r)."""
         started = time.perf_counter()
         features, n, k = problem.features, len(problem.y), problem.loss.n_classes
-        assert isinstance(features, KernelFeatures)
+        assert isinstance(features, KernelMap)
         features.check_memory()
         compiled, family = kernels.kernel_dual, kernels.arguments(problem.loss.family)
         y = np.ascontiguousarray(problem.y, dtype=np.intp)
@@ -107,7 +107,7 @@ class KernelDualSolver(Solver):
         return Solution(theta, dual_point, problem.lam, self.name, visits / n, seconds, status, memory)
 
     @staticmethod
-    def _working_set(features: KernelFeatures, R: Array, gap: Array, random: np.random.Generator, previous: int) -> np.ndarray | None:
+    def _working_set(features: KernelMap, R: Array, gap: Array, random: np.random.Generator, previous: int) -> np.ndarray | None:
         """Return the rows of the next round, ascending; None when K is whole and the round takes all rows."""
         n, most = len(gap), features.largest_block
         if previous == 0 and n > 2 * _SAMPLE:
@@ -117,11 +117,11 @@ class KernelDualSolver(Solver):
         if len(rows) > room:
             rows = np.sort(rows[np.argsort(-gap[rows], kind="stable")[:room]])
         if features.whole:
-            return None if len(rows) > GATHERED * n or n <= 2 * _SAMPLE else rows
+            return None if len(rows) > features.gathered * n or n <= 2 * _SAMPLE else rows
         return rows
 
 
-def _start(problem: Problem, features: KernelFeatures, start: Solution | None) -> tuple[Array, Array]:
+def _start(problem: Problem, features: KernelMap, start: Solution | None) -> tuple[Array, Array]:
     """Return a dual point (n, k) and its scores (k, n), chosen like `base.warm_start` but from one product with K.
 
     Scores of r at lambda are those at the start's lambda times their quotient; r scaled by lambda / lambda_start keeps the scores.

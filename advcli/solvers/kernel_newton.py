@@ -1,7 +1,6 @@
 """Semismooth Newton with a kernel: K = L L' makes rows of L explicit features, on which `newton` solves the same problem.
 
-The factor comes from Cholesky with pivoting and stops at the numerical rank of K, so that smooth kernels give few columns (Higham 2002,
-section 10.3). For parameters Theta on L the coefficients are A = L1^{-T} Theta on the pivot rows, where L1 are the rows of the pivots:
+The factor stops at the numerical rank of K, so that smooth kernels give few columns. For parameters Theta on L the coefficients are A = L1^{-T} Theta on the pivot rows, where L1 are the rows of the pivots:
 K A = L L1' A = L Theta. The certificate is computed with K itself.
 """
 
@@ -11,18 +10,16 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import solve_triangular
 
 from ..compiled import kernels
-from ..features.kernel import KernelFeatures
-from ..features.linear import LinearFeatures
+from ..features.base import KernelMap
 from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register
 from .kernel_dual import KernelDualSolver
 from .newton import NewtonSolver
 
 MAX_ROWS = 2500  # beyond, factorisations of n^3 operations cost more than the block method
-_RANK_TOLERANCE = 1e-12  # pivots below this share of the largest are rounding
 
 
 @register("kernel_newton")
@@ -31,7 +28,7 @@ class KernelNewtonSolver(Solver):
 
     def lacks(self, problem: Problem) -> str | None:
         """Kernel features, few enough rows, and a family with an exact block step."""
-        if not isinstance(problem.features, KernelFeatures):
+        if not isinstance(problem.features, KernelMap):
             return "kernel features (rbf, poly or precomputed)"
         if not kernels.exact(problem.loss.family):
             return "a loss with an exact block step"
@@ -45,9 +42,9 @@ class KernelNewtonSolver(Solver):
         """Return the coefficients of the best primal value and the dual point with the best dual value seen."""
         started = time.perf_counter()
         features, k = problem.features, problem.loss.n_classes
-        assert isinstance(features, KernelFeatures)
-        L, pivots = factor(features)
-        explicit = replace(problem, features=LinearFeatures(L, k))
+        assert isinstance(features, KernelMap)
+        L, pivots = features.factor
+        explicit = replace(problem, features=features.explicit())
         if start is not None and start.R is not None and start.R.shape == (len(problem.y), k):
             start = replace(start, theta=np.ascontiguousarray(L.T @ start.theta))
         else:
@@ -102,17 +99,3 @@ def block_passes(problem: Problem, R: Array) -> float:
     free = int(kernels.newton.ranks(state, normal, np.empty(n, dtype=np.int32)))
     newton = 40 * (5e-4 + free**3 / 3 / 1.5e10)
     return min(_MOST_PASSES, newton / (n * (2e-7 + 1e-9 * int(np.count_nonzero(R.any(axis=1))))))
-
-
-def factor(features: KernelFeatures) -> tuple[Array, np.ndarray]:
-    """Return L (n, p) with K = L L' to rounding, and the p pivot rows, on which L is lower triangular; kept with the kernel values."""
-    store = features.store
-    if store.factor is None:
-        K = features.matrix
-        largest = float(features.diagonal.max(initial=0.0))
-        packed, order, rank, _ = lapack.dpstrf(K, tol=_RANK_TOLERANCE * largest, lower=1)
-        order = order[: len(K)] - 1
-        L = np.empty((len(K), rank))
-        L[order] = np.tril(packed)[:, :rank]
-        store.factor = (np.ascontiguousarray(L), order[:rank].astype(np.intp))
-    return store.factor

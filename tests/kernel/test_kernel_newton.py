@@ -9,7 +9,7 @@ from advcli.features import make_features
 from advcli.losses import make_loss
 from advcli.problem import Problem
 from advcli.solvers import Limits, make_solver
-from advcli.solvers.kernel_newton import MAX_ROWS, factor
+from advcli.solvers.kernel_newton import MAX_ROWS
 
 
 def problem_of(C, name="zero_one", n=300, gamma=0.3, weights=False):
@@ -26,11 +26,11 @@ def problem_of(C, name="zero_one", n=300, gamma=0.3, weights=False):
 @pytest.mark.parametrize("gamma", [1e-4, 0.3, 30.0])
 def test_the_factor_gives_the_kernel_back_and_stops_at_its_rank(gamma):
     features = problem_of(1.0, gamma=gamma).features
-    L, pivots = factor(features)
+    L, pivots = features.factor
     np.testing.assert_allclose(L @ L.T, rbf_kernel(features.X, gamma=gamma), atol=1e-10)
     assert L.shape[1] <= {1e-4: 40, 0.3: 150, 30.0: 300}[gamma]
     assert not np.triu(L[pivots], 1).any()
-    assert factor(features)[0] is L
+    assert features.factor[0] is L
 
 
 @pytest.mark.parametrize("weights", [False, True])
