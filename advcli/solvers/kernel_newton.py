@@ -1,7 +1,8 @@
 """Semismooth Newton with a kernel: K = L L' makes rows of L explicit features, on which `newton` solves the same problem.
 
-The factor stops at the numerical rank of K, so that smooth kernels give few columns. For parameters Theta on L the coefficients are A = L1^{-T} Theta on the pivot rows, where L1 are the rows of the pivots:
-K A = L L1' A = L Theta. The certificate is computed with K itself.
+The factor stops at the numerical rank of K, so that smooth kernels give few columns. For parameters Theta on L the coefficients
+are A = L1^{-T} Theta on the pivot rows, where L1 are the rows of the pivots: K A = L L1' A = L Theta. The certificate is computed
+with K itself.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def test_newton_and_the_block_method_reach_the_same_optimum(name, weights):
 
 @pytest.mark.parametrize("gamma", [1e-3, 0.3])
 def test_auto_certifies_large_C_where_the_block_method_does_not_arrive(gamma):
-    problem = problem_of(2.0**14, gamma=gamma)
+    problem = problem_of(2.0**14, gamma=gamma, n=120)
     solution = make_solver("auto").solve(problem, Limits(1e-3, max_passes=20_000))
     assert certify(problem, solution, 1e-3).converged
     assert solution.solver == "kernel_dual+kernel_newton"
@@ -55,8 +55,8 @@ def test_auto_certifies_large_C_where_the_block_method_does_not_arrive(gamma):
 
 
 def test_a_path_continues_from_the_previous_fit():
-    first = make_solver("auto").solve(problem_of(2.0**10, n=150), Limits(1e-3))
-    problem = problem_of(2.0**12, n=150)
+    first = make_solver("auto").solve(problem_of(2.0**10, n=80), Limits(1e-3))
+    problem = problem_of(2.0**12, n=80)
     warm, cold = (make_solver("kernel_newton").solve(problem, Limits(1e-3), start) for start in (first, None))
     assert warm.passes < cold.passes
     for solution in (warm, cold):
