@@ -58,7 +58,8 @@ def certify(problem: Problem, solution: Solution, tol: float) -> Certificate:
         relative = 0.0 if gap <= 0 else float("inf")
     # rounding may leave a gap a few ulps below zero at an exact optimum
     relative = 0.0 if -1e-12 < relative < 0 else relative
-    converged = bool(-1e-9 <= relative <= tol)
+    # a gap below zero by more than rounding would mean a wrong dual point, never a good fit
+    converged = bool(relative <= tol and gap >= -1e-9 * abs(primal) - 1e-15)
     status = "converged" if converged else (solution.status if solution.status != "converged" else "gap_above_tolerance")
     game = problem.game_value(solution.theta, primal)
     return Certificate(primal, dual, gap, relative, solution.passes, converged, status, solution.solver, solution.seconds, game)
