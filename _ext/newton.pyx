@@ -146,3 +146,38 @@ def projectors(const double[:, ::1] B, const Py_ssize_t[::1] slot, double[:, :, 
                 if B[row, a] != 0.0:
                     for b in range(k):
                         M[slot[row], a, b] += B[row, a] * B[row, b]
+
+
+def l1_quadratic(const double[:, ::1] H, double[::1] gradient, const double[::1] weight, double[::1] x, double tol, int max_sweeps):
+    """Minimise 1/2 (z - x)'H(z - x) + gradient.(z - x) + sum_j weight_j |z_j| over z by coordinate descent; z goes to x.
+
+    ``gradient`` is kept at the smooth part's gradient at the running point. Stops when no move of a sweep exceeds ``tol`` in the norm
+    sqrt(H_jj) |move|; returns the sweeps.
+    """
+    cdef Py_ssize_t j, i, p = x.shape[0]
+    cdef int sweep = 0
+    cdef double largest, target, size, move
+    with nogil:
+        while sweep < max_sweeps:
+            sweep += 1
+            largest = 0.0
+            for j in range(p):
+                size = H[j, j]
+                target = size * x[j] - gradient[j]
+                if target > weight[j]:
+                    target = (target - weight[j]) / size
+                elif target < -weight[j]:
+                    target = (target + weight[j]) / size
+                else:
+                    target = 0.0
+                move = target - x[j]
+                if move != 0.0:
+                    x[j] = target
+                    for i in range(p):
+                        gradient[i] += H[j, i] * move
+                    move = sqrt(size) * (move if move > 0.0 else -move)
+                    if move > largest:
+                        largest = move
+            if largest <= tol:
+                break
+    return sweep

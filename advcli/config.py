@@ -93,6 +93,7 @@ class Grid:
     open: ClassVar[bool] = False
     regularisation: list[float] = field(metadata=POSITIVE)
     gamma: list[float] = field(metadata=POSITIVE)
+    tolerance: list[float] = field(metadata=POSITIVE)
 
 
 @dataclass
@@ -157,7 +158,7 @@ class Settings:
     Attributes
     ----------
     hyper : dict of str to float
-        The hyper-parameters that are fixed (``C`` or ``lambda``, ``gamma``); all others are searched.
+        The hyper-parameters that are fixed (``C`` or ``lambda``, ``gamma``, ``tolerance``); all others are searched.
     results : Path or None
         The finished or partial results folder that the verb ``report`` reads.
     published : str or None
@@ -299,7 +300,7 @@ def _shown(value: Any) -> str:
 
 def _hyper(values: Any) -> dict[str, float]:
     """Return the fixed hyper-parameters; null means that the search chooses."""
-    known = (*SCALES, "gamma")
+    known = (*SCALES, "gamma", "tolerance")
     if not isinstance(values, Mapping):
         raise ConfigError(f"hyper={values} is not a group of options; fix a hyper-parameter with hyper.C=VALUE")
     fixed: dict[str, float] = {}

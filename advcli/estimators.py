@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .certificate import Certificate, certify
 from .errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
-from .features import FeatureMap, feature_class, make_features
+from .features import STRENGTH, FeatureMap, feature_class, make_features
 from .losses import AdversarialLoss, Loss, loss_class, make_loss
 from .problem import Problem, Solution
 from .solvers import Limits, make_solver
@@ -64,7 +64,10 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
     max_passes, max_seconds : float
         Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
     loss_options, solver_options, features_options : dict or None
-        Further options of the loss, the solver and the feature map (``{"gamma": 0.1}``).
+        Further options of the loss, the solver and the feature map (``{"gamma": 0.1}``). ``features_options={"moments": "box",
+        "tolerance": 0.5}`` lets the adversary's moments deviate from the sample's by half a standard error each (an L1 penalty) instead of
+        in a ball: C and lam then have no meaning, and `certificate_.game_value` bounds the expected loss wherever the true moments lie in
+        the box.
     n_classes : int or None
         For labels that are codes 0..n_classes-1, the number of classes even when some do not occur; None finds the classes in y.
     extra_labels : sequence or None
@@ -158,9 +161,14 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
         self.features_: FeatureMap | None = features if features.keeps_rows else None
         if start is not None:
             features.adopt(start.features_)
-        problem = Problem(features, self.loss_.core, codes, float(lam), weights, cost)
+        tolerance = features.tolerance(codes, weights)
+        if tolerance is not None:
+            lam = 0.0
+        problem = Problem(features, self.loss_.core, codes, float(lam), weights, cost, tolerance)
         solver = make_solver(self.solver, **(self.solver_options or {}))
         lacks = solver.lacks(problem)
+        if lacks is None and tolerance is not None and not solver.takes_box:
+            lacks = "moments in a ball (features.moments=ball)"
         if lacks is not None:
             raise IncompatibleError(f"solver={self.solver}", lacks, "choose solver=auto")
         limits = Limits(self.tol, self.max_passes, self.max_seconds)
@@ -395,8 +403,8 @@ def _options(group: Mapping[str, Any], skip: tuple[str, ...] = ("name",)) -> dic
 
 
 def hyper_names(features: Mapping[str, Any], loss: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the hyper-parameters that selection searches for this method: the regularisation and those of the feature map."""
-    return ("regularisation", *feature_class(features["name"]).hyper)
+    """Return the hyper-parameters that selection searches for this method: the regularisation or tolerance and those of the feature map."""
+    return feature_class(features["name"]).searched(_options(features))
 
 
 def check_compatible(
@@ -428,10 +436,12 @@ def make_estimator(
     tol: float,
 ) -> SurrogateClassifier:
     """Return the estimator of one method at given hyper-parameters, for labels that are codes in [0, n_classes)."""
-    unknown = set(hyper) - {"C", "lambda", *feature_class(features["name"]).hyper}
+    options = _options(features)
+    searched = feature_class(features["name"]).searched(options)
+    known = {*searched} - {STRENGTH} | ({"C", "lambda"} if STRENGTH in searched else set())
+    unknown = set(hyper) - known
     if unknown:
         name = sorted(unknown)[0]
-        known = ("C", "lambda", *feature_class(features["name"]).hyper)
         raise ConfigError(f"hyper.{name} is no hyper-parameter of features={features['name']}: {nearest(name, known)}")
     limits: dict[str, Any] = {}
     for key, fallback in (("max_passes", 100_000), ("max_seconds", None)):
@@ -445,8 +455,7 @@ def make_estimator(
         tol=tol,
         solver=solver["name"],
         features=features["name"],
-        features_options={**_options(features), **{name: hyper[name] for name in feature_class(features["name"]).hyper if name in hyper}}
-        or None,
+        features_options={**options, **{name: value for name, value in hyper.items() if name not in ("C", "lambda")}} or None,
         loss_options=_options(loss) or None,
         solver_options=_options(solver, _LIMITS) or None,
         n_classes=n_classes,

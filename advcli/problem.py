@@ -8,6 +8,13 @@ is their sum (the number of rows when all are 1); cost weights w multiply an exa
 
     maximise over r_i in conv R(y_i)   D(r) = 1/n sum_i s_i w_i c(r_i) - lambda/2 |theta(r)|^2,
     theta(r) = -1/(lambda n) J'(s r).                                                                                  (2)
+
+Moments may be held in a box instead of a ball: the adversary then keeps |1/n J'(s r)| <= tolerance in every coordinate. To the learner that
+is an L1 penalty (Mazuelas, Romero & Grunwald 2023, "Minimax risk classifiers with 0-1 loss", JMLR 24):
+
+    P(theta) = lambda/2 |theta|^2 + sum_j tolerance_j |theta_j| + mean,    theta(r) = soft(-1/n J'(s r), tolerance) / lambda;      (3)
+
+with lambda = 0 the dual is the mean of c(r) over the r that keep their moments in the box.
 """
 
 from __future__ import annotations
@@ -39,9 +46,11 @@ class Problem:
     y : ndarray (n,)
         Labels as codes 0..k-1.
     lam : float
-        Ridge coefficient lambda > 0.
+        Ridge coefficient lambda > 0; 0 is allowed with a tolerance.
     sample_weight, cost_weight : ndarray (n,) or None
         s >= 0 and w > 0 of (1).
+    tolerance : ndarray in the shape of the parameters, or None
+        Half-widths >= 0 of the box of moments, the weights of the L1 penalty in (3); None stands for 0.
     """
 
     features: FeatureMap
@@ -50,6 +59,7 @@ class Problem:
     lam: float
     sample_weight: Array | None = None
     cost_weight: Array | None = None
+    tolerance: Array | None = None
 
     @cached_property
     def n(self) -> float:
@@ -58,8 +68,8 @@ class Problem:
 
     @property
     def C(self) -> float:
-        """Weight of the summed loss against 1/2 |theta|^2."""
-        return 1.0 / (self.lam * self.n)
+        """Weight of the summed loss against 1/2 |theta|^2; infinite when lambda = 0."""
+        return 1.0 / (self.lam * self.n) if self.lam > 0 else float("inf")
 
     @cached_property
     def weight(self) -> Array:
@@ -76,9 +86,14 @@ class Problem:
             return F
         return (F - F.max(axis=1, keepdims=True)) / self.cost_weight[:, None]
 
-    def penalty(self, theta: Array) -> float:
+    def ridge(self, theta: Array) -> float:
         """Return lambda/2 |theta|^2 over the regularised parameters."""
         return 0.5 * self.lam * self.features.square_norm(theta)
+
+    def penalty(self, theta: Array) -> float:
+        """Return lambda/2 |theta|^2 + sum_j tolerance_j |theta_j|."""
+        box = 0.0 if self.tolerance is None else float(np.vdot(self.tolerance, np.abs(theta)))
+        return self.ridge(theta) + box
 
     def empirical(self, F: Array) -> float:
         """Return the mean weighted surrogate at scores F (n, k)."""
@@ -89,34 +104,59 @@ class Problem:
         return self.penalty(theta) + self.empirical(self.features.scores(theta))
 
     def game_value(self, theta: Array, primal: float | None = None) -> float:
-        """Return mean S(f, y) + lambda |theta|^2 for adversarial losses, nan for others.
+        """Return P(theta) + lambda/2 |theta|^2 for adversarial losses, nan for others.
 
-        No distribution of labels on the training rows whose moments J'q/n lie within lambda |theta| of the sample's (Euclidean norm)
-        costs the predictor at theta more in expectation: Fathony et al. 2018, Theorem 18, with the ball of moments that a ridge penalty
-        stands for.
+        No distribution of labels on the training rows whose moments J'q/n lie near the sample's costs the predictor at theta more in
+        expectation: Fathony et al. 2018, Theorem 18. Near means within lambda |theta| in the Euclidean norm, the ball that a ridge penalty
+        stands for, plus ``tolerance`` in every coordinate.
         """
         if not isinstance(self.loss, AdversarialLoss):
             return float("nan")
-        return (self.primal(theta) if primal is None else primal) + self.penalty(theta)
+        return (self.primal(theta) if primal is None else primal) + self.ridge(theta)
 
     def dual_gradient(self, R: Array) -> Array:
-        """Return 1/n J'(s r) in the shape of the parameters."""
+        """Return 1/n J'(s r) in the shape of the parameters: how far the adversary's moments are from the sample's."""
         return self.features.adjoint(R if self.sample_weight is None else R * self.sample_weight[:, None]) / self.n
 
     def parameters(self, R: Array) -> Array:
-        """Return theta(r) of (2)."""
-        theta = self.dual_gradient(R) / -self.lam
+        """Return theta(r) of (2) or (3); needs lambda > 0."""
+        outside = self._outside(self.dual_gradient(R))
+        theta = outside / -self.lam
         mask = self.features.regularised
         return theta if mask is None else theta * mask
 
+    def _outside(self, gradient: Array) -> Array:
+        """Return what of the moments' deviation lies outside the box, signed."""
+        if self.tolerance is None:
+            return gradient
+        outside: Array = np.sign(gradient) * np.maximum(np.abs(gradient) - self.tolerance, 0.0)
+        return outside
+
+    def into_box(self, R: Array) -> Array:
+        """Return the longest multiple t r, t <= 1, whose moments lie in the box; the sample's own labels, r = 0, always do."""
+        if self.tolerance is None or self.lam > 0:
+            return R
+        deviation = np.abs(self.dual_gradient(R))
+        outside = deviation > self.tolerance
+        if not outside.any():
+            return R
+        # one part in 1e12 inside, so that rounding cannot leave the box again
+        return R * (float((self.tolerance[outside] / deviation[outside]).min()) * (1.0 - 1e-12))
+
     def dual(self, R: Array) -> float:
-        """Return D(r), a lower bound of the optimum; -inf where r breaks a constraint that a free parameter puts on the dual."""
+        """Return D(r), a lower bound of the optimum; -inf where r breaks a constraint that a free parameter or the box puts on the dual."""
         mask = self.features.regularised
+        gradient = None
         if mask is not None:
-            broken = np.abs(self.dual_gradient(R)[mask == 0])
+            gradient = self.dual_gradient(R)
+            broken = np.abs(gradient[mask == 0])
             if broken.max(initial=0.0) > 1e-11:  # beyond rounding
                 return float("-inf")
-        return float(self.weight @ self.loss.offset(R, self.y)) / self.n - self.penalty(self.parameters(R))
+        mean = float(self.weight @ self.loss.offset(R, self.y)) / self.n
+        if self.lam > 0:
+            return mean - self.ridge(self.parameters(R))
+        outside = self._outside(self.dual_gradient(R) if gradient is None else gradient)
+        return mean if not outside.any() else float("-inf")
 
 
 @dataclass

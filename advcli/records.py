@@ -232,7 +232,7 @@ def format_value(value: Any) -> str:
 
 
 def _columns(base: Sequence[str], present: Iterable[str]) -> list[str]:
-    """Return the base columns with unknown ones (further hyper-parameters) inserted after ``gamma``."""
+    """Return the base columns with unknown ones (further hyper-parameters) inserted after the known ones."""
     extra = sorted(set(present) - set(base))
     at = base.index(HYPER_COLUMNS[-1]) + 1
     return [*base[:at], *extra, *base[at:]]

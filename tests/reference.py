@@ -299,16 +299,19 @@ def solve_problem(
     sample_weight: ArrayLike | None = None,
     cost_weight: ArrayLike | None = None,
     features: str = "linear",
+    tolerance: ArrayLike | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Minimise lam/2 |theta|^2 + 1/n sum_i s_i w_i S(f_i / w_i, y_i), n = sum_i s_i, as one quadratic program.
+    """Minimise lam/2 |theta|^2 + sum_j tolerance_j |theta_j| + 1/n sum_i s_i w_i S(f_i / w_i, y_i), n = sum_i s_i, as a quadratic program.
 
     Parameters
     ----------
     sample_weight, cost_weight : array of shape (n,), optional
         s_i and w_i, one by default.
     features : {"linear", "threshold"}
-        See `score_matrix`; the thresholds eta are not penalised.
+        See `score_matrix`; the thresholds eta carry no lam.
+    tolerance : array in the shape of the parameters, optional
+        Weights of the L1 penalty, 0 by default; lam may be 0 with it.
 
     Returns
     -------
@@ -359,8 +362,19 @@ def solve_problem(
         cost, minus_label = np.kron(mean, np.r_[np.zeros(l), 1.0]), True
 
     linear = -np.asarray(label_rows.T @ mean).ravel() if minus_label else np.zeros(n_parameters)
+    limits, linear = sp.hstack([C_f, C_z]), np.r_[linear, cost]
+    if tolerance is not None:  # one more variable u_j >= |theta_j| for every parameter
+        weights = np.ravel(np.asarray(tolerance, dtype=float))
+        others, own = sp.csr_matrix((n_parameters, auxiliary)), sp.eye(n_parameters)
+        limits = sp.vstack(
+            [sp.hstack([limits, sp.csr_matrix((len(b), n_parameters))]), sp.hstack([own, others, -own]), sp.hstack([-own, others, -own])]
+        )
+        b, linear = np.r_[b, np.zeros(2 * n_parameters)], np.r_[linear, weights]
+        if equal is not None:
+            equal = (sp.hstack([equal[0], sp.csr_matrix((equal[0].shape[0], n_parameters))]), equal[1])
+        auxiliary += n_parameters
     P = sp.diags(np.r_[penalised, np.zeros(auxiliary)])
-    solution = _clarabel(P, np.r_[linear, cost], equal, (sp.hstack([C_f, C_z]), b))
+    solution = _clarabel(P, linear, equal, (limits, b))
     parameters = np.asarray(solution.x)[:n_parameters]
     return {
         "primal": float(solution.obj_val),

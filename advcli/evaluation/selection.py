@@ -23,6 +23,7 @@ from .splits import make_folds
 from .standardise import Standardiser
 
 STRENGTH = "regularisation"
+DESCENDING = ("tolerance",)  # hyper-parameters whose large values are the strong ones, which win ties
 """Name of the axis that C and lambda are two views of."""
 
 __all__ = ["Axes", "NotConvergedWarning", "Protocol", "Selection", "certificate_columns", "find_axes", "select"]
@@ -211,10 +212,6 @@ def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _rows_of(X: Any, rows: NDArray[np.intp]) -> Any:
-    return X[rows]
-
-
 def _score(values: Sequence[float], counts: Sequence[int], metric: str) -> float:
     """Return the metric pooled over folds, lower is better, in a form in which ties are exact; nan counts as worst."""
     about = meaning(metric)
@@ -284,12 +281,12 @@ def select(
             tried.setdefault(name, set()).update(values[name])
         # Strong to weak: ascending C, descending lambda. The same order breaks ties.
         path = sorted(values[STRENGTH], reverse=axes.strength == "lambda") if axes.strength else [None]
-        others = list(product(*(sorted(values[name]) for name in axes.others)))
+        others = list(product(*(sorted(values[name], reverse=name in DESCENDING) for name in axes.others)))
         scores: dict[tuple[int, int], list[float]] = {}
         counts: list[int] = []
         metric = ""
         for fold, (fit_rows, held_rows) in enumerate(make_folds(len(y), protocol.folds, seed, dataset, stage), start=1):
-            X_fit, X_held = _rows_of(X, fit_rows), _rows_of(X, held_rows)
+            X_fit, X_held = X[fit_rows], X[held_rows]
             if protocol.standardise == "fold":
                 standardiser = Standardiser().fit(X_fit)
                 X_fit, X_held = standardiser.transform(X_fit), standardiser.transform(X_held)

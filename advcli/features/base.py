@@ -7,7 +7,7 @@ is one file.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -17,6 +17,9 @@ from ..errors import ConfigError, nearest
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
+
+STRENGTH = "regularisation"  # the hyper-parameter that is C or lambda
+MOMENTS = ("ball", "box")
 
 
 class Directions(ABC):
@@ -32,6 +35,10 @@ class Directions(ABC):
 
     def __init__(self, B: Array, owner: Labels) -> None:
         self.B, self.owner = B, owner
+
+    @abstractmethod
+    def columns(self, chosen: Labels) -> Array:
+        """Return the columns of Z that belong to the chosen entries of the flattened parameters, shape (m, len(chosen))."""
 
     @abstractmethod
     def hessian(self, scale: Array) -> Array:
@@ -129,6 +136,74 @@ class FeatureMap(ABC):
     def feasible(self, R: Array, y: Labels, sample_weight: Array | None) -> Array:
         """Return a dual point near R that meets the constraints of the free parameters; R itself when there are none."""
         return R
+
+    @classmethod
+    def searched(cls, options: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the hyper-parameters of a method on this map with these options, the regularisation among them."""
+        return (STRENGTH, *cls.hyper)
+
+    def tolerance(self, y: Labels, sample_weight: Array | None) -> Array | None:
+        """Return how far the adversary's moments may lie from the sample's, in the shape of the parameters; None: as the ridge says."""
+        return None
+
+
+class ExplicitMap(FeatureMap):
+    """A map whose moments can be listed: the adversary may have to match them in a ball or in a box.
+
+    ``ball``: |moments - sample's| <= lambda |theta| together, the ridge penalty. ``box``: each moment within ``tolerance`` of its standard
+    errors, an L1 penalty without a ridge (Mazuelas, Romero & Grunwald 2023, "Minimax risk classifiers with 0-1 loss", JMLR 24), so that the
+    game value bounds the loss on new data wherever the true moments lie in the box.
+
+    Parameters
+    ----------
+    moments : {"ball", "box"}
+    tolerance : float
+        Half-width of the box in standard errors, above 0; only for ``box``.
+    """
+
+    def __init__(self, X: Any, n_classes: int, moments: str = "ball", tolerance: float = 1.0) -> None:
+        super().__init__(X, n_classes)
+        if moments not in MOMENTS:
+            raise ConfigError(f"features={self.name} has no moments={moments!r}: {nearest(moments, MOMENTS)}")
+        if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 < tolerance < float("inf"):
+            raise ConfigError(f"features={self.name} needs a tolerance above 0, in standard errors, got {tolerance!r}")
+        self.box, self.width = moments == "box", float(tolerance)
+
+    @classmethod
+    def searched(cls, options: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the tolerance instead of the regularisation when moments are held in a box."""
+        return ("tolerance", *cls.hyper) if options.get("moments") == "box" else super().searched(options)
+
+    def at(self, X: Any) -> FeatureMap:
+        """Return the same map at other rows."""
+        return type(self)(X, self.n_classes, "box" if self.box else "ball", self.width)
+
+    @abstractmethod
+    def squared_adjoint(self, R: Array) -> Array:
+        """Return sum_i (J_i o J_i)' r_i in the shape of the parameters, squares taken entry by entry."""
+
+    @abstractmethod
+    def largest(self) -> Array:
+        """Return the largest |J| of every parameter over rows and labels, in the shape of the parameters."""
+
+    def standard_errors(self, y: Labels, sample_weight: Array | None = None) -> Array:
+        """Return the standard errors of the sample's moments 1/n sum_i s_i J_i' e_{y_i}, n = sum_i s_i, in the shape of the parameters.
+
+        A moment that never varied in the sample gets the standard error of one that varied once: nothing else is known of it.
+        """
+        s = np.ones(len(y)) if sample_weight is None else sample_weight
+        n = float(s.sum())
+        chosen = np.zeros((len(y), self.n_classes))
+        chosen[np.arange(len(y)), y] = s
+        mean, square = self.adjoint(chosen) / n, self.squared_adjoint(chosen) / n
+        variance = square - mean**2
+        never = variance <= 1e-12 * square
+        errors: Array = np.sqrt(np.maximum(variance, 0.0) / n)
+        return np.where(never, self.largest() / n, errors)
+
+    def tolerance(self, y: Labels, sample_weight: Array | None) -> Array | None:
+        """Return the half-widths of the box, None for a ball."""
+        return self.width * self.standard_errors(y, sample_weight) if self.box else None
 
 
 class KernelMap(FeatureMap):

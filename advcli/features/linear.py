@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..compiled import kernels
-from .base import Array, Directions, FeatureMap, Labels, register
+from .base import Array, Directions, ExplicitMap, Labels, register
 
 
 def _dense(X: Any) -> Array:
@@ -40,6 +40,11 @@ class _LinearDirections(Directions):
     def gram(self) -> Array:
         return (self.X @ self.X.T) * (self.B @ self.B.T)
 
+    def columns(self, chosen: Labels) -> Array:
+        feature, label = np.divmod(chosen, self.shape[1])
+        rows = self.features.X[self.owner][:, feature]
+        return np.asarray(_dense(rows) * self.B[:, label])
+
     def hessian(self, scale: Array) -> Array:
         d, k = self.shape
         examples, slot = np.unique(self.owner, return_inverse=True)
@@ -61,7 +66,7 @@ class _LinearDirections(Directions):
 
 
 @register("linear", "multiclass")
-class LinearFeatures(FeatureMap):
+class LinearFeatures(ExplicitMap):
     """Scores F = X Theta with Theta of shape (d, k); every weight is regularised, a constant column of X like any other."""
 
     multiclass_linear = True
@@ -78,6 +83,15 @@ class LinearFeatures(FeatureMap):
     def adjoint(self, R: Array) -> Array:
         """Return X'R, shape (d, k)."""
         return np.ascontiguousarray(self.X.T @ R)
+
+    def squared_adjoint(self, R: Array) -> Array:
+        """Return (X o X)'R, shape (d, k)."""
+        return np.ascontiguousarray((self.X.multiply(self.X) if hasattr(self.X, "tocsr") else self.X**2).T @ R)
+
+    def largest(self) -> Array:
+        """Return max_i |x_i|, repeated for every class, shape (d, k)."""
+        top = np.asarray(_dense(abs(self.X).max(axis=0)), dtype=np.float64).ravel()
+        return np.repeat(top[:, None], self.n_classes, axis=1)
 
     def directions(self, B: Array, owner: Labels) -> Directions:
         """Return the rows b (x) x_owner."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import Array, Directions, FeatureMap, Labels, register
+from .base import Array, Directions, ExplicitMap, Labels, register
 
 
 class _ThresholdDirections(Directions):
@@ -26,7 +26,11 @@ class _ThresholdDirections(Directions):
         X = features.X[owner]
         X = X.multiply(weights[:, None]).toarray() if hasattr(X, "tocsr") else X * weights[:, None]
         self.Z = np.hstack([X, np.cumsum(B, axis=1)[:, :-1]])
-        self.free = features.regularised == 0
+        mask = features.regularised
+        self.free = np.zeros(self.shape, dtype=bool) if mask is None else mask == 0
+
+    def columns(self, chosen: Labels) -> Array:
+        return self.Z[:, chosen]
 
     def hessian(self, scale: Array) -> Array:
         H = self.Z.T @ (self.Z * scale[:, None])
@@ -38,7 +42,7 @@ class _ThresholdDirections(Directions):
 
 
 @register("threshold")
-class ThresholdFeatures(FeatureMap):
+class ThresholdFeatures(ExplicitMap):
     """Scores from one direction and free thresholds; parameters (w, eta) as one vector of length d + k - 1."""
 
     takes_constant = False
@@ -55,8 +59,10 @@ class ThresholdFeatures(FeatureMap):
         return np.arange(1.0, self.n_classes + 1.0)
 
     @property
-    def regularised(self) -> Array:
-        """1 for w, 0 for eta."""
+    def regularised(self) -> Array | None:
+        """1 for w, 0 for eta; None in a box, which holds the thresholds' moments too."""
+        if self.box:
+            return None
         mask = np.ones(self.shape)
         mask[self.X.shape[1] :] = 0.0
         return mask
@@ -72,6 +78,17 @@ class ThresholdFeatures(FeatureMap):
         """Return (X'(R 1..k), column sums of the cumulated R), shape (d + k - 1,)."""
         return np.concatenate([self.X.T @ (R @ self.labels), np.cumsum(R.sum(axis=0))[:-1]])
 
+    def squared_adjoint(self, R: Array) -> Array:
+        """Return the adjoint of the squared entries, shape (d + k - 1,)."""
+        squares = self.X.multiply(self.X) if hasattr(self.X, "tocsr") else self.X**2
+        return np.concatenate([squares.T @ (R @ self.labels**2), np.cumsum(R.sum(axis=0))[:-1]])
+
+    def largest(self) -> Array:
+        """Return k max_i |x_i| for w and 1 for the thresholds, shape (d + k - 1,)."""
+        top = abs(self.X).max(axis=0)
+        top = np.asarray(top.toarray() if hasattr(top, "toarray") else top, dtype=np.float64).ravel()
+        return np.concatenate([self.n_classes * top, np.ones(self.n_classes - 1)])
+
     def directions(self, B: Array, owner: Labels) -> Directions:
         """Return the rows b'J_owner."""
         return _ThresholdDirections(self, B, owner)
@@ -82,6 +99,8 @@ class ThresholdFeatures(FeatureMap):
         The constraints say that the adversary gives each label as much mass in all as it occurs: mass goes from labels that have too
         much to the nearest that have too little, taken from the examples that hold most of it.
         """
+        if self.box:  # no free parameters, no constraints
+            return R
         s = np.ones(len(y)) if sample_weight is None else sample_weight
         rows = np.arange(len(y))
         Q = R.copy()

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..problem import Problem, Solution
 from .base import Limits, Solver, register
+from .box import BoxSolver
 from .dual import DualSolver
 from .kernel_dual import KernelDualSolver
 from .kernel_newton import block_then_newton
@@ -26,10 +27,14 @@ def first_passes(problem: Problem) -> float:
 
 @register("auto")
 class AutoSolver(Solver):
-    """Picks by problem: `dual` where it is quick or alone, `newton` where the gap has not closed after a few passes."""
+    """Picks by problem: `box` for moments in a box, `dual` where that is quick or alone, `newton` where the gap has not closed soon."""
+
+    takes_box = True
 
     def lacks(self, problem: Problem) -> str | None:
         """Whatever all solvers lack."""
+        if problem.tolerance is not None:
+            return BoxSolver().lacks(problem)
         if KernelDualSolver().lacks(problem) is None:
             return None
         dual, newton = DualSolver().lacks(problem), NewtonSolver().lacks(problem)
@@ -37,6 +42,8 @@ class AutoSolver(Solver):
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the better solver's solution; seconds and passes count both."""
+        if problem.tolerance is not None:
+            return BoxSolver().solve(problem, limits, start, seed)
         if KernelDualSolver().lacks(problem) is None:
             return block_then_newton(problem, limits, start, seed)
         dual, newton = DualSolver(), NewtonSolver()

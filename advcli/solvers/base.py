@@ -26,6 +26,7 @@ class Solver(ABC):
     """An algorithm for `Problem`; options come from its configuration file."""
 
     name: ClassVar[str]
+    takes_box: ClassVar[bool] = False  # whether it can solve problems with a tolerance, an L1 penalty
 
     @abstractmethod
     def lacks(self, problem: Problem) -> str | None:

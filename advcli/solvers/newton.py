@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..compiled import kernels
-from ..problem import Array, Problem, Solution
+from ..problem import Array, Labels, Problem, Solution
 from .base import Limits, Solver, register, warm_start
 
 _MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the block solver ever will
@@ -92,15 +92,22 @@ def _square(a: Array) -> float:
     return float(np.vdot(a, a))
 
 
+def faces(problem: Problem, face: tuple[Any, Array], sample: Array) -> tuple[Array, Labels]:
+    """Return orthonormal bases (m, k) of the directions in which each example's r can move, and the examples (m,) they belong to."""
+    state, normal = face
+    rank = np.empty(len(state), dtype=np.int32)
+    kernels.newton.ranks(state, normal, rank)
+    rank[sample == 0.0] = 0  # examples of weight 0 have no curvature
+    m = int(rank.sum())
+    B, owner = np.empty((m, problem.loss.n_classes)), np.empty(m, dtype=np.intp)
+    kernels.newton.bases(state, normal, rank, B, owner)
+    return B, owner
+
+
 def _step(smoothed: _Smoothed, point: _Point) -> Array:
     """Return the Newton direction D, H D = -residual, from the faces of one point."""
-    n, k = point.R.shape
-    rank = np.empty(n, dtype=np.int32)
-    kernels.newton.ranks(point.state, point.normal, rank)
-    rank[smoothed.sample == 0.0] = 0  # examples of weight 0 have no curvature
-    m = int(rank.sum())
-    B, owner = np.empty((m, k)), np.empty(m, dtype=np.intp)
-    kernels.newton.bases(point.state, point.normal, rank, B, owner)
+    B, owner = faces(smoothed.problem, (point.state, point.normal), smoothed.sample)
+    m = len(owner)
     directions = smoothed.features.directions(B, owner)
     # C s_i / (c w_i) of the example that owns each direction
     scale = (smoothed.C / smoothed.c) * (smoothed.sample / smoothed.cost)[owner]
