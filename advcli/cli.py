@@ -637,11 +637,7 @@ class Report(Task):
         from .records import ResultsFolder
         from .reports import write_reports
 
-        path = settings.results or settings.folder
-        if not path.is_dir():
-            others = [entry.name for entry in path.parent.iterdir() if entry.is_dir()] if path.parent.is_dir() else []
-            hint = f"; {nearest(path.name, others)}" if others else ""
-            raise ResultsError(f"no results folder {_short(path)}{hint}")
+        path = _existing_folder(settings)
         folder = ResultsFolder(path)
         test, alpha = _test_of(folder, settings)
         summary = write_reports(folder, test=test, alpha=alpha, metric=settings.report["metric"], full=True, published=settings.published)
@@ -663,11 +659,67 @@ class Report(Task):
             print(f"{_short(path)}: y = {truth + 1}, {surface.pieces} linear pieces")
 
 
+def _existing_folder(settings: Settings) -> Path:
+    """Return the results folder that was asked for."""
+    path = settings.results or settings.folder
+    if not path.is_dir():
+        others = [entry.name for entry in path.parent.iterdir() if entry.is_dir()] if path.parent.is_dir() else []
+        hint = f"; {nearest(path.name, others)}" if others else ""
+        raise ResultsError(f"no results folder {_short(path)}{hint}")
+    return path
+
+
 def _test_of(folder: ResultsFolder, settings: Settings) -> tuple[str, float]:
     """Return test and level: as asked, else as the cells were made with."""
     stored = (folder.read_cell(file.stem) for file in sorted(folder.cells_path.glob("*.json")))
     protocol = next((cell["about"]["cell"]["protocol"] for cell in stored if cell is not None), settings.protocol)
     return settings.report["test"] or protocol["test"], settings.report["alpha"] or protocol["alpha"]
+
+
+class Check(Task):
+    """Compare the rows of a results folder with a baseline: exit code 1 if a cell moved or is missing."""
+
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(words)
+        # people write flags: --update is update=true
+        self.overrides = ["update=true" if word == "--update" else word for word in words]
+        self.code = 0
+
+    def act(self, settings: Settings) -> None:
+        """Print one line per cell that is not as it was; write the JUnit file and the new baseline if they were asked for."""
+        if settings.baseline is None:
+            raise ConfigError("advcli check needs baseline=FILE.csv; with --update it writes one")
+        from .records import ResultsFolder, write_text
+        from .reports import check
+
+        folder = ResultsFolder(_existing_folder(settings))
+        previous = check.read_baseline(settings.baseline) if settings.baseline.exists() or not settings.update else None
+        if previous is not None:
+            test, alpha = settings.report["test"] or check.TEST, settings.report["alpha"] or check.ALPHA
+            changes = check.check_folder(folder, settings.baseline, test=test, alpha=alpha)
+            print(check.changes_text(changes), end="")
+            if settings.junit is not None:
+                text = check.junit_xml(changes, f"advcli check {settings.baseline.name}")
+                write_text(settings.junit, text, "choose another junit=FILE.xml")
+            self.code = int(not settings.update and any(change.failed for change in changes))
+        elif settings.junit is not None:
+            raise ConfigError(f"junit=... needs a baseline to compare with, and {_short(settings.baseline)} is not there yet; leave it out")
+        if settings.update:
+            self._update(settings.baseline, check.folder_baseline(folder, previous=previous))
+
+    def _update(self, path: Path, baseline: Any) -> None:
+        from .reports import check
+
+        check.write_baseline(path, baseline)
+        print(f"{_short(path)}: {_counted(len(baseline))}, kept for later checks")
+        for cell in baseline.attrs["left_out"]:
+            _say(f"{cell}: left out of the baseline, as not every split has a result; run the experiment again, then update")
+            self.code = 1
+
+    def finish(self) -> int:
+        """Return 1 if the check failed."""
+        super().finish()
+        return self.code
 
 
 class Data(Task):
@@ -716,7 +768,7 @@ class Data(Task):
             print(f"\ndata folder: {settings.data_dir} (data_dir=... or ADVCLI_DATA)")
 
 
-ACTIONS: dict[str, type[Task]] = {"run": Run, "report": Report, "data": Data}
+ACTIONS: dict[str, type[Task]] = {"run": Run, "report": Report, "check": Check, "data": Data}
 
 
 def _complete_action() -> bool:

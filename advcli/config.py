@@ -43,6 +43,7 @@ def _at_least(minimum: int) -> dict[str, Any]:
 
 POSITIVE = _rule("a finite number above 0", lambda value: 0 < value < math.inf)
 FRACTION = _rule("a number between 0 and 1, both excluded", lambda value: 0 < value < 1)
+ANY = _rule("true or false", lambda value: True)
 NAME = _rule("a name", lambda value: bool(value.strip()))
 SEED = _rule("a whole number from 0 to 2**32 - 1", lambda value: 0 <= value < 2**32)
 FOLDER_NAME = _rule("the name of one folder, without /", lambda value: "/" not in value and value.strip(". ") != "")
@@ -139,6 +140,9 @@ class Top:
     results: str | None = field(metadata=NAME)
     published: str | None = field(metadata=NAME)
     figure: str | None = field(metadata=_choice("loss_surface"))
+    baseline: str | None = field(metadata=NAME)
+    update: bool = field(metadata=ANY)
+    junit: str | None = field(metadata=NAME)
 
 
 GROUPS: dict[str, type] = {
@@ -165,6 +169,10 @@ class Settings:
         The published numbers that the report sets beside these results.
     figure : str or None
         The figure that the verb ``report`` draws instead of tables.
+    baseline, junit : Path or None
+        The files that the verb ``check`` compares with and writes.
+    update : bool
+        Whether ``check`` writes a new baseline.
     """
 
     name: str
@@ -175,6 +183,9 @@ class Settings:
     results: Path | None
     published: str | None
     figure: str | None
+    baseline: Path | None
+    update: bool
+    junit: Path | None
     dataset: dict[str, Any]
     loss: dict[str, Any]
     features: dict[str, Any]
@@ -218,12 +229,19 @@ def validate(config: DictConfig) -> Settings:
         results_dir=paths.results_dir(top["results_dir"]),
         data_dir=paths.data_dir(top["data_dir"]),
         workers=top["workers"],
-        results=None if top["results"] is None else Path(top["results"]).expanduser().absolute(),
+        results=_path(top["results"]),
         published=top["published"],
         figure=top["figure"],
+        baseline=_path(top["baseline"]),
+        update=top["update"],
+        junit=_path(top["junit"]),
         hyper=_hyper(values["hyper"]),
         **groups,
     )
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text).expanduser().absolute()
 
 
 def keys(config: Any, prefix: str = "") -> list[str]:

@@ -153,9 +153,18 @@ def _reason(error: OSError) -> str:
     return error.strerror or type(error).__name__
 
 
+_REMEDY = "free space or choose another results_dir, then start again: finished cells are kept"
+
+
 @contextlib.contextmanager
-def atomic_file(path: Path) -> Iterator[TextIO]:
+def atomic_file(path: Path, remedy: str = _REMEDY) -> Iterator[TextIO]:
     """Open a text file that appears under its name only when it is complete and on the disk.
+
+    Parameters
+    ----------
+    path : Path
+    remedy : str
+        What to do when it cannot be written.
 
     Raises
     ------
@@ -174,7 +183,6 @@ def atomic_file(path: Path) -> Iterator[TextIO]:
         with contextlib.suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError):
-            remedy = "free space or choose another results_dir, then start again: finished cells are kept"
             raise ResultsError(f"cannot write {path}: {_reason(error)}; {remedy}") from error
         raise
     # Without this the rename itself may be lost in a power cut; some file systems refuse it, which does no harm.
@@ -186,9 +194,9 @@ def atomic_file(path: Path) -> Iterator[TextIO]:
             os.close(directory)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, remedy: str = _REMEDY) -> None:
     """Write a whole text file atomically (see `atomic_file`)."""
-    with atomic_file(path) as file:
+    with atomic_file(path, remedy) as file:
         file.write(text)
 
 
