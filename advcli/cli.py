@@ -722,6 +722,80 @@ class Check(Task):
         return self.code
 
 
+class Fit(Task):
+    """Fit one method to a whole data set and save it."""
+
+    def act(self, settings: Settings) -> None:
+        """Search, fit, save; print what was chosen and the certificate."""
+        if settings.out is None:
+            raise ConfigError("advcli fit needs out=FILE, the model file to write")
+        _refuse_unwritable(settings.out)
+        from . import models
+        from .evaluation import Cell
+
+        parts = ("dataset", "loss", "features", "solver", "protocol", "hyper", "seed")
+        began = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotConvergedWarning)  # said below
+            model = models.fit(Cell(**{part: getattr(settings, part) for part in parts}), settings.data_dir)
+        models.save(model, settings.out)
+        about, certificate = model.about, model.certificate
+        for remark in (*(f"note: {about['dataset']}: {note}" for note in about["notes"]), *(f"warning: {edge}" for edge in about["edges"])):
+            _say(remark)
+        if not certificate.converged:
+            _say(f"warning: not converged ({certificate.status}); raise solver.max_passes or solver.tol")
+        chosen = [f"{name} = {value:g}{' (fixed)' if name in settings.hyper else ''}" for name, value in about["hyper"].items()]
+        if about["searched"] is not None:
+            chosen.append(f"cross-validated {about['metric']} {about['searched']:.4g}")
+        bounds = f"objective {certificate.primal:.6g}, dual {certificate.dual:.6g}, relative gap {certificate.relative_gap:.1e}"
+        print(f"{settings.label}: {about['rows']} rows, {model.estimator.n_features_in_} features, {len(model.classes)} classes")
+        print(f"hyper-parameters: {', '.join(chosen)}")
+        print(f"certificate: {bounds} (tol {settings.solver['tol']:.0e}), {certificate.passes:.0f} passes")
+        if certificate.game_value == certificate.game_value:
+            print(f"guarantee: expected loss at most {certificate.game_value:.4g} under every label distribution that the moments allow")
+        print(f"{_short(settings.out)}: the model, {time.perf_counter() - began:.1f} s")
+
+
+class Predict(Task):
+    """Apply a saved model to a CSV file."""
+
+    keys = ("model", "input", "out", "chunk_rows")
+
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(words)
+        for word in words:
+            key, equals, _ = word.partition("=")
+            if equals and key.lstrip("+") not in self.keys:
+                raise ConfigError(f"advcli predict takes {', '.join(self.keys)}; everything else stands in the model, leave out {word}")
+
+    def act(self, settings: Settings) -> None:
+        """Read, predict and write, some rows at a time."""
+        for key, what in (("model", "the file that advcli fit wrote"), ("input", "the CSV file of new rows"), ("out", "the file to write")):
+            if getattr(settings, key) is None:
+                raise ConfigError(f"advcli predict needs {key}=FILE, {what}")
+        assert settings.model is not None
+        assert settings.input is not None
+        assert settings.out is not None
+        _refuse_unwritable(settings.out)
+        from . import models
+
+        done = models.predict_file(models.load(settings.model), settings.input, settings.out, settings.chunk_rows)
+        if done.ignored:
+            _say(f"note: not used by the model: {', '.join(done.ignored)}")
+        abstained = f", {done.abstained} of them abstaining" if done.abstained else ""
+        print(f"{_short(settings.out)}: {done.rows} predictions{abstained}")
+
+
+def _refuse_unwritable(path: Path) -> None:
+    """Refuse an output that cannot be written before the work is done."""
+    if path.is_dir():
+        raise ConfigError(f"out={_short(path)} is a folder; give the name of a file")
+    if not path.parent.is_dir():
+        raise ConfigError(f"out={_short(path)}: there is no folder {_short(path.parent)}; make it first")
+    if not os.access(path.parent, os.W_OK):
+        raise ConfigError(f"out={_short(path)}: the folder {_short(path.parent)} cannot be written; choose another one")
+
+
 class Data(Task):
     """List, show or fetch data sets."""
 
@@ -768,7 +842,7 @@ class Data(Task):
             print(f"\ndata folder: {settings.data_dir} (data_dir=... or ADVCLI_DATA)")
 
 
-ACTIONS: dict[str, type[Task]] = {"run": Run, "report": Report, "check": Check, "data": Data}
+ACTIONS: dict[str, type[Task]] = {"run": Run, "report": Report, "check": Check, "fit": Fit, "predict": Predict, "data": Data}
 
 
 def _complete_action() -> bool:

@@ -143,6 +143,10 @@ class Top:
     baseline: str | None = field(metadata=NAME)
     update: bool = field(metadata=ANY)
     junit: str | None = field(metadata=NAME)
+    out: str | None = field(metadata=NAME)
+    model: str | None = field(metadata=NAME)
+    input: str | None = field(metadata=NAME)
+    chunk_rows: int = field(metadata=_at_least(1))
 
 
 GROUPS: dict[str, type] = {
@@ -173,6 +177,10 @@ class Settings:
         The files that the verb ``check`` compares with and writes.
     update : bool
         Whether ``check`` writes a new baseline.
+    out, model, input : Path or None
+        The file that ``fit`` or ``predict`` writes, and those that ``predict`` reads.
+    chunk_rows : int
+        Rows that ``predict`` holds in memory.
     """
 
     name: str
@@ -186,6 +194,10 @@ class Settings:
     baseline: Path | None
     update: bool
     junit: Path | None
+    out: Path | None
+    model: Path | None
+    input: Path | None
+    chunk_rows: int
     dataset: dict[str, Any]
     loss: dict[str, Any]
     features: dict[str, Any]
@@ -235,6 +247,10 @@ def validate(config: DictConfig) -> Settings:
         baseline=_path(top["baseline"]),
         update=top["update"],
         junit=_path(top["junit"]),
+        out=_path(top["out"]),
+        model=_path(top["model"]),
+        input=_path(top["input"]),
+        chunk_rows=top["chunk_rows"],
         hyper=_hyper(values["hyper"]),
         **groups,
     )

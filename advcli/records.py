@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import IO, TYPE_CHECKING, Any
 
 from .errors import ResultsError
 
@@ -157,24 +157,11 @@ _REMEDY = "free space or choose another results_dir, then start again: finished 
 
 
 @contextlib.contextmanager
-def atomic_file(path: Path, remedy: str = _REMEDY) -> Iterator[TextIO]:
-    """Open a text file that appears under its name only when it is complete and on the disk.
-
-    Parameters
-    ----------
-    path : Path
-    remedy : str
-        What to do when it cannot be written.
-
-    Raises
-    ------
-    ResultsError
-        If the file cannot be written (no permission, disk full); the temporary file is removed.
-    """
+def _atomic(path: Path, mode: str, remedy: str) -> Iterator[IO[Any]]:
     # The name carries host and process, so that a later run recognises what a killed process left behind.
     temporary = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.{next(_counter)}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8", newline="") as file:
+        with temporary.open(mode, encoding=None if "b" in mode else "utf-8", newline=None if "b" in mode else "") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -192,6 +179,28 @@ def atomic_file(path: Path, remedy: str = _REMEDY) -> Iterator[TextIO]:
             os.fsync(directory)
         finally:
             os.close(directory)
+
+
+def atomic_file(path: Path, remedy: str = _REMEDY) -> contextlib.AbstractContextManager[IO[str]]:
+    """Open a text file that appears under its name only when it is complete and on the disk.
+
+    Parameters
+    ----------
+    path : Path
+    remedy : str
+        What to do when it cannot be written.
+
+    Raises
+    ------
+    ResultsError
+        If the file cannot be written (no permission, disk full); the temporary file is removed.
+    """
+    return _atomic(path, "w", remedy)
+
+
+def atomic_bytes(path: Path, remedy: str = _REMEDY) -> contextlib.AbstractContextManager[IO[bytes]]:
+    """Open a binary file that appears like `atomic_file`."""
+    return _atomic(path, "wb", remedy)
 
 
 def write_text(path: Path, text: str, remedy: str = _REMEDY) -> None:

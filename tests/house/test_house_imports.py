@@ -14,9 +14,10 @@ EVERYONE = {"errors", "paths"}
 ALLOWED: dict[str, set[str]] = {
     "__init__": {"estimators"},
     "__main__": {"cli"},
-    "cli": {"__init__", "config", "estimators", "evaluation", "records", "reports", "data", "losses", "surfaces"},
+    "cli": {"__init__", "config", "estimators", "evaluation", "records", "reports", "data", "losses", "surfaces", "models"},
     "config": set(),
     "estimators": {"problem", "certificate", "solvers", "features", "losses", "reductions"},
+    "models": {"estimators", "evaluation", "data", "records", "features", "losses", "certificate"},
     "evaluation": {"estimators", "data", "records"},
     "records": set(),
     "reports": {"records", "statistics"},
