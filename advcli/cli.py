@@ -41,6 +41,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from . import config as configuration
+from . import plugins
 from .config import Settings, first_line, validate
 from .errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError, nearest
 from .paths import conf_dir
@@ -97,6 +98,8 @@ def _command(words: list[str]) -> int:
     options = [word for word, override in zip(words, is_override, strict=True) if not override]
     overrides = [word for word, override in zip(words, is_override, strict=True) if override]
     flags = _flags([*options, *overrides])
+    if flags.config_dir is not None:
+        plugins.add_folder(flags.config_dir)
     if task.single and flags.multirun:
         raise ConfigError(f"advcli {verb} does one thing at a time; leave out -m")
     if task.single and not flags.cfg and not flags.help and not flags.shell_completion:
@@ -765,7 +768,7 @@ class Predict(Task):
         super().__init__(words)
         for word in words:
             key, equals, _ = word.partition("=")
-            if equals and key.lstrip("+") not in self.keys:
+            if equals and not key.startswith("-") and key.lstrip("+") not in self.keys:
                 raise ConfigError(f"advcli predict takes {', '.join(self.keys)}; everything else stands in the model, leave out {word}")
 
     def act(self, settings: Settings) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import plugins
 from ..errors import AdvcliError, ConfigError, DataError, NotConvergedWarning, ResultsError
 from ..records import SCHEMA_VERSION, ResultsFolder, canonical_json, complete_rows, package_version, plain
 from . import metrics, parts
@@ -100,6 +101,7 @@ class Cell:
         def spoken(options: Mapping[str, Any]) -> dict[str, Any]:
             return {key: value for key, value in plain(options).items() if key != "description"}
 
+        own = plugins.fingerprint()
         return {
             "schema": SCHEMA_VERSION,
             "version": package_version(),
@@ -111,6 +113,7 @@ class Cell:
             "hyper": {key: value for key, value in plain(self.hyper).items() if value is not None},
             "seed": int(self.seed),
             "noise": plain(self.noise),
+            **({} if own is None else {"plugins": own}),
         }
 
 

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import plugins
 from ..compiled import kernels
 from ..errors import ConfigError, nearest
 
@@ -250,6 +251,8 @@ def loss_names() -> list[str]:
 
 def loss_class(name: str) -> type[Loss]:
     """Return the class registered under ``name``; `ConfigError` names the nearest if there is none."""
+    if name not in _REGISTRY:
+        plugins.load("loss")
     if name not in _REGISTRY:
         raise ConfigError(f"unknown loss {name!r}: {nearest(name, _REGISTRY)}")
     return _REGISTRY[name]
