@@ -124,6 +124,8 @@ def make_dataset(
     if hasattr(X, "indptr"):
         X = X.astype(np.float64)
         X.sum_duplicates()  # also sorts: equal content has one checksum
+        if X.nnz < 2**31:  # scikit-learn takes no wider ones
+            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     else:
         X = np.ascontiguousarray(X, dtype=np.float64)
     y = np.ascontiguousarray(y, dtype=np.intp)

@@ -512,7 +512,8 @@ def changes_text(changes: Sequence[Change], everything: bool = False) -> str:
     """
     lines = [change.line() for change in changes if everything or change.status != "unchanged"]
     counts = [f"{sum(change.status == status for change in changes)} {status}" for status in STATUSES]
-    return "\n".join([*lines, f"{len(changes)} cells: {', '.join(counts)}"]) + "\n"
+    cells = "1 cell" if len(changes) == 1 else f"{len(changes)} cells"
+    return "\n".join([*lines, f"{cells}: {', '.join(counts)}"]) + "\n"
 
 
 def junit_xml(changes: Sequence[Change], name: str = "advcli check") -> str:

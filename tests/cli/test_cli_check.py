@@ -69,7 +69,7 @@ def test_unmoved_numbers_pass_and_moved_ones_fail(capfd: pytest.CaptureFixture[s
 def test_other_splits_are_compared_within_the_margin(capfd: pytest.CaptureFixture[str]) -> None:
     assert check(run("old", *GOOD), "baseline=line.csv", "update=true", capfd=capfd)[0] == 0
     code, lines, _ = check(run("fresh", *GOOD, "seed=1"), "baseline=line.csv", capfd=capfd)
-    assert (code, lines) == (0, ["1 cells: 1 unchanged, 0 moved, 0 missing, 0 new"])
+    assert (code, lines) == (0, ["1 cell: 1 unchanged, 0 moved, 0 missing, 0 new"])
     code, lines, _ = check(run("bad", *BAD, "seed=1"), "baseline=line.csv", capfd=capfd)
     assert code == 1
     assert "(equivalence), margin" in lines[0]
