@@ -702,6 +702,8 @@ class Check(Task):
             changes = check.check_folder(folder, settings.baseline, test=test, alpha=alpha)
             print(check.changes_text(changes), end="")
             if settings.junit is not None:
+                with contextlib.suppress(OSError):  # the next line says what is wrong
+                    settings.junit.parent.mkdir(parents=True, exist_ok=True)
                 text = check.junit_xml(changes, f"advcli check {settings.baseline.name}")
                 write_text(settings.junit, text, "choose another junit=FILE.xml")
             self.code = int(not settings.update and any(change.failed for change in changes))
@@ -732,21 +734,24 @@ class Fit(Task):
         """Search, fit, save; print what was chosen and the certificate."""
         if settings.out is None:
             raise ConfigError("advcli fit needs out=FILE, the model file to write")
-        _refuse_unwritable(settings.out)
+        _refuse_unwritable(settings.out, settings.dataset.get("path"))
         from . import models
         from .evaluation import Cell
 
         parts = ("dataset", "loss", "features", "solver", "protocol", "hyper", "seed")
         began = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotConvergedWarning)  # said below
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
             model = models.fit(Cell(**{part: getattr(settings, part) for part in parts}), settings.data_dir)
         models.save(model, settings.out)
         about, certificate = model.about, model.certificate
-        for remark in (*(f"note: {about['dataset']}: {note}" for note in about["notes"]), *(f"warning: {edge}" for edge in about["edges"])):
-            _say(remark)
+        said = [f"note: {about['dataset']}: {note}" for note in about["notes"]]
+        said += [f"warning: {edge}" for edge in about["edges"]]
+        said += [f"warning: {warning.message}" for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
         if not certificate.converged:
-            _say(f"warning: not converged ({certificate.status}); raise solver.max_passes or solver.tol")
+            said.append(f"warning: not converged ({certificate.status}); raise solver.max_passes or solver.tol")
+        for remark in dict.fromkeys(said):
+            _say(" ".join(remark.split()))
         chosen = [f"{name} = {value:g}{' (fixed)' if name in settings.hyper else ''}" for name, value in about["hyper"].items()]
         if about["searched"] is not None:
             chosen.append(f"cross-validated {about['metric']} {about['searched']:.4g}")
@@ -779,7 +784,7 @@ class Predict(Task):
         assert settings.model is not None
         assert settings.input is not None
         assert settings.out is not None
-        _refuse_unwritable(settings.out)
+        _refuse_unwritable(settings.out, settings.input, settings.model)
         from . import models
 
         done = models.predict_file(models.load(settings.model), settings.input, settings.out, settings.chunk_rows)
@@ -789,8 +794,11 @@ class Predict(Task):
         print(f"{_short(settings.out)}: {done.rows} predictions{abstained}")
 
 
-def _refuse_unwritable(path: Path) -> None:
-    """Refuse an output that cannot be written before the work is done."""
+def _refuse_unwritable(path: Path, *inputs: str | Path | None) -> None:
+    """Refuse an output that cannot be written, or would replace an input, before the work is done."""
+    for other in inputs:
+        if other is not None and path.exists() and Path(other).expanduser().exists() and path.samefile(Path(other).expanduser()):
+            raise ConfigError(f"out={_short(path)} is also an input; choose another file")
     if path.is_dir():
         raise ConfigError(f"out={_short(path)} is a folder; give the name of a file")
     if not path.parent.is_dir():

@@ -465,8 +465,6 @@ def predict_file(model: Model, source: Path, out: Path, rows: int = 10_000) -> P
     """
     if model.encoding is None:
         raise ModelError("this model was saved without a table's columns; load it in Python with advcli.models.load")
-    if out.exists() and source.exists() and out.samefile(source):
-        raise ConfigError(f"out={out.name} is the input itself; choose another file")
     count = abstained = 0
     ignored: list[str] = []
     with atomic_file(out, "free space or choose another out=FILE.csv") as file:

@@ -54,14 +54,14 @@ def test_unmoved_numbers_pass_and_moved_ones_fail(capfd: pytest.CaptureFixture[s
     broken = run("broken", *BAD)
     run("broken", *BAD, dataset="wine")
     run("broken", *BAD, "loss=cs")
-    code, lines, _ = check(broken, "baseline=base/line.csv", "junit=out.xml", capfd=capfd)
+    code, lines, _ = check(broken, "baseline=base/line.csv", "junit=made/out.xml", capfd=capfd)
     assert code == 1
     assert [line.split(":")[0] for line in lines] == ["new", "moved", "moved", "3 cells"]
     mean = 100 * read_baseline(Path("base/line.csv")).set_index("dataset").loc["iris", "mean"]
     assert lines[1].startswith(f"moved: iris, zero_one linear, error: {mean:.2f} (")
     assert "(worse), p = " in lines[1]
     assert "margin " in lines[1]
-    suite = ET.parse("out.xml").getroot().find("testsuite")
+    suite = ET.parse("made/out.xml").getroot().find("testsuite")
     assert suite is not None
     assert (suite.get("name"), suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("advcli check line.csv", "3", "2", "1")
 
