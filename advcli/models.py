@@ -374,7 +374,7 @@ def load(path: str | Path) -> Model:
     except AdvcliError as error:
         hint = " (parts of your own need --config-dir FOLDER, or the variable ADVCLI_PLUGINS)" if str(error).startswith("unknown") else ""
         raise ModelError(f"{path} cannot be used here: {error}{hint}") from error
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, MemoryError, OverflowError) as error:
         text = " ".join(str(error).split())
         raise ModelError(f"cannot read the model {path}: {type(error).__name__}: {text}; fit it again") from error
 

@@ -179,6 +179,13 @@ def edited(**changes: Any) -> Any:
     return change
 
 
+def oversized(members: dict[str, bytes]) -> None:
+    """A header that asks for more memory than there is."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, {"descr": "<f8", "fortran_order": False, "shape": (10**15, 3)})
+    members["arrays/theta.npy"] = buffer.getvalue()
+
+
 EXECUTED: list[str] = []
 
 
@@ -215,6 +222,7 @@ def test_nothing_is_executed(tmp_path: Path) -> None:
         (edited(parameters={"loss": "unheard_of"}), "cannot be used here: unknown loss 'unheard_of'"),
         (edited(parameters={"los": "ww"}), "unexpected keyword"),
         (edited(estimator="os.system"), "os.system"),
+        (oversized, "cannot read the model"),
         (lambda members: members.pop("arrays/theta.npy"), "arrays/theta.npy"),
         (lambda members: members.pop("model.json"), "no model of advcli"),
     ],
