@@ -101,6 +101,7 @@ def test_the_whole_way(capfd: pytest.CaptureFixture[str]) -> None:
     ("words", "columns"),
     [
         (["loss=zero_one", "features=rbf", "hyper.gamma=0.1"], 1 + 3 + 3),
+        (["loss=zero_one", "features.moments=box", "hyper.C=null", "hyper.tolerance=0.2"], 1 + 3 + 3),
         (["loss=ww"], 1 + 3),
         (["loss=absolute", "features=threshold", "dataset.order=[small,medium,large]"], 1 + 3 + 3),
         (["loss=general", "loss.matrix=[[0,1,2],[1,0,1],[2,1,0],[0.5,0.6,0.5],[0.6,0.5,0.6]]"], 2 + 3 + 5),
