@@ -162,7 +162,8 @@ def fit(cell: Cell, data_dir: Path) -> Model:
     dataset = parts.load(cell.dataset, data_dir, protocol.splits == "author")
     k = len(dataset.classes)
     parts.check_trainable(dataset, protocol.folds if axes.strength or axes.others else 1)
-    parts.check_compatible(cell.loss, cell.features, cell.solver, bool(dataset.ordered), k)
+    loss = parts.name_classes(cell.loss, dataset.classes)
+    parts.check_compatible(loss, cell.features, cell.solver, bool(dataset.ordered), k)
     notes = list(dataset.notes)
     if sparse.issparse(dataset.X) and protocol.standardise != "none":
         notes.append(SPARSE_NOTE)
@@ -170,7 +171,7 @@ def fit(cell: Cell, data_dir: Path) -> Model:
         selection = select(
             dataset.X,
             dataset.y,
-            loss=cell.loss,
+            loss=loss,
             features=cell.features,
             solver=cell.solver,
             protocol=protocol,
@@ -183,7 +184,7 @@ def fit(cell: Cell, data_dir: Path) -> Model:
         standardiser = None if protocol.standardise == "none" else Standardiser().fit(dataset.X)
         X = dataset.X if standardiser is None else standardiser.transform(dataset.X)
         seed = derive_seed(cell.seed, "fit", dataset.name, "all rows")
-        estimator = parts.make_estimator(cell.loss, cell.features, cell.solver, dict(selection.hyper), k, seed, float(cell.solver["tol"]))
+        estimator = parts.make_estimator(loss, cell.features, cell.solver, dict(selection.hyper), k, seed, float(cell.solver["tol"]))
         estimator.fit(X, dataset.y, sample_weight=dataset.example_weight, start=None)
     return Model(
         estimator=estimator,
@@ -333,7 +334,7 @@ def _self_contained(loss: Loss, options: Mapping[str, Any] | None) -> dict[str, 
         return None
     own = dict(options)
     if own.get("file") is not None:
-        own |= {"file": None, "matrix": loss.matrix.tolist()}  # type: ignore[attr-defined]
+        own |= {"file": None, "classes": None, "matrix": loss.matrix.tolist()}  # type: ignore[attr-defined]
     base = getattr(loss, "base", None)
     if isinstance(base, Loss) and own.get("options"):
         own["options"] = _self_contained(base, own["options"])

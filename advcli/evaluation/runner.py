@@ -7,7 +7,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,7 @@ class Cell:
         def spoken(options: Mapping[str, Any]) -> dict[str, Any]:
             return {key: value for key, value in plain(options).items() if key != "description"}
 
-        own = plugins.fingerprint()
+        own, files = plugins.fingerprint(), _named_files(self.loss)
         return {
             "schema": SCHEMA_VERSION,
             "version": package_version(),
@@ -114,7 +114,19 @@ class Cell:
             "seed": int(self.seed),
             "noise": plain(self.noise),
             **({} if own is None else {"plugins": own}),
+            **({} if not files else {"files": files}),
         }
+
+
+def _named_files(options: Mapping[str, Any]) -> list[str]:
+    """Return the digests of the files that a loss reads its matrix from: another content is another cell."""
+    found = []
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            found += _named_files(value)
+        elif name == "file" and value is not None and Path(str(value)).is_file():
+            found.append(hashlib.sha256(Path(str(value)).read_bytes()).hexdigest())
+    return found
 
 
 def _key(content: Mapping[str, Any]) -> str:
@@ -324,7 +336,8 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
     n_classes = len(dataset.classes)
     # Without a search there are no folds, and classes of any size will do.
     parts.check_trainable(dataset, protocol.folds if axes.strength or axes.others else 1)
-    parts.check_compatible(cell.loss, cell.features, cell.solver, bool(dataset.ordered), n_classes)
+    loss = parts.name_classes(cell.loss, dataset.classes)
+    parts.check_compatible(loss, cell.features, cell.solver, bool(dataset.ordered), n_classes)
     key = cell.key(dataset)
     stored = folder.read_cell(key)
     if stored is not None:
@@ -341,7 +354,7 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
         selection = select(
             dataset.X[first_rows],
             dataset.y[first_rows],
-            loss=cell.loss,
+            loss=loss,
             features=cell.features,
             solver=cell.solver,
             protocol=protocol,
@@ -353,7 +366,7 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
         )
         head = _head(cell, dataset.name, key) | dict(selection.hyper)
         head |= {"n_features": int(dataset.X.shape[1]), "n_classes": n_classes}
-        rows, failure = _fit_splits(cell, dataset, protocol, splits, selection, head, strict)
+        rows, failure = _fit_splits(replace(cell, loss=loss), dataset, protocol, splits, selection, head, strict)
 
     search_rows = [{"cell": key, "dataset": dataset.name, "method": cell.method, **row} for row in selection.rows]
     about = {
