@@ -99,7 +99,7 @@ def test_estimators_of_notebooks_come_back(model: SurrogateClassifier, labels: l
 
 def test_a_matrix_from_a_file_travels_with_the_model(tmp_path: Path) -> None:
     source = tmp_path / "costs.csv"
-    source.write_text(",a,b,c\n" + "".join(f"p{i},{','.join(map(str, row))}\n" for i, row in enumerate(MATRIX)))
+    source.write_text(",0,1,2\n" + "".join(f"p{i},{','.join(map(str, row))}\n" for i, row in enumerate(MATRIX)))
     for at, (loss, options) in enumerate(
         [
             ("general", {"file": str(source)}),
