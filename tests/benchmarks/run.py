@@ -18,6 +18,8 @@ BENCHMARKS = {
     "million": ("epochs", "large", "epoch / two BLAS passes, n = 1e6, d = 50, k = 10"),
     "sparse": ("epochs", "sparse", "sparse epoch / scipy products, n = 1e5, d = 5e4, k = 100"),
     "oracle": ("oracle", "oracle", "zero_one oracle against numpy sort and the memory floor"),
+    "general": ("matrices", "general", "games of any matrix against HiGHS, warm"),
+    "ordinal": ("matrices", "ordinal", "absolute and squared fits beside zero_one on computer, bank, calhousing"),
     "fits": ("peers", "fits", "zero_one fits against LinearSVC and LogisticRegression"),
     "large_c": ("large_c", "large_c", "seconds at C = 2^14 over C = 2^0, eight data sets"),
     "grid": ("large_c", "grid", "50 warm-started fits, eight data sets"),
