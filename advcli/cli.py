@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import copy
 import dataclasses
+import logging
 import os
 import pickle
 import re
@@ -36,6 +37,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from hydra.plugins.launcher import Launcher
 from hydra.plugins.sweeper import Sweeper
@@ -146,7 +148,7 @@ def _run_hydra(task: Task, words: list[str], flags: argparse.Namespace) -> int |
     int or None
         None when the task ran; an exit code when Hydra only showed something (help, config, completion).
     """
-    _register_sweeper()
+    _register_plugins()
     application = hydra.main(**_BASE, config_path=str(conf_dir()), config_name="config")(task)
     arguments, full_error = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
     # With this variable Hydra raises its errors, otherwise it prints several lines and exits.
@@ -181,6 +183,8 @@ def _explain(error: Exception, flags: argparse.Namespace) -> ConfigError:
     """Return one line for an error of Hydra: what is wrong and the nearest valid names."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, name = error.missing_cfg_file.rpartition("/")
+        if group == "hydra/launcher" and name.startswith("submitit"):
+            return ConfigError(f'hydra/launcher={name} needs submitit; install it with: pip install "advcli[scale]"')
         return ConfigError(f"unknown {group} {name!r}; {nearest(name, error.options)}")
     if isinstance(error, OverrideParseException):
         if error.override in ACTIONS:
@@ -269,7 +273,10 @@ class CellSweeper(Sweeper):
                 _interrupts_reach_this_process_only(),
             ):
                 returns = self.launcher.launch(jobs, initial_job_idx=0)
-        except BrokenExecutor:
+        except Exception as error:
+            # joblib and Ray, submitit: a job ended without an answer
+            if not isinstance(error, BrokenExecutor) and type(error).__module__.partition(".")[0] != "submitit":
+                raise
             self.task.collect(None)
             return []
         self.task.collect([job.return_value for job in returns])
@@ -288,6 +295,46 @@ class JobLoader:
         with read_write(config), open_dict(config):
             config.hydra.overrides.task = list(sweep_overrides)
         return config
+
+
+class RayLauncher(Launcher):
+    """Runs the jobs of a sweep as tasks of Ray; the parameters stand in conf/hydra/launcher/ray.yaml.
+
+    The published launcher of this kind asks for a cloudpickle that joblib refuses.
+    """
+
+    def __init__(self, address: str | None, num_cpus: int | None, cpus_per_job: float, object_store_memory: int) -> None:
+        here = {"num_cpus": num_cpus, "object_store_memory": object_store_memory, "include_dashboard": False}
+        self.options: dict[str, Any] = {"address": address} if address else {"address": "local", **here}
+        self.cpus_per_job = cpus_per_job
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """Keep the task."""
+        self.task = cast(Run, task_function)
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        """Run all jobs and wait for them."""
+        try:
+            import ray
+        except ImportError as error:
+            raise ConfigError('hydra/launcher=ray needs Ray; install it with: pip install "advcli[scale]"') from error
+        started = not ray.is_initialized()
+        if started:
+            ray.init(**self.options, log_to_driver=False, logging_level=logging.ERROR)
+        try:
+            task = ray.put(self.task)
+            work = ray.remote(num_cpus=self.cpus_per_job)(_run_job)
+            jobs = [work.remote(task, initial_job_idx + at) for at in range(len(job_overrides))]
+            return [JobReturn(_return_value=done, status=JobStatus.COMPLETED) for done in ray.get(jobs)]
+        except ray.exceptions.RayError as error:
+            raise BrokenExecutor(first_line(error)) from error
+        finally:
+            if started:
+                ray.shutdown()
+
+
+def _run_job(task: Run, job: int) -> Any:
+    return task.run_job(job)
 
 
 @contextlib.contextmanager
@@ -320,17 +367,18 @@ def _interrupts_reach_this_process_only() -> Iterator[None]:
         done.set()
 
 
-def _register_sweeper() -> None:
-    """Give Hydra the sweeper under the name in conf/hydra/sweeper/cells.yaml.
+def _register_plugins() -> None:
+    """Give Hydra our plugins under their names in conf/hydra.
 
     Hydra takes plugins from the package ``hydra_plugins`` only. A file of ours in that shared package would hide those of other
     projects in an editable install, so the module is made here.
     """
     module = ModuleType("hydra_plugins.advcli")
-    module.CellSweeper = CellSweeper  # type: ignore[attr-defined]
-    CellSweeper.__module__ = module.__name__
     sys.modules[module.__name__] = module
-    Plugins.instance().register(CellSweeper)
+    for plugin in (CellSweeper, RayLauncher):
+        setattr(module, plugin.__name__, plugin)
+        plugin.__module__ = module.__name__
+        Plugins.instance().register(plugin)
 
 
 # ----------------------------------------------------------------------------------------------------------------------- actions
@@ -446,7 +494,7 @@ class Run(Task):
         """Run one cell: in this process if it is the only one, in a worker for a sweep."""
         node = HydraConfig.get()
         if node.mode == RunMode.MULTIRUN:
-            return self._run_job(int(node.job.num))
+            return self.run_job(int(node.job.num))
         try:
             _refuse_added_keys(node)
             settings = validate(config)
@@ -469,7 +517,7 @@ class Run(Task):
         self.outcomes = [outcome]
         return None
 
-    def _run_job(self, job: int) -> list[tuple[int, CellOutcome, list[str]]]:
+    def run_job(self, job: int) -> list[tuple[int, CellOutcome, list[str]]]:
         """Run the cells of one job and never raise: an exception here would end up as lines of Hydra.
 
         Returns

@@ -273,7 +273,8 @@ def compose_all(
     read : callable
         Override to (dotted key, value) if it sets one existing key to a scalar, else None.
     """
-    if len(jobs) > 8:
+    values = [len({job[at] for job in jobs}) - 1 for at in range(len(jobs[0]))]
+    if 1 + sum(values) + 3 < len(jobs):
         found = _combine(jobs, compose, read)
         checked = sorted({len(jobs) // 3, len(jobs) // 2, len(jobs) - 1})
         if found is not None and all(found[at] == compose(jobs[at]) for at in checked):
