@@ -48,6 +48,7 @@ from omegaconf.errors import OmegaConfBaseException
 from . import config as configuration
 from .config import Settings, first_line, validate
 from .errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError, nearest
+from .limits import end_with_parent
 from .paths import conf_dir
 from .progress import Journal, Progress
 
@@ -387,7 +388,7 @@ def _register_plugins() -> None:
 def _say(text: str) -> None:
     """Write whole lines to stderr in one go: lines of several processes do not mix."""
     sys.stderr.flush()
-    sys.stderr.write(f"{text}\n" if text.startswith("[") else f"advcli: {text}\n")
+    sys.stderr.write(f"{text}\n" if text.startswith(("[", "advcli: ")) else f"advcli: {text}\n")
     sys.stderr.flush()
 
 
@@ -488,6 +489,7 @@ class Run(Task):
         self.outcomes: list[CellOutcome] = []
         self.died = ""
         self.session: Path | None = None
+        self.parent = os.getpid()
         self.told: set[int] = set()
 
     def __call__(self, config: DictConfig) -> Any:
@@ -531,6 +533,7 @@ class Run(Task):
         from .evaluation.runner import CellOutcome
         from .records import ResultsFolder
 
+        end_with_parent(self.parent)
         journal = Journal(self.session)
         with open(self.session / f"job{job}.pickle", "rb") as file:
             planned: list[tuple[int, Settings]] = pickle.load(file)

@@ -130,6 +130,25 @@ def _serve(sender: connection.Connection, function: Callable[..., Any], argument
     sender.close()
 
 
+def end_with_parent(parent: int) -> None:
+    """End this process soon after process ``parent`` is gone, if that is the one that started it.
+
+    A worker of a pool would otherwise compute on, for nobody, until its job is done.
+    """
+    if os.getppid() != parent or any(thread.name == _WATCH for thread in threading.enumerate()):
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, name=_WATCH, daemon=True).start()
+
+
+_WATCH = "parent"
+
+
 def _die_with_caller() -> None:
     """End this process when the caller is gone: a killed sweep must leave nothing behind."""
     caller = multiprocessing.parent_process()

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import importlib.metadata
 import itertools
 import json
@@ -656,6 +657,7 @@ def _stamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, tz=UTC).isoformat(timespec="seconds")
 
 
+@functools.cache
 def package_version() -> str:
     """Return the version of the installed package, ``unknown`` when it runs from a folder that was never installed."""
     try:

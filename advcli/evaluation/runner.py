@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import sys
 import time
 import traceback
 import warnings
@@ -284,11 +286,17 @@ def _compute_and_listen(*arguments: Any) -> tuple[CellOutcome, list[Warning | st
     return outcome, [warning.message for warning in caught]
 
 
-def _compute(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool) -> CellOutcome:
-    from threadpoolctl import threadpool_limits
+@functools.lru_cache(maxsize=1)
+def _thread_pools(modules: int) -> Any:
+    """Return what limits the threads of the loaded libraries; found again (some milliseconds) when modules were imported since."""
+    from threadpoolctl import ThreadpoolController
 
+    return ThreadpoolController()
+
+
+def _compute(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool) -> CellOutcome:
     began = time.perf_counter()
-    with threadpool_limits(limits=1):
+    with _thread_pools(len(sys.modules)).limit(limits=1):
         try:
             return _evaluate(cell, folder, data_dir, strict, began)
         except ResultsError:

@@ -132,7 +132,7 @@ def assert_clean(folder: Path) -> None:
     assert not [*folder.rglob("*.tmp"), *folder.glob(".session.*")]
 
 
-@pytest.mark.parametrize("kills", [12, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.slow)])
 def test_kill_at_random_moments(kills: int, nursery: Nursery, undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
     expected, seconds = undisturbed
     moments = random.Random(kills)
