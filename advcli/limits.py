@@ -8,6 +8,7 @@ once and has no threads of its own, so that forking it is safe and takes millise
 from __future__ import annotations
 
 import contextlib
+import importlib
 import multiprocessing
 import os
 import pickle
@@ -48,7 +49,7 @@ def call_limited(
         Resident memory in units of 2**20 bytes. Resident memory is what exhausts a machine; a limit of the address space
         (RLIMIT_AS) would count what libraries reserve and never use, and would turn up as whatever a failed allocation leads to.
     preload : sequence of str
-        Modules that the fork server imports once for all children of this process.
+        Modules that the fork server imports once for all children of this process, before the time counts.
 
     Raises
     ------
@@ -62,7 +63,7 @@ def call_limited(
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", *preload])
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_serve, args=(sender, function, arguments), daemon=True)
+    process = context.Process(target=_serve, args=(sender, function, arguments, tuple(preload)), daemon=True)
     try:
         process.start()
         sender.close()
@@ -110,11 +111,13 @@ def _crash(process: multiprocessing.process.BaseProcess) -> KilledError:
     return KilledError(f"its process left with exit code {code} and without a result; the same command tries it again")
 
 
-def _serve(sender: connection.Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+def _serve(sender: connection.Connection, function: Callable[..., Any], arguments: tuple[Any, ...], preload: tuple[str, ...]) -> None:
     """Compute in the child and send back (result, error)."""
     # Ctrl-C reaches every process of a terminal; the caller ends this one
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_caller, daemon=True).start()
+    for name in preload:  # a fork server that was there before may lack them
+        importlib.import_module(name)
     sender.send(_STARTED)
     result, error = None, None
     try:

@@ -216,10 +216,6 @@ def one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-_PRELOAD = ("advcli.evaluation.runner", "advcli.estimators", "advcli.data.sources")
-"""What a cell in a process of its own needs to have imported."""
-
-
 def run_cell(
     cell: Cell,
     folder: ResultsFolder,
@@ -265,7 +261,7 @@ def run_cell(
     else:
         try:
             arguments = (_compute_and_listen, (cell, folder, data_dir, strict))
-            outcome, heard = call_limited(*arguments, seconds=seconds, memory_mb=memory_mb, preload=_PRELOAD)
+            outcome, heard = call_limited(*arguments, seconds=seconds, memory_mb=memory_mb, preload=("advcli.evaluation.warm",))
         except KilledError as error:
             folder.remove_leftovers()
             outcome, heard = _store_failure(cell, folder, error, began), []

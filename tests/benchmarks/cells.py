@@ -28,24 +28,22 @@ def measure(cells, workers):
     side = max(1, round(cells**0.5))
     strengths = ",".join(str(1 + at / 1000) for at in range(side))
     words = ["-m", f"seed=range(0,{-(-cells // side)})", f"hyper.C={strengths}", "protocol.n_splits=1", "protocol.metrics=[]"]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, open(Path(folder, "output"), "w+") as output:
         began = time.perf_counter()
         command = [sys.executable, "-c", PROGRAM, *words, f"workers={workers}", "name=tiny"]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
-        )
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.PIPE, text=True, bufsize=1)
         moments = []
         for line in process.stderr:
             if line.startswith("["):
                 moments.append(time.perf_counter() - began)
-        output = process.stdout.read()
         process.wait()
         ended = time.perf_counter() - began
-        facts = json.loads(output.splitlines()[-1])
+        output.seek(0)
+        facts = json.loads(output.read().splitlines()[-1])
         done = len([*Path(folder, "results", "tiny", "cells").glob("*.json")])
     if facts["code"] != 0 or done != len(moments):
-        raise RuntimeError(f"the sweep left with exit code {facts['code']} and {done} cells:\n{output[-2000:]}")
+        raise RuntimeError(f"the sweep left with exit code {facts['code']} and {done} cells")
     per_cell = 1000 * (moments[-1] - moments[0]) / max(len(moments) - 1, 1)
     return {
         "cells": done,

@@ -70,11 +70,11 @@ def test_cell_over_its_limit_is_a_row_and_is_tried_again(workers: int, capfd: py
         "hyper.C=1",
         "solver=dual",
         "solver.tol=1e-9",
-        "protocol.n_splits=16",
+        "protocol.n_splits=8",
     ]
-    assert main([*words, "limits.seconds=1.2"]) == 1
+    assert main([*words, "limits.seconds=0.8"]) == 1
     err = capfd.readouterr().err
-    assert "digits, zero_one linear dual: failed: ended after 1.2 seconds, its limit; raise limits.seconds" in err
+    assert "digits, zero_one linear dual: failed: ended after 0.8 seconds, its limit; raise limits.seconds" in err
     assert "Traceback" not in err
     runs = read_table(Path("results/x/runs.csv"))
     by_name = runs.groupby("dataset")["status"].unique().to_dict()
