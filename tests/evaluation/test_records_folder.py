@@ -147,13 +147,6 @@ def test_unwritable_places(tmp_path):
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_no_permission(tmp_path):
-    tmp_path.chmod(0o500)
-    with pytest.raises(ResultsError, match="ermission"):
-        ResultsFolder(tmp_path / "x").prepare({})
-
-
 def test_disk_full_leaves_nothing_behind(folder, monkeypatch):
     fill(folder, "a")
     folder.merge()
