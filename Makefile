@@ -1,4 +1,5 @@
-# make run: set up, then the main job. make test: set up, then lint, types and tests. Needs Python 3.11-3.13, a C compiler and make.
+# make run: set up, then the main job. make test: set up, then lint, types, the check of benchmark numbers and tests.
+# Needs Python 3.11-3.13, a C compiler and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,13 +9,19 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CYTHON := $(CURDIR)/$(BIN)/cython
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test lint types bench clean
+.PHONY: run test check lint types bench clean
 
 run: $(VENV)/.installed
 	$(BIN)/advcli +experiment=quickstart
 
-test: $(VENV)/.installed-test lint types
+test: $(VENV)/.installed-test lint types check
 	$(BIN)/python -m pytest -m "not slow"
+
+# Did the numbers move? A fresh folder, so that this version computes every row. `advcli check ... --update` writes a new baseline.
+check: $(VENV)/.installed
+	rm -rf results/ci_check
+	$(BIN)/advcli +experiment=ci_check
+	$(BIN)/advcli check results=results/ci_check baseline=results/baselines/ci_check.csv junit=results/ci_check/junit.xml
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -9,8 +9,7 @@ from adv_zero_one cimport zero_one_oracle, zero_one_offset, zero_one_step, zero_
 from adv_zero_one cimport cs_oracle, cs_offset, cs_step
 from adv_convex cimport convex_oracle, convex_offset, convex_step, absolute_oracle, absolute_offset, squared_oracle, squared_offset
 from adv_abstain cimport abstain_oracle, abstain_offset, abstain_step
-from adv_general cimport general_oracle, general_offset, general_extra
-from adv_frank_wolfe cimport frank_wolfe_step
+from adv_general cimport general_oracle, general_offset, general_step, general_extra
 from adv_hinge cimport ww_oracle, ww_offset, ww_step, llw_oracle, llw_offset, llw_step
 
 cdef enum:
@@ -74,7 +73,7 @@ cdef inline int family_new(Family *s, int kind, int k, const double *parameters,
     s.matrix = NULL
     s.extra = NULL
     s.hint = NULL
-    s.exact = 1
+    s.tight = NULL
     block = <double *>calloc((WORK + 1) * s.kp, sizeof(double))
     s.work = block
     if block == NULL:
@@ -114,8 +113,7 @@ cdef inline int family_new(Family *s, int kind, int k, const double *parameters,
         elif kind == SQUARED:
             s.oracle, s.offset, s.step = squared_oracle, squared_offset, convex_step
         else:
-            s.oracle, s.offset, s.step = general_oracle, general_offset, frank_wolfe_step
-            s.exact = 0
+            s.oracle, s.offset, s.step = general_oracle, general_offset, general_step
     else:
         return -2
     return 0

@@ -6,7 +6,7 @@ cdef enum:
     FIXED = 0    # label state of a coordinate of r at an exact block step: does not move with f
     TIED = 1     # moves together with all other tied coordinates
     FREE = 2     # moves on its own
-    WORK = 12    # scratch vectors of length kp in Family.work: 0-3 oracle, offset and step; 4-7 Frank-Wolfe; 8-11 the caller
+    WORK = 12    # scratch vectors of length kp in Family.work: 0-3 oracle, offset and step; 4-7 the general block; 8-11 the caller
 
 ctypedef struct Family:
     int k
@@ -18,8 +18,8 @@ ctypedef struct Family:
     const double *mask
     double *work             # WORK * kp doubles, plus whatever the family asks for in `extra`
     double *extra            # owned: the padded loss matrix and the family's larger scratch
+    signed char *tight       # (l) where `step` may flag the rows of the loss matrix whose value is the least at its answer, or NULL
     double *hint             # one number that an example keeps between visits (a threshold to start from), or NULL
-    int exact                # 1: `step` maximises the block exactly; 0: by Frank-Wolfe steps through the oracle
     # value S(f, y) and the maximising r; c of the answer goes to *c
     double (*oracle)(Family *s, const double *f, Py_ssize_t y, double *r, double *c) noexcept nogil
     # the largest c with (r, c) in the convex hull of R(y)

@@ -7,10 +7,10 @@
 # l + k steps without progress. Scores more than twice the spread of L below the best cannot matter and are cut there. The readable
 # version is advcli/losses/general.py.
 
-from libc.math cimport fabs
+from libc.math cimport fabs, sqrt
 
 from adv_simd cimport LANES, load, store, splat, vec
-from adv_family cimport Family
+from adv_family cimport Family, FIXED, FREE
 from adv_convex cimport distribution
 from adv_simd cimport dot
 
@@ -19,8 +19,17 @@ cdef enum:
 
 
 cdef inline Py_ssize_t general_extra(int l, int k) noexcept nogil:
-    """Doubles of scratch: the dictionary (l + 1) x (k + 1) and the two lists of variables."""
+    """Doubles of scratch: the dictionary (l + 1) x (k + 1) and the two lists of variables; then the block step's."""
+    return simplex_extra(l, k) + block_extra(l, k)
+
+
+cdef inline Py_ssize_t simplex_extra(int l, int k) noexcept nogil:
     return <Py_ssize_t>(l + 1) * (k + 1) + 2 * (l + k + 2)
+
+
+cdef inline Py_ssize_t block_extra(int l, int k) noexcept nogil:
+    cdef Py_ssize_t width = k + 8, most = (l if l < k else k) + 1  # tight rows are independent: no more than labels
+    return most * width + most * most + 2 * most + 3 * l + 4 * width
 
 
 cdef inline int solve_game(Family *s, const double *f, double *q, double *p) noexcept nogil:
@@ -175,3 +184,245 @@ cdef inline double general_oracle(Family *s, const double *f, Py_ssize_t y, doub
             value += r[j] * (f[j] - f[y])
     r[y] -= 1.0
     return value
+
+
+cdef inline int cholesky_solve(double *G, double *x, int m) noexcept nogil:
+    """Solve G x = x in place, G (m, m) positive definite, lower triangle overwritten; 0, or -1 where G is not definite to rounding."""
+    cdef int i, j, c
+    cdef double t, first
+    for j in range(m):
+        first = G[j * m + j]
+        t = first
+        for c in range(j):
+            t -= G[j * m + c] * G[j * m + c]
+        if not t > 1e-13 * first:
+            return -1
+        t = sqrt(t)
+        G[j * m + j] = t
+        for i in range(j + 1, m):
+            first = G[i * m + j]
+            for c in range(j):
+                first -= G[i * m + c] * G[j * m + c]
+            G[i * m + j] = first / t
+    for i in range(m):
+        for c in range(i):
+            x[i] -= G[i * m + c] * x[c]
+        x[i] /= G[i * m + i]
+    for i in range(m - 1, -1, -1):
+        for c in range(i + 1, m):
+            x[i] -= G[c * m + i] * x[c]
+        x[i] /= G[i * m + i]
+    return 0
+
+
+cdef inline int solve_block(Family *s, const double *f, const double *q0, double w, double *q) noexcept nogil:
+    """Write argmax over distributions q of min_i (Lq)_i + f.q - w/2 |q - q0|^2, and flag the tight rows in s.tight; return the iterations.
+
+    A primal active-set method on (q, v), v <= (Lq)_i: the working set holds the labels at 0 and the tight rows; on it the optimum is a
+    small positive definite system. From q0 every iterate is feasible and no worse than the one before, so that also an early end, after
+    a limit that only degenerate cycles reach (-1), is a step upwards. The readable version is `matrix_block` of tests/compiled/python_dual.py.
+    """
+    cdef int k = s.k, kp = s.kp, l = s.l, width = k + 8, most = (l if l < k else k) + 1
+    cdef int i, j, a, c, m = 1, size = 0, base, worst, kind, iterations = 0, limit = 20 * (l + k) + 50, stalled = 0
+    cdef double *D = s.extra + <Py_ssize_t>l * kp + simplex_extra(l, k)   # (most, width) rows L_t - L_base over the labels in use, centred
+    cdef double *G = D + <Py_ssize_t>most * width
+    cdef double *x = G + <Py_ssize_t>most * most
+    cdef double *rows = x + most           # the tight rows, rows[0] the base
+    cdef double *slack = rows + most       # (l) (L_i - L_base).q
+    cdef double *slope = slack + l         # (l) the same for the direction
+    cdef double *held = slope + l          # (l) 1 for tight rows
+    cdef double *used = held + l           # (width) 1 for labels off 0
+    cdef double *move = used + width
+    cdef double *pull = move + width       # f + w q0 + L'p, what q follows
+    cdef double *spare = pull + width
+    cdef const double *L = s.matrix
+    cdef double mean = 0.0, t, step, largest, largest_move, scale, value, mu, ratio, share
+    scale = s.unit + w
+    largest = f[0]
+    for j in range(1, k):
+        largest = max(largest, f[j])
+    for j in range(k):
+        q[j] = q0[j] if q0[j] > 0.0 else 0.0
+        used[j] = 1.0 if q[j] > 0.0 else 0.0
+        size += <int>used[j]
+    for j in range(k, kp):
+        q[j] = 0.0
+    base = 0
+    for i in range(l):
+        slack[i] = dot(L + <Py_ssize_t>i * kp, q, kp)
+        held[i] = 0.0
+        if slack[i] < slack[base]:
+            base = i
+    rows[0] = base
+    held[base] = 1.0
+    value = slack[base]
+    for i in range(l):
+        slack[i] = max(slack[i] - value, 0.0)
+    while iterations < limit:
+        iterations += 1
+        base = <int>rows[0]
+        # the optimum on the working set: q = 1/size + (b + L_base + sum_s x_s D_s, centred) / w on the labels in use, D_s.q = 0
+        mean = 0.0
+        for j in range(k):
+            if used[j] != 0.0:
+                # scores relative to the best: a common level would cost digits
+                pull[j] = (f[j] - largest) + w * q0[j] + L[<Py_ssize_t>base * kp + j]
+                mean += pull[j]
+        mean /= size
+        for a in range(1, m):
+            i = <int>rows[a]
+            t = 0.0
+            for j in range(k):
+                if used[j] != 0.0:
+                    t += L[<Py_ssize_t>i * kp + j] - L[<Py_ssize_t>base * kp + j]
+            t /= size
+            x[a] = -w * t
+            for j in range(k):
+                if used[j] != 0.0:
+                    D[a * width + j] = L[<Py_ssize_t>i * kp + j] - L[<Py_ssize_t>base * kp + j] - t
+                    x[a] -= D[a * width + j] * (pull[j] - mean)
+                else:
+                    D[a * width + j] = 0.0
+            for c in range(1, a + 1):
+                t = 0.0
+                for j in range(k):
+                    t += D[a * width + j] * D[c * width + j]
+                G[(a - 1) * (m - 1) + c - 1] = t
+        if m > 1 and cholesky_solve(G, x + 1, m - 1) != 0:
+            # rounding made the last row dependent on the others
+            m -= 1
+            held[<int>rows[m]] = 0.0
+            continue
+        largest_move = 0.0
+        for j in range(k):
+            if used[j] != 0.0:
+                t = pull[j] - mean
+                for a in range(1, m):
+                    t += x[a] * D[a * width + j]
+                move[j] = 1.0 / size + t / w - q[j]
+                largest_move = max(largest_move, fabs(move[j]))
+            else:
+                move[j] = 0.0
+        if largest_move > 1e-14:
+            step = 1.0
+            worst = -1
+            kind = 0
+            for j in range(k):
+                if move[j] < 0.0 and q[j] < -step * move[j]:
+                    step = q[j] / -move[j]
+                    worst = j
+                    kind = 1
+            for i in range(l):
+                if held[i] == 0.0:
+                    t = 0.0
+                    for j in range(k):
+                        t += (L[<Py_ssize_t>i * kp + j] - L[<Py_ssize_t>base * kp + j]) * move[j]
+                    slope[i] = t
+                    if t < -1e-14 * s.unit and slack[i] < -step * t:
+                        step = slack[i] / -t
+                        worst = i
+                        kind = 2
+                else:
+                    slope[i] = 0.0
+            for j in range(k):
+                q[j] = max(q[j] + step * move[j], 0.0)
+            for i in range(l):
+                slack[i] = 0.0 if held[i] != 0.0 else max(slack[i] + step * slope[i], 0.0)
+            stalled = 0 if step > 1e-14 else stalled + 1
+            if kind == 1:
+                q[worst] = 0.0
+                used[worst] = 0.0
+                size -= 1
+            elif kind == 2:
+                held[worst] = 1.0
+                slack[worst] = 0.0
+                if m == most:  # only rounding can ask for more rows than labels
+                    break
+                rows[m] = worst
+                m += 1
+            if kind != 0:
+                continue
+        # on the optimum of the working set: which constraint would rather go?
+        mu = mean
+        t = 1.0
+        for a in range(1, m):
+            t -= x[a]
+        x[0] = t
+        worst = -1
+        kind = 0
+        share = -1e-12
+        for a in range(m):
+            if m > 1 and x[a] < share:
+                share = x[a]
+                worst = a
+                kind = 2
+                if stalled > l + k:
+                    break
+        if kind == 0 or stalled <= l + k:
+            # in the same scale: the part of the mass that wants to move
+            mu = 0.0
+            for j in range(k):
+                if used[j] != 0.0:
+                    t = pull[j]
+                    for a in range(1, m):
+                        t += x[a] * (L[<Py_ssize_t><int>rows[a] * kp + j] - L[<Py_ssize_t>base * kp + j])
+                    mu += t
+            mu = (mu - w) / size
+            for j in range(k):
+                if used[j] == 0.0:
+                    t = (f[j] - largest) + w * q0[j] + L[<Py_ssize_t>base * kp + j] - mu
+                    for a in range(1, m):
+                        t += x[a] * (L[<Py_ssize_t><int>rows[a] * kp + j] - L[<Py_ssize_t>base * kp + j])
+                    ratio = -t / scale
+                    if ratio < share:
+                        share = ratio
+                        worst = j
+                        kind = 1
+                        if stalled > l + k:
+                            break
+        if kind == 0:
+            break
+        if kind == 1:
+            used[worst] = 1.0
+            size += 1
+        else:
+            held[<int>rows[worst]] = 0.0
+            m -= 1
+            rows[worst] = rows[m]
+    mean = 0.0
+    for j in range(k):
+        mean += q[j]
+    for j in range(k):
+        q[j] /= mean
+    if s.tight != NULL:
+        for i in range(l):
+            s.tight[i] = 1 if held[i] != 0.0 else 0
+    return iterations if iterations < limit else -1
+
+
+cdef inline double general_step(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
+    cdef double *q0 = s.work + 4 * s.kp
+    cdef double c, gap
+    cdef int j
+    # the oracle and the offset may use the first four scratch vectors
+    gap = s.oracle(s, f, y, out, &c) - s.offset(s, r, y)
+    for j in range(s.k):
+        gap -= r[j] * (f[j] - f[y])
+    for j in range(s.kp):
+        out[j] = r[j]
+    if gap <= skip:
+        return gap
+    if w <= 1e-10 * s.unit:
+        # hardly any curvature: the oracle's vertex is as good to rounding
+        s.oracle(s, f, y, out, &c)
+        if state != NULL:
+            for j in range(s.k):
+                state[j] = FIXED
+        return gap
+    distribution(s, r, y, q0)
+    solve_block(s, f, q0, w, out)
+    if state != NULL:
+        for j in range(s.k):
+            state[j] = FREE if out[j] > 0.0 else FIXED
+    out[y] -= 1.0
+    return gap

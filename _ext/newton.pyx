@@ -136,6 +136,105 @@ def bases(const signed char[:, ::1] state, const double[:, ::1] normal, const in
     free(w)
 
 
+def matrix_bases(const double[:, ::1] matrix, const signed char[:, ::1] state, const signed char[:, ::1] tight, const int[::1] most,
+                 double[:, ::1] B, Py_ssize_t[::1] owner):
+    """Write orthonormal bases of the faces of a general loss matrix and return their number of rows, at most sum(most).
+
+    A face is {d: d = 0 off the labels in use, sum d = 0, L_i.d the same for all tight rows i}. Gram-Schmidt on its normals, then on the
+    unit vectors, the one that is furthest from what is spanned first; every projection is done twice, which is enough.
+    """
+    cdef Py_ssize_t i, n = state.shape[0], row = 0
+    cdef int k = state.shape[1], l = matrix.shape[0], size, spanned, a, c, t, base, best, twice, wanted
+    cdef double length, first, product, furthest
+    cdef int *index = <int *>malloc(k * sizeof(int))
+    cdef double *Q = <double *>malloc((<Py_ssize_t>k * k + 2 * k) * sizeof(double))
+    cdef double *v = Q + <Py_ssize_t>k * k
+    cdef double *left = v + k              # |unit vector - its projection|^2
+    if index == NULL or Q == NULL:
+        free(index)
+        free(Q)
+        raise MemoryError("no memory for the bases of the faces")
+    with nogil:
+        for i in range(n):
+            if most[i] == 0:
+                continue
+            size = 0
+            for a in range(k):
+                if state[i, a] == FREE:
+                    index[size] = a
+                    size += 1
+            base = -1
+            spanned = 1
+            for a in range(size):
+                Q[a] = 1.0 / sqrt(<double>size)
+                left[a] = 1.0 - 1.0 / size
+            for t in range(l):
+                if tight[i, t] == 0:
+                    continue
+                if base < 0:
+                    base = t
+                    continue
+                if spanned == size:
+                    break
+                first = 0.0
+                for a in range(size):
+                    v[a] = matrix[t, index[a]] - matrix[base, index[a]]
+                    first += v[a] * v[a]
+                for twice in range(2):
+                    for c in range(spanned):
+                        product = 0.0
+                        for a in range(size):
+                            product += Q[c * size + a] * v[a]
+                        for a in range(size):
+                            v[a] -= product * Q[c * size + a]
+                length = 0.0
+                for a in range(size):
+                    length += v[a] * v[a]
+                if length > 1e-20 * first:
+                    length = 1.0 / sqrt(length)
+                    for a in range(size):
+                        Q[spanned * size + a] = v[a] * length
+                        left[a] -= Q[spanned * size + a] * Q[spanned * size + a]
+                    spanned += 1
+            wanted = size - spanned
+            while wanted > 0:
+                best = 0
+                furthest = -1.0
+                for a in range(size):
+                    if left[a] > furthest:
+                        furthest = left[a]
+                        best = a
+                for a in range(size):
+                    v[a] = 0.0
+                v[best] = 1.0
+                for twice in range(2):
+                    for c in range(spanned):
+                        product = 0.0
+                        for a in range(size):
+                            product += Q[c * size + a] * v[a]
+                        for a in range(size):
+                            v[a] -= product * Q[c * size + a]
+                length = 0.0
+                for a in range(size):
+                    length += v[a] * v[a]
+                if not length > 0.0:
+                    break
+                length = 1.0 / sqrt(length)
+                for a in range(k):
+                    B[row, a] = 0.0
+                for a in range(size):
+                    Q[spanned * size + a] = v[a] * length
+                    left[a] -= Q[spanned * size + a] * Q[spanned * size + a]
+                    B[row, index[a]] = Q[spanned * size + a]
+                owner[row] = i
+                row += 1
+                spanned += 1
+                wanted -= 1
+    free(index)
+    free(Q)
+    return row
+
+
 def projectors(const double[:, ::1] B, const Py_ssize_t[::1] slot, double[:, :, ::1] M):
     """Add the outer products of the rows of B into the projectors M of their examples: M[slot] += b b'."""
     cdef Py_ssize_t row, m = B.shape[0]

@@ -65,14 +65,16 @@ def offset(int kind, int k, const double[::1] parameters, const double[:, ::1] R
 
 
 def block(int kind, int k, const double[::1] parameters, const double[:, ::1] F, const double[:, ::1] R, const Py_ssize_t[::1] y,
-          const double[::1] curvature, double[:, ::1] out, signed char[:, ::1] state, double[:, ::1] normal, double[::1] gap):
+          const double[::1] curvature, double[:, ::1] out, signed char[:, ::1] state, double[:, ::1] normal, signed char[:, ::1] tight,
+          double[::1] gap):
     """Write the block step from R at scores F, the label states of its face, one more normal of the face and the block gap.
 
+    ``tight`` (n, l) flags the tight rows of a general matrix, whose differences are further normals; it has 0 rows for other families.
     ``state`` and ``normal`` may have 0 rows when the face is not wanted.
     """
     cdef Family s
     cdef Py_ssize_t i, n = F.shape[0]
-    cdef bint face = state.shape[0] == n and n > 0
+    cdef bint face = state.shape[0] == n and n > 0, listed = tight.shape[0] == n and n > 0
     cdef double *f
     cdef double *r
     cdef double *new
@@ -87,20 +89,13 @@ def block(int kind, int k, const double[::1] parameters, const double[:, ::1] F,
             memcpy(f, &F[i, 0], k * sizeof(double))
             memcpy(r, &R[i, 0], k * sizeof(double))
             memset(direction, 0, s.kp * sizeof(double))
+            if listed:
+                s.tight = &tight[i, 0]
             gap[i] = s.step(&s, f, r, y[i], curvature[i], -1e300, new, &state[i, 0] if face else NULL, direction)
             memcpy(&out[i, 0], new, k * sizeof(double))
             if face:
                 memcpy(&normal[i, 0], direction, k * sizeof(double))
         family_free(&s)
-
-
-def exact(int kind, int k, const double[::1] parameters):
-    """Return whether the family's block step is exact (otherwise it is a few Frank-Wolfe steps)."""
-    cdef Family s
-    bind(&s, kind, k, parameters)
-    result = bool(s.exact)
-    family_free(&s)
-    return result
 
 
 def games(int k, const double[::1] parameters, const double[:, ::1] F, double[:, ::1] Q, double[:, ::1] P, Py_ssize_t[::1] pivots):

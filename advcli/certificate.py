@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .problem import Problem, Solution
+from .problem import Problem, Solution, gap_scale
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Certificate:
     primal, dual : float
         P(theta) and D(r); nan for the dual when the solver has no dual point.
     gap, relative_gap : float
-        primal - dual, and that over primal.
+        primal - dual, and that over primal; over |dual| where matrices with negative entries make the primal negative.
     passes : float
         Reads of the data by the solver, in passes over all rows.
     converged : bool
@@ -52,8 +52,9 @@ def certify(problem: Problem, solution: Solution, tol: float) -> Certificate:
     primal = problem.primal(solution.theta)
     dual = problem.dual(solution.R) if solution.R is not None else float("nan")
     gap = primal - dual
-    if primal > 0:
-        relative = gap / primal
+    scale = gap_scale(primal, dual)
+    if scale > 0:
+        relative = gap / scale
     else:  # one class only: nothing to lose
         relative = 0.0 if gap <= 0 else float("inf")
     # rounding may leave a gap a few ulps below zero at an exact optimum

@@ -46,6 +46,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from omegaconf.errors import OmegaConfBaseException
 
 from . import config as configuration
+from . import plugins
 from .config import Settings, first_line, validate
 from .errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError, nearest
 from .limits import end_with_parent
@@ -107,6 +108,8 @@ def _command(words: list[str]) -> int:
     options = [word for word, override in zip(words, is_override, strict=True) if not override]
     overrides = [word for word, override in zip(words, is_override, strict=True) if override]
     flags = _flags([*options, *overrides])
+    if flags.config_dir is not None:
+        plugins.add_folder(flags.config_dir)
     if task.single and flags.multirun:
         raise ConfigError(f"advcli {verb} does one thing at a time; leave out -m")
     if task.single and not flags.cfg and not flags.help and not flags.shell_completion:
@@ -787,11 +790,7 @@ class Report(Task):
         from .records import ResultsFolder
         from .reports import write_reports
 
-        path = settings.results or settings.folder
-        if not path.is_dir():
-            others = [entry.name for entry in path.parent.iterdir() if entry.is_dir()] if path.parent.is_dir() else []
-            hint = f"; {nearest(path.name, others)}" if others else ""
-            raise ResultsError(f"no results folder {_short(path)}{hint}")
+        path = _existing_folder(settings)
         folder = ResultsFolder(path)
         test, alpha = _test_of(folder, settings)
         summary = write_reports(folder, test=test, alpha=alpha, metric=settings.report["metric"], full=True, published=settings.published)
@@ -813,11 +812,149 @@ class Report(Task):
             print(f"{_short(path)}: y = {truth + 1}, {surface.pieces} linear pieces")
 
 
+def _existing_folder(settings: Settings) -> Path:
+    """Return the results folder that was asked for."""
+    path = settings.results or settings.folder
+    if not path.is_dir():
+        others = [entry.name for entry in path.parent.iterdir() if entry.is_dir()] if path.parent.is_dir() else []
+        hint = f"; {nearest(path.name, others)}" if others else ""
+        raise ResultsError(f"no results folder {_short(path)}{hint}")
+    return path
+
+
 def _test_of(folder: ResultsFolder, settings: Settings) -> tuple[str, float]:
     """Return test and level: as asked, else as the cells were made with."""
     stored = (folder.read_cell(file.stem) for file in sorted(folder.cells_path.glob("*.json")))
     protocol = next((cell["about"]["cell"]["protocol"] for cell in stored if cell is not None), settings.protocol)
     return settings.report["test"] or protocol["test"], settings.report["alpha"] or protocol["alpha"]
+
+
+class Check(Task):
+    """Compare the rows of a results folder with a baseline: exit code 1 if a cell moved or is missing."""
+
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(words)
+        # people write flags: --update is update=true
+        self.overrides = ["update=true" if word == "--update" else word for word in words]
+        self.code = 0
+
+    def act(self, settings: Settings) -> None:
+        """Print one line per cell that is not as it was; write the JUnit file and the new baseline if they were asked for."""
+        if settings.baseline is None:
+            raise ConfigError("advcli check needs baseline=FILE.csv; with --update it writes one")
+        from .records import ResultsFolder, write_text
+        from .reports import check
+
+        folder = ResultsFolder(_existing_folder(settings))
+        previous = check.read_baseline(settings.baseline) if settings.baseline.exists() or not settings.update else None
+        if previous is not None:
+            test, alpha = settings.report["test"] or check.TEST, settings.report["alpha"] or check.ALPHA
+            changes = check.check_folder(folder, settings.baseline, test=test, alpha=alpha)
+            print(check.changes_text(changes), end="")
+            if settings.junit is not None:
+                with contextlib.suppress(OSError):  # the next line says what is wrong
+                    settings.junit.parent.mkdir(parents=True, exist_ok=True)
+                text = check.junit_xml(changes, f"advcli check {settings.baseline.name}")
+                write_text(settings.junit, text, "choose another junit=FILE.xml")
+            self.code = int(not settings.update and any(change.failed for change in changes))
+        elif settings.junit is not None:
+            raise ConfigError(f"junit=... needs a baseline to compare with, and {_short(settings.baseline)} is not there yet; leave it out")
+        if settings.update:
+            self._update(settings.baseline, check.folder_baseline(folder, previous=previous))
+
+    def _update(self, path: Path, baseline: Any) -> None:
+        from .reports import check
+
+        check.write_baseline(path, baseline)
+        print(f"{_short(path)}: {_counted(len(baseline))}, kept for later checks")
+        for cell in baseline.attrs["left_out"]:
+            _say(f"{cell}: left out of the baseline, as not every split has a result; run the experiment again, then update")
+            self.code = 1
+
+    def finish(self) -> int:
+        """Return 1 if the check failed."""
+        super().finish()
+        return self.code
+
+
+class Fit(Task):
+    """Fit one method to a whole data set and save it."""
+
+    def act(self, settings: Settings) -> None:
+        """Search, fit, save; print what was chosen and the certificate."""
+        if settings.out is None:
+            raise ConfigError("advcli fit needs out=FILE, the model file to write")
+        _refuse_unwritable(settings.out, settings.dataset.get("path"))
+        from . import models
+        from .evaluation import Cell
+
+        parts = ("dataset", "loss", "features", "solver", "protocol", "hyper", "seed")
+        began = time.perf_counter()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            model = models.fit(Cell(**{part: getattr(settings, part) for part in parts}), settings.data_dir)
+        models.save(model, settings.out)
+        about, certificate = model.about, model.certificate
+        said = [f"note: {about['dataset']}: {note}" for note in about["notes"]]
+        said += [f"warning: {edge}" for edge in about["edges"]]
+        said += [f"warning: {warning.message}" for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
+        if not certificate.converged:
+            said.append(f"warning: not converged ({certificate.status}); raise solver.max_passes or solver.tol")
+        for remark in dict.fromkeys(said):
+            _say(" ".join(remark.split()))
+        chosen = [f"{name} = {value:g}{' (fixed)' if name in settings.hyper else ''}" for name, value in about["hyper"].items()]
+        if about["searched"] is not None:
+            chosen.append(f"cross-validated {about['metric']} {about['searched']:.4g}")
+        bounds = f"objective {certificate.primal:.6g}, dual {certificate.dual:.6g}, relative gap {certificate.relative_gap:.1e}"
+        print(f"{settings.label}: {about['rows']} rows, {model.estimator.n_features_in_} features, {len(model.classes)} classes")
+        print(f"hyper-parameters: {', '.join(chosen)}")
+        print(f"certificate: {bounds} (tol {settings.solver['tol']:.0e}), {certificate.passes:.0f} passes")
+        if certificate.game_value == certificate.game_value:
+            print(f"guarantee: expected loss at most {certificate.game_value:.4g} under every label distribution that the moments allow")
+        print(f"{_short(settings.out)}: the model, {time.perf_counter() - began:.1f} s")
+
+
+class Predict(Task):
+    """Apply a saved model to a CSV file."""
+
+    keys = ("model", "input", "out", "chunk_rows")
+
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(words)
+        for word in words:
+            key, equals, _ = word.partition("=")
+            if equals and not key.startswith("-") and key.lstrip("+") not in self.keys:
+                raise ConfigError(f"advcli predict takes {', '.join(self.keys)}; everything else stands in the model, leave out {word}")
+
+    def act(self, settings: Settings) -> None:
+        """Read, predict and write, some rows at a time."""
+        for key, what in (("model", "the file that advcli fit wrote"), ("input", "the CSV file of new rows"), ("out", "the file to write")):
+            if getattr(settings, key) is None:
+                raise ConfigError(f"advcli predict needs {key}=FILE, {what}")
+        assert settings.model is not None
+        assert settings.input is not None
+        assert settings.out is not None
+        _refuse_unwritable(settings.out, settings.input, settings.model)
+        from . import models
+
+        done = models.predict_file(models.load(settings.model), settings.input, settings.out, settings.chunk_rows)
+        if done.ignored:
+            _say(f"note: not used by the model: {', '.join(done.ignored)}")
+        abstained = f", {done.abstained} of them abstaining" if done.abstained else ""
+        print(f"{_short(settings.out)}: {done.rows} predictions{abstained}")
+
+
+def _refuse_unwritable(path: Path, *inputs: str | Path | None) -> None:
+    """Refuse an output that cannot be written, or would replace an input, before the work is done."""
+    for other in inputs:
+        if other is not None and path.exists() and Path(other).expanduser().exists() and path.samefile(Path(other).expanduser()):
+            raise ConfigError(f"out={_short(path)} is also an input; choose another file")
+    if path.is_dir():
+        raise ConfigError(f"out={_short(path)} is a folder; give the name of a file")
+    if not path.parent.is_dir():
+        raise ConfigError(f"out={_short(path)}: there is no folder {_short(path.parent)}; make it first")
+    if not os.access(path.parent, os.W_OK):
+        raise ConfigError(f"out={_short(path)}: the folder {_short(path.parent)} cannot be written; choose another one")
 
 
 class Data(Task):
@@ -866,7 +1003,7 @@ class Data(Task):
             print(f"\ndata folder: {settings.data_dir} (data_dir=... or ADVCLI_DATA)")
 
 
-ACTIONS: dict[str, type[Task]] = {"run": Run, "report": Report, "data": Data}
+ACTIONS: dict[str, type[Task]] = {"run": Run, "report": Report, "check": Check, "fit": Fit, "predict": Predict, "data": Data}
 
 
 def _complete_action() -> bool:

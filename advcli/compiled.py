@@ -10,7 +10,7 @@ import importlib
 import os
 import sys
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,14 @@ def _module(kernel: str, level: str) -> ModuleType:
     return importlib.import_module(f"{__package__}._ext.{kernel}_{level}")
 
 
+class Face(NamedTuple):
+    """The faces of the sets conv R(y_i) that block steps end on: what can move with the scores, and what cannot."""
+
+    state: NDArray[np.int8]  # (n, k): 0 fixed, 1 tied to the other tied labels, 2 free
+    normal: Array  # (n, k): a direction that r cannot move in, or 0
+    tight: NDArray[np.int8]  # (n, l) of a general matrix: rows that attain the minimum, whose differences are normals; else (0, 0)
+
+
 class Kernels:
     """Faces of the compiled modules at one instruction set; all arrays float64 (labels intp), copied only when they must be."""
 
@@ -100,10 +108,6 @@ class Kernels:
         """Return what every compiled function takes first: (kind, k, parameters)."""
         name, k, parameters = family
         return KINDS[name], k, np.ascontiguousarray(parameters, dtype=np.float64)
-
-    def exact(self, family: Family) -> bool:
-        """Return whether the family's block step maximises its block exactly."""
-        return bool(self._oracle.exact(*self.arguments(family)))
 
     def value(self, family: Family, F: Array, y: Labels) -> Array:
         """Return S(f_i, y_i), shape (n,)."""
@@ -138,15 +142,39 @@ class Kernels:
         """Return the block step from R at scores F, shape (n, k); ``curvature`` is a number or (n,)."""
         return self.face(family, F, R, y, curvature)[0]
 
-    def face(self, family: Family, F: Array, R: Array, y: Labels, curvature: Any) -> tuple[Array, NDArray[np.int8], Array, Array]:
-        """Return the block step (n, k), its face - label states and one more normal, (n, k) each - and the block gaps (n,)."""
+    def face(self, family: Family, F: Array, R: Array, y: Labels, curvature: Any) -> tuple[Array, Face, Array]:
+        """Return the block step (n, k), its faces and the block gaps (n,)."""
         F, y = _scores(F, y, family[1])
         R, _ = _scores(R, y, family[1])
         n = len(F)
         w = np.ascontiguousarray(np.broadcast_to(np.asarray(curvature, dtype=np.float64), (n,)))
         out, state, normal, gap = np.empty_like(F), np.empty(F.shape, dtype=np.int8), np.empty_like(F), np.empty(n)
-        self._oracle.block(*self.arguments(family), F, R, y, w, out, state, normal, gap)
-        return out, state, normal, gap
+        rows = int(family[2][0]) if family[0] == "general" else 0
+        tight = np.zeros((n if rows else 0, rows), dtype=np.int8)
+        self._oracle.block(*self.arguments(family), F, R, y, w, out, state, normal, tight, gap)
+        return out, Face(state, normal, tight), gap
+
+    def tangents(self, family: Family, face: Face, skip: NDArray[np.bool_]) -> tuple[Array, Labels]:
+        """Return orthonormal bases of the directions in which each example's r can move on its face, and whose they are.
+
+        Shapes (m, k) and (m,), examples ascending; those in ``skip`` (n,) get none.
+        """
+        n, k = face.state.shape
+        rank = np.empty(n, dtype=np.int32)
+        if len(face.tight):
+            matrix = np.ascontiguousarray(family[2][1:].reshape(-1, k))
+            rank[:] = np.maximum((face.state != 0).sum(axis=1) - 1, 0)
+            rank[skip] = 0
+            most = int(rank.sum())
+            B, owner = np.empty((most, k)), np.empty(most, dtype=np.intp)
+            found = self.newton.matrix_bases(matrix, face.state, face.tight, rank, B, owner)
+            return np.ascontiguousarray(B[:found]), owner[:found].copy()
+        self.newton.ranks(face.state, face.normal, rank)
+        rank[skip] = 0
+        m = int(rank.sum())
+        B, owner = np.empty((m, k)), np.empty(m, dtype=np.intp)
+        self.newton.bases(face.state, face.normal, rank, B, owner)
+        return B, owner
 
 
 def _scores(F: Array, y: Labels, k: int) -> tuple[Array, Labels]:

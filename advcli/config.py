@@ -44,6 +44,7 @@ def _at_least(minimum: int) -> dict[str, Any]:
 
 POSITIVE = _rule("a finite number above 0", lambda value: 0 < value < math.inf)
 FRACTION = _rule("a number between 0 and 1, both excluded", lambda value: 0 < value < 1)
+ANY = _rule("true or false", lambda value: True)
 NAME = _rule("a name", lambda value: bool(value.strip()))
 SEED = _rule("a whole number from 0 to 2**32 - 1", lambda value: 0 <= value < 2**32)
 FOLDER_NAME = _rule("the name of one folder, without /", lambda value: "/" not in value and value.strip(". ") != "")
@@ -151,6 +152,13 @@ class Top:
     results: str | None = field(metadata=NAME)
     published: str | None = field(metadata=NAME)
     figure: str | None = field(metadata=_choice("loss_surface"))
+    baseline: str | None = field(metadata=NAME)
+    update: bool = field(metadata=ANY)
+    junit: str | None = field(metadata=NAME)
+    out: str | None = field(metadata=NAME)
+    model: str | None = field(metadata=NAME)
+    input: str | None = field(metadata=NAME)
+    chunk_rows: int = field(metadata=_at_least(1))
 
 
 GROUPS: dict[str, type] = {
@@ -179,6 +187,14 @@ class Settings:
         The published numbers that the report sets beside these results.
     figure : str or None
         The figure that the verb ``report`` draws instead of tables.
+    baseline, junit : Path or None
+        The files that the verb ``check`` compares with and writes.
+    update : bool
+        Whether ``check`` writes a new baseline.
+    out, model, input : Path or None
+        The file that ``fit`` or ``predict`` writes, and those that ``predict`` reads.
+    chunk_rows : int
+        Rows that ``predict`` holds in memory.
     """
 
     name: str
@@ -191,6 +207,13 @@ class Settings:
     results: Path | None
     published: str | None
     figure: str | None
+    baseline: Path | None
+    update: bool
+    junit: Path | None
+    out: Path | None
+    model: Path | None
+    input: Path | None
+    chunk_rows: int
     dataset: dict[str, Any]
     loss: dict[str, Any]
     features: dict[str, Any]
@@ -244,9 +267,16 @@ def check(values: Mapping[str, Any]) -> Settings:
         workers=top["workers"],
         cells_per_job=top["cells_per_job"],
         quiet=top["quiet"],
-        results=None if top["results"] is None else Path(top["results"]).expanduser().absolute(),
+        results=_path(top["results"]),
         published=top["published"],
         figure=top["figure"],
+        baseline=_path(top["baseline"]),
+        update=top["update"],
+        junit=_path(top["junit"]),
+        out=_path(top["out"]),
+        model=_path(top["model"]),
+        input=_path(top["input"]),
+        chunk_rows=top["chunk_rows"],
         hyper=_hyper(values["hyper"]),
         **groups,
     )
@@ -336,6 +366,10 @@ def _nested(leaves: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
             node = node.setdefault(key, {})
         node[path[-1]] = value
     return root
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text).expanduser().absolute()
 
 
 def keys(config: Any, prefix: str = "") -> list[str]:

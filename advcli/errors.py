@@ -27,6 +27,10 @@ class ResultsError(AdvcliError):
     """A results folder that cannot be written, read or belongs to another experiment."""
 
 
+class ModelError(AdvcliError):
+    """A saved model that cannot be read."""
+
+
 class IncompatibleError(ConfigError):
     """A combination of parts that has no meaning, refused before any work.
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .certificate import Certificate, certify
 from .errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
 from .features import STRENGTH, FeatureMap, feature_class, make_features
-from .losses import AdversarialLoss, Loss, loss_class, make_loss
+from .losses import AdversarialLoss, Loss, loss_class, make_loss, name_classes
 from .problem import Problem, Solution
 from .solvers import Limits, make_solver
 
@@ -202,7 +202,8 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
 
     def _make_loss(self, k: int) -> Loss:
         if isinstance(self.loss, str):
-            return make_loss(self.loss, k, **(self.loss_options or {}))
+            options = dict(self.loss_options or {})
+            return make_loss(self.loss, k, **(options if self.n_classes is not None else name_classes(options, self.classes_)))
         return make_loss("general", k, **{"matrix": self.loss, **(self.loss_options or {})})
 
     @property

@@ -159,6 +159,11 @@ class Problem:
         return mean if not outside.any() else float("-inf")
 
 
+def gap_scale(primal: float, dual: float) -> float:
+    """Return what a gap is relative to: the primal value, or |dual| >= |primal| where matrices with negative entries make it negative."""
+    return primal if primal > 0 else -dual
+
+
 @dataclass
 class Solution:
     """What a solver returns: the iterate, not its quality (`advcli.certificate.certify` judges that)."""

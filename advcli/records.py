@@ -34,7 +34,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import IO, TYPE_CHECKING, Any
 
 from .errors import ResultsError
 
@@ -156,19 +156,15 @@ def _reason(error: OSError) -> str:
     return error.strerror or type(error).__name__
 
 
-@contextlib.contextmanager
-def atomic_file(path: Path) -> Iterator[TextIO]:
-    """Open a text file that appears under its name only when it is complete and on the disk.
+_REMEDY = "free space or choose another results_dir, then start again: finished cells are kept"
 
-    Raises
-    ------
-    ResultsError
-        If the file cannot be written (no permission, disk full); the temporary file is removed.
-    """
+
+@contextlib.contextmanager
+def _atomic(path: Path, mode: str, remedy: str) -> Iterator[IO[Any]]:
     # The name carries host and process, so that a later run recognises what a killed process left behind.
     temporary = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.{next(_counter)}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8", newline="") as file:
+        with temporary.open(mode, encoding=None if "b" in mode else "utf-8", newline=None if "b" in mode else "") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -177,7 +173,6 @@ def atomic_file(path: Path) -> Iterator[TextIO]:
         with contextlib.suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError):
-            remedy = "free space or choose another results_dir, then start again: finished cells are kept"
             raise ResultsError(f"cannot write {path}: {_reason(error)}; {remedy}") from error
         raise
     # Without this the rename itself may be lost in a power cut; some file systems refuse it, which does no harm.
@@ -189,9 +184,31 @@ def atomic_file(path: Path) -> Iterator[TextIO]:
             os.close(directory)
 
 
-def write_text(path: Path, text: str) -> None:
+def atomic_file(path: Path, remedy: str = _REMEDY) -> contextlib.AbstractContextManager[IO[str]]:
+    """Open a text file that appears under its name only when it is complete and on the disk.
+
+    Parameters
+    ----------
+    path : Path
+    remedy : str
+        What to do when it cannot be written.
+
+    Raises
+    ------
+    ResultsError
+        If the file cannot be written (no permission, disk full); the temporary file is removed.
+    """
+    return _atomic(path, "w", remedy)
+
+
+def atomic_bytes(path: Path, remedy: str = _REMEDY) -> contextlib.AbstractContextManager[IO[bytes]]:
+    """Open a binary file that appears like `atomic_file`."""
+    return _atomic(path, "wb", remedy)
+
+
+def write_text(path: Path, text: str, remedy: str = _REMEDY) -> None:
     """Write a whole text file atomically (see `atomic_file`)."""
-    with atomic_file(path) as file:
+    with atomic_file(path, remedy) as file:
         file.write(text)
 
 

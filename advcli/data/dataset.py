@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from .table import Encoding
+
 Splits = tuple[tuple["NDArray[Any]", "NDArray[Any]"], ...]
 
 
@@ -49,6 +51,8 @@ class Dataset:
         What was dropped, cut or encoded; to be told to the user.
     allow_small_classes : bool
         Classes with fewer rows than folds are accepted by `check_trainable`.
+    encoding : Encoding or None
+        How columns of a table became features; None where the data were no table of columns.
     """
 
     name: str
@@ -64,6 +68,7 @@ class Dataset:
     sha256: str
     notes: tuple[str, ...]
     allow_small_classes: bool = False
+    encoding: Encoding | None = None
 
     def class_sizes(self) -> dict[Any, int]:
         """Return the number of rows of every class, by its original label."""
@@ -105,6 +110,7 @@ def make_dataset(
     example_weight: Any = None,
     notes: Sequence[str] = (),
     allow_small_classes: bool = False,
+    encoding: Encoding | None = None,
 ) -> Dataset:
     """Check the parts once, for all sources, and build a `Dataset`.
 
@@ -118,6 +124,8 @@ def make_dataset(
     if hasattr(X, "indptr"):
         X = X.astype(np.float64)
         X.sum_duplicates()  # also sorts: equal content has one checksum
+        if X.nnz < 2**31:  # scikit-learn takes no wider ones
+            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     else:
         X = np.ascontiguousarray(X, dtype=np.float64)
     y = np.ascontiguousarray(y, dtype=np.intp)
@@ -142,6 +150,7 @@ def make_dataset(
         sha256=content_sha256(X, y, classes, example_weight),
         notes=tuple(notes),
         allow_small_classes=allow_small_classes,
+        encoding=encoding,
     )
 
 

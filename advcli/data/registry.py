@@ -1,12 +1,14 @@
-"""The registry of sources: every module in ``advcli/data/sources`` that defines ``SOURCE`` is one."""
+"""The registry of sources: every module in ``advcli/data/sources``, or among a user's own files, that defines ``SOURCE`` is one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from .. import plugins
 from ..errors import ConfigError, DataError, nearest
 
 if TYPE_CHECKING:
@@ -41,20 +43,24 @@ class Source:
     entries: Callable[[Path], list[Entry]]
 
 
-@cache
 def sources() -> dict[str, Source]:
-    """Return all sources by name; imports their modules, which need NumPy and pandas, on the first call."""
+    """Return all sources by name, a user's own included; imports their modules, which need NumPy and pandas, on the first call."""
+    return {**_found(plugins.load("dataset")), **_bundled()}
+
+
+@cache
+def _bundled() -> dict[str, Source]:
     import importlib
     import pkgutil
 
     from . import sources as package
 
-    found: dict[str, Source] = {}
-    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda item: item.name):
-        source = getattr(importlib.import_module(f"{package.__name__}.{module.name}"), "SOURCE", None)
-        if source is not None:
-            found[source.name] = source
-    return found
+    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    return _found([importlib.import_module(f"{package.__name__}.{name}") for name in names])
+
+
+def _found(modules: list[ModuleType]) -> dict[str, Source]:
+    return {module.SOURCE.name: module.SOURCE for module in modules if hasattr(module, "SOURCE")}
 
 
 def source_options(source: str) -> dict[str, Any]:

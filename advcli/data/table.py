@@ -12,7 +12,7 @@ import hashlib
 import io
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,16 +59,117 @@ class Table:
         The columns; the target column is always text, so that labels such as 01 stay what they are.
     lines : ndarray of int or None
         Line of the file of every row; None if row i is on line i + 1 (after a heading on line 1).
+    before : int
+        Rows of the file before this part of it.
     """
 
     path: Path
     frame: pd.DataFrame
     lines: NDArray[Any] | None = field(default=None, repr=False)
+    before: int = 0
 
     def place(self, row: int) -> str:
         """Return words for a 0-based row."""
-        line = row + 2 if self.lines is None else int(self.lines[row])
-        return f"row {row + 1} (line {line})"
+        line = self.before + row + 2 if self.lines is None else int(self.lines[row])
+        return f"row {self.before + row + 1} (line {line})"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table that features are made of.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the heading.
+    categories : tuple of str, int or float, or None
+        The values that are one-hot encoded, in the order of their features; None for a column of numbers.
+    """
+
+    name: str
+    categories: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How rows of a table become rows of X; learned from one table, applied to others.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        The columns that are used, in the order of their features.
+    others : tuple of str
+        Columns that were there and have no features: the target, weights, those left out.
+    separator : str
+        Character between fields.
+    """
+
+    columns: tuple[Column, ...]
+    others: tuple[str, ...] = ()
+    separator: str = ","
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns of X: ``size`` for numbers, ``colour=red`` for a category."""
+        return tuple(
+            name
+            for column in self.columns
+            for name in ([column.name] if column.categories is None else [f"{column.name}={value}" for value in column.categories])
+        )
+
+    @property
+    def text(self) -> tuple[str, ...]:
+        """Columns that are read as text, so that 01 and 1 stay apart."""
+        return tuple(column.name for column in self.columns if column.categories is not None)
+
+    def check_columns(self, path: Path, names: Sequence[str]) -> list[str]:
+        """Return the columns of `others` among ``names``, which need not be there.
+
+        Raises
+        ------
+        DataError
+            A column is missing, or one is there that no row was learned from.
+        """
+        needed = [column.name for column in self.columns]
+        missing = [name for name in needed if name not in names]
+        unexpected = [name for name in names if name not in needed and name not in self.others]
+        if missing or unexpected:
+            said = [f"{word}: {_listed(found)}" for word, found in (("missing", missing), ("unexpected", unexpected)) if found]
+            raise DataError(f"{path} has other columns than the model was fitted on; {'; '.join(said)}")
+        return [name for name in names if name in self.others]
+
+    def encode(self, table: Table, remedies: Callable[[str], tuple[str, str]] | None = None) -> NDArray[np.float64]:
+        """Return the features of a table, shape (n, d).
+
+        Parameters
+        ----------
+        table : Table
+        remedies : callable, optional
+            For the name of a column of numbers: what to do about text in it, and about a cell without a number.
+
+        Raises
+        ------
+        DataError
+            A cell without a value, text in a column of numbers, or a category that was not there when the encoding was learned.
+        """
+        blocks = []
+        for column in self.columns:
+            if column.categories is None:
+                remedy = ("correct it or remove the row",) * 2 if remedies is None else remedies(column.name)
+                blocks.append(_numbers(table, column.name, "as a feature", *remedy)[:, None])
+                continue
+            text = _categories(table, column.name, "fill it or remove the row")
+            known = pd.Index(column.categories)
+            numeric = known.dtype.kind in "if"
+            codes = known.get_indexer(pd.Index(pd.to_numeric(text, errors="coerce") if numeric else text))
+            bad = np.flatnonzero(codes < 0)
+            if bad.size:
+                raise DataError(
+                    f"{table.path}: column {column.name!r} holds {text.iloc[bad[0]]!r} in {table.place(int(bad[0]))}, a category that was "
+                    f"not there to learn from ({_listed(column.categories)}); correct it or remove the row"
+                )
+            blocks.append((codes[:, None] == np.arange(len(known))).astype(np.float64))
+        return np.ascontiguousarray(np.hstack(blocks))
 
 
 def read_bytes(path: Path) -> bytes:
@@ -84,12 +185,16 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        beside = [item.name for item in path.parent.iterdir() if item.is_file()] if path.parent.is_dir() else []
-        close = nearest(path.name, beside) if beside else ""
-        hint = close if close.startswith("did you mean") else "check the path"
-        raise DataError(f"there is no file {path}; {hint}") from None
+        raise missing_file(path) from None
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def missing_file(path: Path) -> DataError:
+    """Return the error for a file that is not there, with the nearest name beside it."""
+    beside = [item.name for item in path.parent.iterdir() if item.is_file()] if path.parent.is_dir() else []
+    close = nearest(path.name, beside) if beside else ""
+    return DataError(f"there is no file {path}; {close if close.startswith('did you mean') else 'check the path'}")
 
 
 def decode(path: Path, raw: bytes) -> str:
@@ -119,23 +224,35 @@ def decode(path: Path, raw: bytes) -> str:
     return text
 
 
-def read_table(path: Path, target: str, raw: bytes | None = None, separator: str = ",") -> Table:
+def read_table(path: Path, target: str, raw: bytes | None = None, separator: str = ",", text: Sequence[str] = ()) -> Table:
     """Read a CSV file (plain or gzip) with a heading line.
+
+    Parameters
+    ----------
+    path : Path
+    target : str
+        The column of labels.
+    raw : bytes, optional
+        The file's content, when it was read already.
+    separator : str
+        Character between fields.
+    text : sequence of str
+        Further columns that stay text as the target does.
 
     Raises
     ------
     DataError
         Missing, damaged, empty, not UTF-8; duplicate or nameless columns; rows of unequal length; no target column.
     """
-    text = decode(path, read_bytes(path) if raw is None else raw)
-    names, lines, text = _check_shape(path, text, separator)
+    names, lines, content = check_shape(path, decode(path, read_bytes(path) if raw is None else raw), separator)
     if target not in names:
         raise DataError(f"{path} has no column {target!r} for the target; {_choose(target, names)} (dataset.target=...)")
-    frame = _parse(path, text, names, target, separator)
+    frame = parse(path, content, names, [target, *(name for name in text if name in names)], separator)
     return Table(path, frame, lines)
 
 
-def _parse(path: Path, text: str, names: list[str], target: str, separator: str) -> pd.DataFrame:
+def parse(path: Path, text: str, names: list[str], as_text: Sequence[str], separator: str) -> pd.DataFrame:
+    """Return the frame of a text with a heading whose shape was checked."""
     try:
         return pd.read_csv(
             io.StringIO(text),
@@ -143,7 +260,7 @@ def _parse(path: Path, text: str, names: list[str], target: str, separator: str)
             header=0,
             names=names,
             index_col=False,
-            dtype={target: str},
+            dtype=dict.fromkeys(as_text, str),
             keep_default_na=False,  # "NA" and "None" may be labels; missing numbers are found below
             **_EXACT,
             skipinitialspace=True,
@@ -153,8 +270,22 @@ def _parse(path: Path, text: str, names: list[str], target: str, separator: str)
         raise DataError(f"{path} cannot be read as CSV: {str(error).splitlines()[0]}") from None
 
 
-def _check_shape(path: Path, text: str, separator: str) -> tuple[list[str], NDArray[Any] | None, str]:
-    """Return the names, the lines of the rows and the text without blank lines; every row has as many fields as the heading."""
+def check_shape(
+    path: Path, text: str, separator: str, rows_before: int = 0, lines_before: int = 0
+) -> tuple[list[str], NDArray[Any] | None, str]:
+    """Return the names, the lines of the rows and the text without blank lines; every row has as many fields as the heading.
+
+    Parameters
+    ----------
+    path : Path
+        For messages.
+    text : str
+        A heading and rows.
+    separator : str
+        Character between fields.
+    rows_before, lines_before : int
+        Rows and lines of the file between the heading and these rows, when they are a part of it.
+    """
     if '"' in text:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
         counts, lines, heading = [], [], None
@@ -169,7 +300,7 @@ def _check_shape(path: Path, text: str, separator: str) -> tuple[list[str], NDAr
                         lines.append(start)
                 start = reader.line_num + 1
         except csv.Error as error:
-            raise DataError(f"{path}, line {reader.line_num}: {error}; is a quotation mark not closed?") from None
+            raise DataError(f"{path}, line {lines_before + reader.line_num}: {error}; is a quotation mark not closed?") from None
     else:
         every = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         kept = [number for number, line in enumerate(every) if line.strip()]
@@ -193,11 +324,11 @@ def _check_shape(path: Path, text: str, separator: str) -> tuple[list[str], NDAr
     for row, count in enumerate(counts):
         if count != len(names):
             raise DataError(
-                f"{path}: row {row + 1} (line {lines[row]}) has {count} fields, the heading has {len(names)}; "
+                f"{path}: row {rows_before + row + 1} (line {lines_before + lines[row]}) has {count} fields, the heading has {len(names)}; "
                 "add or remove fields, or quote text that contains the separator"
             )
-    regular = lines[-1] == len(lines) + 1
-    return names, None if regular else np.asarray(lines), text
+    regular = lines[-1] == len(lines) + 1 and lines_before == rows_before
+    return names, None if regular else lines_before + np.asarray(lines), text
 
 
 def make_table_dataset(table: Table, options: Mapping[str, Any], ignore: Sequence[str] = (), notes: Sequence[str] = ()) -> Dataset:
@@ -218,11 +349,18 @@ def make_table_dataset(table: Table, options: Mapping[str, Any], ignore: Sequenc
     names = list(map(str, table.frame.columns))
     target, weight = str(options["target"]), options["weight"]
     columns = _feature_columns(table, options, ignore, names)
-    X, feature_names = _features(table, columns, options["categorical"], said)
+    encoding = _learn_encoding(table, columns, options, said)
+    X = encoding.encode(table, _remedies)
     codes, classes, ordered = target_codes(table, target, options, said)
     weights = None
     if weight is not None:
-        weights = _numbers(table, str(weight), "as example weights", "correct it", "dataset.weight=null")
+        weights = _numbers(
+            table,
+            str(weight),
+            "as example weights",
+            "correct it, or use dataset.weight=null",
+            "correct it, remove the row or use dataset.weight=null",
+        )
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
         if bad.size:
             raise DataError(
@@ -235,11 +373,12 @@ def make_table_dataset(table: Table, options: Mapping[str, Any], ignore: Sequenc
         X=X,
         y=codes,
         classes=classes,
-        feature_names=feature_names,
+        feature_names=encoding.feature_names,
         ordered=ordered,
         sizes=options["sizes"],
         example_weight=weights,
         notes=said,
+        encoding=encoding,
         allow_small_classes=options["allow_small_classes"],
     )
 
@@ -283,37 +422,40 @@ def _choose(name: str, names: Sequence[str]) -> str:
     return clause if len(clause) <= 200 else f"it has {len(names)} columns: {', '.join(names[:5])}, ..., {names[-1]}"
 
 
-def _features(table: Table, columns: list[str], categorical: Any, notes: list[str]) -> tuple[NDArray[np.float64], list[str]]:
-    frame = table.frame
-    encoded: set[str] = set()
+def _learn_encoding(table: Table, columns: list[str], options: Mapping[str, Any], notes: list[str]) -> Encoding:
+    frame, categorical = table.frame, options["categorical"]
     if categorical == "auto":
         encoded = {name for name in columns if not _is_number(frame[name]) and not _reads_as_numbers(frame[name])}
     else:
         encoded = set(_names(categorical, "categorical")) & set(columns)
-    blocks: list[NDArray[Any]] = []
-    feature_names: list[str] = []
+    learned = []
     for name in columns:
         if name not in encoded:
-            blocks.append(
-                _numbers(table, name, "as a feature", f"one-hot encode it with dataset.categorical=[{name}]", f"dataset.drop=[{name}]")[
-                    :, None
-                ]
-            )
-            feature_names.append(name)
+            learned.append(Column(name))
             continue
-        text = frame[name].astype(str).str.strip()
-        empty = np.flatnonzero(text.str.lower().isin(_MISSING))
-        if empty.size:
-            raise DataError(
-                f"{table.path}: column {name!r} has no value in {table.place(int(empty[0]))}; "
-                f"fill it, remove the row or use dataset.drop=[{name}]"
-            )
-        values, labels = _labels(text)
-        blocks.append((values[:, None] == np.arange(len(labels))).astype(np.float64))
-        feature_names += [f"{name}={label}" for label in labels]
-        listed = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
-        notes.append(f"column {name!r} one-hot encoded: {len(labels)} features ({listed})")
-    return np.ascontiguousarray(np.hstack(blocks)), feature_names
+        labels = _labels(_categories(table, name, f"fill it, remove the row or use dataset.drop=[{name}]"))[1]
+        learned.append(Column(name, tuple(labels)))
+        notes.append(f"column {name!r} one-hot encoded: {len(labels)} features ({_listed(labels)})")
+    others = [name for name in map(str, frame.columns) if name not in columns]
+    return Encoding(tuple(learned), tuple(others), str(options.get("separator", ",")))
+
+
+def _remedies(name: str) -> tuple[str, str]:
+    drop = f"use dataset.drop=[{name}]"
+    return f"one-hot encode it with dataset.categorical=[{name}], or {drop}", f"correct it, remove the row or {drop}"
+
+
+def _listed(values: Sequence[Any]) -> str:
+    return ", ".join(map(str, values[:5])) + (", ..." if len(values) > 5 else "")
+
+
+def _categories(table: Table, name: str, remedy: str) -> pd.Series:
+    """Return a column as stripped text, or say which cell has no value."""
+    text = table.frame[name].astype(str).str.strip()
+    empty = np.flatnonzero(text.str.lower().isin(_MISSING))
+    if empty.size:
+        raise DataError(f"{table.path}: column {name!r} has no value in {table.place(int(empty[0]))}; {remedy}")
+    return text
 
 
 def _is_number(column: pd.Series) -> bool:
@@ -327,8 +469,8 @@ def _reads_as_numbers(column: pd.Series) -> bool:
     return not rest.empty and bool(pd.to_numeric(rest, errors="coerce").notna().all())
 
 
-def _numbers(table: Table, name: str, purpose: str, remedy: str, without: str) -> NDArray[np.float64]:
-    """Return a column as finite numbers or say which cell is none, and what it is needed for."""
+def _numbers(table: Table, name: str, purpose: str, text_remedy: str, remedy: str) -> NDArray[np.float64]:
+    """Return a column as finite numbers or say which cell is none, what it is needed for and what to do."""
     column = table.frame[name]
     if _is_number(column):
         values = column.to_numpy(np.float64)
@@ -345,12 +487,12 @@ def _numbers(table: Table, name: str, purpose: str, remedy: str, without: str) -
             if cell.lower() not in _MISSING and np.isnan(values[number]):
                 raise DataError(
                     f"{table.path}: column {name!r} holds text ({cell!r} in {table.place(number)}) "
-                    f"and cannot be used {purpose}; {remedy}, or use {without}"
+                    f"and cannot be used {purpose}; {text_remedy}"
                 )
     row = int(bad[0])
     what = "an infinite value" if np.isinf(values[row]) else "no value"
     count = f" (and {bad.size - 1} more)" if bad.size > 1 else ""
-    raise DataError(f"{table.path}: column {name!r} has {what} in {table.place(row)}{count}; correct it, remove the row or use {without}")
+    raise DataError(f"{table.path}: column {name!r} has {what} in {table.place(row)}{count}; {remedy}")
 
 
 def _labels(text: pd.Series) -> tuple[NDArray[np.intp], list[Any]]:

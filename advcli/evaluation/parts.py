@@ -58,6 +58,13 @@ def check_compatible(
     estimators.check_compatible(loss, features, solver, ordered, n_classes)
 
 
+def name_classes(loss: Mapping[str, Any], classes: Any) -> dict[str, Any]:
+    """Return a loss's configuration with the labels that a matrix with named columns needs (`advcli.losses.name_classes`)."""
+    from .. import estimators
+
+    return estimators.name_classes(loss, classes)
+
+
 def hyper_names(features: Mapping[str, Any], loss: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the hyper-parameters that a search covers (`advcli.estimators.hyper_names`)."""
     from .. import estimators

@@ -9,12 +9,13 @@ import time
 import traceback
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .. import plugins
 from ..errors import AdvcliError, ConfigError, DataError, KilledError, NotConvergedWarning, ResultsError
 from ..limits import call_limited
 from ..records import SCHEMA_VERSION, ResultsFolder, canonical_json, complete_rows, package_version, plain
@@ -103,6 +104,7 @@ class Cell:
         def spoken(options: Mapping[str, Any]) -> dict[str, Any]:
             return {key: value for key, value in plain(options).items() if key != "description"}
 
+        own, files = plugins.fingerprint(), _named_files(self.loss)
         return {
             "schema": SCHEMA_VERSION,
             "version": package_version(),
@@ -114,7 +116,20 @@ class Cell:
             "hyper": {key: value for key, value in plain(self.hyper).items() if value is not None},
             "seed": int(self.seed),
             "noise": plain(self.noise),
+            **({} if own is None else {"plugins": own}),
+            **({} if not files else {"files": files}),
         }
+
+
+def _named_files(options: Mapping[str, Any]) -> list[str]:
+    """Return the digests of the files that a loss reads its matrix from: another content is another cell."""
+    found = []
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            found += _named_files(value)
+        elif name == "file" and value is not None and Path(str(value)).is_file():
+            found.append(hashlib.sha256(Path(str(value)).read_bytes()).hexdigest())
+    return found
 
 
 def _key(content: Mapping[str, Any]) -> str:
@@ -363,7 +378,8 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
     n_classes = len(dataset.classes)
     # Without a search there are no folds, and classes of any size will do.
     parts.check_trainable(dataset, protocol.folds if axes.strength or axes.others else 1)
-    parts.check_compatible(cell.loss, cell.features, cell.solver, bool(dataset.ordered), n_classes)
+    loss = parts.name_classes(cell.loss, dataset.classes)
+    parts.check_compatible(loss, cell.features, cell.solver, bool(dataset.ordered), n_classes)
     key = cell.key(dataset)
     stored = folder.read_cell(key)
     if stored is not None:
@@ -380,7 +396,7 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
         selection = select(
             dataset.X[first_rows],
             dataset.y[first_rows],
-            loss=cell.loss,
+            loss=loss,
             features=cell.features,
             solver=cell.solver,
             protocol=protocol,
@@ -392,7 +408,7 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
         )
         head = _head(cell, dataset.name, key) | dict(selection.hyper)
         head |= {"n_features": int(dataset.X.shape[1]), "n_classes": n_classes}
-        rows, failure = _fit_splits(cell, dataset, protocol, splits, selection, head, strict)
+        rows, failure = _fit_splits(replace(cell, loss=loss), dataset, protocol, splits, selection, head, strict)
 
     search_rows = [{"cell": key, "dataset": dataset.name, "method": cell.method, **row} for row in selection.rows]
     about = {

@@ -341,3 +341,12 @@ def select(
             edges.append(f"{label}={best[name]:g} is the {side} value tried ({low:g} to {high:g}); widen protocol.stage1.{name}")
     chosen = {(axes.strength or name) if name == STRENGTH else name: value for name, value in best.items()}
     return Selection(dict(axes.fixed) | chosen, rows, tuple(edges))
+
+
+def pooled_score(selection: Selection) -> float | None:
+    """Return the cross-validated metric of the chosen values, pooled over the folds of the last stage; None if nothing was searched."""
+    if not selection.rows:
+        return None
+    last = selection.rows[-1]["stage"]
+    rows = [row for row in selection.rows if row["stage"] == last and all(row[name] == value for name, value in selection.hyper.items())]
+    return math.fsum(row["value"] * row["n_test"] for row in rows) / sum(row["n_test"] for row in rows)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import plugins
 from ..errors import ConfigError, nearest
 
 Array = NDArray[np.float64]
@@ -286,6 +287,8 @@ def feature_names() -> list[str]:
 
 def feature_class(name: str) -> type[FeatureMap]:
     """Return the class registered under ``name``; `ConfigError` names the nearest if there is none."""
+    if name not in _REGISTRY:
+        plugins.load("features")
     if name not in _REGISTRY:
         raise ConfigError(f"unknown features {name!r}: {nearest(name, _REGISTRY)}")
     return _REGISTRY[name]

@@ -106,6 +106,12 @@ class KernelFeatures(KernelMap):
         ):
             self._store = other.store
 
+    def support(self, theta: Array) -> tuple[Any, Array]:
+        """Return the anchors with coefficients, and those: all that scores at new rows need. At least one row."""
+        rows = np.flatnonzero(theta.any(axis=1))
+        rows = rows if len(rows) else np.zeros(1, dtype=np.intp)
+        return self.anchors[rows], theta[rows]
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave the kernel values out of pickles: they follow from the rows."""
         return {**self.__dict__, "_store": None}
@@ -384,6 +390,10 @@ class PrecomputedFeatures(KernelFeatures):
     def shape(self) -> tuple[int, int]:
         """Shape (n, k) of the coefficients."""
         return int(self.X.shape[1]), self.n_classes
+
+    def support(self, theta: Array) -> tuple[Any, Array]:
+        """Return no anchors and all coefficients: new rows of the kernel matrix have a value for every training row."""
+        return np.empty((0, len(theta))), theta
 
     def kernel(self, X: Any, Z: Any) -> Array:
         """There is no formula."""

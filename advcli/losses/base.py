@@ -14,13 +14,14 @@ All sets here satisfy sum_j r_j = 0, that is S(f + t, y) = S(f, y) for every con
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import plugins
 from ..compiled import kernels
 from ..errors import ConfigError, nearest
 
@@ -251,8 +252,20 @@ def loss_names() -> list[str]:
 def loss_class(name: str) -> type[Loss]:
     """Return the class registered under ``name``; `ConfigError` names the nearest if there is none."""
     if name not in _REGISTRY:
+        plugins.load("loss")
+    if name not in _REGISTRY:
         raise ConfigError(f"unknown loss {name!r}: {nearest(name, _REGISTRY)}")
     return _REGISTRY[name]
+
+
+def name_classes(options: Mapping[str, Any], classes: Iterable[Any]) -> dict[str, Any]:
+    """Return a loss's options with the classes' labels beside every file of a matrix, whose named columns then find their classes."""
+    own = dict(options)
+    if own.get("file") is not None and own.get("classes") is None:
+        own["classes"] = [str(label) for label in classes]
+    if isinstance(own.get("options"), Mapping):
+        own["options"] = name_classes(own["options"], classes)
+    return own
 
 
 def make_loss(name: str, n_classes: int, **options: Any) -> Loss:

@@ -11,6 +11,7 @@ l constraints are the predictor's p, and the equality of both players' values ce
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -256,6 +257,8 @@ class GeneralLoss(AdversarialLoss):
     backend : {"simplex", "highs"}
         How games without a closed form are solved. ``highs`` also sends `value` and `oracle` through HiGHS instead of the
         compiled simplex.
+    classes : sequence, optional
+        Labels of the classes in the order of their codes: the named columns of a file are put in this order, and rows of the same names.
     structure : bool
         False keeps even a known matrix on the general path (for comparisons).
 
@@ -276,11 +279,14 @@ class GeneralLoss(AdversarialLoss):
         file: str | Path | None = None,
         backend: str = "simplex",
         structure: bool = True,
+        classes: Sequence[Any] | None = None,
     ) -> None:
         super().__init__(n_classes)
         if backend not in BACKENDS:
             raise ConfigError(f"loss=general has no backend {backend!r}: {nearest(backend, BACKENDS)}")
         source = costs.matrix_from(matrix, file, n_classes, "general")
+        if classes is not None:
+            source = source.align(classes)
         self.matrix, self.row_names, self.column_names = source.values, source.rows, source.columns
         self.backend = backend
         found = closed_form(self.matrix) if structure and backend == "simplex" else None

@@ -42,6 +42,9 @@ An empty ``values`` leaves the cell to the tolerance.
 ALPHA = 0.01
 """Default level: a check tests many cells, and a false alarm costs somebody's time."""
 
+TEST = "corrected_ttest"
+"""Default paired test, a name in `advcli.statistics.TESTS`."""
+
 STATUSES = ("unchanged", "moved", "missing", "new")
 
 _NOISE = 1e-9  # relative differences below this are rounding, on other processors for example
@@ -329,7 +332,7 @@ def write_baseline(path: Path, baseline: pd.DataFrame) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ResultsError(f"cannot create {path.parent}: {error.strerror}; choose another file") from error
-    write_text(path, text.getvalue())
+    write_text(path, text.getvalue(), "choose another file")
 
 
 def read_baseline(path: Path) -> pd.DataFrame:
@@ -383,7 +386,7 @@ def compare(
     baseline: pd.DataFrame,
     *,
     splits: Mapping[str, str] | None = None,
-    test: str = "corrected_ttest",
+    test: str = TEST,
     alpha: float = ALPHA,
 ) -> list[Change]:
     """Compare rows with a baseline.
@@ -482,7 +485,7 @@ def _judge(old: _Cell, new: _Cell, test: str, alpha: float) -> Change:
     return change("moved", p_value, "equivalence", "beyond the margin" if beyond else "equivalence within the margin is not shown")
 
 
-def check_folder(folder: ResultsFolder, baseline: Path, *, test: str = "corrected_ttest", alpha: float = ALPHA) -> list[Change]:
+def check_folder(folder: ResultsFolder, baseline: Path, *, test: str = TEST, alpha: float = ALPHA) -> list[Change]:
     """Merge a results folder and compare its rows with a baseline file (see `compare`)."""
     known = read_baseline(baseline)
     folder.merge()
@@ -509,7 +512,8 @@ def changes_text(changes: Sequence[Change], everything: bool = False) -> str:
     """
     lines = [change.line() for change in changes if everything or change.status != "unchanged"]
     counts = [f"{sum(change.status == status for change in changes)} {status}" for status in STATUSES]
-    return "\n".join([*lines, f"{len(changes)} cells: {', '.join(counts)}"]) + "\n"
+    cells = "1 cell" if len(changes) == 1 else f"{len(changes)} cells"
+    return "\n".join([*lines, f"{cells}: {', '.join(counts)}"]) + "\n"
 
 
 def junit_xml(changes: Sequence[Change], name: str = "advcli check") -> str:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from .. import plugins
 from ..errors import ConfigError, nearest
 from ..problem import Array, Problem, Solution
 
@@ -75,6 +76,8 @@ def solver_names() -> list[str]:
 
 def make_solver(name: str, **options: Any) -> Solver:
     """Build the solver registered under ``name``; `ConfigError` for an unknown name or option."""
+    if name not in _REGISTRY:
+        plugins.load("solver")
     if name not in _REGISTRY:
         raise ConfigError(f"unknown solver {name!r}: {nearest(name, _REGISTRY)}")
     known = set(inspect.signature(_REGISTRY[name]).parameters)

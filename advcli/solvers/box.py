@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..compiled import kernels
-from ..problem import Array, Problem, Solution
+from ..compiled import Face, kernels
+from ..problem import Array, Problem, Solution, gap_scale
 from .base import Limits, Solver, register
-from .newton import faces
 
 _MAX_INNER = 40
 _MAX_OUTER = 200
@@ -35,7 +33,7 @@ class _Point:
     F: Array
     R: Array
     gradient: Array  # of the smooth part, in the shape of theta
-    face: tuple[Any, Array]
+    face: Face
 
 
 class _Smoothed:
@@ -61,9 +59,9 @@ class _Smoothed:
     def at(self, theta: Array, F: Array) -> _Point:
         problem = self.problem
         self.projections += 1
-        R, state, normal, _ = kernels.face(problem.loss.family, problem.scaled(F), self.center, problem.y, self.c)
+        R, face, _ = kernels.face(problem.loss.family, problem.scaled(F), self.center, problem.y, self.c)
         gradient = problem.dual_gradient(R) + (theta - self.theta) / self.sigma + problem.lam * theta
-        return _Point(theta, F, R, gradient, (state, normal))
+        return _Point(theta, F, R, gradient, face)
 
     def defect(self, point: _Point) -> Array:
         """Return the least element of the subdifferential: 0 exactly at the subproblem's minimum."""
@@ -85,7 +83,7 @@ class _Smoothed:
         direction = np.zeros_like(theta)
         if len(chosen) == 0:
             return direction.reshape(point.theta.shape)
-        B, owner = faces(self.problem, point.face, self.sample)
+        B, owner = kernels.tangents(self.problem.loss.family, point.face, self.sample == 0.0)
         ridge = self.damping / self.sigma + self.problem.lam
         scale = (self.sample / self.cost)[owner] / (self.c * self.problem.n)
         Z = self.problem.features.directions(B, owner).columns(chosen)
@@ -144,13 +142,11 @@ class BoxSolver(Solver):
     takes_box = True
 
     def lacks(self, problem: Problem) -> str | None:
-        """A box, features with explicit parameters and a loss with an exact block step."""
+        """A box and features with explicit parameters."""
         if problem.tolerance is None:
             return "moments in a box (features.moments=box)"
         if not problem.features.euclidean or problem.features.regularised is not None:
             return "features with explicit parameters, all of them in the box"
-        if not kernels.exact(problem.loss.family):
-            return "a loss with an exact block step"
         return None
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
@@ -199,7 +195,7 @@ class BoxSolver(Solver):
             dual = problem.dual(candidate)
             if dual > best_dual:
                 best_dual, best_R = dual, candidate
-            if best_primal - best_dual <= limits.tol * best_primal:
+            if best_primal - best_dual <= limits.tol * gap_scale(best_primal, best_dual):
                 status = "converged"
                 break
             if smoothed.projections > limits.max_passes:

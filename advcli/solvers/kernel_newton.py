@@ -28,11 +28,9 @@ class KernelNewtonSolver(Solver):
     """Semismooth Newton proximal point on a factor of K; up to some thousand rows, any C."""
 
     def lacks(self, problem: Problem) -> str | None:
-        """Kernel features, few enough rows, and a family with an exact block step."""
+        """Kernel features and few enough rows."""
         if not isinstance(problem.features, KernelMap):
             return "kernel features (rbf, poly or precomputed)"
-        if not kernels.exact(problem.loss.family):
-            return "a loss with an exact block step"
         if len(problem.y) > MAX_ROWS:
             return f"at most {MAX_ROWS} rows (here {len(problem.y)})"
         if not problem.features.whole:
@@ -96,7 +94,7 @@ def block_passes(problem: Problem, R: Array) -> float:
     """
     n = len(R)
     F = problem.scaled(problem.features.scores(problem.parameters(R)))
-    _, state, normal, _ = kernels.face(problem.loss.family, F, R, problem.y, max(1.0, 10.0 * problem.C))
-    free = int(kernels.newton.ranks(state, normal, np.empty(n, dtype=np.int32)))
+    _, face, _ = kernels.face(problem.loss.family, F, R, problem.y, max(1.0, 10.0 * problem.C))
+    free = len(kernels.tangents(problem.loss.family, face, np.zeros(n, dtype=bool))[1])
     newton = 40 * (5e-4 + free**3 / 3 / 1.5e10)
     return min(_MOST_PASSES, newton / (n * (2e-7 + 1e-9 * int(np.count_nonzero(R.any(axis=1))))))

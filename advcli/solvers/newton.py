@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..compiled import kernels
-from ..problem import Array, Labels, Problem, Solution
+from ..compiled import Face, kernels
+from ..problem import Array, Problem, Solution, gap_scale
 from .base import Limits, Solver, register, warm_start
 
 _MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the block solver ever will
@@ -36,8 +35,7 @@ class _Point:
     F: Array
     R: Array
     residual: Array  # theta - theta(r), the gradient of psi
-    state: Any
-    normal: Array
+    face: Face
 
 
 class _Smoothed:
@@ -54,14 +52,14 @@ class _Smoothed:
         self.c = 1.0
         self.projections = 0
 
-    def face(self, F: Array) -> tuple[Array, Any, Array]:
+    def face(self, F: Array) -> tuple[Array, Face]:
         self.projections += 1
-        R, state, normal, _ = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
-        return R, state, normal
+        R, face, _ = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
+        return R, face
 
     def at(self, theta: Array, F: Array) -> _Point:
-        R, state, normal = self.face(F)
-        return _Point(theta, F, R, self.residual(theta, R), state, normal)
+        R, face = self.face(F)
+        return _Point(theta, F, R, self.residual(theta, R), face)
 
     def residual(self, theta: Array, R: Array) -> Array:
         """The gradient of psi: the regularised part of theta plus C J'(s r)."""
@@ -92,21 +90,10 @@ def _square(a: Array) -> float:
     return float(np.vdot(a, a))
 
 
-def faces(problem: Problem, face: tuple[Any, Array], sample: Array) -> tuple[Array, Labels]:
-    """Return orthonormal bases (m, k) of the directions in which each example's r can move, and the examples (m,) they belong to."""
-    state, normal = face
-    rank = np.empty(len(state), dtype=np.int32)
-    kernels.newton.ranks(state, normal, rank)
-    rank[sample == 0.0] = 0  # examples of weight 0 have no curvature
-    m = int(rank.sum())
-    B, owner = np.empty((m, problem.loss.n_classes)), np.empty(m, dtype=np.intp)
-    kernels.newton.bases(state, normal, rank, B, owner)
-    return B, owner
-
-
 def _step(smoothed: _Smoothed, point: _Point) -> Array:
     """Return the Newton direction D, H D = -residual, from the faces of one point."""
-    B, owner = faces(smoothed.problem, (point.state, point.normal), smoothed.sample)
+    # examples of weight 0 have no curvature
+    B, owner = kernels.tangents(smoothed.problem.loss.family, point.face, smoothed.sample == 0.0)
     m = len(owner)
     directions = smoothed.features.directions(B, owner)
     # C s_i / (c w_i) of the example that owns each direction
@@ -134,11 +121,9 @@ class NewtonSolver(Solver):
     """Semismooth Newton proximal point; dense linear features with k d up to some thousands, any C."""
 
     def lacks(self, problem: Problem) -> str | None:
-        """Features of moderate dimension, and a family with an exact block step."""
+        """Explicit features of moderate dimension."""
         if not problem.features.euclidean:
             return "features with explicit parameters"
-        if not kernels.exact(problem.loss.family):
-            return "a loss with an exact block step"
         if problem.features.regularised is not None and not problem.loss.simplex:
             return "a loss whose dual variables are distributions when some parameters are free"
         size = int(np.prod(problem.features.shape))
@@ -174,7 +159,7 @@ class NewtonSolver(Solver):
                     best_primal, best_theta = primal, point.theta
                 if dual > best_dual:
                     best_dual, best_R = dual, feasible
-                if best_primal - best_dual <= limits.tol * best_primal:
+                if best_primal - best_dual <= limits.tol * gap_scale(best_primal, best_dual):
                     status = "converged"
                     break
                 # P - D = the part the inner problem has left + the part only a new proximal centre can remove
@@ -231,7 +216,7 @@ class NewtonSolver(Solver):
         inner_theta, inner_D = float(np.vdot(point.theta, masked)), float(np.vdot(D, masked))
         weight = smoothed.C * smoothed.sample
 
-        def slope(t: float) -> tuple[float, tuple[Array, Any, Array]]:
+        def slope(t: float) -> tuple[float, tuple[Array, Face]]:
             face = smoothed.face(point.F + t * dF)
             return inner_theta + t * inner_D + float(weight @ np.einsum("ij,ij->i", face[0], dF)), face
 
@@ -251,5 +236,5 @@ class NewtonSolver(Solver):
             share = slope_low / (slope_low - slope_high)
             t = low + min(max(share, 0.1), 0.9) * (high - low)
         theta, F = point.theta + t * D, point.F + t * dF
-        R, state, normal = face
-        return _Point(theta, F, R, smoothed.residual(theta, R), state, normal)
+        R, where = face
+        return _Point(theta, F, R, smoothed.residual(theta, R), where)

@@ -98,19 +98,46 @@ def convex_block(matrix, f, q0, w):
     return answer(0.5 * (low + high))[1]
 
 
-def frank_wolfe_block(loss, f, r0, y, w, steps=5):
-    """For a surrogate that has only an oracle: a few Frank-Wolfe steps with exact line search towards the maximum."""
-    r, label = r0.copy(), np.array([y])
-    for _ in range(steps):
-        moved = f - w * (r - r0)
-        answer = loss.oracle_reference(moved[None], label)
-        direction = answer.R[0] - r
-        gap = answer.value[0] - loss.offset_reference(r[None], label)[0] - moved @ r
-        square = w * float(direction @ direction)
-        if gap <= 1e-13 or square == 0.0:
+def matrix_block(L, f, q0, w):
+    """Return argmax over distributions q of min_i (Lq)_i + f.q - w/2 |q - q0|^2 by the primal active-set method on (q, v), v <= (Lq)_i."""
+    l, k = L.shape
+    q, used, tight = q0.copy(), q0 > 0, [int(np.argmin(L @ q0))]
+    for _ in range(50 * (k + l)):
+        labels, m, size = np.flatnonzero(used), len(tight), int(used.sum())
+        # unknown: q on the labels in use, the rows' multipliers p, the level v of the tight rows, the multiplier mu of the sum
+        system, right = np.zeros((size + m + 2, size + m + 2)), np.zeros(size + m + 2)
+        A = L[np.ix_(tight, labels)]
+        system[:size, :size], system[:size, size : size + m], system[:size, -1] = -w * np.eye(size), A.T, -1.0
+        system[size : size + m, :size], system[size : size + m, -2] = A, -1.0
+        system[-2, size : size + m], system[-1, :size] = 1.0, 1.0
+        right[:size], right[-2:] = -(f + w * q0)[labels], 1.0
+        answer = np.linalg.solve(system, right)
+        target, p, mu = np.zeros(k), answer[size : size + m], answer[-1]
+        target[labels] = answer[:size]
+        move = target - q
+        if np.abs(move).max() > 1e-13:
+            slack, slope = L @ q - (L @ q)[tight[0]], L @ move - (L @ move)[tight[0]]
+            steps = [(q[j] / -move[j], j, True) for j in labels if move[j] < 0]
+            steps += [(max(slack[i], 0.0) / -slope[i], i, False) for i in range(l) if i not in tight and slope[i] < -1e-13]
+            length, which, is_label = min(steps, default=(1.0, -1, False))
+            q = np.maximum(q + min(length, 1.0) * move, 0.0)
+            if length < 1.0:
+                if is_label:
+                    used[which] = False
+                    q[which] = 0.0
+                else:
+                    tight.append(which)
+                continue
+        reduced = np.where(used, 0.0, mu - (f + w * q0) - p @ L[tight])
+        wishes = [(p[a], a, False) for a in range(m) if m > 1] + [(reduced[j], j, True) for j in range(k) if not used[j]]
+        worst, which, is_label = min(wishes, default=(0.0, -1, False))
+        if worst >= -1e-12:
             break
-        r = r + min(1.0, gap / square) * direction
-    return r
+        if is_label:
+            used[which] = True
+        else:
+            tight.pop(which)
+    return q
 
 
 def block(loss, f, r0, y, w):
@@ -134,7 +161,7 @@ def block(loss, f, r0, y, w):
         return abstain_block(f, r0 + unit, w, loss.alpha) - unit
     if loss.kernel in ("absolute", "squared", "convex"):
         return convex_block(loss.matrix, f, r0 + unit, w) - unit
-    return frank_wolfe_block(loss, f, r0, y, w)
+    return matrix_block(loss.matrix, f, r0 + unit, w) - unit
 
 
 def dual_ascent(loss, X, y, lam, sample_weight=None, cost_weight=None, tol=1e-6, max_passes=500, seed=0):

@@ -13,7 +13,6 @@ from advcli.features.linear import LinearFeatures
 from advcli.losses import make_loss
 from advcli.problem import Problem
 
-EXACT = [name for name in cases.compiled_names() if Kernels("scalar").exact(cases.surrogates(name, 3)[0].family)]
 LAM = 0.3
 
 
@@ -77,10 +76,9 @@ def weighted_problem(weights):
 
 @cache
 def solved_in_python(name, which, weights):
-    exact = name in EXACT
     X, y, sample, cost = weighted_problem(weights)
     loss = cases.surrogates(name, 3)[which]
-    return python_dual.dual_ascent(loss, X, y, LAM, sample, cost, tol=1e-6 if exact else 1e-3, max_passes=200 if exact else 25)
+    return python_dual.dual_ascent(loss, X, y, LAM, sample, cost, tol=1e-6, max_passes=200)
 
 
 @pytest.mark.parametrize(
@@ -91,19 +89,16 @@ def solved_in_python(name, which, weights):
 def test_compiled_and_python_ascent_meet(kernels, name, which, weights):
     X, y, sample, cost = weighted_problem(weights)
     loss = cases.surrogates(name, 3)[which]
-    code, _, primal, dual, R, theta, problem = ascend(kernels, loss, X, y, LAM, sample, cost, tol=1e-9 if name in EXACT else 1e-4)
+    code, _, primal, dual, R, theta, problem = ascend(kernels, loss, X, y, LAM, sample, cost, tol=1e-9)
     theta_slow, _, primal_slow, dual_slow, _ = solved_in_python(name, which, weights)
     assert code == 0
     # two feasible pairs: neither primal lies below the other's dual, and both gaps are small
     size = abs(primal) + 1e-12
     assert primal >= dual_slow - 1e-12 * size
     assert primal_slow >= dual - 1e-12 * size
-    if name in EXACT:
-        assert abs(primal - primal_slow) <= 2e-6 * size
-        assert abs(dual - dual_slow) <= 2e-6 * size
-        assert np.abs(theta[:, :3] - theta_slow).max() <= 5e-3 * (1 + np.abs(theta_slow).max())
-    else:  # Frank-Wolfe blocks approach the optimum slowly, in Python for a few passes only
-        assert abs(primal - dual_slow) <= 1e-2 * size
+    assert abs(primal - primal_slow) <= 2e-6 * size
+    assert abs(dual - dual_slow) <= 2e-6 * size
+    assert np.abs(theta[:, :3] - theta_slow).max() <= 5e-3 * (1 + np.abs(theta_slow).max())
     # what the loop reports is what the problem says of the point that it returns
     assert problem.primal(np.ascontiguousarray(theta[:, :3])) == pytest.approx(primal, rel=1e-10, abs=1e-14)
     assert problem.dual(np.ascontiguousarray(R[:, :3])) == pytest.approx(dual, rel=1e-10, abs=1e-14)

@@ -5,7 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import surrogates as cases
-from test_compiled_block import EXACT
+
+from advcli.compiled import Face
 
 FIXED, TIED, FREE = 0, 1, 2
 
@@ -32,9 +33,9 @@ def bases(kernels, state, normal):
     return rank, B, owner
 
 
-def projectors(kernels, state, normal):
-    _, B, owner = bases(kernels, state, normal)
-    n, k = state.shape
+def projectors(kernels, loss, face):
+    n, k = face.state.shape
+    B, owner = kernels.tangents(loss.family, face, np.zeros(n, dtype=bool))
     M = np.zeros((n, k, k))
     kernels.newton.projectors(B, owner, M)
     return M
@@ -71,6 +72,34 @@ def test_bases_span_the_tangent_space(kernels, k, bent):
         assert np.abs(mine.T @ mine - expected).max() <= 1e-11 * k
 
 
+@pytest.mark.parametrize(("l", "k"), [(1, 4), (3, 2), (5, 5), (12, 4), (4, 12), (30, 30)])
+def test_bases_of_a_general_matrix_span_the_tangent_space(kernels, l, k):
+    """Among the labels in use: no change of the sum, and of no difference between tight rows."""
+    random = np.random.default_rng([l, k])
+    n = 40
+    matrix = random.normal(size=(l, k))
+    if l > 3:
+        matrix[3] = matrix[0] + 2.0 * (matrix[1] - matrix[0])  # a row whose difference depends on another's
+    state = (random.random((n, k)) < 0.7).astype(np.int8) * FREE
+    tight = (random.random((n, l)) < 0.3).astype(np.int8)
+    skip = random.random(n) < 0.1
+    family = "general", k, np.concatenate([[float(l)], matrix.ravel()])
+    B, owner = kernels.tangents(family, Face(state, np.zeros((n, k)), tight), skip)
+    assert (np.diff(owner) >= 0).all()
+    for i in range(n):
+        mine = B[owner == i]
+        if skip[i]:
+            assert len(mine) == 0
+            continue
+        chosen = matrix[tight[i] == 1]
+        constraints = [np.ones(k), *(np.eye(k)[state[i] == FIXED]), *(chosen[1:] - chosen[:1])]
+        _, sizes, rows = np.linalg.svd(np.array(constraints))
+        free = rows[int((sizes > 1e-9).sum()) :]
+        assert len(mine) == len(free)
+        assert np.abs(mine @ mine.T - np.eye(len(mine))).max(initial=0.0) <= 1e-12
+        assert np.abs(mine.T @ mine - free.T @ free).max() <= 1e-9
+
+
 def test_projectors_add_up_by_slot(kernels):
     random = np.random.default_rng(0)
     B = random.normal(size=(7, 4))
@@ -84,7 +113,7 @@ def test_projectors_add_up_by_slot(kernels):
     assert np.abs(M - expected).max() <= 1e-14
 
 
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("name", cases.compiled_names())
 @pytest.mark.parametrize("k", [2, 3, 5, 9])
 def test_the_face_is_the_derivative_of_the_block_step(kernels, name, k):
     """dr/df = M/w by central differences, wherever f - h g and f + h g lie on the same face; that must be most of the time."""
@@ -96,12 +125,16 @@ def test_the_face_is_the_derivative_of_the_block_step(kernels, name, k):
         F = random.normal(size=(n, k)) * random.choice([0.3, 1.0, 1.0 + 0.3 * np.ptp(getattr(loss, "matrix", np.zeros(1)))], size=(n, 1))
         w = random.choice([0.3, 1.0, 5.0, 20.0], size=n)
         D = random.normal(size=(n, k))
-        _, state, normal, _ = kernels.face(loss.family, F, R, y, w)
+        _, face, _ = kernels.face(loss.family, F, R, y, w)
         ahead = kernels.face(loss.family, F + h * D, R, y, w)
         behind = kernels.face(loss.family, F - h * D, R, y, w)
-        same = ((ahead[1] == state) & (behind[1] == state) & (ahead[2] == normal) & (behind[2] == normal)).all(axis=1)
+        same = np.ones(n, dtype=bool)
+        for other in (ahead[1], behind[1]):
+            for mine, its in zip(face, other, strict=True):
+                if len(mine):
+                    same &= (mine == its).all(axis=1)
         slope = (ahead[0] - behind[0]) / (2 * h)
-        M = projectors(kernels, state, normal)
+        M = projectors(kernels, loss, face)
         expected = np.einsum("iab,ib->ia", M, D) / w[:, None]
         error = np.abs(slope - expected).max(axis=1)
         assert (error[same] <= 1e-6).all(), error[same].max()
@@ -111,14 +144,15 @@ def test_the_face_is_the_derivative_of_the_block_step(kernels, name, k):
     assert moving >= 5
 
 
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("name", cases.compiled_names())
 def test_the_states_describe_the_step(kernels, name):
     """Labels at a bound are FIXED, TIED labels of zero-one share their value, and a projector is idempotent."""
     k = 6
     for loss in cases.surrogates(name, k):
         F, _ = cases.score_rows(k, 48)
         R, y = cases.dual_points(loss, 48)
-        new, state, normal, _ = kernels.face(loss.family, F, R, y, 0.8)
+        new, face, _ = kernels.face(loss.family, F, R, y, 0.8)
+        state = face.state
         assert set(np.unique(state)) <= {FIXED, TIED, FREE}
         if loss.simplex or loss.name == "cs":
             q = new.copy()
@@ -129,6 +163,6 @@ def test_the_states_describe_the_step(kernels, name):
             assert np.abs(held).max(initial=0.0) <= 1e-12
             tied = [q[i, state[i] == TIED] for i in range(len(y))]
             assert max((np.ptp(each) for each in tied if len(each)), default=0.0) <= 1e-12
-        M = projectors(kernels, state, normal)
+        M = projectors(kernels, loss, face)
         assert np.abs(M @ M - M).max() <= 1e-12 * k
         assert np.abs(M - M.transpose(0, 2, 1)).max() <= 1e-15

@@ -45,7 +45,7 @@ def test_every_surrogate_reaches_the_independent_optimum(name, weighted, lam):
     sample = random.integers(0, 3, size=40).astype(float) if weighted else None
     cost = random.uniform(0.5, 2.0, size=40) if weighted else None
     loss = make_loss(name, 4, **options)
-    tol = 1e-7 if Kernels().exact(loss.family) else 1e-4
+    tol = 1e-7
     problem = Problem(make_features("precomputed", K, 4), loss, y, lam, sample, cost)
     solution, certificate = solve(problem, tol)
     expected = reference.solve_problem(name, X, y, lam, 4, sample, cost, **options)

@@ -289,7 +289,6 @@ def test_compiled_block_step_is_the_conic_program(name: str, k: int, number: int
     options = examples(name, k)[number]
     loss = make_loss(name, k, **options)
     compiled_or_skip(loss)
-    exact = compiled.kernels.exact(loss.family)
     random = np.random.default_rng(k)
     n = 6
     F, y = 2 * random.normal(size=(n, k)), random.integers(0, k, n)
@@ -304,9 +303,6 @@ def test_compiled_block_step_is_the_conic_program(name: str, k: int, number: int
 
     for i in range(n):
         assert_in_hull(loss, R[i], int(y[i]), 1e-11)
-        if not exact:  # a step along a segment: it must not lose
-            assert objective(R[i], i) >= objective(R0[i], i) - 1e-10
-            continue
         known, own = in_reference(loss, options, int(y[i]))
         best = reference.block_qp(known, F[i], R0[i], int(y[i]), curvature, **own)
         assert objective(R[i], i) >= objective(best, i) - 1e-9 * (1 + abs(objective(best, i)))

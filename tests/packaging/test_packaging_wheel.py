@@ -95,3 +95,19 @@ def test_installed_program_works_from_another_folder(program: Path, tmp_path: Pa
     sweep = run([program, "-m", "dataset=iris", "loss=zero_one,cs", "name=sweep", "workers=2", *small], tmp_path)
     assert sweep.returncode == 0, sweep.stdout + sweep.stderr
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["results"]
+
+
+def test_models_and_own_files_work_with_an_installed_program(program: Path, tmp_path: Path) -> None:
+    (tmp_path / "my" / "loss").mkdir(parents=True)
+    (tmp_path / "my" / "loss" / "own.yaml").write_text("# Mine.\nname: own\n")
+    (tmp_path / "my" / "loss" / "own.py").write_text(
+        "from advcli.losses import register\nfrom advcli.losses.zero_one import ZeroOneLoss\n\n\n"
+        "@register('own')\nclass Own(ZeroOneLoss):\n    pass\n"
+    )
+    (tmp_path / "new.csv").write_text("a,b,label\n" + "".join(f"{i % 7},{i * i % 11},{'xyz'[i % 3]}\n" for i in range(60)))
+    words = ["dataset=csv", "dataset.path=new.csv", "dataset.target=label", "loss=own", "hyper.C=1", "out=my.model"]
+    fitted = run([program, "fit", "--config-dir", "my", *words], tmp_path)
+    assert fitted.returncode == 0, fitted.stdout + fitted.stderr
+    predicted = run([program, "predict", "--config-dir", "my", "model=my.model", "input=new.csv", "out=out.csv"], tmp_path)
+    assert predicted.returncode == 0, predicted.stdout + predicted.stderr
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 61

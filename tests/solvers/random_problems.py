@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import reference
 
-from advcli.compiled import KINDS, kernels
+from advcli.compiled import KINDS
 from advcli.features import feature_class, feature_names
 from advcli.features.kernel import KernelFeatures
 from advcli.features.linear import LinearFeatures
@@ -63,11 +63,6 @@ def options(name, k=3):
     return [each for each in sets if each.get("backend") != "highs"]
 
 
-def exact(name, which=0, k=3):
-    """Whether the loss has an exact block step; Frank-Wolfe blocks close the gap too slowly for the tightest tests."""
-    return kernels.exact(make_loss(name, k, **options(name, k)[which]).family)
-
-
 def make_problem(data, name, which=0, features=LINEAR, C=1.0, sample_weight=None, cost_weight=None, X=None):
     """The problem of one option set of a loss; a given kernel matrix is X X', so that its optimum is that of linear features."""
     loss = make_loss(name, data.n_classes, **options(name, data.n_classes)[which])
@@ -102,8 +97,8 @@ def combinations():
 
 
 def crawls(name, features, solver):
-    """Whether this pair has only the block method, whose time grows like C; Newton takes exact blocks and explicit features."""
-    return solver in ("dual", "kernel_dual") or is_kernel(features) or not exact(name)
+    """Whether this pair has only the block method, whose time grows like C; Newton takes explicit features."""
+    return solver in ("dual", "kernel_dual") or is_kernel(features)
 
 
 @cache

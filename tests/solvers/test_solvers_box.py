@@ -22,8 +22,7 @@ from advcli.problem import Problem
 from advcli.solvers import Limits, make_solver
 from advcli.solvers.box import minimise_model
 
-EVERY = [(name, which) for name in problems.canonical_names() for which in range(len(problems.options(name)))]
-LOSSES = [each for each in EVERY if problems.exact(*each)]
+LOSSES = [(name, which) for name in problems.canonical_names() for which in range(len(problems.options(name)))]
 FEATURES = ("linear", "threshold")
 
 

@@ -11,8 +11,7 @@ from advcli.solvers import Limits, make_solver, solver_names
 COMBINATIONS = problems.combinations()
 
 
-def tolerance(name, which=0):
-    return 1e-7 if problems.exact(name, which) else 1e-3
+TOL = 1e-7
 
 
 def solve(problem, solver, tol, max_passes=200_000):
@@ -38,12 +37,11 @@ def check(problem, solution, primal, dual, tol):
 @pytest.mark.parametrize(("name", "features", "solver"), COMBINATIONS)
 @pytest.mark.parametrize("kind", problems.KINDS_OF_DATA)
 def test_optimum(name, features, solver, kind):
-    tol = tolerance(name)
     problem = problems.make_problem(problems.make_data(kind), name, features=features)
     # rows 1000 times as long are C a million times as large: the block method may say that it did not get there
     crawls = kind == "large" and problems.crawls(name, features, solver)
-    solution = solve(problem, solver, tol, 300 if crawls else 200_000)
-    certificate = check(problem, solution, *problems.optimum(kind, name, features=features), max(tol, 1e-6))
+    solution = solve(problem, solver, TOL, 300 if crawls else 200_000)
+    certificate = check(problem, solution, *problems.optimum(kind, name, features=features), 1e-6)
     assert certificate.converged or crawls, certificate
     assert certificate.converged or certificate.status == "max_passes"
 
@@ -55,30 +53,27 @@ def test_optimum_over_regularisation(name, features, solver, C):
         problem = problems.make_problem(problems.make_data("noisy"), name, which, features, C)
         if make_solver(solver).lacks(problem) is not None:
             continue
-        tol = tolerance(name, which)
         expected = problems.optimum("noisy", name, which, features, C)
-        assert check(problem, solve(problem, solver, tol), *expected, max(tol, 1e-6)).converged
+        assert check(problem, solve(problem, solver, TOL), *expected, 1e-6).converged
 
 
 @pytest.mark.parametrize(("name", "features", "solver"), COMBINATIONS)
 def test_optimum_with_weights(name, features, solver):
     """Sample weights (whole, fractional and zero) and cost weights, together."""
-    tol = tolerance(name)
     data = problems.make_data("noisy")
     sample, cost = problems.weights_of(data)
     problem = problems.make_problem(data, name, features=features, sample_weight=sample, cost_weight=cost)
     expected = problems.optimum("noisy", name, features=features, weights=True)
-    assert check(problem, solve(problem, solver, tol), *expected, max(tol, 1e-6)).converged
+    assert check(problem, solve(problem, solver, TOL), *expected, 1e-6).converged
 
 
 @pytest.mark.parametrize(("name", "features", "solver"), COMBINATIONS)
 @pytest.mark.parametrize(("n", "d", "k"), [(5, 1, 2), (10, 2, 9), (3, 6, 3)])
 def test_optimum_at_other_shapes(name, features, solver, n, d, k):
     """Two classes, one feature, more classes than a vector is wide, fewer rows than features."""
-    tol = tolerance(name)
     problem = problems.make_problem(problems.make_data("noisy", 1, n, d, k), name, features=features)
     expected = problems.optimum("noisy", name, features=features, n=n, d=d, k=k, seed=1)
-    assert check(problem, solve(problem, solver, tol), *expected, max(tol, 1e-6)).converged
+    assert check(problem, solve(problem, solver, TOL), *expected, 1e-6).converged
 
 
 def sparse_data():
@@ -100,13 +95,12 @@ def test_sparse_rows_are_the_same_problem(name, features, solver):
     data, X = sparse_data()
     dense = problems.make_problem(data, name, features=features, X=X)
     sparse = problems.make_problem(data, name, features=features, X=sp.csr_array(X))
-    tol = tolerance(name)
-    one, other = solve(dense, solver, tol), solve(sparse, solver, tol)
+    one, other = solve(dense, solver, TOL), solve(sparse, solver, TOL)
     for problem in (dense, sparse):  # each certifies the other's answer
         for solution in (one, other):
-            certificate = certify(problem, solution, 2 * tol)
+            certificate = certify(problem, solution, 2 * TOL)
             assert certificate.converged, certificate
-    assert dense.primal(one.theta) == pytest.approx(sparse.primal(other.theta), rel=2 * tol)
+    assert dense.primal(one.theta) == pytest.approx(sparse.primal(other.theta), rel=2 * TOL)
 
 
 @pytest.mark.parametrize(("name", "features", "solver"), COMBINATIONS)

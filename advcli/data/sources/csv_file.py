@@ -31,7 +31,9 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         raise ConfigError(f"dataset.separator={separator!r} must be one character")
     if options["target"] is None:
         raise ConfigError("dataset=csv needs dataset.target, the name of the column with the labels")
-    return make_table_dataset(read_table(path, str(options["target"]), separator=separator), options)
+    categorical = options["categorical"]
+    text = [categorical] if isinstance(categorical, str) else [str(name) for name in categorical or ()]
+    return make_table_dataset(read_table(path, str(options["target"]), separator=separator, text=text), options)
 
 
 def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:

@@ -1,0 +1,480 @@
+"""Fitted methods as files: everything between a raw row and its prediction, in a format that executes nothing when it is read.
+
+A model file is a zip archive without compression:
+
+    model.json       format and its version, parameters of the estimator, labels, encoding of columns, how it was made, its certificate
+    arrays/NAME.npy  parameters, standardisation, support vectors; NumPy's format, read without pickle
+    sha256           checksum of all the others, one line
+
+The same fit gives the same bytes. A file of a newer format, a damaged or a truncated one is refused by one line (`ModelError`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import math
+import struct
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from .certificate import Certificate
+from .data.stream import stream_tables
+from .data.table import Column, Encoding
+from .errors import AdvcliError, ConfigError, ModelError
+from .estimators import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
+from .evaluation import parts
+from .evaluation.seeds import derive_seed
+from .evaluation.selection import Protocol, find_axes, pooled_score, select
+from .evaluation.standardise import SPARSE_NOTE, Standardiser
+from .features import make_features
+from .features.kernel import KernelFeatures
+from .losses import Loss
+from .records import atomic_bytes, atomic_file, package_version, plain, versions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .evaluation import Cell
+
+FORMAT = "advcli model"
+FORMAT_VERSION = 1
+"""Raised when an older version could not read the file, or would read it wrongly."""
+
+ABSTAIN = "abstain"
+"""Label of the one prediction beyond the classes."""
+
+_ESTIMATORS = {cls.__name__: cls for cls in (SurrogateClassifier, AdversarialClassifier, OrdinalAdversarialClassifier)}
+# what zipfile and json raise on what is no archive, or a damaged one
+_UNREADABLE = (OSError, zipfile.BadZipFile, struct.error, ValueError, LookupError, EOFError, RuntimeError, AttributeError, OverflowError)
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every member: the same fit gives the same bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted estimator with what stands between it and raw rows.
+
+    Attributes
+    ----------
+    estimator : SurrogateClassifier
+        Fitted. When it was loaded it predicts, but cannot be a warm start.
+    classes : tuple
+        Labels of the k classes, in the order of the potentials.
+    labels : tuple
+        Label of every prediction code: the classes, then what a loss may predict beyond them (``"abstain"``).
+    standardiser : Standardiser or None
+        Applied to the features first; None if the estimator takes them as they are.
+    encoding : Encoding or None
+        How columns of a table become features; None if there never was a table.
+    about : mapping
+        How the model was made: configuration (``cell``), data set and its checksum, rows, hyper-parameters, versions.
+    """
+
+    estimator: SurrogateClassifier
+    classes: tuple[Any, ...]
+    labels: tuple[Any, ...]
+    standardiser: Standardiser | None = None
+    encoding: Encoding | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate of the fit."""
+        return self.estimator.certificate_
+
+    def features(self, X: Any) -> Any:
+        """Return rows X (n, d) as the estimator takes them."""
+        return X if self.standardiser is None else self.standardiser.transform(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labels of rows X (n, d), shape (n,)."""
+        return _label_array(self.labels)[self.estimator.predict_codes(self.features(X))]
+
+    def table(self, X: Any) -> pd.DataFrame:
+        """Return all there is to say about rows X (n, d), one line each.
+
+        Returns
+        -------
+        DataFrame
+            ``label``; ``abstain`` (0 or 1), where the loss may predict something else than a class; ``potential_CLASS`` for every class;
+            for adversarial losses ``probability_PREDICTION``, the predictor's distribution.
+        """
+        import pandas as pd
+
+        X = self.features(X)
+        estimator = self.estimator
+        codes = estimator.predict_codes(X)
+        columns: dict[str, Any] = {"label": _label_array(self.labels)[codes]}
+        if len(self.labels) > len(self.classes):
+            columns[ABSTAIN] = (codes >= len(self.classes)).astype(int)
+        columns |= {f"potential_{label}": values for label, values in zip(self.classes, estimator.potentials(X).T, strict=True)}
+        if hasattr(estimator, "predictor_distribution"):
+            P = estimator.predictor_distribution(X)
+            columns |= {f"probability_{label}": values for label, values in zip(self.labels, P.T, strict=True)}
+        return pd.DataFrame(columns)
+
+
+def _label_array(labels: tuple[Any, ...]) -> NDArray[Any]:
+    """Return the labels with one type where they have one; text beside numbers keeps both as they are."""
+    if len({isinstance(label, str) for label in labels}) == 1:
+        return np.array(labels)
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+# ------------------------------------------------------------------------------------------------------------------------ fitting
+
+
+def fit(cell: Cell, data_dir: Path) -> Model:
+    """Fit one method to a whole data set, with the protocol's search and standardisation.
+
+    The hyper-parameters are chosen as for the training part of a first split, which here is every row; then all rows are standardised
+    and fitted to ``solver.tol``.
+
+    Parameters
+    ----------
+    cell : Cell
+        Data set and method, as a run takes them.
+    data_dir : Path
+        Where data sets lie.
+
+    Returns
+    -------
+    Model
+        ``about["notes"]`` and ``about["edges"]`` are to be told to the user. A fit that stopped above its tolerance warns
+        (`NotConvergedWarning`) and says so in its certificate.
+    """
+    from threadpoolctl import threadpool_limits
+
+    protocol = Protocol.from_mapping(cell.protocol)
+    axes = find_axes(protocol, parts.hyper_names(cell.features, cell.loss), cell.hyper)
+    dataset = parts.load(cell.dataset, data_dir, protocol.splits == "author")
+    k = len(dataset.classes)
+    parts.check_trainable(dataset, protocol.folds if axes.strength or axes.others else 1)
+    loss = parts.name_classes(cell.loss, dataset.classes)
+    parts.check_compatible(loss, cell.features, cell.solver, bool(dataset.ordered), k)
+    notes = list(dataset.notes)
+    if sparse.issparse(dataset.X) and protocol.standardise != "none":
+        notes.append(SPARSE_NOTE)
+    with threadpool_limits(limits=1):
+        selection = select(
+            dataset.X,
+            dataset.y,
+            loss=loss,
+            features=cell.features,
+            solver=cell.solver,
+            protocol=protocol,
+            axes=axes,
+            n_classes=k,
+            seed=cell.seed,
+            dataset=dataset.name,
+            sample_weight=dataset.example_weight,
+        )
+        standardiser = None if protocol.standardise == "none" else Standardiser().fit(dataset.X)
+        X = dataset.X if standardiser is None else standardiser.transform(dataset.X)
+        seed = derive_seed(cell.seed, "fit", dataset.name, "all rows")
+        estimator = parts.make_estimator(loss, cell.features, cell.solver, dict(selection.hyper), k, seed, float(cell.solver["tol"]))
+        estimator.fit(X, dataset.y, sample_weight=dataset.example_weight, start=None)
+    return Model(
+        estimator=estimator,
+        classes=dataset.classes,
+        labels=_labels(estimator, dataset.classes),
+        standardiser=standardiser,
+        encoding=dataset.encoding or Encoding(tuple(Column(name) for name in dataset.feature_names)),
+        about={
+            "cell": cell.as_mapping(),
+            "dataset": dataset.name,
+            "dataset_sha256": dataset.sha256,
+            "rows": len(dataset.y),
+            "hyper": dict(selection.hyper),
+            "searched": pooled_score(selection),
+            "metric": protocol.metric or estimator.loss_.metric,
+            "notes": notes,
+            "edges": list(selection.edges),
+            "versions": versions(),
+        },
+    )
+
+
+def _labels(estimator: SurrogateClassifier, classes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the label of every prediction code: row names of a matrix with predictions of its own, else the classes and what is beyond."""
+    loss, k = estimator.loss_, len(classes)
+    extra = loss.n_predictions - k
+    named = getattr(loss, "row_names", None)
+    if extra and named is not None:
+        return tuple(named)
+    if extra < 0:
+        return tuple(f"prediction {row + 1}" for row in range(loss.n_predictions))
+    beyond = [ABSTAIN] if extra == 1 else [f"prediction {row + 1}" for row in range(k, k + extra)]
+    taken = set(map(str, classes))
+    while taken & set(beyond):
+        beyond = [f"_{label}" for label in beyond]
+    return (*classes, *beyond)
+
+
+# ----------------------------------------------------------------------------------------------------------------- saving, loading
+
+
+def save(model: Model | SurrogateClassifier, path: str | Path) -> None:
+    """Write a model, or a fitted estimator alone, atomically.
+
+    Parameters
+    ----------
+    model : Model or SurrogateClassifier
+        A fitted estimator of this package; of kernels the support vectors alone are kept.
+    path : path-like
+        Any name.
+
+    Raises
+    ------
+    ConfigError
+        An estimator of another package, or one whose options are no plain data.
+    ResultsError
+        If the file cannot be written.
+    """
+    if not isinstance(model, Model):
+        if not isinstance(model, SurrogateClassifier):
+            raise ConfigError(f"cannot save {type(model).__name__}: give a fitted estimator of advcli (of a pipeline, its last step)")
+        check_is_fitted(model)
+        model = Model(model, tuple(plain(model.classes_)), tuple(plain(model.predictions_)), about={"versions": versions()})
+    estimator = model.estimator
+    arrays: dict[str, NDArray[Any]] = {}
+    theta = estimator.theta_
+    if estimator.features_ is not None:
+        if not isinstance(estimator.features_, KernelFeatures):
+            raise ConfigError(f"features={estimator.features} keep rows in a way that no model file has a place for")
+        rows, theta = estimator.features_.support(theta)
+        if hasattr(rows, "tocsr"):
+            rows = rows.tocsr()
+            arrays |= {f"rows_{part}": getattr(rows, part) for part in ("data", "indices", "indptr")}
+            arrays["rows_shape"] = np.array(rows.shape)
+        else:
+            arrays["rows"] = rows
+    arrays["theta"] = theta
+    if model.standardiser is not None:
+        arrays |= {
+            "mean": model.standardiser.mean_,
+            "scale": model.standardiser.scale_,
+            "set_to_one": model.standardiser.set_to_one_,
+        }
+    encoding = model.encoding
+    document = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "advcli": package_version(),
+        "estimator": next(cls.__name__ for cls in type(estimator).__mro__ if cls.__name__ in _ESTIMATORS),
+        "parameters": _parameters(estimator),
+        "codes": {"type": estimator.classes_.dtype.str, "values": plain(estimator.classes_)},
+        "n_features": int(estimator.n_features_in_),
+        "classes": plain(model.classes),
+        "labels": plain(model.labels),
+        # without the time, so that the same fit gives the same file
+        "certificate": dataclasses.asdict(estimator.certificate_) | {"seconds": 0.0},
+        "encoding": None
+        if encoding is None
+        else {
+            "columns": [{"name": column.name, "categories": plain(column.categories)} for column in encoding.columns],
+            "others": list(encoding.others),
+            "separator": encoding.separator,
+        },
+        "about": plain(model.about),
+    }
+    try:
+        text = json.dumps(document, indent=1)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"cannot save this model: {error}") from error
+    members = {"model.json": text.encode(), **{f"arrays/{name}.npy": _npy(array) for name, array in sorted(arrays.items())}}
+    members["sha256"] = f"{_checksum(members)}\n".encode()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content)
+    with atomic_bytes(Path(path), "free space or choose another file") as file:
+        file.write(packed.getbuffer())
+
+
+def _npy(array: NDArray[Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _checksum(members: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(members):
+        if name != "sha256":
+            digest.update(f"{name} {len(members[name])}\n".encode())
+            digest.update(members[name])
+    return digest.hexdigest()
+
+
+def _parameters(estimator: SurrogateClassifier) -> dict[str, Any]:
+    """Return the estimator's parameters as plain data that need no other file."""
+    found = estimator.get_params(deep=False)
+    if not isinstance(found["random_state"], (int, np.integer)):
+        found["random_state"] = 0
+    found["loss_options"] = _self_contained(estimator.loss_, found["loss_options"])
+    return plain(found)
+
+
+def _self_contained(loss: Loss, options: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a loss's options with the matrix in the place of the file that it was read from."""
+    if options is None:
+        return None
+    own = dict(options)
+    if own.get("file") is not None:
+        own |= {"file": None, "classes": None, "matrix": loss.matrix.tolist()}  # type: ignore[attr-defined]
+    base = getattr(loss, "base", None)
+    if isinstance(base, Loss) and own.get("options"):
+        own["options"] = _self_contained(base, own["options"])
+    return own
+
+
+def load(path: str | Path) -> Model:
+    """Read a model; nothing in the file is executed.
+
+    Raises
+    ------
+    ModelError
+        No such file, no model, damaged, of a newer format, or made with a part that is not installed here.
+    """
+    path = Path(path)
+    try:
+        members = _members(path)
+        document = json.loads(members["model.json"])
+        if document["format"] != FORMAT:
+            raise LookupError(document["format"])
+        version = document["format_version"]
+    except FileNotFoundError:
+        raise ModelError(f"there is no model {path}; advcli fit ... out={path.name} makes one") from None
+    except _UNREADABLE as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is no model of advcli, or damaged"
+        raise ModelError(f"cannot read the model {path}: {reason}; copy or fit it again") from None
+    if version != FORMAT_VERSION:
+        newer = isinstance(version, int) and version > FORMAT_VERSION
+        advice = f"update advcli (this is {package_version()})" if newer else "fit it again"
+        made = document.get("advcli", "another version")
+        raise ModelError(
+            f"{path} has the model format {version}, made by advcli {made}; this version reads format {FORMAT_VERSION}: {advice}"
+        )
+    if members.get("sha256", b"").decode("ascii", "replace").strip() != _checksum(members):
+        raise ModelError(f"cannot read the model {path}: its checksum does not fit, it is damaged; copy or fit it again")
+    try:
+        return _rebuild(document, members)
+    except AdvcliError as error:
+        hint = " (parts of your own need --config-dir FOLDER, or the variable ADVCLI_PLUGINS)" if str(error).startswith("unknown") else ""
+        raise ModelError(f"{path} cannot be used here: {error}{hint}") from error
+    except (ValueError, LookupError, TypeError, AttributeError, MemoryError, OverflowError) as error:
+        text = " ".join(str(error).split())
+        raise ModelError(f"cannot read the model {path}: {type(error).__name__}: {text}; fit it again") from error
+
+
+def _members(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            if entry.compress_type != zipfile.ZIP_STORED:  # a small file could unpack to more than there is memory
+                raise zipfile.BadZipFile(entry.filename)
+        return {entry.filename: archive.read(entry) for entry in archive.infolist()}
+
+
+def _rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model:
+    def array(name: str) -> NDArray[Any]:
+        return np.lib.format.read_array(io.BytesIO(members[f"arrays/{name}.npy"]), allow_pickle=False)
+
+    parameters = dict(document["parameters"])
+    estimator = _ESTIMATORS[document["estimator"]](**parameters)
+    estimator.classes_ = np.array(document["codes"]["values"], dtype=np.dtype(document["codes"]["type"]))
+    estimator.n_features_in_ = document["n_features"]
+    estimator.theta_ = array("theta")
+    estimator.certificate_ = Certificate(**document["certificate"])
+    estimator.n_iter_ = max(1, math.ceil(estimator.certificate_.passes))
+    k = len(estimator.classes_)
+    estimator.loss_ = estimator._make_loss(k)
+    estimator.features_ = None
+    rows: Any = None
+    if "arrays/rows_data.npy" in members:
+        rows = sparse.csr_array((array("rows_data"), array("rows_indices"), array("rows_indptr")), shape=tuple(array("rows_shape")))
+    elif "arrays/rows.npy" in members:
+        rows = array("rows")
+    if rows is not None:
+        estimator.features_ = make_features(estimator.features, rows, k, **(estimator.features_options or {}))
+    standardiser = None
+    if "arrays/mean.npy" in members:
+        standardiser = Standardiser()
+        standardiser.mean_, standardiser.scale_, standardiser.set_to_one_ = array("mean"), array("scale"), array("set_to_one")
+    encoding = None
+    if document["encoding"] is not None:
+        stored = document["encoding"]
+        columns = [
+            Column(column["name"], None if column["categories"] is None else tuple(column["categories"])) for column in stored["columns"]
+        ]
+        encoding = Encoding(tuple(columns), tuple(stored["others"]), stored["separator"])
+    return Model(estimator, tuple(document["classes"]), tuple(document["labels"]), standardiser, encoding, document["about"])
+
+
+# --------------------------------------------------------------------------------------------------------------------- prediction
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a file of predictions holds, in words.
+
+    Attributes
+    ----------
+    rows : int
+        Number of predictions.
+    abstained : int
+        Predictions that are no class.
+    ignored : tuple of str
+        Columns of the input that the model does not use, such as the target.
+    """
+
+    rows: int
+    abstained: int
+    ignored: tuple[str, ...]
+
+
+def predict_file(model: Model, source: Path, out: Path, rows: int = 10_000) -> Predicted:
+    """Predict every row of a CSV file, a part of it in memory at a time, and write the predictions in the same order.
+
+    Parameters
+    ----------
+    model : Model
+        With an encoding.
+    source : Path
+        CSV or CSV.gz with the columns that the model was fitted on, in any order; the target and columns that were left out may be there.
+    out : Path
+        The columns of `Model.table`; appears whole or not at all.
+    rows : int
+        Rows in memory at a time.
+
+    Raises
+    ------
+    DataError
+        Other columns, a cell without a value or with text, a category that the model has not seen.
+    """
+    if model.encoding is None:
+        raise ModelError("this model was saved without a table's columns; load it in Python with advcli.models.load")
+    count = abstained = 0
+    ignored: list[str] = []
+    with atomic_file(out, "free space or choose another out=FILE.csv") as file:
+        for table in stream_tables(source, rows, separator=model.encoding.separator, text=model.encoding.text):
+            if not count:
+                ignored = model.encoding.check_columns(source, list(map(str, table.frame.columns)))
+            predictions = model.table(model.encoding.encode(table))
+            predictions.to_csv(file, header=not count, index=False, lineterminator="\n")
+            count += len(predictions)
+            if ABSTAIN in predictions:
+                abstained += int(predictions[ABSTAIN].sum())
+    return Predicted(count, abstained, tuple(ignored))

@@ -1,0 +1,94 @@
+"""A user's own losses, feature maps, solvers and sources of data: Python files beside the YAML files of a ``--config-dir``.
+
+    FOLDER/loss/mine.py       registers itself with advcli.losses.register
+    FOLDER/loss/mine.yaml     its options, for the command line
+
+The folders stand in an environment variable, so that the worker processes of a sweep, and a notebook, find them too. A registry looks
+here for a name that the package does not have.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from .errors import AdvcliError, ConfigError
+
+FOLDERS = "ADVCLI_PLUGINS"
+"""Environment variable: the folders, separated as in PATH. `advcli --config-dir FOLDER` adds its folder."""
+
+GROUPS = ("dataset", "features", "loss", "solver")
+
+
+def add_folder(folder: str | os.PathLike[str]) -> None:
+    """Add a folder for this process and those that it starts."""
+    path = str(Path(folder).expanduser().absolute())
+    known = [entry for entry in os.environ.get(FOLDERS, "").split(os.pathsep) if entry]
+    if path not in known:
+        os.environ[FOLDERS] = os.pathsep.join([*known, path])
+
+
+def files(group: str) -> Iterator[Path]:
+    """Yield the Python files of a group, folder by folder, in alphabetical order."""
+    for folder in os.environ.get(FOLDERS, "").split(os.pathsep):
+        if folder:
+            yield from sorted((Path(folder) / group).glob("*.py"))
+
+
+def load(group: str) -> list[ModuleType]:
+    """Import the Python files of a group, each once, and return their modules.
+
+    Raises
+    ------
+    ConfigError
+        A file that cannot be imported; one line that names the file, the line and the reason.
+    """
+    modules = []
+    for path in files(group):
+        name = f"advcli_plugins.{hashlib.sha256(str(path).encode()).hexdigest()[:12]}.{group}.{path.stem}"
+        module = sys.modules.get(name)
+        if module is None:
+            spec = importlib.util.spec_from_file_location(name, path)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[name] = module
+            try:
+                spec.loader.exec_module(module)
+            except Exception as error:
+                del sys.modules[name]
+                if isinstance(error, AdvcliError):
+                    raise
+                raise ConfigError(
+                    f"cannot load {path}{_line(error, path)}: {type(error).__name__}: {' '.join(str(error).split())}"
+                ) from error
+        modules.append(module)
+    return modules
+
+
+def _line(error: Exception, path: Path) -> str:
+    """Return the last line of the file that the error passed through."""
+    found = error.lineno if isinstance(error, SyntaxError) else None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            found = trace.tb_lineno
+        trace = trace.tb_next
+    return "" if found is None else f", line {found}"
+
+
+def fingerprint() -> str | None:
+    """Return a checksum of all files, None if there are none: results that they may have made are not taken for those of other files."""
+    digest = hashlib.sha256()
+    found = False
+    for group in GROUPS:
+        for path in files(group):
+            found = True
+            digest.update(f"{group}/{path.name}\n".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest() if found else None

@@ -1,0 +1,111 @@
+"""Losses with options of their own, from the command line to the rows: matrices in files, weights of examples, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from advcli.cli import main
+
+COSTS = {"virginica": (0, 1, 4), "setosa": (5, 0, 1), "versicolor": (1, 2, 0)}  # rows and columns: virginica, setosa, versicolor
+QUICK = ["hyper.C=4", "protocol.n_splits=3", "workers=1", "results_dir=."]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write_costs(path: Path, order: list[str], columns: list[str]) -> None:
+    table = pd.DataFrame(COSTS, index=list(COSTS)).T.set_axis(list(COSTS), axis=1)
+    table.loc[order, columns].to_csv(path, index_label="said")
+
+
+def rows(name: str, *words: str) -> pd.DataFrame:
+    assert main([*words, *QUICK, f"name={name}"]) == 0
+    found = pd.read_csv(Path(name) / "runs.csv")
+    return found[["split", "metric", "value", "objective", "dual_objective"]]
+
+
+def test_named_columns_of_a_matrix_find_their_classes() -> None:
+    labels = ["setosa", "versicolor", "virginica"]  # the data set's order
+    write_costs(Path("mixed.csv"), ["virginica", "setosa", "versicolor"], ["versicolor", "virginica", "setosa"])
+    table = pd.DataFrame(COSTS, index=list(COSTS)).T.set_axis(list(COSTS), axis=1).loc[labels, labels].to_numpy().tolist()
+    by_file = rows("by_file", "loss=general", "loss.file=mixed.csv")
+    by_hand = rows("by_hand", "loss=general", f"loss.matrix={table}".replace(" ", ""))
+    pd.testing.assert_frame_equal(by_file, by_hand)
+    # inside another loss too
+    outside = ["loss=weighted", "loss.base=general", "loss.weight=2"]
+    wrapped = rows("wrapped", *outside, "+loss.options.file=mixed.csv")
+    pd.testing.assert_frame_equal(wrapped, rows("wrapped_by_hand", *outside, f"+loss.options.matrix={table}".replace(" ", "")))
+
+
+def test_another_content_of_the_file_is_another_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    write_costs(Path("costs.csv"), list(COSTS), list(COSTS))
+    first = rows("again", "loss=general", "loss.file=costs.csv")
+    table = pd.read_csv("costs.csv", index_col=0)
+    table.loc["virginica", "versicolor"] = 50
+    table.to_csv("costs.csv")
+    second = rows("again", "loss=general", "loss.file=costs.csv")
+    assert len(second) == 2 * len(first)
+    assert second["objective"].nunique() > first["objective"].nunique()
+
+
+def weights_file(path: Path, weight: float | None) -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 2))
+    y = np.where(X[:, 0] + 0.7 * random.normal(size=60) > 0, "up", "down")
+    found = pd.DataFrame(X, columns=["a", "b"]).assign(label=y)
+    found.assign(w=random.uniform(0.5, 3.0, 60) if weight is None else weight).to_csv(path, index=False)
+
+
+def test_weights_of_a_column_are_the_loss_s_own() -> None:
+    weights_file(Path("two.csv"), 2.0)
+    data = ["dataset=csv", "dataset.path=two.csv", "dataset.target=label"]
+    column = rows("column", *data, "dataset.weight=w", "loss=weighted", "loss.weight=column")
+    number = rows("number", *data, "dataset.drop=[w]", "loss=weighted", "loss.weight=2")
+    np.testing.assert_allclose(column["objective"], number["objective"], rtol=2e-3)
+    weights_file(Path("own.csv"), None)
+    own = rows(
+        "own", "dataset=csv", "dataset.path=own.csv", "dataset.target=label", "dataset.weight=w", "loss=weighted", "loss.weight=column"
+    )
+    assert (np.abs(own["objective"] - number["objective"]) > 1e-2).any()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["loss=general", "loss.matrix=[[0,1],[1,0]]"], "has 2 columns but there are 3 classes"),
+        (["loss=general", "loss.matrix=[[0,1,x],[1,0,1],[1,1,0]]"], "row 0, column 2, must be a finite number, got 'x'"),
+        (["loss=general", "loss.matrix=[[0,1,.nan],[1,0,1],[1,1,0]]"], "row 0, column 2, must be a finite number"),
+        (["loss=general", "loss.matrix=[[0,1,1],[1,0],[1,1,0]]"], "the loss matrix"),
+        (["loss=general"], "needs either matrix"),
+        (["loss=general", "loss.file=none.csv"], "cannot be read"),
+        (["loss=abstain", "loss.alpha=1.5"], "alpha of loss=abstain must lie in [0, 1]"),
+        (["loss=abstain", "loss.alpha=-0.1"], "alpha of loss=abstain must lie in [0, 1]"),
+        (["loss=weighted", "loss.weight=0"], "must be numbers above 0"),
+        (["loss=weighted", "loss.weight=[1,2]"], "has 2 numbers for 3 classes"),
+        (["loss=weighted", "loss.weight=column"], "name their column by dataset.weight"),
+        (["loss=absolute"], "give it with dataset.order=[lowest,...,highest]"),
+        (["loss=zero_one", "features=threshold"], "give it with dataset.order=[lowest,...,highest]"),
+    ],
+)
+def test_options_of_losses_that_are_refused(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([*words, *QUICK]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1, err
+    assert said in err
+    assert list(Path.cwd().rglob("runs.csv")) == []
+
+
+@pytest.mark.parametrize(("column", "said"), [("virgin", "no column for class 'virginica'"), ("rose", "no column for class 'virginica'")])
+def test_a_matrix_whose_columns_are_no_classes(column: str, said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    write_costs(Path("costs.csv"), list(COSTS), list(COSTS))
+    text = Path("costs.csv").read_text().replace("virginica", column)
+    Path("costs.csv").write_text(text)
+    assert main(["loss=general", "loss.file=costs.csv", *QUICK]) == 2
+    assert said in capfd.readouterr().err

@@ -1,0 +1,268 @@
+"""Model files: what comes back is what was fitted, nothing in them is executed, and what is wrong with them is said in one line."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from advcli import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
+from advcli.errors import ConfigError, ModelError, ResultsError
+from advcli.features import feature_names
+from advcli.losses import loss_names
+from advcli.models import FORMAT_VERSION, Model, _checksum, load, save
+
+RNG = np.random.default_rng(5)
+Y = np.repeat([0, 1, 2], 20)
+X = RNG.normal(size=(60, 4)) + Y[:, None]
+NEW = RNG.normal(size=(25, 4)) + 1.0
+MATRIX = [[0, 1, 4], [1, 0, 2], [3, 1, 0], [0.7, 0.7, 0.7]]
+
+
+def fitted(loss: Any = "zero_one", **parameters: Any) -> SurrogateClassifier:
+    return SurrogateClassifier(loss, C=0.5, **parameters).fit(X, Y)
+
+
+def same(one: Any, other: Any, rows: Any) -> None:
+    """Both predict alike to the last bit."""
+    np.testing.assert_array_equal(one.potentials(rows), other.potentials(rows))
+    np.testing.assert_array_equal(one.predict(rows), other.predict(rows))
+    assert hasattr(one, "predictor_distribution") == hasattr(other, "predictor_distribution")
+    if hasattr(one, "predictor_distribution"):
+        np.testing.assert_array_equal(one.predictor_distribution(rows), other.predictor_distribution(rows))
+
+
+@pytest.mark.parametrize("loss", loss_names())
+def test_every_loss_comes_back(loss: str, tmp_path: Path) -> None:
+    options = {"convex": {"matrix": [[0, 1, 4], [1, 0, 1], [4, 1, 0]]}, "general": {"matrix": MATRIX}}.get(loss)
+    model = fitted(loss, loss_options=options)
+    save(model, tmp_path / "m")
+    back = load(tmp_path / "m")
+    same(model, back.estimator, NEW)
+    assert back.predict(NEW).tolist() == model.predict(NEW).tolist()
+    assert back.estimator.get_params() == model.get_params()
+    assert back.certificate.primal == model.certificate_.primal
+    assert back.labels == tuple(model.predictions_.tolist())
+
+
+@pytest.mark.parametrize("features", feature_names())
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
+def test_every_feature_map_comes_back(features: str, stored: Any, tmp_path: Path) -> None:
+    train, new = X, NEW
+    if features == "precomputed":
+        train, new = np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(-1)), np.exp(-0.1 * ((NEW[:, None] - X) ** 2).sum(-1))
+    model = SurrogateClassifier("absolute", features=features, C=0.5).fit(stored(train), Y)
+    save(model, tmp_path / "m")
+    same(model, load(tmp_path / "m").estimator, stored(new))
+
+
+def test_of_a_kernel_only_support_vectors_are_kept(tmp_path: Path) -> None:
+    far = np.concatenate([X + 6.0 * Y[:, None], X + 6.0 * Y[:, None] + 0.01])
+    model = SurrogateClassifier("zero_one", features="rbf", C=1.0, features_options={"gamma": 0.05}).fit(far, np.tile(Y, 2))
+    save(model, tmp_path / "m")
+    with zipfile.ZipFile(tmp_path / "m") as archive:
+        rows = np.lib.format.read_array(io.BytesIO(archive.read("arrays/rows.npy")))
+    assert 0 < len(rows) == np.count_nonzero(model.theta_.any(axis=1)) < len(far)
+    same(model, load(tmp_path / "m").estimator, NEW)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        AdversarialClassifier(C=2.0),
+        AdversarialClassifier("weighted", loss_options={"base": "abstain", "weight": [1.0, 2.0, 0.5], "options": {"alpha": 0.3}}),
+        AdversarialClassifier(np.array(MATRIX)),
+        AdversarialClassifier("abstain", extra_labels=["unsure"]),
+        OrdinalAdversarialClassifier(features="threshold", random_state=None),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("labels", [["a", "bb", "a long one"], [10, 20, 30], [1.0, 2.0, 3.0]])
+def test_estimators_of_notebooks_come_back(model: SurrogateClassifier, labels: list[Any], tmp_path: Path) -> None:
+    model.fit(X, np.array(labels)[Y])
+    if model.extra_labels is not None and not isinstance(labels[0], str):
+        model.extra_labels = [-7]
+    save(model, tmp_path / "m")
+    back = load(tmp_path / "m")
+    assert type(back.estimator) is type(model)
+    assert back.estimator.classes_.dtype == model.classes_.dtype
+    same(model, back.estimator, NEW)
+    assert back.predict(NEW).tolist() == model.predict(NEW).tolist()
+
+
+def test_a_matrix_from_a_file_travels_with_the_model(tmp_path: Path) -> None:
+    source = tmp_path / "costs.csv"
+    source.write_text(",a,b,c\n" + "".join(f"p{i},{','.join(map(str, row))}\n" for i, row in enumerate(MATRIX)))
+    for at, (loss, options) in enumerate(
+        [
+            ("general", {"file": str(source)}),
+            ("weighted", {"base": "general", "weight": 2.0, "options": {"file": str(source)}}),
+        ]
+    ):
+        save(fitted(loss, loss_options=options), tmp_path / f"m{at}")
+    expected = fitted("general", loss_options={"file": str(source)}).potentials(NEW)
+    source.unlink()
+    np.testing.assert_array_equal(load(tmp_path / "m0").estimator.potentials(NEW), expected)
+    assert load(tmp_path / "m1").estimator.loss_.n_predictions == 4
+
+
+def test_the_same_fit_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in "ab":
+        save(fitted("abstain"), tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    save(load(tmp_path / "a"), tmp_path / "c")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "c").read_bytes()
+
+
+# --------------------------------------------------------------------------------------------------------------- what is refused
+
+
+def test_any_damage_is_said_or_harmless(tmp_path: Path) -> None:
+    model = fitted()
+    save(model, tmp_path / "m")
+    whole = (tmp_path / "m").read_bytes()
+    broken = tmp_path / "broken"
+    refused = 0
+    for at in range(0, len(whole), 7):
+        for content in (whole[:at], whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :], whole[at:]):
+            if content == whole:
+                continue
+            broken.write_bytes(content)
+            try:
+                back = load(broken)
+            except ModelError:
+                refused += 1
+                continue
+            # a date or a flag of the archive that nobody reads
+            same(model, back.estimator, NEW)
+    assert refused > 0.9 * 3 * len(whole) / 7
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"hello", pickle.dumps({"a": 1}), b"\x1f\x8b\x08\x00"])
+def test_other_files_are_no_models(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "m").write_bytes(content)
+    with pytest.raises(ModelError, match="it is no model of advcli, or damaged; copy or fit it again"):
+        load(tmp_path / "m")
+
+
+def test_missing_models_and_folders(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="there is no model"):
+        load(tmp_path / "m")
+    with pytest.raises(ModelError, match="directory"):
+        load(tmp_path)
+    with pytest.raises(ResultsError, match="choose another file"):
+        save(fitted(), tmp_path / "nowhere" / "m")
+
+
+def rewrite(path: Path, change: Any, compression: int = zipfile.ZIP_STORED) -> None:
+    """Change the members of a model file and give it the checksum that fits."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    members["sha256"] = _checksum(members).encode()
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def edited(**changes: Any) -> Any:
+    def change(members: dict[str, bytes]) -> None:
+        members["model.json"] = json.dumps(json.loads(members["model.json"]) | changes).encode()
+
+    return change
+
+
+def oversized(members: dict[str, bytes]) -> None:
+    """A header that asks for more memory than there is."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, {"descr": "<f8", "fortran_order": False, "shape": (10**15, 3)})
+    members["arrays/theta.npy"] = buffer.getvalue()
+
+
+EXECUTED: list[str] = []
+
+
+class Payload:
+    def __reduce__(self) -> Any:
+        return EXECUTED.append, ("done",)
+
+
+def test_nothing_is_executed(tmp_path: Path) -> None:
+    """Even a file with a right checksum cannot smuggle a pickle in."""
+    save(fitted(), tmp_path / "m")
+
+    def pickled(members: dict[str, bytes]) -> None:
+        buffer = io.BytesIO()
+        np.save(buffer, np.array([Payload()], dtype=object), allow_pickle=True)
+        members["arrays/theta.npy"] = buffer.getvalue()
+
+    rewrite(tmp_path / "m", pickled)
+    with pytest.raises(ModelError, match="Object arrays cannot be loaded"):
+        load(tmp_path / "m")
+    assert EXECUTED == []
+    (tmp_path / "p").write_bytes(pickle.dumps(Payload()))
+    with pytest.raises(ModelError):
+        load(tmp_path / "p")
+    assert EXECUTED == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (edited(format_version=FORMAT_VERSION + 1, advcli="9.9"), "made by advcli 9.9; this version reads format 1: update advcli"),
+        (edited(format_version=0), "fit it again"),
+        (edited(format="other"), "no model of advcli"),
+        (edited(parameters={"loss": "unheard_of"}), "cannot be used here: unknown loss 'unheard_of'"),
+        (edited(parameters={"los": "ww"}), "unexpected keyword"),
+        (edited(estimator="os.system"), "os.system"),
+        (oversized, "cannot read the model"),
+        (lambda members: members.pop("arrays/theta.npy"), "arrays/theta.npy"),
+        (lambda members: members.pop("model.json"), "no model of advcli"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(change: Any, said: str, tmp_path: Path) -> None:
+    save(fitted(features="rbf"), tmp_path / "m")
+    rewrite(tmp_path / "m", change)
+    with pytest.raises(ModelError, match=said) as caught:
+        load(tmp_path / "m")
+    assert len(str(caught.value).splitlines()) == 1
+    assert caught.value.exit_code == 2
+
+
+def test_compressed_archives_are_refused(tmp_path: Path) -> None:
+    """A small file could unpack to more than there is memory."""
+    save(fitted(), tmp_path / "m")
+    rewrite(tmp_path / "m", lambda members: None, zipfile.ZIP_DEFLATED)
+    with pytest.raises(ModelError, match="no model of advcli"):
+        load(tmp_path / "m")
+
+
+def test_only_fitted_estimators_of_this_package_are_saved(tmp_path: Path) -> None:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.linear_model import LogisticRegression
+
+    with pytest.raises(ConfigError, match="cannot save LogisticRegression"):
+        save(LogisticRegression(), tmp_path / "m")  # type: ignore[arg-type]
+    with pytest.raises(NotFittedError):
+        save(AdversarialClassifier(), tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_without_columns_is_for_python(tmp_path: Path) -> None:
+    from advcli.models import predict_file
+
+    save(fitted("abstain"), tmp_path / "m")
+    back = load(tmp_path / "m")
+    assert isinstance(back, Model)
+    table = back.table(NEW)
+    assert list(table)[:4] == ["label", "abstain", "potential_0", "potential_1"]
+    assert (table.filter(like="probability_").sum(axis=1) - 1).abs().max() < 1e-9
+    with pytest.raises(ModelError, match="without a table's columns"):
+        predict_file(back, tmp_path / "new.csv", tmp_path / "out.csv")
