@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import copy
 import dataclasses
+import logging
 import os
+import pickle
 import re
 import shlex
 import shutil
@@ -20,7 +23,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from datetime import datetime
 from pathlib import Path
@@ -29,22 +32,26 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import hydra
 from hydra._internal.utils import get_args_parser
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from hydra.plugins.launcher import Launcher
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, RunMode, TaskFunction
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from omegaconf.errors import OmegaConfBaseException
 
 from . import config as configuration
 from . import plugins
 from .config import Settings, first_line, validate
 from .errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError, nearest
+from .limits import end_with_parent
 from .paths import conf_dir
+from .progress import Journal, Progress
 
 if TYPE_CHECKING:
     from .evaluation.runner import CellOutcome
@@ -52,6 +59,9 @@ if TYPE_CHECKING:
 
 # Hydra 1.4 drops the parameter that asks 1.3 for the behaviour that both have
 _BASE: dict[str, Any] = {"version_base": "1.3"} if hydra.__version__.startswith("1.3.") else {}
+
+JOBS_PER_WORKER = 16
+"""Jobs that the launcher gets for each worker at most: enough to share out evenly, few enough that starting them does not count."""
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it (128 + SIGINT)."""
@@ -142,7 +152,7 @@ def _run_hydra(task: Task, words: list[str], flags: argparse.Namespace) -> int |
     int or None
         None when the task ran; an exit code when Hydra only showed something (help, config, completion).
     """
-    _register_sweeper()
+    _register_plugins()
     application = hydra.main(**_BASE, config_path=str(conf_dir()), config_name="config")(task)
     arguments, full_error = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
     # With this variable Hydra raises its errors, otherwise it prints several lines and exits.
@@ -177,6 +187,8 @@ def _explain(error: Exception, flags: argparse.Namespace) -> ConfigError:
     """Return one line for an error of Hydra: what is wrong and the nearest valid names."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, name = error.missing_cfg_file.rpartition("/")
+        if group == "hydra/launcher" and name.startswith("submitit"):
+            return ConfigError(f'hydra/launcher={name} needs submitit; install it with: pip install "advcli[scale]"')
         return ConfigError(f"unknown {group} {name!r}; {nearest(name, error.options)}")
     if isinstance(error, OverrideParseException):
         if error.override in ACTIONS:
@@ -246,7 +258,9 @@ class CellSweeper(Sweeper):
         self.config: DictConfig = config
         self.task = cast(Task, task_function)
         self.launcher: Launcher = Plugins.instance().instantiate_launcher(
-            hydra_context=hydra_context, task_function=task_function, config=config
+            hydra_context=HydraContext(config_loader=cast(ConfigLoader, JobLoader()), callbacks=hydra_context.callbacks),
+            task_function=task_function,
+            config=config,
         )
 
     def sweep(self, arguments: list[str]) -> Any:
@@ -256,16 +270,75 @@ class CellSweeper(Sweeper):
 
         given = [f"{key}={value}" for key, value in self.params.items()]
         overrides = OverridesParser.create(config_loader=self.loader).parse_overrides([*given, *arguments])
-        jobs = BasicSweeper.split_arguments(overrides, max_batch_size=None)[0]
-        self.task.plan(self.config, [self.loader.load_sweep_config(self.config, list(job)) for job in jobs])
+        cells = BasicSweeper.split_arguments(overrides, max_batch_size=None)[0]
         try:
-            with _interrupts_reach_this_process_only():
+            with (
+                self.task.plan(self.config, cells, lambda words: self.loader.load_sweep_config(self.config, list(words))) as jobs,
+                _interrupts_reach_this_process_only(),
+            ):
                 returns = self.launcher.launch(jobs, initial_job_idx=0)
-        except BrokenExecutor:
+        except Exception as error:
+            # joblib and Ray, submitit: a job ended without an answer
+            if not isinstance(error, BrokenExecutor) and type(error).__module__.partition(".")[0] != "submitit":
+                raise
             self.task.collect(None)
             return []
         self.task.collect([job.return_value for job in returns])
         return [returns]
+
+
+class JobLoader:
+    """What launchers ask for the config of a job: the sweep's own, because the plan brings the cells, composed and checked.
+
+    Composing again in the worker would take longer than a small cell.
+    """
+
+    def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+        """Return a copy of the sweep's config that names the overrides of the job's first cell."""
+        config = copy.deepcopy(master_config)
+        with read_write(config), open_dict(config):
+            config.hydra.overrides.task = list(sweep_overrides)
+        return config
+
+
+class RayLauncher(Launcher):
+    """Runs the jobs of a sweep as tasks of Ray; the parameters stand in conf/hydra/launcher/ray.yaml.
+
+    The published launcher of this kind asks for a cloudpickle that joblib refuses.
+    """
+
+    def __init__(self, address: str | None, num_cpus: int | None, cpus_per_job: float, object_store_memory: int) -> None:
+        here = {"num_cpus": num_cpus, "object_store_memory": object_store_memory, "include_dashboard": False}
+        self.options: dict[str, Any] = {"address": address} if address else {"address": "local", **here}
+        self.cpus_per_job = cpus_per_job
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """Keep the task."""
+        self.task = cast(Run, task_function)
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        """Run all jobs and wait for them."""
+        try:
+            import ray
+        except ImportError as error:
+            raise ConfigError('hydra/launcher=ray needs Ray; install it with: pip install "advcli[scale]"') from error
+        started = not ray.is_initialized()
+        if started:
+            ray.init(**self.options, log_to_driver=False, logging_level=logging.ERROR)
+        try:
+            task = ray.put(self.task)
+            work = ray.remote(num_cpus=self.cpus_per_job)(_run_job)
+            jobs = [work.remote(task, initial_job_idx + at) for at in range(len(job_overrides))]
+            return [JobReturn(_return_value=done, status=JobStatus.COMPLETED) for done in ray.get(jobs)]
+        except ray.exceptions.RayError as error:
+            raise BrokenExecutor(first_line(error)) from error
+        finally:
+            if started:
+                ray.shutdown()
+
+
+def _run_job(task: Run, job: int) -> Any:
+    return task.run_job(job)
 
 
 @contextlib.contextmanager
@@ -298,17 +371,18 @@ def _interrupts_reach_this_process_only() -> Iterator[None]:
         done.set()
 
 
-def _register_sweeper() -> None:
-    """Give Hydra the sweeper under the name in conf/hydra/sweeper/cells.yaml.
+def _register_plugins() -> None:
+    """Give Hydra our plugins under their names in conf/hydra.
 
     Hydra takes plugins from the package ``hydra_plugins`` only. A file of ours in that shared package would hide those of other
     projects in an editable install, so the module is made here.
     """
     module = ModuleType("hydra_plugins.advcli")
-    module.CellSweeper = CellSweeper  # type: ignore[attr-defined]
-    CellSweeper.__module__ = module.__name__
     sys.modules[module.__name__] = module
-    Plugins.instance().register(CellSweeper)
+    for plugin in (CellSweeper, RayLauncher):
+        setattr(module, plugin.__name__, plugin)
+        plugin.__module__ = module.__name__
+        Plugins.instance().register(plugin)
 
 
 # ----------------------------------------------------------------------------------------------------------------------- actions
@@ -317,7 +391,7 @@ def _register_sweeper() -> None:
 def _say(text: str) -> None:
     """Write whole lines to stderr in one go: lines of several processes do not mix."""
     sys.stderr.flush()
-    sys.stderr.write(f"{text}\n" if text.startswith("[") else f"advcli: {text}\n")
+    sys.stderr.write(f"{text}\n" if text.startswith(("[", "advcli: ")) else f"advcli: {text}\n")
     sys.stderr.flush()
 
 
@@ -346,6 +420,18 @@ def _refuse_added_keys(node: Any) -> None:
             raise ConfigError(f"unknown key {key!r}; {_nearest_key(key, known)}")
 
 
+def _scalar_override(text: str) -> tuple[str, Any] | None:
+    """Return (key, value) of an override that sets a key to a scalar, None for any other."""
+    key, _, value = text.partition("=")
+    if re.fullmatch(r"[A-Za-z_][\w.]*", key) is None or "$" in value or "?" in value:
+        return None
+    if re.fullmatch(r"0|[1-9]\d*", value):  # without the parser, which takes a millisecond
+        return key, int(value)
+    (override,) = OverridesParser.create().parse_overrides([text])
+    read = override.value()
+    return (key, read) if read is None or isinstance(read, bool | int | float | str) else None
+
+
 class Task:
     """What Hydra calls with a composed config, and what happens before and after; its subclasses are the actions."""
 
@@ -369,8 +455,10 @@ class Task:
         """Do the action with a composed and checked config."""
         raise NotImplementedError
 
-    def plan(self, master: DictConfig, configs: list[DictConfig]) -> None:
-        """Check all cells of a sweep before the first one starts."""
+    def plan(
+        self, master: DictConfig, cells: list[list[str]], compose: Callable[[Sequence[str]], DictConfig]
+    ) -> contextlib.AbstractContextManager[list[list[str]]]:
+        """Check all cells of a sweep before the first one starts; the context gives the jobs to launch."""
         raise ConfigError("this action does one thing at a time; leave out hydra.mode=MULTIRUN")
 
     def collect(self, results: list[Any] | None) -> None:
@@ -403,21 +491,28 @@ class Run(Task):
         self.config: dict[str, Any] = {}
         self.outcomes: list[CellOutcome] = []
         self.died = ""
+        self.session: Path | None = None
+        self.parent = os.getpid()
+        self.told: set[int] = set()
 
     def __call__(self, config: DictConfig) -> Any:
         """Run one cell: in this process if it is the only one, in a worker for a sweep."""
         node = HydraConfig.get()
         if node.mode == RunMode.MULTIRUN:
-            return self._run_in_sweep(config, int(node.job.num))
+            return self.run_job(int(node.job.num))
         try:
             _refuse_added_keys(node)
             settings = validate(config)
             self.config = configuration.plain(config)
             made = [path for path in (settings.folder, *settings.folder.parents) if not path.exists()]
-            folder = self._prepare([settings], [node])
+            folder = self._prepare([settings], [list(node.overrides.task)])
             self.cells = 1
             try:
-                outcome, lines = _run_cell(settings, folder, strict=True)
+                with folder.session() as session, Progress(session, 1, _say, settings.quiet):
+                    journal = Journal(session)
+                    journal.started(0)
+                    outcome, lines = _run_cell(settings, folder, strict=True)
+                    journal.finished(0, outcome.status, outcome.skipped, lines)
             except AdvcliError:
                 _unmake(made)
                 raise
@@ -425,71 +520,123 @@ class Run(Task):
             self.error = error
             return None
         self.outcomes = [outcome]
-        _say("\n".join(["[1/1] " + lines[0], *lines[1:]]))
         return None
 
-    def _run_in_sweep(self, config: DictConfig, number: int) -> CellOutcome | None:
-        """Run one cell and never raise: an exception here would end up as lines of Hydra."""
-        if not self.cells:
-            return None  # another sweeper than ours: nothing was checked and no folder is there; `finish` says so
+    def run_job(self, job: int) -> list[tuple[int, CellOutcome, list[str]]]:
+        """Run the cells of one job and never raise: an exception here would end up as lines of Hydra.
+
+        Returns
+        -------
+        list of (number, outcome, lines)
+            The lines are what the journal was told, for the case that it could not take them.
+        """
+        if self.session is None:
+            return []  # another sweeper than ours: nothing was checked and no folder is there; `finish` says so
+        from .evaluation import parts
         from .evaluation.runner import CellOutcome
         from .records import ResultsFolder
 
-        label = "a cell"
-        try:
-            settings = validate(config)
-            label = settings.label
-            outcome, lines = _run_cell(settings, ResultsFolder(settings.folder), strict=False)
-        except Exception as error:
-            text = " ".join(f"{'' if isinstance(error, AdvcliError) else type(error).__name__ + ': '}{error}".split())
-            outcome, lines = CellOutcome("", label, "", "failed", error=text), [f"{label}: failed: {text}"]
-        _say("\n".join([f"[{number + 1}/{self.cells}] {lines[0]}", *lines[1:]]))
-        # the rows are on the disk; sending them to the parent again would cost memory
-        return dataclasses.replace(outcome, rows=[])
+        end_with_parent(self.parent)
+        journal = Journal(self.session)
+        with open(self.session / f"job{job}.pickle", "rb") as file:
+            planned: list[tuple[int, Settings]] = pickle.load(file)
+        folder = ResultsFolder(planned[0][1].folder)
+        done = []
+        lost: ResultsError | None = None
+        with parts.shared_data():
+            for number, settings in planned:
+                journal.started(number)
+                try:
+                    if lost is not None:
+                        raise lost  # what cannot be kept is not computed
+                    outcome, lines = _run_cell(settings, folder, strict=False)
+                except Exception as error:
+                    lost = error if isinstance(error, ResultsError) else lost
+                    text = " ".join(f"{'' if isinstance(error, AdvcliError) else type(error).__name__ + ': '}{error}".split())
+                    outcome, lines = CellOutcome("", settings.label, "", "failed", error=text), [f"{settings.label}: failed: {text}"]
+                journal.finished(number, outcome.status, outcome.skipped, lines)
+                # the rows are on the disk; sending them to the parent again would cost memory
+                done.append((number, dataclasses.replace(outcome, rows=[]), lines))
+        return done
 
-    def plan(self, master: DictConfig, configs: list[DictConfig]) -> None:
-        """Check all cells of a sweep and prepare their folder."""
-        _refuse_added_keys(configs[0].hydra)
-        cells = [validate(_own(config)) for config in configs]
-        for key in ("name", "results_dir", "data_dir", "workers", "results"):
-            if len({str(getattr(cell, key)) for cell in cells}) > 1:
+    @contextlib.contextmanager
+    def plan(self, master: DictConfig, cells: list[list[str]], compose: Callable[[Sequence[str]], DictConfig]) -> Iterator[list[list[str]]]:
+        """Check all cells of a sweep, prepare their folder and share them out among the jobs of the launcher.
+
+        The cells of a job are given to it in a file: the launcher composes a config for each job, which takes longer than a small
+        cell, so a long sweep has fewer jobs than cells. A job gets every so many-th cell, because neighbours are alike long.
+        """
+        first = compose(cells[0])
+        _refuse_added_keys(first.hydra)
+        plans = configuration.compose_all(cells, lambda words: configuration.plain(_own(compose(words))), _scalar_override)
+        settled = [configuration.check(values) for values in plans]
+        for key in ("name", "results_dir", "data_dir", "workers", "cells_per_job", "quiet", "results"):
+            if len({str(getattr(cell, key)) for cell in settled}) > 1:
                 raise ConfigError(f"{key} must be the same for all cells of a sweep; give one value")
         options: dict[str, dict[str, Any]] = {}
-        for cell in cells:
+        for cell in settled:
             name = cell.dataset["name"]
             if options.setdefault(name, cell.dataset) != cell.dataset:
                 differing = [key for key, value in cell.dataset.items() if options[name].get(key) != value]
                 raise ConfigError(
                     f"dataset.{differing[0]} varies under one name: give each data set its own dataset.name, or its own sweep"
                 )
-        folder = self._prepare(cells, [config.hydra for config in configs])
+        folder = self._prepare(settled, cells)
         self.cells = len(cells)
         self.config = configuration.plain(_own(master))
-        workers = cells[0].workers or os.cpu_count() or 1
-        _say(f"{_counted(len(cells))}, {min(workers, len(cells))} at a time; results in {_short(folder.path)}")
+        workers = settled[0].workers or os.cpu_count() or 1
+        jobs = min(len(cells), -(-len(cells) // settled[0].cells_per_job) if settled[0].cells_per_job else JOBS_PER_WORKER * workers)
+        ranks = {name: rank for rank, name in enumerate(options)}
+        batches = [sorted(range(job, len(cells), jobs), key=lambda at: ranks[settled[at].dataset["name"]]) for job in range(jobs)]
+        here = str(OmegaConf.select(first, "hydra.launcher._target_")).endswith("JoblibLauncher")
+        if not settled[0].quiet:
+            many = f", {min(workers, len(cells))} at a time" if here else ""
+            _say(f"{_counted(len(cells))}{many}; results in {_short(folder.path)}")
+        with folder.session() as self.session:
+            try:
+                for job, batch in enumerate(batches):
+                    (self.session / f"job{job}.pickle").write_bytes(pickle.dumps([(at, settled[at]) for at in batch]))
+            except OSError as error:
+                raise ResultsError(
+                    f"cannot write into {folder.path}: {error.strerror}; free space or choose another results_dir"
+                ) from error
+            progress = Progress(self.session, len(cells), _say, settled[0].quiet)
+            try:
+                with progress:
+                    yield [cells[batch[0]] for batch in batches]
+            finally:
+                self.told = progress.done
 
-    def _prepare(self, cells: list[Settings], nodes: list[Any]) -> ResultsFolder:
-        """Check what needs no data, then create the results folder."""
+    def _prepare(self, cells: list[Settings], words: list[list[str]]) -> ResultsFolder:
+        """Check what needs no data, each different combination once, then create the results folder."""
         from . import estimators
         from .evaluation.selection import Protocol, find_axes
         from .records import ResultsFolder
 
+        checked: set[str] = set()
         for cell in cells:
             if cell.results is not None:
                 raise ConfigError("the key results is for advcli report; name= and results_dir= say where a run writes")
             ordered = any(cell.dataset.get(key) for key in ("ordered", "order", "cut")) or cell.protocol["splits"] == "author"
+            combination = repr((cell.loss, cell.features, cell.solver, ordered, cell.protocol, cell.hyper))
+            if combination in checked:
+                continue
+            checked.add(combination)
             estimators.check_compatible(cell.loss, cell.features, cell.solver, ordered, None)
             find_axes(Protocol.from_mapping(cell.protocol), estimators.hyper_names(cell.features, cell.loss), cell.hyper)
         self.settings = cells[0]
         folder = ResultsFolder(cells[0].folder)
-        folder.prepare(_identity(cells, nodes))
+        folder.prepare(_identity(cells, words))
         return folder
 
     def collect(self, results: list[Any] | None) -> None:
         """Keep what became of the cells."""
         if results is None:
             self.died = f"a worker process died (killed, or out of memory); finished cells are kept; {self._resume()} workers=1"
-        self.outcomes = [outcome for outcome in results or [] if outcome is not None]
+        for number, outcome, lines in (cell for job in results or [] for cell in job):
+            self.outcomes.append(outcome)
+            if number not in self.told and outcome.status == "failed":  # the journal could not take it
+                _say("\n".join(lines))
 
     def interrupted(self) -> str:
         """Say what is kept and how to resume."""
@@ -523,11 +670,13 @@ class Run(Task):
         ended = time.time()
         folder.write_provenance(self.config, self.started, ended, {"command": ["advcli", *self.words], "cells": self.cells})
         _print_table(summary, test, alpha)
+        failed = [outcome for outcome in self.outcomes if outcome.status == "failed"]
+        if settings.quiet:
+            return 1 if failed or self.died else 0
         if len(self.outcomes) == 1 and self.cells == 1:
             _print_block(self.outcomes[0], settings)
         for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for outcome in self.outcomes for note in outcome.notes):
             _say(note)
-        failed = [outcome for outcome in self.outcomes if outcome.status == "failed"]
         known = sum(outcome.skipped for outcome in self.outcomes)
         parts = [_counted(self.cells) + (", not all done" if self.died else "")]
         parts += [f"{known} already there"] if known else []
@@ -562,7 +711,7 @@ def _run_cell(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        outcome = run_cell(cell, folder, settings.data_dir, strict=strict)
+        outcome = run_cell(cell, folder, settings.data_dir, strict, **settings.limits)
     head = f"{outcome.dataset}, {outcome.method}"
     if outcome.status == "failed":
         return outcome, [f"{head}: failed: {outcome.error}"]
@@ -576,15 +725,17 @@ def _run_cell(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[
     return outcome, [first, *(f"advcli: warning: {' '.join(text.split())}" for text in dict.fromkeys(said))]
 
 
-def _identity(cells: list[Settings], nodes: list[Any]) -> dict[str, Any]:
+def _identity(cells: list[Settings], words: list[list[str]]) -> dict[str, Any]:
     """Return what all cells of a results folder share, so that its rows can stand in one table.
 
     Data sets, losses, features and solvers are columns of the rows: a folder may get more of them. Their options count as far as
     the command line sets them, because rows do not tell two files behind ``dataset=csv`` apart.
     """
 
+    from .records import canonical_json
+
     def one(values: list[Any]) -> Any:
-        distinct = [value for at, value in enumerate(values) if value not in values[:at]]
+        distinct = list({canonical_json(value): value for value in reversed(values)}.values())[::-1]
         return distinct[0] if len(distinct) == 1 else {"each of": distinct}
 
     identity: dict[str, Any] = {
@@ -595,10 +746,9 @@ def _identity(cells: list[Settings], nodes: list[Any]) -> dict[str, Any]:
         "protocol": one([{key: value for key, value in cell.protocol.items() if key not in ("test", "alpha")} for cell in cells]),
     }
     options: dict[str, list[Any]] = {}
-    for node in nodes:
-        for override in OverridesParser.create().parse_overrides(list(node.overrides.task)):
-            if override.key_or_group.partition(".")[0] in ("dataset", "loss", "features") and "." in override.key_or_group:
-                options.setdefault(override.key_or_group, []).append(override.value())
+    for text in dict.fromkeys(text for cell in words for text in cell if text.lstrip("+~").startswith(("dataset.", "loss.", "features."))):
+        (override,) = OverridesParser.create().parse_overrides([text])
+        options.setdefault(override.key_or_group, []).append(override.value())
     return identity | {"options": {key: one(values) for key, values in sorted(options.items())}}
 
 

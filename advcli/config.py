@@ -7,6 +7,7 @@ a choice): those are known by their YAML file and checked by the part that reads
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -128,6 +129,15 @@ class Report:
 
 
 @dataclass
+class Limits:
+    """Group ``limits``: what one cell may take before it is ended and counted as failed."""
+
+    open: ClassVar[bool] = False
+    seconds: float | None = field(metadata=POSITIVE)
+    memory_mb: float | None = field(metadata=POSITIVE)
+
+
+@dataclass
 class Top:
     """The top-level keys beside the groups."""
 
@@ -137,6 +147,8 @@ class Top:
     results_dir: str = field(metadata=NAME)
     data_dir: str | None = field(metadata=NAME)
     workers: int | None = field(metadata=_at_least(1))
+    cells_per_job: int | None = field(metadata=_at_least(1))
+    quiet: bool = field(metadata=_rule("true or false", lambda value: True))
     results: str | None = field(metadata=NAME)
     published: str | None = field(metadata=NAME)
     figure: str | None = field(metadata=_choice("loss_surface"))
@@ -165,6 +177,8 @@ class Settings:
 
     Attributes
     ----------
+    limits : dict
+        ``seconds`` and ``memory_mb`` of one cell, None without a limit.
     hyper : dict of str to float
         The hyper-parameters that are fixed (``C`` or ``lambda``, ``gamma``, ``tolerance``); all others are searched.
     results : Path or None
@@ -188,6 +202,8 @@ class Settings:
     results_dir: Path
     data_dir: Path
     workers: int | None
+    cells_per_job: int | None
+    quiet: bool
     results: Path | None
     published: str | None
     figure: str | None
@@ -204,6 +220,7 @@ class Settings:
     solver: dict[str, Any]
     protocol: dict[str, Any]
     report: dict[str, Any]
+    limits: dict[str, float | None]
     hyper: dict[str, float]
 
     @property
@@ -225,8 +242,15 @@ def validate(config: DictConfig) -> Settings:
     ConfigError
         At the first key that is unknown, missing, of the wrong type or out of range; one line that names the key.
     """
-    values = plain(config)
-    known = [*(entry.name for entry in fields(Top)), *GROUPS, "hyper"]
+    return check(plain(config))
+
+
+def check(values: Mapping[str, Any]) -> Settings:
+    """Do what `validate` does for a config that `plain` has made plain.
+
+    Cells of a sweep share most of their groups; a group that was checked once is not checked again.
+    """
+    known = [*(entry.name for entry in fields(Top)), *GROUPS, "limits", "hyper"]
     for key in values:
         if key not in known:
             raise ConfigError(f"unknown key {key!r}; {nearest(key, known)}")
@@ -234,13 +258,15 @@ def validate(config: DictConfig) -> Settings:
         if key not in values:
             raise ConfigError(f"key {key!r} is missing; do not delete it")
     top = _check(Top, {entry.name: values[entry.name] for entry in fields(Top)}, "")
-    groups = {group: _check(schema, values[group], group) for group, schema in GROUPS.items()}
+    groups = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, "limits": Limits}.items()}
     return Settings(
         name=top["name"],
         seed=top["seed"],
         results_dir=paths.results_dir(top["results_dir"]),
         data_dir=paths.data_dir(top["data_dir"]),
         workers=top["workers"],
+        cells_per_job=top["cells_per_job"],
+        quiet=top["quiet"],
         results=_path(top["results"]),
         published=top["published"],
         figure=top["figure"],
@@ -254,6 +280,92 @@ def validate(config: DictConfig) -> Settings:
         hyper=_hyper(values["hyper"]),
         **groups,
     )
+
+
+_ABSENT = object()
+
+
+def compose_all(
+    jobs: Sequence[Sequence[str]], compose: Callable[[Sequence[str]], dict[str, Any]], read: Callable[[str], tuple[str, Any] | None]
+) -> list[dict[str, Any]]:
+    """Return the plain config of every job of a sweep, from few compositions: composing takes longer than a small cell.
+
+    The jobs are all combinations of the values of their positions. Each value is composed once beside the first job's other values,
+    which shows the keys that it changes. Where no two positions touch the same keys, a job's config is the first one's with all
+    its changes; some jobs are composed in full to confirm it. Otherwise, and for short sweeps, every job is composed.
+
+    Parameters
+    ----------
+    jobs : sequence of sequences of str
+        Overrides, with the same keys at the same positions in every job.
+    compose : callable
+        Overrides to the plain config.
+    read : callable
+        Override to (dotted key, value) if it sets one existing key to a scalar, else None.
+    """
+    values = [len({job[at] for job in jobs}) - 1 for at in range(len(jobs[0]))]
+    if 1 + sum(values) + 3 < len(jobs):
+        found = _combine(jobs, compose, read)
+        checked = sorted({len(jobs) // 3, len(jobs) // 2, len(jobs) - 1})
+        if found is not None and all(found[at] == compose(jobs[at]) for at in checked):
+            return found
+    return [compose(job) for job in jobs]
+
+
+def _combine(
+    jobs: Sequence[Sequence[str]], compose: Callable[[Sequence[str]], dict[str, Any]], read: Callable[[str], tuple[str, Any] | None]
+) -> list[dict[str, Any]] | None:
+    first = list(jobs[0])
+    base = _leaves(compose(first))
+
+    def effect(position: int, text: str) -> dict[tuple[str, ...], Any]:
+        changed = _leaves(compose([*first[:position], text, *first[position + 1 :]]))
+        return {path: changed.get(path, _ABSENT) for path in {**base, **changed} if base.get(path, _ABSENT) != changed.get(path, _ABSENT)}
+
+    effects: list[dict[str, dict[tuple[str, ...], Any]]] = []
+    owner: dict[tuple[str, ...], int] = {}
+    for position in range(len(first)):
+        texts = list(dict.fromkeys(job[position] for job in jobs))
+        known: dict[str, dict[tuple[str, ...], Any]] = {first[position]: {}}
+        if len(texts) > 4:
+            # a long list of scalars for one key: two of them show whether anything else depends on it
+            pairs = [read(text) for text in texts]
+            plain_values = {text: {tuple(pair[0].split(".")): pair[1]} for text, pair in zip(texts, pairs, strict=True) if pair is not None}
+            if len(plain_values) == len(texts) and all(effect(position, text) == plain_values[text] for text in (texts[1], texts[-1])):
+                known = plain_values
+        known |= {text: effect(position, text) for text in texts if text not in known}
+        effects.append(known)
+        for path in {path for changes in known.values() for path in changes}:
+            if owner.setdefault(path, position) != position:
+                return None
+    if any(owner.get(path[:at], position) != position for path, position in owner.items() for at in range(1, len(path))):
+        return None
+    found = []
+    for job in jobs:
+        leaves = dict(base)
+        for position, text in enumerate(job):
+            leaves |= effects[position][text]
+        found.append(_nested({path: value for path, value in leaves.items() if value is not _ABSENT}))
+    return found
+
+
+def _leaves(values: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    """Return path and value of everything that is no mapping with content."""
+    found: dict[tuple[str, ...], Any] = {}
+    for key, value in values.items():
+        path = (*prefix, str(key))
+        found |= _leaves(value, path) if isinstance(value, Mapping) and value else {path: value}
+    return found
+
+
+def _nested(leaves: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    root: dict[str, Any] = {}
+    for path, value in leaves.items():
+        node = root
+        for key in path[:-1]:
+            node = node.setdefault(key, {})
+        node[path[-1]] = value
+    return root
 
 
 def _path(text: str | None) -> Path | None:
@@ -280,7 +392,19 @@ def plain(config: DictConfig) -> dict[str, Any]:
 
 
 def _check(schema: type, values: Any, where: str) -> dict[str, Any]:
-    """Return ``values`` converted to the types of ``schema`` and checked against its ranges."""
+    """Return ``values`` converted to the types of ``schema`` and checked against its ranges, each different group once."""
+    text = repr(values)
+    if (schema, text) not in _checked:
+        if len(_checked) >= 1000:
+            _checked.clear()
+        _checked[schema, text] = _convert(schema, values, where)
+    return copy.deepcopy(_checked[schema, text])
+
+
+_checked: dict[tuple[type, str], dict[str, Any]] = {}
+
+
+def _convert(schema: type, values: Any, where: str) -> dict[str, Any]:
     dot = f"{where}." if where else ""
     if not isinstance(values, Mapping):
         raise ConfigError(f"{where}={values} is not a group of options; choose one with {where}=NAME")
@@ -301,8 +425,12 @@ def _check(schema: type, values: Any, where: str) -> dict[str, Any]:
             result[name] = _check(Grid, value, f"{dot}{name}")
             continue
         wanted, valid = entry.metadata["wanted"], entry.metadata["valid"]
+        kind = str(schema.__annotations__[name])
         try:
-            typed = OmegaConf.merge(OmegaConf.structured(schema), {name: value})[name]
+            if kind.partition(" | ")[0] == type(value).__name__ or (value is None and kind.endswith("None")):
+                typed = value  # merging would convert nothing and takes milliseconds
+            else:
+                typed = OmegaConf.merge(OmegaConf.structured(schema), {name: value})[name]
         except (OmegaConfBaseException, ConfigKeyError) as error:
             raise ConfigError(f"{dot}{name}={_shown(value)} is not valid; give {_wanted(wanted, schema, name)}") from error
         if OmegaConf.is_config(typed):

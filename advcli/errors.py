@@ -48,6 +48,16 @@ class IncompatibleError(ConfigError):
         super().__init__(f"{what} needs {needs}; {missing}")
         self.what, self.needs, self.missing = what, needs, missing
 
+    def __reduce__(self) -> tuple[type[IncompatibleError], tuple[str, str, str]]:
+        """Pickle by the three parts: the text alone would not make the error again in another process."""
+        return type(self), (self.what, self.needs, self.missing)
+
+
+class KilledError(AdvcliError):
+    """A cell whose process was ended before its result: over a limit of time or memory, or by a crash of compiled code."""
+
+    exit_code = 1
+
 
 class NotConvergedWarning(UserWarning):
     """A fit that stopped before its certified relative gap reached the tolerance."""

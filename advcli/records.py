@@ -7,7 +7,8 @@ A results folder holds
 - ``runs.csv`` and ``search.csv``: all cells in one table each, rebuilt from the cell files in an order that does not depend on
   who finished first,
 - ``identity.json``: the configuration that the folder belongs to,
-- ``provenance.json``: what ran, where, on which data and for how long.
+- ``provenance.json``: what ran, where, on which data and for how long,
+- ``.session.HOST.PROCESS``: while a sweep runs, what its processes tell each other (see `advcli.progress`).
 
 Every file is written to a temporary name, flushed to the disk and renamed, so that a process killed at any moment loses the
 cell in flight and nothing else.
@@ -17,11 +18,13 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import importlib.metadata
 import itertools
 import json
 import os
 import platform
+import shutil
 import socket
 import subprocess
 import sys
@@ -352,6 +355,7 @@ class ResultsFolder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
+        self._next_merge = 0.0
 
     def __repr__(self) -> str:
         return f"ResultsFolder({str(self.path)!r})"
@@ -395,7 +399,7 @@ class ResultsFolder:
         except OSError as error:
             raise ResultsError(f"cannot create {self.path}: {_reason(error)}; choose another results_dir or name") from error
         with self._locked():
-            self._remove_leftovers()
+            self.remove_leftovers()
             wanted = json.loads(json.dumps(plain(identity)))
             file = self.path / "identity.json"
             found = self._read_json(file) if file.exists() else None
@@ -413,19 +417,46 @@ class ResultsFolder:
             elif not os.access(self.path, os.W_OK) or not os.access(self.cells_path, os.W_OK):
                 raise ResultsError(f"cannot write into {self.path}: permission denied; choose another results_dir or name")
 
-    def _remove_leftovers(self) -> None:
-        """Remove temporary files of processes of this machine that no longer live."""
-        for file in [*self.path.glob(".*.tmp"), *self.cells_path.glob(".*.tmp"), *(self.path / "failures").glob(".*.tmp")]:
-            host, _, rest = file.name.removesuffix(".tmp").rpartition(".")[0].rpartition(".")
-            if not rest.isdigit() or not host.endswith(socket.gethostname()):
+    def remove_leftovers(self) -> None:
+        """Remove temporary files and sessions of processes of this machine that no longer live."""
+        places = (self.path, self.cells_path, self.path / "failures")
+        for file in [*self.path.glob(".session.*"), *(file for place in places for file in place.glob(".*.tmp"))]:
+            if file.name.startswith(".session."):
+                host, _, process = file.name.rpartition(".")
+            else:
+                host, _, process = file.name.removesuffix(".tmp").rpartition(".")[0].rpartition(".")
+            if not process.isdigit() or not host.endswith(f".{socket.gethostname()}"):
                 continue
             try:
-                os.kill(int(rest), 0)
+                os.kill(int(process), 0)
             except ProcessLookupError:
-                with contextlib.suppress(OSError):
-                    file.unlink()
+                if file.is_dir():
+                    shutil.rmtree(file, ignore_errors=True)
+                else:
+                    with contextlib.suppress(OSError):
+                        file.unlink()
             except OSError:
                 continue
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[Path]:
+        """Open a folder for what the processes of one sweep tell each other; it is removed at the end.
+
+        Raises
+        ------
+        ResultsError
+            If it cannot be made.
+        """
+        path = self.path / f".session.{socket.gethostname()}.{os.getpid()}"
+        try:
+            shutil.rmtree(path, ignore_errors=True)
+            path.mkdir()
+        except OSError as error:
+            raise ResultsError(f"cannot write into {self.path}: {_reason(error)}; choose another results_dir or name") from error
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
 
     @staticmethod
     def _read_json(path: Path) -> Any:
@@ -568,11 +599,17 @@ class ResultsFolder:
 
     def merge_if_due(self) -> bool:
         """Merge unless it was done a moment ago; what workers call after each cell. Returns whether it merged."""
+        now = time.time()
+        if now < self._next_merge:
+            return False
         try:
-            age = time.time() - (self.path / "runs.csv").stat().st_mtime
+            last = (self.path / "runs.csv").stat().st_mtime
         except OSError:
-            age = float("inf")
-        if age < self.merge_seconds or age < self.merge_seconds + self.merge_seconds_per_cell * len(self._cell_files()):
+            last = float("-inf")
+        self._next_merge = last + self.merge_seconds
+        if now >= self._next_merge:  # only now: counting the cells takes time as well
+            self._next_merge += self.merge_seconds_per_cell * len(self._cell_files())
+        if now < self._next_merge:
             return False
         self.merge()
         return True
@@ -637,6 +674,7 @@ def _stamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, tz=UTC).isoformat(timespec="seconds")
 
 
+@functools.cache
 def package_version() -> str:
     """Return the version of the installed package, ``unknown`` when it runs from a folder that was never installed."""
     try:

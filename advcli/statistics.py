@@ -222,11 +222,16 @@ def mark_best(
     slack = 1e-12 * max(1.0, abs(top))
     bests = [method for method, mean in means.items() if mean >= top - slack]
     worse_sign = -1 if higher_is_better else 1
+    # Long sweeps have many methods with the very same values, and many bests: what is alike is tested once.
+    different = list({complete[best].tobytes(): complete[best] for best in bests}.values())
+    tested: dict[bytes, list[TestResult]] = {}
     for method, array in complete.items():
-        if method in bests:
+        if means[method] >= top - slack:
             marks[method] = Mark(best=True, p_value=math.nan, bold=True)
             continue
-        results = [paired_test(test, array, complete[best], n_train, n_test) for best in bests]
+        if array.tobytes() not in tested:
+            tested[array.tobytes()] = [paired_test(test, array, best, n_train, n_test) for best in different]
+        results = tested[array.tobytes()]
         p_values = [result.p_value for result in results]
         bold = any(result.p_value >= alpha or (result.p_value < alpha and result.sign == -worse_sign) for result in results)
         marks[method] = Mark(best=False, p_value=math.nan if np.isnan(p_values).all() else float(np.nanmax(p_values)), bold=bold)

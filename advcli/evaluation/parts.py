@@ -6,17 +6,40 @@ these functions by fakes.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+_last: list[tuple[Any, Any]] | None = None
+"""Inside `shared_data`: the last data set and what it was loaded by."""
 
 
 def load(options: Mapping[str, Any], data_dir: Path, author_splits: bool) -> Any:
     """Return the data set (`advcli.data.load`)."""
     from .. import data
 
-    return data.load(options, data_dir, author_splits=author_splits)
+    request = (dict(options), data_dir, author_splits)
+    if _last and _last[0][0] == request:
+        return _last[0][1]
+    if _last is not None:
+        _last.clear()  # never two in memory
+    dataset = data.load(options, data_dir, author_splits=author_splits)
+    if _last is not None:
+        _last.append((request, dataset))
+    return dataset
+
+
+@contextlib.contextmanager
+def shared_data() -> Iterator[None]:
+    """Load a data set once for consecutive cells: reading and hashing it takes longer than a small cell."""
+    global _last
+    before, _last = _last, []
+    try:
+        yield
+    finally:
+        _last = before
 
 
 def check_trainable(dataset: Any, folds: int) -> None:

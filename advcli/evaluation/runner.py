@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import sys
 import time
 import traceback
 import warnings
@@ -14,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from .. import plugins
-from ..errors import AdvcliError, ConfigError, DataError, NotConvergedWarning, ResultsError
+from ..errors import AdvcliError, ConfigError, DataError, KilledError, NotConvergedWarning, ResultsError
+from ..limits import call_limited
 from ..records import SCHEMA_VERSION, ResultsFolder, canonical_json, complete_rows, package_version, plain
 from . import metrics, parts
 from .seeds import derive_seed
@@ -228,11 +231,18 @@ def one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def run_cell(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool = False) -> CellOutcome:
+def run_cell(
+    cell: Cell,
+    folder: ResultsFolder,
+    data_dir: Path,
+    strict: bool = False,
+    seconds: float | None = None,
+    memory_mb: float | None = None,
+) -> CellOutcome:
     """Compute one cell and store its rows, unless they are there already.
 
-    One thread for linear algebra: parallelism is over cells. The merged tables are refreshed now and then; the parent merges at
-    the end.
+    One thread for linear algebra: parallelism is over cells, and this is the one place that says so. The merged tables are
+    refreshed now and then; the parent merges at the end.
 
     Parameters
     ----------
@@ -243,6 +253,9 @@ def run_cell(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool = F
         Where data sets lie.
     strict : bool
         Raise an error about the user's input (AdvcliError) and write nothing, instead of a failed row.
+    seconds, memory_mb : float, optional
+        Limits of wall time and resident memory (2**20 bytes). With one of them the cell runs in a process of its own; over a limit, or
+        after a crash of that process, it is a failed row.
 
     Returns
     -------
@@ -257,23 +270,52 @@ def run_cell(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool = F
     AdvcliError
         Only if ``strict``.
     """
-    from threadpoolctl import threadpool_limits
-
     began = time.perf_counter()
-    with threadpool_limits(limits=1):
+    if seconds is None and memory_mb is None:
+        outcome = _compute(cell, folder, data_dir, strict)
+    else:
         try:
-            outcome = _evaluate(cell, folder, data_dir, strict, began)
-        except ResultsError:
-            raise
-        except Exception as error:
-            if strict and isinstance(error, AdvcliError):
-                raise
-            outcome = _store_failure(cell, folder, error, began)
+            arguments = (_compute_and_listen, (cell, folder, data_dir, strict))
+            outcome, heard = call_limited(*arguments, seconds=seconds, memory_mb=memory_mb, preload=("advcli.evaluation.warm",))
+        except KilledError as error:
+            folder.remove_leftovers()
+            outcome, heard = _store_failure(cell, folder, error, began), []
+        for message in heard:
+            warnings.warn(message, stacklevel=2)
     if not outcome.skipped:
         folder.merge_if_due()
         if outcome.warning:
             warnings.warn(outcome.warning, NotConvergedWarning, stacklevel=2)
     return outcome
+
+
+def _compute_and_listen(*arguments: Any) -> tuple[CellOutcome, list[Warning | str]]:
+    """Return what `_compute` does and the warnings on the way, for the process that waits."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        outcome = _compute(*arguments)
+    return outcome, [warning.message for warning in caught]
+
+
+@functools.lru_cache(maxsize=1)
+def _thread_pools(modules: int) -> Any:
+    """Return what limits the threads of the loaded libraries; found again (some milliseconds) when modules were imported since."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _compute(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool) -> CellOutcome:
+    began = time.perf_counter()
+    with _thread_pools(len(sys.modules)).limit(limits=1):
+        try:
+            return _evaluate(cell, folder, data_dir, strict, began)
+        except ResultsError:
+            raise
+        except Exception as error:
+            if strict and isinstance(error, AdvcliError):
+                raise
+            return _store_failure(cell, folder, error, began)
 
 
 def _head(cell: Cell, dataset: str, key: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -79,6 +80,11 @@ def make_solver(name: str, **options: Any) -> Solver:
         plugins.load("solver")
     if name not in _REGISTRY:
         raise ConfigError(f"unknown solver {name!r}: {nearest(name, _REGISTRY)}")
+    known = set(inspect.signature(_REGISTRY[name]).parameters)
+    for option in options:
+        if option not in known:
+            every = [f"solver.{key}" for key in (*known, "tol", "search_tol", "max_passes", "max_seconds")]
+            raise ConfigError(f"unknown key 'solver.{option}' of solver={name}; {nearest(f'solver.{option}', every)}")
     try:
         return _REGISTRY[name](**options)
     except TypeError as error:

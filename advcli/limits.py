@@ -1,0 +1,160 @@
+"""Calls under a limit of time and memory: in a process of their own, which the caller ends.
+
+A limit must hold inside compiled code that never looks at signals, and a crash must not take the sweep along; so the call runs in a
+child and the caller watches it from outside. The child comes from a fork server: a process that has imported the libraries
+once and has no threads of its own, so that forking it is safe and takes milliseconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing import connection
+from typing import Any
+
+from .errors import KilledError
+
+MEGABYTE = 2**20
+POLL_SECONDS = 0.02
+"""Pause between two looks at the child's memory: an overshoot lasts no longer."""
+
+_STARTED = "started"
+
+
+def call_limited(
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...] = (),
+    *,
+    seconds: float | None = None,
+    memory_mb: float | None = None,
+    preload: Sequence[str] = (),
+) -> Any:
+    """Return ``function(*arguments)``, computed in a child process that is killed when it takes too much.
+
+    Parameters
+    ----------
+    function : callable
+        A function of a module, picklable like its arguments and its result.
+    arguments : tuple
+    seconds : float, optional
+        Wall time from the moment that the child begins to compute.
+    memory_mb : float, optional
+        Resident memory in units of 2**20 bytes. Resident memory is what exhausts a machine; a limit of the address space
+        (RLIMIT_AS) would count what libraries reserve and never use, and would turn up as whatever a failed allocation leads to.
+    preload : sequence of str
+        Modules that the fork server imports once for all children of this process, before the time counts.
+
+    Raises
+    ------
+    KilledError
+        A limit was reached (the message names it and how to raise it), or the process died by a signal.
+    Exception
+        Whatever the function raised.
+    """
+    import psutil
+
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["__main__", *preload])
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_serve, args=(sender, function, arguments, tuple(preload)), daemon=True)
+    try:
+        process.start()
+        sender.close()
+        deadline = float("inf")
+        while True:
+            pause = min(POLL_SECONDS if memory_mb is not None else float("inf"), deadline - time.monotonic())
+            ready = connection.wait([receiver, process.sentinel], None if pause == float("inf") else max(pause, 0.0))
+            # before the sentinel: a child that has answered may be gone already
+            if receiver in ready or (ready and receiver.poll()):
+                try:
+                    answer = receiver.recv()
+                except (EOFError, OSError):
+                    raise _crash(process) from None
+                if answer != _STARTED:
+                    result, error = answer
+                    if error is not None:
+                        raise error
+                    return result
+                deadline = time.monotonic() + (float("inf") if seconds is None else seconds)
+            elif ready:
+                raise _crash(process)
+            if seconds is not None and time.monotonic() >= deadline:
+                raise KilledError(f"ended after {seconds:g} seconds, its limit; raise limits.seconds, or null")
+            if memory_mb is not None:
+                with contextlib.suppress(psutil.Error):
+                    resident = psutil.Process(process.pid).memory_info().rss / MEGABYTE
+                    if resident > memory_mb:
+                        raise KilledError(
+                            f"ended at {resident:.0f} MB of memory, its limit is {memory_mb:g}; raise limits.memory_mb, or null"
+                        )
+    finally:
+        if process.pid is not None:
+            process.kill()
+            process.join()
+        receiver.close()
+
+
+def _crash(process: multiprocessing.process.BaseProcess) -> KilledError:
+    process.join()
+    code = process.exitcode or 0
+    if code < 0:
+        name = next((entry.name for entry in signal.Signals if entry.value == -code), f"signal {-code}")
+        hint = "out of memory, or ended by somebody" if name == "SIGKILL" else "a crash of compiled code"
+        return KilledError(f"its process was ended by {name} ({hint}); the other cells are not affected, the same command tries it again")
+    return KilledError(f"its process left with exit code {code} and without a result; the same command tries it again")
+
+
+def _serve(sender: connection.Connection, function: Callable[..., Any], arguments: tuple[Any, ...], preload: tuple[str, ...]) -> None:
+    """Compute in the child and send back (result, error)."""
+    # Ctrl-C reaches every process of a terminal; the caller ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_die_with_caller, daemon=True).start()
+    for name in preload:  # a fork server that was there before may lack them
+        importlib.import_module(name)
+    sender.send(_STARTED)
+    result, error = None, None
+    try:
+        result = function(*arguments)
+    except Exception as caught:
+        error = caught
+    try:
+        answer = pickle.dumps((result, error))
+        pickle.loads(answer)
+    except Exception as caught:
+        answer = pickle.dumps((None, RuntimeError(f"{error or caught!r}")))
+    sender.send_bytes(answer)
+    sender.close()
+
+
+def end_with_parent(parent: int) -> None:
+    """End this process soon after process ``parent`` is gone, if that is the one that started it.
+
+    A worker of a pool would otherwise compute on, for nobody, until its job is done.
+    """
+    if os.getppid() != parent or any(thread.name == _WATCH for thread in threading.enumerate()):
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, name=_WATCH, daemon=True).start()
+
+
+_WATCH = "parent"
+
+
+def _die_with_caller() -> None:
+    """End this process when the caller is gone: a killed sweep must leave nothing behind."""
+    caller = multiprocessing.parent_process()
+    if caller is not None:
+        connection.wait([caller.sentinel])
+        os._exit(1)

@@ -1,0 +1,139 @@
+"""Limits of time and memory hold from outside, and a crash stays in the child."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+import time
+from pathlib import Path
+
+import limited_calls
+import pytest
+
+from advcli.cli import main
+from advcli.errors import IncompatibleError, KilledError
+from advcli.limits import call_limited
+from advcli.records import read_table
+
+QUICK = ["hyper.C=1", "protocol.n_splits=2", "protocol.folds=2"]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_result_and_error_come_back() -> None:
+    assert call_limited(limited_calls.add, (1, 2), seconds=60) == 3
+    assert call_limited(limited_calls.identity, memory_mb=10_000) != os.getpid()
+    with pytest.raises(ValueError, match=r"^no$"):
+        call_limited(limited_calls.fail, seconds=60)
+    with pytest.raises(RuntimeError, match="pickle"):
+        call_limited(limited_calls.lock, seconds=60)
+
+
+def test_time_limit_ends_compiled_code_that_holds_the_interpreter() -> None:
+    began = time.monotonic()
+    with pytest.raises(KilledError, match=r"0\.5 seconds.*limits\.seconds"):
+        call_limited(limited_calls.hold_the_interpreter, (60,), seconds=0.5)
+    assert time.monotonic() - began < 30
+
+
+def test_memory_limit_counts_what_is_used() -> None:
+    with pytest.raises(KilledError, match=r"its limit is 400; raise limits\.memory_mb"):
+        call_limited(limited_calls.eat, (1000,), memory_mb=400)
+    assert call_limited(limited_calls.eat, (20,), memory_mb=400) == 2
+
+
+def test_crash_and_exit_are_told() -> None:
+    with pytest.raises(KilledError, match="SIGSEGV"):
+        call_limited(limited_calls.crash, seconds=60)
+    with pytest.raises(KilledError, match="exit code 3"):
+        call_limited(limited_calls.leave, seconds=60)
+
+
+def test_errors_survive_the_way_between_processes() -> None:
+    error = pickle.loads(pickle.dumps(IncompatibleError("solver=dual", "a fully regularised parameter", "choose solver=newton")))
+    assert (error.what, error.needs, error.missing) == ("solver=dual", "a fully regularised parameter", "choose solver=newton")
+    assert str(error) == "solver=dual needs a fully regularised parameter; choose solver=newton"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_cell_over_its_limit_is_a_row_and_is_tried_again(workers: int, capfd: pytest.CaptureFixture[str]) -> None:
+    # digits takes about thirty times as long as iris
+    words = [
+        "-m",
+        "dataset=iris,digits",
+        "name=x",
+        f"workers={workers}",
+        "hyper.C=1",
+        "solver=dual",
+        "solver.tol=1e-9",
+        "protocol.n_splits=8",
+    ]
+    assert main([*words, "limits.seconds=0.8"]) == 1
+    err = capfd.readouterr().err
+    assert "digits, zero_one linear dual: failed: ended after 0.8 seconds, its limit; raise limits.seconds" in err
+    assert "Traceback" not in err
+    runs = read_table(Path("results/x/runs.csv"))
+    by_name = runs.groupby("dataset")["status"].unique().to_dict()
+    assert {name: list(found) for name, found in by_name.items()} == {"iris": ["ok"], "digits": ["failed"]}
+    assert not [*Path("results").rglob("*.tmp")]
+    if workers > 1:
+        return
+    # a limit is no part of what determines the rows: the same folder goes on, and only what is missing is computed
+    assert main([*words, "limits.seconds=600", "limits.memory_mb=4000"]) == 0
+    assert "1 already there" in capfd.readouterr().out
+    limited = read_table(Path("results/x/runs.csv"))
+    assert main([word if word != "name=x" else "name=free" for word in words]) == 0
+    free = read_table(Path("results/free/runs.csv"))
+    times = ["fit_seconds", "predict_seconds"]
+    assert limited.drop(columns=times).equals(free.drop(columns=times))
+
+
+def test_memory_limit_of_a_single_run(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset=iris", "name=x", *QUICK, "limits.memory_mb=20"]) == 1
+    err = capfd.readouterr().err
+    assert "its limit is 20; raise limits.memory_mb" in err
+    assert set(read_table(Path("results/x/runs.csv"))["status"]) == {"failed"}
+
+
+def test_errors_about_the_input_are_the_same_with_a_limit(capfd: pytest.CaptureFixture[str]) -> None:
+    told = []
+    for words in ([], ["limits.seconds=600"]):
+        assert main(["dataset=csv", "dataset.path=nowhere.csv", "dataset.target=y", "name=x", *QUICK, *words]) == 2
+        told.append(capfd.readouterr().err)
+    assert told[0] == told[1]
+    assert not Path("results").exists()
+
+
+def test_warnings_are_the_same_with_a_limit(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["dataset=wine", "hyper.C=100", "solver=dual", "solver.max_passes=1", "solver.tol=1e-9", "protocol.n_splits=2"]
+    told = []
+    for name, limit in (("a", []), ("b", ["limits.seconds=600"])):
+        assert main([*words, f"name={name}", *limit]) == 0
+        told.append([line for line in capfd.readouterr().err.splitlines() if "warning" in line])
+    assert told[0] == told[1]
+    assert told[0]
+
+
+def test_no_limit_means_no_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("a child was started")
+
+    monkeypatch.setattr("advcli.evaluation.runner.call_limited", never)
+    assert main(["dataset=iris", "name=x", *QUICK]) == 0
+
+
+@pytest.mark.parametrize("word", ["limits.seconds=0", "limits.memory_mb=-1", "limits.seconds=soon", "limits.second=3", "limits=3"])
+def test_limits_that_cannot_be_are_refused(word: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset=iris", word]) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "limits" in line
+
+
+def test_the_caller_keeps_its_threads() -> None:
+    before = {thread.name for thread in threading.enumerate()}
+    call_limited(limited_calls.add, (1, 1), seconds=60)
+    assert {thread.name for thread in threading.enumerate()} == before
