@@ -102,6 +102,7 @@ class Kernels:
         self.dual = _module("dual", level)
         self.newton = _module("newton", "scalar")
         self.kernel_dual = _module("kernel_dual", level)
+        self.uma = _module("uma", level)
 
     @staticmethod
     def arguments(family: Family) -> tuple[int, int, Array]:

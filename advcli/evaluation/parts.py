@@ -57,6 +57,11 @@ def make_estimator(
     return estimators.make_estimator(loss, features, solver, hyper, n_classes, seed, tol)
 
 
+def metric_of(estimator: Any) -> str:
+    """Return the metric that selection and tables use for a fitted estimator unless the protocol names one."""
+    return str(getattr(getattr(estimator, "loss_", estimator), "metric", "error"))
+
+
 def metric_options(loss: Mapping[str, Any], estimator: Any) -> dict[str, Any]:
     """Return what metrics may ask of a loss: its options, those of a loss that it wraps, and its matrix."""
     fitted = getattr(estimator, "loss_", None)

@@ -418,7 +418,7 @@ def _fit_splits(
             clock = time.perf_counter()
             predicted = estimator.predict_codes(X_test)
             predict_seconds = time.perf_counter() - clock
-            primary = protocol.metric or estimator.loss_.metric
+            primary = protocol.metric or parts.metric_of(estimator)
             facts = certificate_columns(estimator)
             facts |= parts.guarantee(estimator, X_train, dataset.y[train], X_test, dataset.y[test])
             options = parts.metric_options(cell.loss, estimator)

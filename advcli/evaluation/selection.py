@@ -309,7 +309,7 @@ def select(
                     )
                     estimator.fit(X_fit, y[fit_rows], sample_weight=weight, start=previous)
                     previous = estimator
-                    metric = protocol.metric or estimator.loss_.metric
+                    metric = protocol.metric or parts.metric_of(estimator)
                     options = parts.metric_options(loss, estimator)
                     value = metrics.compute(metric, y[held_rows], estimator.predict_codes(X_held), n_classes, options)
                     scores.setdefault((strength_at, other_at), []).append(value)
