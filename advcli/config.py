@@ -113,8 +113,19 @@ class Protocol:
     stage2: Grid = field()
     metric: str | None = field(metadata=NAME)
     metrics: list[str] = field(metadata=NAME)
+    rough_per_class: int | None = field(metadata=_at_least(1))
+    labelled_share: float = field(metadata=FRACTION)
+    rough_updates: int = field(metadata=_at_least(1))
     test: str = field(metadata=TEST)
     alpha: float = field(metadata=FRACTION)
+
+
+@dataclass
+class Noise:
+    """Group ``noise``: what happens to training labels; further options belong to that kind of noise."""
+
+    open: ClassVar[bool] = True
+    name: str = field(metadata=NAME)
 
 
 @dataclass
@@ -155,6 +166,7 @@ GROUPS: dict[str, type] = {
     "features": Features,
     "solver": Solver,
     "protocol": Protocol,
+    "noise": Noise,
     "report": Report,
 }
 
@@ -203,6 +215,7 @@ class Settings:
     features: dict[str, Any]
     solver: dict[str, Any]
     protocol: dict[str, Any]
+    noise: dict[str, Any]
     report: dict[str, Any]
     hyper: dict[str, float]
 

@@ -55,6 +55,13 @@ class Protocol:
         What the search minimises (or maximises) and tables show; None is the loss's own.
     metrics : tuple of str
         Further metrics that are recorded.
+    rough_per_class : int or None
+        Rows per class that train a rough classifier, whose predictions then are the training labels (louche2015, section 4.2); None:
+        training labels are those of the data.
+    labelled_share : float
+        Share of the training rows whose true labels are known beside them: the sample that estimates the confusion.
+    rough_updates : int
+        Limit of the rough classifier's updates.
     """
 
     n_splits: int = 20
@@ -67,6 +74,9 @@ class Protocol:
     stage2: Mapping[str, Sequence[float]] = field(default_factory=dict)
     metric: str | None = None
     metrics: tuple[str, ...] = ()
+    rough_per_class: int | None = None
+    labelled_share: float = 0.05
+    rough_updates: int = 1000
 
     #: Keys of the configuration that do not determine rows: its name, and how reports test.
     SILENT = ("name", "description", "test", "alpha")
@@ -99,6 +109,12 @@ class Protocol:
             value = getattr(protocol, key)
             if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
                 raise ConfigError(f"protocol.{key} must be a whole number of at least {smallest}, got {value!r}")
+        for key in ("rough_per_class", "rough_updates"):
+            value = getattr(protocol, key)
+            if not (value is None and key == "rough_per_class") and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+                raise ConfigError(f"protocol.{key} must be a whole number of at least 1, got {value!r}")
+        if not _is_positive(protocol.labelled_share) or not protocol.labelled_share < 1:
+            raise ConfigError(f"protocol.labelled_share must lie between 0 and 1, got {protocol.labelled_share!r}")
         if not _is_positive(protocol.train_size) or not protocol.train_size < 1:
             raise ConfigError(f"protocol.train_size must lie between 0 and 1, got {protocol.train_size!r}")
         for key, choices in (

@@ -86,23 +86,25 @@ class Method(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Method:
         """Fit to rows X (n, d), dense or sparse, and labels y (n,); ``sample_weight`` (n,) counts how often each row occurs.
 
+        Rows of weight 0 are not learned from; a feature map that is fitted to rows (kernel PCA) is fitted to them as well.
         ``start`` is there for the search, which hands over the fit before; a method without a path of fits does not use it.
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
         codes = self._encode(y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if weights is not None and not weights.all():
-            kept = np.flatnonzero(weights)
-            if not len(kept):
-                raise ConfigError("sample_weight is zero for every row")
-            X, codes, weights = X[kept], codes[kept], weights[kept]
         chosen = feature_class(self.features)
         if not chosen.multiclass_linear:
             raise IncompatibleError(f"loss={self.name}", "linear scores", f"features={self.features} has others: {_LINEAR}")
         bound = make_features(self.features, X, len(self.classes_), **(self.features_options or {}))
         self.features_: FeatureMap | None = bound if bound.keeps_rows else None
         self.remarks_: tuple[str, ...] = ()
-        self.coef_ = self.learn(bound.X, codes, weights)
+        X = bound.X
+        if weights is not None and not weights.all():
+            kept = np.flatnonzero(weights)
+            if not len(kept):
+                raise ConfigError("sample_weight is zero for every row")
+            X, codes, weights = X[kept], codes[kept], weights[kept]
+        self.coef_ = self.learn(X, codes, weights)
         return self
 
     def _encode(self, y: Any) -> Labels:
