@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -68,6 +69,7 @@ class Method(ClassifierMixin, BaseEstimator):
     view: ClassVar[str] = "noisy"  # one of VIEWS
     takes_confusion: ClassVar[bool] = False  # whether it has the option ``confusion``, the matrix behind its labels
     metric: ClassVar[str] = "error"
+    constant: ClassVar[bool] = False  # whether a constant 1 is appended to linear features
 
     features: Any
     features_options: Any
@@ -95,6 +97,7 @@ class Method(ClassifierMixin, BaseEstimator):
         chosen = feature_class(self.features)
         if not chosen.multiclass_linear:
             raise IncompatibleError(f"loss={self.name}", "linear scores", f"features={self.features} has others: {_LINEAR}")
+        X = self._with_constant(X)
         bound = make_features(self.features, X, len(self.classes_), **(self.features_options or {}))
         self.features_: FeatureMap | None = bound if bound.keeps_rows else None
         self.remarks_: tuple[str, ...] = ()
@@ -106,6 +109,13 @@ class Method(ClassifierMixin, BaseEstimator):
             X, codes, weights = X[kept], codes[kept], weights[kept]
         self.coef_ = self.learn(X, codes, weights)
         return self
+
+    def _with_constant(self, X: Any) -> Any:
+        if not (self.constant and feature_class(self.features).takes_constant):
+            return X
+        ones = np.ones((X.shape[0], 1))
+        stack: Any = sparse.hstack  # its stubs do not know estimators' X
+        return stack([X, ones], format="csr") if hasattr(X, "tocsr") else np.hstack([X, ones])
 
     def _encode(self, y: Any) -> Labels:
         """Set `classes_` and return the labels as codes; with ``n_classes`` they are codes already, -1 = unlabelled in the partial view."""
@@ -133,6 +143,7 @@ class Method(ClassifierMixin, BaseEstimator):
         """Return the scores w_r.x, shape (n, k), also for two classes."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        X = self._with_constant(X)
         rows = X if self.features_ is None else self.features_.at(X).X
         return np.ascontiguousarray(rows @ self.coef_.T)
 
