@@ -63,6 +63,8 @@ class Cell:
     def options(self) -> str:
         """Options of loss, features, noise, protocol and hyper-parameters in one text: what tells cells of one method apart."""
         found = {"protocol.name": self.protocol.get("name")}
+        if self.protocol.get("rough_per_class") is not None:
+            found |= {f"protocol.{key}": self.protocol.get(key) for key in ("rough_per_class", "labelled_share", "rough_updates")}
         groups = {"loss": self.loss, "features": self.features, "noise": self.noise or {}, "hyper": self.hyper}
         for group, values in groups.items():
             found |= {f"{group}.{key}": value for key, value in values.items() if key not in ("name", "description")}

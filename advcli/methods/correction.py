@@ -5,7 +5,7 @@ The surrogate is S(g, y) = A(g) - g_y with A(g) = max_q G(q) + q.g over distribu
     backward   sum_q C^-1[q, y] S(g, q)  =  A(g) - (C^-1 e_y).g        unbiased: its mean over the noisy labels of class q is S(g, q)
     forward    max_q G(q) + (C q).f - f_y  =  A(C'f) - f_y             the game whose adversary must match the noisy labels by C q
 
-With g = C'f the two losses are one: f_y = (C^-T g)_y. What differs is what the regularisation sees, weights of g (backward) or of f (forward):
+With g = C'f the two losses are one, f_y = (C^-T g)_y. They differ in what is regularised, the weights of g (backward) or of f (forward):
 lambda/2 tr(Theta M^-1 Theta') over the weights Theta of g with M = I or M = C'C. Predictions are argmax g in both.
 
     primal  lambda/2 tr(Theta M^-1 Theta') + 1/n sum_i A(g_i) - w_i.g_i,   w_i = C^-1 e_{y_i}
