@@ -128,8 +128,8 @@ class SemiSupervisedSVM(Method):
         if unlabelled.all():
             raise ConfigError("loss=s3vm needs labelled rows")
         base = np.ones(len(y)) if weights is None else weights
-        squares = X.multiply(X).sum() if hasattr(X, "multiply") else np.vdot(X, X)
-        penalty = float(self.ridge) * max(float(squares) / len(y), 1e-300)
+        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, X)
+        penalty = float(self.ridge) * max(float(base @ squares / base.sum()), 1e-300)
         codes = np.eye(k) - 1.0 / k
         labels, rounds, settled = np.where(unlabelled, 0, y), 0, True
         W = np.zeros((X.shape[1], k))
@@ -138,14 +138,13 @@ class SemiSupervisedSVM(Method):
             solve = _ridge(X, base * np.where(unlabelled, trust, 1.0), penalty)
             if stage < 0:
                 W = solve(codes[labels])
-            for _ in range(int(self.max_rounds) if stage >= 0 and unlabelled.any() else 0):
-                before = labels
-                labels = np.where(unlabelled, np.argmax(X @ W, axis=1), y)
-                rounds += 1
-                W = solve(codes[labels])
-                settled = bool((labels == before).all())
+            for done in range(int(self.max_rounds) if stage >= 0 and unlabelled.any() else 0):
+                before, labels = labels, np.where(unlabelled, np.argmax(X @ W, axis=1), y)
+                settled = done > 0 and bool((labels == before).all())  # W is that of these labels at this ratio
                 if settled:
                     break
+                rounds += 1
+                W = solve(codes[labels])
         labels = np.where(unlabelled, np.argmax(X @ W, axis=1), y)
         errors = ((X @ W - codes[labels]) ** 2).sum(axis=1)
         self.objective_ = float((base * np.where(unlabelled, self.ratio, 1.0)) @ errors + penalty * np.vdot(W, W))
