@@ -69,7 +69,7 @@ def test_unlabelled_rows_help_and_labels_agree_with_weights():
         np.testing.assert_allclose(X.T @ (weights[:, None] * errors) + penalty * model.coef_.T, 0.0, atol=1e-10)
         objective = weights @ (errors**2).sum(axis=1) + penalty * np.vdot(model.coef_, model.coef_)
         assert model.objective_ == pytest.approx(objective, rel=1e-12)
-    assert np.mean(gained) > 0.05
+    assert min(gained) > 0
 
 
 def test_refusals():
