@@ -2,7 +2,7 @@
 
 Per noisy label k and predicted class p the kernel keeps Gamma^p[k] = sum_i s_i x_i 1[y_i = k] 1[x_i in A_p] (s sums to 1) and Z^p = C^-1 Gamma^p
 (louche2015, Algorithm 2, steps 4 to 7, for all pairs at once). One update reads X once for the scores X u; after that only examples whose A_p
-changed are read again, and only the Z^p of the touched p are formed anew.
+changed are read again, and only the Z^p of the touched p are formed anew - or, where few sparse rows moved, corrected by those rows.
 """
 
 from libc.math cimport sqrt, INFINITY
@@ -23,6 +23,9 @@ cdef enum:
     SMALL = 0           # why learning stopped: no |z| above the threshold
     LIMIT = 1           # the limit of updates
     NO_ERROR = 2        # no remaining z is a mistake of the present W
+    UNTOUCHED = 0       # what an update did to A_p: nothing
+    FORM = 1            # so much that Z^p is formed anew
+    CORRECT = 2         # a few sparse rows moved
     CHUNK = 512         # columns of Gamma that stay in the first-level cache while Z is formed
 
 cdef struct Rows:
@@ -118,8 +121,31 @@ cdef void form(int p, int k, Py_ssize_t d, const double *inverse, const double *
                 if c != 0.0 and count[p * k + label] != 0:
                     add(z + (<Py_ssize_t>p * k + q) * d + at, gamma + (<Py_ssize_t>p * k + label) * d + at, c, width)
         at += width
+    lengths(p, k, d, z, norm)
+
+
+cdef void lengths(int p, int k, Py_ssize_t d, const double *z, double *norm) noexcept nogil:
+    cdef int q
     for q in range(k):
         norm[p * k + q] = sqrt(inner(z + (<Py_ssize_t>p * k + q) * d, z + (<Py_ssize_t>p * k + q) * d, d))
+
+
+cdef inline void move(const Rows *x, Py_ssize_t i, int p, Py_ssize_t label, int k, double share, const double *inverse, bint correct, double *gamma,
+                      long long *count, double *z, unsigned char *way) noexcept nogil:
+    """Add row i to Gamma^p[label], or take it away when ``share`` is negative; ``correct``: and its part of Z^p."""
+    cdef int q
+    row_add(x, i, share, gamma + (p * k + label) * x.d)
+    if share > 0.0:
+        count[p * k + label] += 1
+    else:
+        count[p * k + label] -= 1
+        if count[p * k + label] == 0:  # exactly zero again, not a residue of sums and differences
+            memset(gamma + (p * k + label) * x.d, 0, x.d * sizeof(double))
+            way[p] = FORM
+    if correct:
+        for q in range(k):
+            if inverse[q * k + label] != 0.0:
+                row_add(x, i, share * inverse[q * k + label], z + (<Py_ssize_t>p * k + q) * x.d)
 
 
 cdef bint choose(int k, Py_ssize_t d, const double *W, const double *z, const double *norm, const double *prior, double alpha, double tol,
@@ -205,12 +231,13 @@ def learn(const double[::1] values, const int[::1] columns, const long long[::1]
     """
     cdef int k = <int>W.shape[0], p, q, r, code = LIMIT
     cdef Py_ssize_t i, update = 0, flips, size = <Py_ssize_t>k * k
+    cdef double filled = <double>values.shape[0] / n if n else 0.0
     cdef Rows x
     cdef uint64_t state = seed
     cdef bint above = False
     cdef double scale, s, largest = 0.0
     cdef double *block = <double *>malloc((2 * size * d + size + n + 2 * k) * sizeof(double))
-    cdef long long *count = <long long *>malloc(size * sizeof(long long))
+    cdef long long *count = <long long *>malloc((size + k) * sizeof(long long))
     cdef unsigned char *member = <unsigned char *>malloc(2 * n * k + size + k)
     cdef double *gamma = block
     cdef double *z = gamma + size * d
@@ -220,7 +247,8 @@ def learn(const double[::1] values, const int[::1] columns, const long long[::1]
     cdef double *f = tau + k
     cdef unsigned char *fresh = member + n * k
     cdef unsigned char *refused = fresh + n * k
-    cdef unsigned char *touched = refused + size
+    cdef unsigned char *way = refused + size
+    cdef long long *flipped = count + size
     cdef const double *point
     x.n, x.d = n, d
     x.values = &values[0] if values.shape[0] else NULL
@@ -254,7 +282,7 @@ def learn(const double[::1] values, const int[::1] columns, const long long[::1]
                         add(&W[r, 0], point, tau[r] * scale, d)
                 update += 1
                 # the one read of X; its rank-one change of the scores replaces a product with all of W
-                memset(touched, 0, k)
+                memset(flipped, 0, k * sizeof(long long))
                 flips = 0
                 for i in range(n):
                     s = scale * row_inner(&x, i, point)
@@ -265,16 +293,21 @@ def learn(const double[::1] values, const int[::1] columns, const long long[::1]
                     for p in range(k):
                         if fresh[i * k + p] != member[i * k + p]:
                             flips += 1
-                            touched[p] = 1
+                            flipped[p] += 1
+                for p in range(k):
+                    way[p] = UNTOUCHED if flipped[p] == 0 else FORM
+                    # a correction touches k filled numbers a row and leaves the lengths to measure, k d; forming takes k^2 d
+                    if flipped[p] and 3 * flips <= n and x.columns != NULL and 4 * flipped[p] * filled < k * d:
+                        way[p] = CORRECT
                 if 3 * flips > n:
                     # a grouped sum reads every example once; moving one reads it twice
                     for p in range(k):
-                        if touched[p]:
+                        if way[p]:
                             memset(gamma + <Py_ssize_t>p * k * d, 0, k * d * sizeof(double))
                             memset(count + p * k, 0, k * sizeof(long long))
                     for i in range(n):
                         for p in range(k):
-                            if touched[p] and fresh[i * k + p]:
+                            if way[p] and fresh[i * k + p]:
                                 row_add(&x, i, share[i], gamma + (<Py_ssize_t>p * k + y[i]) * d)
                                 count[p * k + y[i]] += 1
                             member[i * k + p] = fresh[i * k + p]
@@ -284,17 +317,12 @@ def learn(const double[::1] values, const int[::1] columns, const long long[::1]
                             if fresh[i * k + p] == member[i * k + p]:
                                 continue
                             member[i * k + p] = fresh[i * k + p]
-                            if fresh[i * k + p]:
-                                row_add(&x, i, share[i], gamma + (<Py_ssize_t>p * k + y[i]) * d)
-                                count[p * k + y[i]] += 1
-                            else:
-                                row_add(&x, i, -share[i], gamma + (<Py_ssize_t>p * k + y[i]) * d)
-                                count[p * k + y[i]] -= 1
-                                if count[p * k + y[i]] == 0:  # exactly zero again, not a residue of sums and differences
-                                    memset(gamma + (<Py_ssize_t>p * k + y[i]) * d, 0, d * sizeof(double))
+                            move(&x, i, p, y[i], k, share[i] if fresh[i * k + p] else -share[i], &inverse[0, 0], way[p] == CORRECT, gamma, count, z, way)
                 for p in range(k):
-                    if touched[p]:
+                    if way[p] == FORM:
                         form(p, k, d, &inverse[0, 0], gamma, count, z, norm)
+                    elif way[p] == CORRECT:
+                        lengths(p, k, d, z, norm)
             for p in range(k):
                 for q in range(k):
                     if p != q and norm[p * k + q] > largest:

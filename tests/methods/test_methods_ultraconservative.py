@@ -63,6 +63,21 @@ def test_every_instruction_set_learns_the_same(level, monkeypatch):
         np.testing.assert_allclose(model.coef_, reference.uma(X, y, C, limit=60)[0], atol=1e-10)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_wide_sparse_rows_follow_the_reference(seed):
+    """Few numbers a row in many columns: sums are corrected by the rows that moved instead of formed anew."""
+    random = np.random.default_rng(seed)
+    X = np.where(random.random((150, 300)) < 0.01, random.random((150, 300)), 0.0)
+    X[:, :4] += np.eye(4)[np.arange(150) % 4] * (1 + random.random((150, 4)))
+    C = noisy_problem(seed)[3]
+    y = np.array([random.choice(4, p=C[:, label]) for label in np.arange(150) % 4])
+    for limit in (30, 200):
+        model = UMAClassifier(C, max_updates=limit).fit(sp.csr_array(X), y)
+        expected, updates, stopped = reference.uma(X, y, C, limit=limit)
+        np.testing.assert_allclose(model.coef_, expected, atol=1e-10)
+        assert (model.n_updates_, model.stopped_) == (updates, stopped)
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("step", list(STEPS))
 def test_online_learning_is_the_reference(step, sparse):
