@@ -103,7 +103,7 @@ class Protocol:
 
     open: ClassVar[bool] = False
     name: str = field(metadata=NAME)
-    splits: str = field(metadata=_choice("random", "author"))
+    splits: str = field(metadata=_choice("random", "author", "official"))
     n_splits: int = field(metadata=_at_least(1))
     train_size: float = field(metadata=FRACTION)
     folds: int = field(metadata=_at_least(2))

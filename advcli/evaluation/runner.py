@@ -304,6 +304,10 @@ def _splits_of(dataset: Any, protocol: Protocol, seed: int) -> tuple[list[Split]
         splits = list(dataset.splits)[: protocol.n_splits]
         few = len(splits) < protocol.n_splits
         return splits, [f"{len(splits)} published splits exist, {protocol.n_splits} were asked for"] if few else []
+    if protocol.splits == "official":
+        if dataset.official is None:
+            raise DataError(f"{dataset.name} has no official training and test rows; use protocol.splits=random")
+        return [dataset.official] * protocol.n_splits, ["all runs have the official training and test rows"]
     notes = []
     if dataset.sizes is not None and protocol.train_size != Protocol.train_size:
         notes.append(

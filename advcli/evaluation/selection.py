@@ -43,8 +43,8 @@ class Protocol:
         Folds of the search.
     standardise : {"fold", "train", "none"}
         Statistics from the rows of each fit; from the whole training part, once, before the folds; no standardisation.
-    splits : {"random", "author"}
-        Random splits, or the authors' own.
+    splits : {"random", "author", "official"}
+        Random splits; the authors' own; the official training and test rows in all runs, which then differ in labels and seeds.
     regularisation : {"C", "lambda"}
         Which view the grid uses. C stays fixed between folds and refit, so lambda = 1/(n C) follows the rows of each fit.
     stage1 : mapping of axis to values
@@ -119,7 +119,7 @@ class Protocol:
             raise ConfigError(f"protocol.train_size must lie between 0 and 1, got {protocol.train_size!r}")
         for key, choices in (
             ("standardise", ("fold", "train", "none")),
-            ("splits", ("random", "author")),
+            ("splits", ("random", "author", "official")),
             ("regularisation", ("C", "lambda")),
         ):
             if getattr(protocol, key) not in choices:

@@ -104,7 +104,10 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
 
 def _entries(data_dir: Path) -> list[Entry]:
     about = "Louche and Ralaivola 2015, section 4.1: linear concepts on the unit circle"
-    return [Entry("louche_toy", "louche_toy", 330_000, 2, 10, "multiclass", True, "dataset=louche_toy protocol=louche2015_toy", about)]
+    small = {"allow_small_classes": True}  # the margin may empty a class
+    return [
+        Entry("louche_toy", "louche_toy", 330_000, 2, 10, "multiclass", True, "dataset=louche_toy protocol=louche2015_toy", about, small)
+    ]
 
 
 SOURCE = Source("louche_toy", _OPTIONS, _load, _entries, own_splits=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ConfigError, DataError, nearest
+from ..catalogue import TEXTS
 from ..dataset import Dataset, make_dataset
 from ..listing import Entry
 from ..manifest import read_manifest
@@ -75,7 +76,12 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
 
 
 def _entries(data_dir: Path) -> list[Entry]:
-    return []
+    manifest, entries = read_manifest(data_dir), []
+    for name, (rows, classes, sizes, citation) in TEXTS.items():
+        path = find_file(name, None, data_dir, manifest)
+        command = f"dataset={name}" if path.is_file() else f"put {path.name} into the data folder"
+        entries.append(Entry(name, "text", rows, None, classes, "multiclass", path.is_file(), command, citation, {"sizes": list(sizes)}))
+    return entries
 
 
 SOURCE = Source("text", _OPTIONS, _load, _entries)
