@@ -117,8 +117,8 @@ def _rough_labels(
 ) -> TrainingLabels:
     """Label all rows by a perceptron that saw m rows per class, and count its confusion on a small clean sample (louche2015, 4.2).
 
-    The m rows and the sample are disjoint where the sample's size leaves that much; the confusion is counted on the sample alone, whose
-    labels the perceptron has not seen.
+    The sample is drawn from all rows, so that small classes keep their share of it. Its rows that the perceptron learned from do not count
+    for the confusion, unless a class has no others.
     """
     k, n = len(classes), len(truth)
     m = protocol.rough_per_class
@@ -133,15 +133,15 @@ def _rough_labels(
             notes.append(f"protocol.rough_per_class={m} takes all rows of class {classes[label]} where a training part has fewer")
         chosen.append(rows)
     rough_rows = np.concatenate(chosen).astype(np.intp)
-    rest = order[~np.isin(order, rough_rows)]
-    size = max(1, round(protocol.labelled_share * n))
-    if size > len(rest):
-        raise ConfigError(f"protocol.labelled_share={protocol.labelled_share:g} asks for {size} rows, {len(rest)} are left; lower it")
-    sample = np.sort(rest[:size]).astype(np.intp)
+    # an order of its own: the perceptron's rows come first in the other
+    drawn = np.random.default_rng(derive_seed(seed, "clean sample", dataset, split)).permutation(n)
+    sample = np.sort(drawn[: max(1, round(protocol.labelled_share * n))]).astype(np.intp)
     seen = parts.rough_codes(
         features, X, rough_rows, truth[rough_rows], k, protocol.rough_updates, derive_seed(seed, "rough fit", dataset, split)
     )
-    confusion, missing = estimate_confusion(seen[sample], truth[sample], k)
+    fresh = sample[~np.isin(sample, rough_rows)]
+    counted = np.concatenate([fresh, sample[~np.isin(truth[sample], truth[fresh])]])
+    confusion, missing = estimate_confusion(seen[counted], truth[counted], k)
     if missing:
         notes.append("a class without a row in the clean sample counts as labelled right")
     facts = _facts(truth, seen, confusion, confusion)
