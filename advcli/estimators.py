@@ -416,7 +416,7 @@ def check_compatible(
 ) -> None:
     """Refuse a combination without meaning before any work, by one line that names those that have."""
     if is_method(loss["name"]):
-        method_class(loss["name"]).check(_options(loss), features["name"], solver["name"])
+        method_class(loss["name"]).check(_options(loss), features, solver["name"])
         make_features(features["name"], np.zeros((1, 1)), 2, **_options(features))
         return
     chosen = loss_class(loss["name"])

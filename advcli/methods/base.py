@@ -169,13 +169,17 @@ class Method(ClassifierMixin, BaseEstimator):
         return tuple(name for name in inspect.signature(cls.__init__).parameters if name not in builtin)
 
     @classmethod
-    def check(cls, options: Mapping[str, Any], features: str, solver: str) -> None:
+    def check(cls, options: Mapping[str, Any], features: Mapping[str, Any], solver: str) -> None:
         """Refuse unknown options, features without linear scores, and a solver: the method is its own algorithm."""
         for key in options:
             if key not in cls.options():
                 raise ConfigError(f"loss={cls.name} has no option {key!r}; {nearest(key, cls.options())}")
-        if not feature_class(features).multiclass_linear:
-            raise IncompatibleError(f"loss={cls.name}", "linear scores", f"features={features} has others: {_LINEAR}")
+        if not feature_class(features["name"]).multiclass_linear:
+            raise IncompatibleError(f"loss={cls.name}", "linear scores", f"features={features['name']} has others: {_LINEAR}")
+        if features.get("moments", "ball") != "ball":
+            raise IncompatibleError(
+                f"features.moments={features['moments']}", "a surrogate loss", f"loss={cls.name} has no moments to hold"
+            )
         if solver != "auto":
             raise IncompatibleError(
                 f"solver={solver}", "a surrogate loss", f"loss={cls.name} is an algorithm of its own: choose solver=auto"

@@ -7,6 +7,7 @@ import pytest
 
 from advcli.confusion import estimate_confusion
 from advcli.errors import ConfigError
+from advcli.estimators import check_compatible
 from advcli.evaluation.runner import Cell, run_cell
 from advcli.evaluation.selection import Protocol
 from advcli.evaluation.training_labels import training_labels
@@ -163,3 +164,17 @@ def test_searches_see_noisy_labels_only(tmp_path):
     folder.merge()
     assert folder.search()["value"].min() > 0.3  # of clean labels nearly none would be wrong
     assert folder.runs()["value"].max() < 0.3 or (folder.runs()["metric"] == "accuracy").any()
+
+
+@pytest.mark.parametrize(
+    ("loss", "features", "solver", "said"),
+    [
+        ({"name": "uma", "rull": "error"}, LINEAR, "auto", "did you mean rule"),
+        ({"name": "uma"}, {"name": "rbf"}, "auto", "linear scores"),
+        ({"name": "perceptron"}, LINEAR, "newton", "solver=auto"),
+        ({"name": "forward"}, {"name": "linear", "moments": "box"}, "auto", "no moments to hold"),
+    ],
+)
+def test_combinations_without_meaning_are_refused_before_any_work(loss, features, solver, said):
+    with pytest.raises(ConfigError, match=said):
+        check_compatible(loss, features, {"name": solver}, False, 3)
