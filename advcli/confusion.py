@@ -24,6 +24,10 @@ SINGULAR = 1e6
 _ROUNDING = 1e-6  # how far a column's sum may lie from 1: matrices are typed with a few decimals
 
 
+class IllConditionedWarning(UserWarning):
+    """A confusion matrix whose inverse blows up the noise of whatever is estimated through it."""
+
+
 def check_confusion(matrix: Any, n_classes: int, names: Sequence[Any] | None = None, where: str = "confusion") -> tuple[Array, float]:
     """Return a confusion matrix as float64 (k, k) and its condition number (spectral norm).
 
@@ -46,7 +50,7 @@ def check_confusion(matrix: Any, n_classes: int, names: Sequence[Any] | None = N
 
     Warns
     -----
-    UserWarning
+    IllConditionedWarning
         For a condition number above `ILL_CONDITIONED`.
     """
     try:
@@ -76,7 +80,11 @@ def check_confusion(matrix: Any, n_classes: int, names: Sequence[Any] | None = N
         )
     if condition > ILL_CONDITIONED:
         fault = ", ".join(str(labels[at]) for at in at_fault)
-        warnings.warn(f"{where} has condition number {condition:.0f}: estimates for the classes {fault} are mostly noise", stacklevel=2)
+        warnings.warn(
+            f"{where} has condition number {condition:.0f}: estimates for the classes {fault} are mostly noise",
+            IllConditionedWarning,
+            stacklevel=2,
+        )
     return C, condition
 
 

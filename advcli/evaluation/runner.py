@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import plugins
+from ..confusion import IllConditionedWarning
 from ..errors import AdvcliError, ConfigError, DataError, NotConvergedWarning, ResultsError
 from ..records import SCHEMA_VERSION, ResultsFolder, canonical_json, complete_rows, package_version, plain
 from . import metrics, parts
@@ -343,6 +344,7 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
     with warnings.catch_warnings():
         # One warning for the whole cell instead of one per fit.
         warnings.simplefilter("ignore", NotConvergedWarning)
+        warnings.simplefilter("ignore", IllConditionedWarning)  # the column `condition` has it
         first_rows = splits[0][0]
         loss, codes = cell.loss, dataset.y[first_rows]
         if axes.strength or axes.others:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..compiled import kernels
-from ..confusion import check_confusion, read_confusion
+from ..confusion import ILL_CONDITIONED, check_confusion, read_confusion
 from ..errors import ConfigError, nearest
 from .base import Array, Labels, Method, compiled_rows, register, seed_of
 
@@ -155,7 +155,10 @@ class UMAClassifier(Method):
         )
         self.stopped_ = {0: "tol", 1: "max_updates", 2: "no_mistake"}[code]
         self.n_iter_ = max(1, self.n_updates_)
-        self.remarks_ = (_STOPPED[code],)
+        self.remarks_ = (
+            _STOPPED[code],
+            *([f"condition number of C above {ILL_CONDITIONED:g}"] if self.condition_ > ILL_CONDITIONED else []),
+        )
         return W
 
 
