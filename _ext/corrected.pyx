@@ -6,6 +6,7 @@ One visit takes the surrogate's exact block step at curvature ``largest`` >= the
 
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport malloc, free
+from cpython.exc cimport PyErr_CheckSignals
 
 from adv_simd cimport vec, load, store, splat, LANES
 from adv_family cimport Family
@@ -58,6 +59,8 @@ def sweep(int kind, int k, const double[::1] values, const int[::1] columns, con
             for i in range(n):
                 order[i] = i
             for done in range(passes):
+                with gil:
+                    PyErr_CheckSignals()
                 for i in range(n - 1, 0, -1):
                     other = <Py_ssize_t>(random_bits(&state) % <uint64_t>(i + 1))
                     t = order[i]

@@ -9,6 +9,7 @@ from libc.math cimport sqrt, INFINITY
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport malloc, free
 from libc.string cimport memset
+from cpython.exc cimport PyErr_CheckSignals
 
 from adv_simd cimport vec, load, store, splat, vsum, LANES
 
@@ -281,6 +282,9 @@ def learn(const double[::1] values, const int[::1] columns, const long long[::1]
                     if tau[r] != 0.0:
                         add(&W[r, 0], point, tau[r] * scale, d)
                 update += 1
+                if update % 16 == 0:
+                    with gil:
+                        PyErr_CheckSignals()
                 # the one read of X; its rank-one change of the scores replaces a product with all of W
                 memset(flipped, 0, k * sizeof(long long))
                 flips = 0
@@ -411,6 +415,8 @@ def online(const double[::1] values, const int[::1] columns, const long long[::1
                 epoch += 1
                 if updates == before:
                     break
+                with gil:
+                    PyErr_CheckSignals()
     finally:
         free(order)
         free(f)
