@@ -55,6 +55,8 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     labels = [str(label) for label in frame[options["target"]]]
     found = sorted(set(labels))
     notes = ["TF-IDF of words; the document frequencies are those of all rows, training and test, without their labels"]
+    if name == "reuters_r8":
+        notes.append("stands in for the Reuters subset of louche2015, whose topics and documents are not stated")
     codes = np.array([found.index(label) for label in labels], dtype=np.intp)
     y, classes, ordered = order_labels(codes, found, options, str(path), notes)
     vectorizer = TfidfVectorizer(min_df=min_df, sublinear_tf=options["sublinear_tf"], stop_words=stop_words)
