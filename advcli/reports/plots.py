@@ -83,8 +83,8 @@ def _look(at: int) -> dict[str, Any]:
     return {"color": COLOURS[at % len(COLOURS)], "marker": MARKERS[(at + at // len(COLOURS)) % len(MARKERS)]}
 
 
-def _legend(axes: Axes, n_entries: int) -> None:
-    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(4, n_entries), borderaxespad=0.2, handletextpad=0.3)
+def _legend(axes: Axes, n_entries: int, columns: int = 4) -> None:
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(columns, n_entries), borderaxespad=0.2, handletextpad=0.3)
 
 
 def means_plot(summary: pd.DataFrame, metric: str) -> Figure | None:
@@ -227,7 +227,8 @@ def curve_plot(points: pd.DataFrame) -> Figure | None:
         axes.grid()
         axes.set_xlabel(f"mean |C - diag C| (Frobenius) over the runs, {option}" if noise else option)
         axes.set_ylabel(title(metric))
-        _legend(axes, len(lines))
+        # a legend wider than the figure would squeeze the axes
+        _legend(axes, len(lines), columns=max(1, min(4, 75 // (max(map(len, lines)) + 6))))
 
     least = int(points["n_runs"].min())
     caption = f"{dataset}: {title(metric)} along {option}; bars are standard errors over the runs (at least {least})."
