@@ -40,6 +40,7 @@ from .evaluation.standardise import SPARSE_NOTE, Standardiser
 from .features import make_features
 from .features.kernel import KernelFeatures
 from .losses import Loss
+from .methods import is_method
 from .records import atomic_bytes, atomic_file, package_version, plain, versions
 
 if TYPE_CHECKING:
@@ -163,6 +164,11 @@ def fit(cell: Cell, data_dir: Path) -> Model:
     k = len(dataset.classes)
     parts.check_trainable(dataset, protocol.folds if axes.strength or axes.others else 1)
     parts.check_compatible(cell.loss, cell.features, cell.solver, bool(dataset.ordered), k)
+    if is_method(cell.loss["name"]):
+        name = cell.loss["name"]
+        raise ConfigError(
+            f"advcli fit keeps models of surrogate losses; loss={name} is none: choose another, or evaluate it with advcli loss={name}"
+        )
     notes = list(dataset.notes)
     if sparse.issparse(dataset.X) and protocol.standardise != "none":
         notes.append(SPARSE_NOTE)
