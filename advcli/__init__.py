@@ -6,15 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .estimators import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
+    from .methods.ultraconservative import PerceptronClassifier, UMAClassifier
 
 __version__ = "0.1.0"
-__all__ = ["AdversarialClassifier", "OrdinalAdversarialClassifier", "SurrogateClassifier", "__version__"]
+__all__ = [
+    "AdversarialClassifier",
+    "OrdinalAdversarialClassifier",
+    "PerceptronClassifier",
+    "SurrogateClassifier",
+    "UMAClassifier",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:
     # the command line imports this package on every <TAB>: load the estimators only when they are asked for
     if name in __all__:
         from . import estimators
+        from .methods import ultraconservative
 
-        return getattr(estimators, name)
+        return getattr(ultraconservative if hasattr(ultraconservative, name) else estimators, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

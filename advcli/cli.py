@@ -610,6 +610,7 @@ class Run(Task):
     def _prepare(self, cells: list[Settings], words: list[list[str]]) -> ResultsFolder:
         """Check what needs no data, each different combination once, then create the results folder."""
         from . import estimators
+        from .data.label_noise import check_noise
         from .evaluation.selection import Protocol, find_axes
         from .records import ResultsFolder
 
@@ -618,11 +619,12 @@ class Run(Task):
             if cell.results is not None:
                 raise ConfigError("the key results is for advcli report; name= and results_dir= say where a run writes")
             ordered = any(cell.dataset.get(key) for key in ("ordered", "order", "cut")) or cell.protocol["splits"] == "author"
-            combination = repr((cell.loss, cell.features, cell.solver, ordered, cell.protocol, cell.hyper))
+            combination = repr((cell.loss, cell.features, cell.solver, ordered, cell.protocol, cell.hyper, cell.noise))
             if combination in checked:
                 continue
             checked.add(combination)
             estimators.check_compatible(cell.loss, cell.features, cell.solver, ordered, None)
+            check_noise(cell.noise)
             find_axes(Protocol.from_mapping(cell.protocol), estimators.hyper_names(cell.features, cell.loss), cell.hyper)
         self.settings = cells[0]
         folder = ResultsFolder(cells[0].folder)
@@ -708,6 +710,7 @@ def _run_cell(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[
         protocol=settings.protocol,
         hyper=settings.hyper,
         seed=settings.seed,
+        noise=None if settings.noise["name"] == "none" else settings.noise,
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
@@ -717,7 +720,8 @@ def _run_cell(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[
         return outcome, [f"{head}: failed: {outcome.error}"]
     chosen = ", ".join(f"{name}={value:g}" for name, value in outcome.hyper.items())
     result = f"{title(outcome.metric)} {shown(outcome.metric, outcome.mean, outcome.std)}"
-    first = f"{head}: {result}, {chosen}, gap {outcome.worst_gap:.1e}"
+    gap = f"gap {outcome.worst_gap:.1e}" if outcome.worst_gap == outcome.worst_gap else ""  # no certificate, no gap
+    first = f"{head}: {', '.join(part for part in (result, chosen, gap) if part)}"
     first += ", already there" if outcome.skipped else f", {outcome.seconds:.1f} s"
     said = [outcome.warning] if outcome.warning else []
     said += [f"{head}: {edge}" for edge in outcome.edges]
@@ -746,7 +750,8 @@ def _identity(cells: list[Settings], words: list[list[str]]) -> dict[str, Any]:
         "protocol": one([{key: value for key, value in cell.protocol.items() if key not in ("test", "alpha")} for cell in cells]),
     }
     options: dict[str, list[Any]] = {}
-    for text in dict.fromkeys(text for cell in words for text in cell if text.lstrip("+~").startswith(("dataset.", "loss.", "features."))):
+    groups = ("dataset.", "loss.", "features.", "noise.")
+    for text in dict.fromkeys(text for cell in words for text in cell if text.lstrip("+~").startswith(groups)):
         (override,) = OverridesParser.create().parse_overrides([text])
         options.setdefault(override.key_or_group, []).append(override.value())
     return identity | {"options": {key: one(values) for key, values in sorted(options.items())}}
@@ -764,8 +769,10 @@ def _print_block(outcome: CellOutcome, settings: Settings) -> None:
 
     chosen = [f"{name} = {value:g}{' (fixed)' if name in settings.hyper else ''}" for name, value in outcome.hyper.items()]
     print(f"{title(outcome.metric)}: {shown(outcome.metric, outcome.mean, outcome.std)}")
-    print(f"hyper-parameters: {', '.join(chosen)}")
-    print(f"worst relative gap: {outcome.worst_gap:.1e} (tol {settings.solver['tol']:.0e}), at most {outcome.passes} passes")
+    if chosen:
+        print(f"hyper-parameters: {', '.join(chosen)}")
+    if outcome.worst_gap == outcome.worst_gap:
+        print(f"worst relative gap: {outcome.worst_gap:.1e} (tol {settings.solver['tol']:.0e}), at most {outcome.passes} passes")
 
 
 def _counted(cells: int) -> str:

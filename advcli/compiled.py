@@ -102,6 +102,8 @@ class Kernels:
         self.dual = _module("dual", level)
         self.newton = _module("newton", "scalar")
         self.kernel_dual = _module("kernel_dual", level)
+        self.uma = _module("uma", level)
+        self.corrected = _module("corrected", level)
 
     @staticmethod
     def arguments(family: Family) -> tuple[int, int, Array]:

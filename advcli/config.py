@@ -104,7 +104,7 @@ class Protocol:
 
     open: ClassVar[bool] = False
     name: str = field(metadata=NAME)
-    splits: str = field(metadata=_choice("random", "author"))
+    splits: str = field(metadata=_choice("random", "author", "official"))
     n_splits: int = field(metadata=_at_least(1))
     train_size: float = field(metadata=FRACTION)
     folds: int = field(metadata=_at_least(2))
@@ -114,8 +114,19 @@ class Protocol:
     stage2: Grid = field()
     metric: str | None = field(metadata=NAME)
     metrics: list[str] = field(metadata=NAME)
+    rough_per_class: int | None = field(metadata=_at_least(1))
+    labelled_share: float = field(metadata=FRACTION)
+    rough_updates: int = field(metadata=_at_least(1))
     test: str = field(metadata=TEST)
     alpha: float = field(metadata=FRACTION)
+
+
+@dataclass
+class Noise:
+    """Group ``noise``: what happens to training labels; further options belong to that kind of noise."""
+
+    open: ClassVar[bool] = True
+    name: str = field(metadata=NAME)
 
 
 @dataclass
@@ -167,6 +178,7 @@ GROUPS: dict[str, type] = {
     "features": Features,
     "solver": Solver,
     "protocol": Protocol,
+    "noise": Noise,
     "report": Report,
 }
 
@@ -219,6 +231,7 @@ class Settings:
     features: dict[str, Any]
     solver: dict[str, Any]
     protocol: dict[str, Any]
+    noise: dict[str, Any]
     report: dict[str, Any]
     limits: dict[str, float | None]
     hyper: dict[str, float]

@@ -21,6 +21,7 @@ from .certificate import Certificate, certify
 from .errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
 from .features import STRENGTH, FeatureMap, feature_class, make_features
 from .losses import AdversarialLoss, Loss, loss_class, make_loss, name_classes
+from .methods import Method, is_method, method_class
 from .problem import Problem, Solution
 from .solvers import Limits, make_solver
 
@@ -405,13 +406,20 @@ def _options(group: Mapping[str, Any], skip: tuple[str, ...] = ("name",)) -> dic
 
 def hyper_names(features: Mapping[str, Any], loss: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the hyper-parameters that selection searches for this method: the regularisation or tolerance and those of the feature map."""
-    return feature_class(features["name"]).searched(_options(features))
+    searched = feature_class(features["name"]).searched(_options(features))
+    if is_method(loss["name"]):
+        return (*method_class(loss["name"]).hyper, *(name for name in searched if name != STRENGTH))
+    return searched
 
 
 def check_compatible(
     loss: Mapping[str, Any], features: Mapping[str, Any], solver: Mapping[str, Any], ordered: bool, n_classes: int | None
 ) -> None:
     """Refuse a combination without meaning before any work, by one line that names those that have."""
+    if is_method(loss["name"]):
+        method_class(loss["name"]).check(_options(loss), features, solver["name"])
+        make_features(features["name"], np.zeros((1, 1)), 2, **_options(features))
+        return
     chosen = loss_class(loss["name"])
     mapped = feature_class(features["name"])
     make_solver(solver["name"], **_options(solver, _LIMITS))
@@ -435,7 +443,7 @@ def make_estimator(
     n_classes: int,
     seed: int,
     tol: float,
-) -> SurrogateClassifier:
+) -> SurrogateClassifier | Method:
     """Return the estimator of one method at given hyper-parameters, for labels that are codes in [0, n_classes)."""
     options = _options(features)
     searched = feature_class(features["name"]).searched(options)
@@ -449,6 +457,17 @@ def make_estimator(
         value = solver.get(key, fallback)
         if value is not None:
             limits[key] = value
+    if is_method(loss["name"]):
+        own = {name: hyper[name] for name in feature_class(features["name"]).hyper if name in hyper}
+        return method_class(loss["name"]).build(
+            _options(loss),
+            hyper,
+            tol,
+            features=features["name"],
+            features_options={**_options(features), **own} or None,
+            n_classes=n_classes,
+            random_state=seed,
+        )
     return SurrogateClassifier(
         loss["name"],
         C=float(hyper.get("C", 1.0)),

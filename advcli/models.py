@@ -40,6 +40,7 @@ from .evaluation.standardise import SPARSE_NOTE, Standardiser
 from .features import make_features
 from .features.kernel import KernelFeatures
 from .losses import Loss
+from .methods import is_method
 from .records import atomic_bytes, atomic_file, package_version, plain, versions
 
 if TYPE_CHECKING:
@@ -164,6 +165,11 @@ def fit(cell: Cell, data_dir: Path) -> Model:
     parts.check_trainable(dataset, protocol.folds if axes.strength or axes.others else 1)
     loss = parts.name_classes(cell.loss, dataset.classes)
     parts.check_compatible(loss, cell.features, cell.solver, bool(dataset.ordered), k)
+    if is_method(loss["name"]):
+        name = loss["name"]
+        raise ConfigError(
+            f"advcli fit keeps models of surrogate losses; loss={name} is none: choose another, or evaluate it with advcli loss={name}"
+        )
     notes = list(dataset.notes)
     if sparse.issparse(dataset.X) and protocol.standardise != "none":
         notes.append(SPARSE_NOTE)

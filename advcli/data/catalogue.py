@@ -628,3 +628,14 @@ _SETS = (
 )
 
 CATALOGUE: dict[str, Known] = {known.name: known for known in _SETS}
+
+
+TEXTS: dict[str, tuple[int, int, tuple[int, int], str]] = {
+    "reuters_r8": (
+        7674,
+        8,
+        (5485, 2189),
+        "Lewis: Reuters-21578 (ModApte split); Cardoso-Cachopo (2007), 8 classes; texts of Yao, Mao & Luo (2019)",
+    ),
+}
+"""Sets of labelled texts: rows, classes, sizes of the official parts, citation."""

@@ -53,6 +53,8 @@ class Dataset:
         Classes with fewer rows than folds are accepted by `check_trainable`.
     encoding : Encoding or None
         How columns of a table became features; None where the data were no table of columns.
+    official : (train, test) or None
+        The official training and test rows, 0-based, where the data state them.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Dataset:
     notes: tuple[str, ...]
     allow_small_classes: bool = False
     encoding: Encoding | None = None
+    official: tuple[NDArray[Any], NDArray[Any]] | None = None
 
     def class_sizes(self) -> dict[Any, int]:
         """Return the number of rows of every class, by its original label."""

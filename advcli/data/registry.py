@@ -35,12 +35,15 @@ class Source:
         Called with all options present and names checked.
     entries : callable (data_dir) -> list of Entry
         The data sets that it knows by name.
+    own_splits : bool
+        Its data sets bring their splits.
     """
 
     name: str
     options: Mapping[str, Any]
     load: Callable[[Mapping[str, Any], Path], Dataset]
     entries: Callable[[Path], list[Entry]]
+    own_splits: bool = False
 
 
 def sources() -> dict[str, Source]:
@@ -97,7 +100,7 @@ def load(options: Mapping[str, Any], data_dir: Path, author_splits: bool = False
         Data that are missing, damaged or not usable; the message names file, column and row, and the remedy.
     """
     complete = complete_options(options)
-    if author_splits:
+    if author_splits and not sources()[complete["source"]].own_splits:
         from .author_splits import load_author_splits
 
         return load_author_splits(complete, data_dir)

@@ -87,6 +87,50 @@ def make_estimator(
     return estimators.make_estimator(loss, features, solver, hyper, n_classes, seed, tol)
 
 
+def label_view(loss: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return which labels a method learns from (`advcli.methods.base.VIEWS`), and whether it takes a confusion matrix."""
+    from .. import methods
+
+    if not methods.is_method(loss["name"]):
+        return "noisy", False
+    chosen = methods.method_class(loss["name"])
+    return chosen.view, chosen.takes_confusion
+
+
+def make_confusion(noise: Mapping[str, Any], n_classes: int, seed: int) -> Any:
+    """Return the confusion matrices of the group ``noise`` (`advcli.data.label_noise.make_confusion`)."""
+    from ..data import label_noise
+
+    return label_noise.make_confusion(noise, n_classes, seed)
+
+
+def corrupt(y: Any, confusion: Any, seed: int) -> Any:
+    """Return labels drawn from a confusion matrix (`advcli.data.label_noise.corrupt`)."""
+    from ..data import label_noise
+
+    return label_noise.corrupt(y, confusion, seed)
+
+
+def rough_codes(features: Mapping[str, Any], X: Any, rows: Any, codes: Any, n_classes: int, updates: int, seed: int) -> Any:
+    """Return the codes that a batch perceptron on the given rows (m,) and their codes (m,) predicts for all rows X."""
+    import numpy as np
+
+    from .. import estimators
+
+    # weight 0 for all others: maps that are fitted to rows (kernel PCA) see them all, as those of the methods do
+    weight, padded = np.zeros(X.shape[0]), np.zeros(X.shape[0], dtype=np.intp)
+    weight[rows], padded[rows] = 1.0, codes
+    perceptron = estimators.make_estimator(
+        {"name": "uma", "confusion": "identity", "max_updates": updates}, features, {"name": "auto"}, {}, n_classes, seed, 1.0
+    )
+    return perceptron.fit(X, padded, sample_weight=weight).predict_codes(X)
+
+
+def metric_of(estimator: Any) -> str:
+    """Return the metric that selection and tables use for a fitted estimator unless the protocol names one."""
+    return str(getattr(getattr(estimator, "loss_", estimator), "metric", "error"))
+
+
 def metric_options(loss: Mapping[str, Any], estimator: Any) -> dict[str, Any]:
     """Return what metrics may ask of a loss: its options, those of a loss that it wraps, and its matrix."""
     fitted = getattr(estimator, "loss_", None)

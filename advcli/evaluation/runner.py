@@ -8,6 +8,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import plugins
+from ..confusion import IllConditionedWarning
 from ..errors import AdvcliError, ConfigError, DataError, KilledError, NotConvergedWarning, ResultsError
 from ..limits import call_limited
 from ..records import SCHEMA_VERSION, ResultsFolder, canonical_json, complete_rows, package_version, plain
@@ -24,6 +26,7 @@ from .seeds import derive_seed
 from .selection import Protocol, Selection, certificate_columns, find_axes, select
 from .splits import Split, random_splits
 from .standardise import SPARSE_NOTE, Standardiser
+from .training_labels import TrainingLabels, training_labels
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Cell:
     seed : int
         Seed of the experiment.
     noise : mapping or None
-        Label noise; only None is supported by this version.
+        What corrupts the training labels (group ``noise``); None leaves them as they are.
     """
 
     dataset: Mapping[str, Any]
@@ -64,6 +67,8 @@ class Cell:
     def options(self) -> str:
         """Options of loss, features, noise, protocol and hyper-parameters in one text: what tells cells of one method apart."""
         found = {"protocol.name": self.protocol.get("name")}
+        if self.protocol.get("rough_per_class") is not None:
+            found |= {f"protocol.{key}": self.protocol.get(key) for key in ("rough_per_class", "labelled_share", "rough_updates")}
         groups = {"loss": self.loss, "features": self.features, "noise": self.noise or {}, "hyper": self.hyper}
         for group, values in groups.items():
             found |= {f"{group}.{key}": value for key, value in values.items() if key not in ("name", "description")}
@@ -354,6 +359,10 @@ def _splits_of(dataset: Any, protocol: Protocol, seed: int) -> tuple[list[Split]
         splits = list(dataset.splits)[: protocol.n_splits]
         few = len(splits) < protocol.n_splits
         return splits, [f"{len(splits)} published splits exist, {protocol.n_splits} were asked for"] if few else []
+    if protocol.splits == "official":
+        if dataset.official is None:
+            raise DataError(f"{dataset.name} has no official training and test rows; use protocol.splits=random")
+        return [dataset.official] * protocol.n_splits, ["all runs have the official training and test rows"]
     notes = []
     if dataset.sizes is not None and protocol.train_size != Protocol.train_size:
         notes.append(
@@ -367,8 +376,6 @@ def _splits_of(dataset: Any, protocol: Protocol, seed: int) -> tuple[list[Split]
 
 def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, began: float) -> CellOutcome:
     protocol = Protocol.from_mapping(cell.protocol)
-    if cell.noise:
-        raise ConfigError("label noise cannot be applied by this version; remove the noise group")
     for group in ("tol", "search_tol"):
         value = cell.solver.get(group)
         if not (isinstance(value, (int, float)) and value > 0) and not (group == "search_tol" and value is None):
@@ -378,8 +385,8 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
     n_classes = len(dataset.classes)
     # Without a search there are no folds, and classes of any size will do.
     parts.check_trainable(dataset, protocol.folds if axes.strength or axes.others else 1)
-    loss = parts.name_classes(cell.loss, dataset.classes)
-    parts.check_compatible(loss, cell.features, cell.solver, bool(dataset.ordered), n_classes)
+    named = replace(cell, loss=parts.name_classes(cell.loss, dataset.classes))
+    parts.check_compatible(named.loss, cell.features, cell.solver, bool(dataset.ordered), n_classes)
     key = cell.key(dataset)
     stored = folder.read_cell(key)
     if stored is not None:
@@ -392,10 +399,17 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
     with warnings.catch_warnings():
         # One warning for the whole cell instead of one per fit.
         warnings.simplefilter("ignore", NotConvergedWarning)
+        warnings.simplefilter("ignore", IllConditionedWarning)  # the column `condition` has it
         first_rows = splits[0][0]
+        loss, codes = named.loss, dataset.y[first_rows]
+        if axes.strength or axes.others:
+            # the search knows no labels but those that the method learns from
+            loss, codes, known = _labels(named, dataset, protocol, dataset.X[first_rows], first_rows, 1).view(named.loss)
+            if known is not None:
+                first_rows, codes = first_rows[known], codes[known]
         selection = select(
             dataset.X[first_rows],
-            dataset.y[first_rows],
+            codes,
             loss=loss,
             features=cell.features,
             solver=cell.solver,
@@ -408,7 +422,8 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
         )
         head = _head(cell, dataset.name, key) | dict(selection.hyper)
         head |= {"n_features": int(dataset.X.shape[1]), "n_classes": n_classes}
-        rows, failure = _fit_splits(replace(cell, loss=loss), dataset, protocol, splits, selection, head, strict)
+        rows, failure, label_notes = _fit_splits(named, dataset, protocol, splits, selection, head, strict)
+        notes += label_notes
 
     search_rows = [{"cell": key, "dataset": dataset.name, "method": cell.method, **row} for row in selection.rows]
     about = {
@@ -439,10 +454,12 @@ def _fit_splits(
     selection: Selection,
     head: Mapping[str, Any],
     strict: bool,
-) -> tuple[list[dict[str, Any]], str]:
-    """Fit and score every split; return the rows and the first traceback (empty if none)."""
+) -> tuple[list[dict[str, Any]], str, list[str]]:
+    """Fit and score every split; return the rows, the first traceback (empty if none) and what is to be said about the fits."""
     rows: list[dict[str, Any]] = []
     failure = ""
+    notes: dict[str, None] = {}
+    remarks: Counter[str] = Counter()
     n_classes = len(dataset.classes)
     primary = protocol.metric or ""
     for number, (train, test) in enumerate(splits, start=1):
@@ -452,8 +469,12 @@ def _fit_splits(
             if protocol.standardise != "none":
                 standardiser = Standardiser().fit(X_train)
                 X_train, X_test = standardiser.transform(X_train), standardiser.transform(X_test)
+            labels = _labels(cell, dataset, protocol, X_train, train, number)
+            notes |= dict.fromkeys(labels.notes)
+            loss, codes, known = labels.view(cell.loss)
+            base |= labels.facts
             estimator = parts.make_estimator(
-                cell.loss,
+                loss,
                 cell.features,
                 cell.solver,
                 dict(selection.hyper),
@@ -462,8 +483,12 @@ def _fit_splits(
                 float(cell.solver["tol"]),
             )
             weight = None if dataset.example_weight is None else dataset.example_weight[train]
+            if known is not None:
+                # rows of weight 0 still shape features that are fitted to rows, as the published kernel PCA does
+                weight = known if weight is None else weight * known
+                base["n_train"] = int(known.sum())
             clock = time.perf_counter()
-            estimator.fit(X_train, dataset.y[train], sample_weight=weight, start=None)
+            estimator.fit(X_train, codes, sample_weight=weight, start=None)
             fit_seconds = time.perf_counter() - clock
             certificate = getattr(estimator, "certificate_", None)
             if certificate is not None:
@@ -473,9 +498,10 @@ def _fit_splits(
             clock = time.perf_counter()
             predicted = estimator.predict_codes(X_test)
             predict_seconds = time.perf_counter() - clock
-            primary = protocol.metric or estimator.loss_.metric
+            remarks.update(getattr(estimator, "remarks_", ()))
+            primary = protocol.metric or parts.metric_of(estimator)
             facts = certificate_columns(estimator)
-            facts |= parts.guarantee(estimator, X_train, dataset.y[train], X_test, dataset.y[test])
+            facts |= parts.guarantee(estimator, X_train, codes, X_test, dataset.y[test])
             options = parts.metric_options(cell.loss, estimator)
             base |= facts | {"fit_seconds": fit_seconds, "predict_seconds": predict_seconds}
             base |= {"status": "ok" if facts.get("converged", True) else "not_converged", "error": ""}
@@ -489,7 +515,23 @@ def _fit_splits(
             failure = failure or _trace(cell, error)
             base |= {"status": "failed", "error": one_line(error)}
             rows += [base | {"metric": metric, "value": None} for metric in dict.fromkeys([primary, *protocol.metrics])]
-    return rows, failure
+    said = [f"{cell.method}: {remark} ({count} of {len(splits)} fits)" for remark, count in remarks.items()]
+    return rows, failure, [*notes, *said]
+
+
+def _labels(cell: Cell, dataset: Any, protocol: Protocol, X_train: Any, train: Any, number: int) -> TrainingLabels:
+    """Return the labels of the training part of a split (`training_labels`)."""
+    return training_labels(
+        cell.noise,
+        protocol,
+        cell.features,
+        X_train,
+        dataset.y[train],
+        classes=dataset.classes,
+        seed=cell.seed,
+        dataset=dataset.name,
+        split=number,
+    )
 
 
 def _unconverged(cell: Cell, dataset: str, rows: list[dict[str, Any]], search_rows: list[dict[str, Any]]) -> str:

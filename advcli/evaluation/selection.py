@@ -43,8 +43,8 @@ class Protocol:
         Folds of the search.
     standardise : {"fold", "train", "none"}
         Statistics from the rows of each fit; from the whole training part, once, before the folds; no standardisation.
-    splits : {"random", "author"}
-        Random splits, or the authors' own.
+    splits : {"random", "author", "official"}
+        Random splits; the authors' own; the official training and test rows in all runs, which then differ in labels and seeds.
     regularisation : {"C", "lambda"}
         Which view the grid uses. C stays fixed between folds and refit, so lambda = 1/(n C) follows the rows of each fit.
     stage1 : mapping of axis to values
@@ -55,6 +55,13 @@ class Protocol:
         What the search minimises (or maximises) and tables show; None is the loss's own.
     metrics : tuple of str
         Further metrics that are recorded.
+    rough_per_class : int or None
+        Rows per class that train a rough classifier, whose predictions then are the training labels (louche2015, section 4.2); None:
+        training labels are those of the data.
+    labelled_share : float
+        Share of the training rows whose true labels are known beside them: the sample that estimates the confusion.
+    rough_updates : int
+        Limit of the rough classifier's updates.
     """
 
     n_splits: int = 20
@@ -67,6 +74,9 @@ class Protocol:
     stage2: Mapping[str, Sequence[float]] = field(default_factory=dict)
     metric: str | None = None
     metrics: tuple[str, ...] = ()
+    rough_per_class: int | None = None
+    labelled_share: float = 0.05
+    rough_updates: int = 1000
 
     #: Keys of the configuration that do not determine rows: its name, and how reports test.
     SILENT = ("name", "description", "test", "alpha")
@@ -99,11 +109,17 @@ class Protocol:
             value = getattr(protocol, key)
             if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
                 raise ConfigError(f"protocol.{key} must be a whole number of at least {smallest}, got {value!r}")
+        for key in ("rough_per_class", "rough_updates"):
+            value = getattr(protocol, key)
+            if not (value is None and key == "rough_per_class") and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+                raise ConfigError(f"protocol.{key} must be a whole number of at least 1, got {value!r}")
+        if not _is_positive(protocol.labelled_share) or not protocol.labelled_share < 1:
+            raise ConfigError(f"protocol.labelled_share must lie between 0 and 1, got {protocol.labelled_share!r}")
         if not _is_positive(protocol.train_size) or not protocol.train_size < 1:
             raise ConfigError(f"protocol.train_size must lie between 0 and 1, got {protocol.train_size!r}")
         for key, choices in (
             ("standardise", ("fold", "train", "none")),
-            ("splits", ("random", "author")),
+            ("splits", ("random", "author", "official")),
             ("regularisation", ("C", "lambda")),
         ):
             if getattr(protocol, key) not in choices:
@@ -309,7 +325,7 @@ def select(
                     )
                     estimator.fit(X_fit, y[fit_rows], sample_weight=weight, start=previous)
                     previous = estimator
-                    metric = protocol.metric or estimator.loss_.metric
+                    metric = protocol.metric or parts.metric_of(estimator)
                     options = parts.metric_options(loss, estimator)
                     value = metrics.compute(metric, y[held_rows], estimator.predict_codes(X_held), n_classes, options)
                     scores.setdefault((strength_at, other_at), []).append(value)

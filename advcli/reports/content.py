@@ -15,6 +15,7 @@ from ..records import ResultsFolder
 from ..statistics import TESTS
 from . import plots
 from .across import Across, across_datasets
+from .curves import curve_points
 from .document import Document, Entry, Figure, Section, Table
 from .published_numbers import FAR, compare_with_published
 from .summary import wins_ties_losses
@@ -152,6 +153,12 @@ def contents(
     if compared is not None and published is not None:
         far = tuple(_far_line(row) for row in compared[compared["far"]].to_dict("records"))
         sections.append(_published_section(compared, published, far, can_draw))
+    points = curve_points(runs)
+    if len(points):
+        shown = points[points["metric"].isin(metrics)]
+        drawn = [plots.curve_plot(part) for _, part in shown.groupby(["dataset", "metric"], sort=False)] if can_draw else []
+        about = "Metrics along the numeric option that the sweep varied, with standard errors over the runs: curves.csv."
+        sections.append(Section("curves", "Curves", (about,), (), tuple(figure for figure in drawn if figure)))
     sections.append(_certificate_section(runs, facts, can_draw))
     failures = _failure_section(runs)
     sections += [failures] if failures else []

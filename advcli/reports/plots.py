@@ -83,8 +83,8 @@ def _look(at: int) -> dict[str, Any]:
     return {"color": COLOURS[at % len(COLOURS)], "marker": MARKERS[(at + at // len(COLOURS)) % len(MARKERS)]}
 
 
-def _legend(axes: Axes, n_entries: int) -> None:
-    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(4, n_entries), borderaxespad=0.2, handletextpad=0.3)
+def _legend(axes: Axes, n_entries: int, columns: int = 4) -> None:
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(columns, n_entries), borderaxespad=0.2, handletextpad=0.3)
 
 
 def means_plot(summary: pd.DataFrame, metric: str) -> Figure | None:
@@ -202,6 +202,37 @@ def gap_plot(certificates: pd.DataFrame, tolerances: Sequence[float]) -> Figure 
     if len(part) < len(certificates):
         caption += f" Not drawn: {len(certificates) - len(part)} without a finite gap."
     return _draw("gaps", caption, (7.0, 1.0 + 0.35 * len(methods)), paint)
+
+
+def curve_plot(points: pd.DataFrame) -> Figure | None:
+    """Draw the curves of one data set and metric (`advcli.reports.curves.curve_points`); None if there are none or too many points.
+
+    Along a family of label noise the abscissa is the mean size of the noise, |C - diag C|_F.
+    """
+    if points.empty or len(points) > MAX_POINTS:
+        return None
+    dataset, metric, option = (str(points[column].iloc[0]) for column in ("dataset", "metric", "option"))
+    noise = option.startswith("noise.") and points.groupby("x")["confusion_norm"].first().nunique() > 1
+    lines = list(dict.fromkeys(points["line"]))
+    factor = 100.0 if meaning(metric).percent else 1.0
+
+    def paint(axes: Axes) -> None:
+        for at, line in enumerate(lines):
+            rows = points[points["line"] == line]
+            x = rows["confusion_norm" if noise else "x"].to_numpy(dtype=float)
+            order = np.argsort(x)
+            values = factor * (1.0 - rows["mean"] if metric == "error" else rows["mean"]).to_numpy(dtype=float)
+            spread = factor * np.nan_to_num(rows["standard_error"].to_numpy(dtype=float))
+            axes.errorbar(x[order], values[order], yerr=spread[order], markersize=4.5, linewidth=1.2, capsize=2, label=line, **_look(at))
+        axes.grid()
+        axes.set_xlabel(f"mean |C - diag C| (Frobenius) over the runs, {option}" if noise else option)
+        axes.set_ylabel(title(metric))
+        # a legend wider than the figure would squeeze the axes
+        _legend(axes, len(lines), columns=max(1, min(4, 75 // (max(map(len, lines)) + 6))))
+
+    least = int(points["n_runs"].min())
+    caption = f"{dataset}: {title(metric)} along {option}; bars are standard errors over the runs (at least {least})."
+    return _draw(f"curves-{metric}-{dataset}".replace("_", "-"), caption, (6.0, 4.0), paint)
 
 
 def published_plot(compared: pd.DataFrame) -> Figure | None:

@@ -13,6 +13,7 @@ import pandas as pd
 from ..errors import ResultsError
 from ..records import ResultsFolder, atomic_bytes, format_value, plain, write_text
 from .content import Contents, contents, read_facts, shown_metrics
+from .curves import CURVE_COLUMNS, curve_points
 from .html_page import html_page
 from .latex import latex
 from .markdown import markdown
@@ -84,6 +85,9 @@ def write_reports(
         key = published or (facts.provenance.get("config") or {}).get("published")
         report = contents(folder.path.name, runs, summary, test=test, alpha=alpha, published=key, facts=facts, notes=notes)
         files |= _texts(report, summary)
+        points = curve_points(runs)
+        if len(points):
+            files["curves.csv"] = _csv(points, CURVE_COLUMNS)
         remarks += [line for line in report.document.lines if line.startswith("no plots")]
         remarks += [f"disagrees with the published number: {line}" for line in report.far]
     for name, text in files.items():
@@ -161,7 +165,7 @@ def _write_plots(folder: ResultsFolder, report: Contents) -> list[str]:
         names += [f"{PLOTS}/{figure.name}.svg", f"{PLOTS}/{figure.name}.pdf"]
     # A plot of an earlier report that this one does not have would look like a part of it.
     for old in [*place.glob("*.svg"), *place.glob("*.pdf")]:
-        if f"{PLOTS}/{old.name}" not in names and old.stem.partition("-")[0] in ("means", "ranks", "gaps", "published"):
+        if f"{PLOTS}/{old.name}" not in names and old.stem.partition("-")[0] in ("means", "ranks", "curves", "gaps", "published"):
             with contextlib.suppress(OSError):
                 old.unlink()
     return names

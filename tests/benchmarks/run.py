@@ -23,6 +23,8 @@ BENCHMARKS = {
     "fits": ("peers", "fits", "zero_one fits against LinearSVC and LogisticRegression"),
     "large_c": ("large_c", "large_c", "seconds at C = 2^14 over C = 2^0, eight data sets"),
     "grid": ("large_c", "grid", "50 warm-started fits, eight data sets"),
+    "uma": ("uma", "updates", "one UMA update against one read of the data that it touches"),
+    "uma_letter": ("uma", "letter", "UMA on letter with 1,600 kernel components"),
     "large_c_peer": ("large_c", "large_c_peer", "LinearSVC at C >= 2^12"),
 }
 

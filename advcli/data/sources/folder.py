@@ -6,13 +6,16 @@ does not use) and ``target`` last. Columns ``label_*`` and ``sentence_id`` mark 
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...errors import DataError, nearest
-from ..catalogue import CATALOGUE
+from ..catalogue import CATALOGUE, TEXTS
 from ..dataset import Dataset
 from ..listing import Entry
 from ..manifest import read_manifest
@@ -46,6 +49,8 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     row = manifest.get(name)
     path = find_file(name, options["file"], data_dir, manifest)
     task = task_of(name, row)
+    if task == _TEXT:
+        raise DataError(f"data set {name!r} is a set of texts: load it with dataset.source=text, for example dataset={next(iter(TEXTS))}")
     if task not in _LOADABLE:
         loadable = [known for known in manifest if task_of(known, manifest[known]) in _LOADABLE]
         raise DataError(
@@ -73,11 +78,15 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         if column == "split":
             reserved.append(column)
             parts = table.frame[column].value_counts()
-            notes.append(f"official split not used ({', '.join(f'{part} {count}' for part, count in parts.items())})")
+            notes.append(
+                f"official split, used by protocol.splits=official alone ({', '.join(f'{part} {count}' for part, count in parts.items())})"
+            )
     dataset = make_table_dataset(table, options, ignore=reserved, notes=notes)
+    if "split" in reserved:
+        train = (table.frame["split"] == "train").to_numpy()
+        if len(train) == len(dataset.y):
+            dataset = dataclasses.replace(dataset, official=(np.flatnonzero(train), np.flatnonzero(~train)))
     if name in CATALOGUE and CATALOGUE[name].printed_classes not in (None, len(dataset.classes)) and options["cut"] == "none":
-        import dataclasses
-
         said = f"{len(dataset.classes)} classes occur; the papers print {CATALOGUE[name].printed_classes}"
         dataset = dataclasses.replace(dataset, notes=(*dataset.notes, said))
     return dataset
@@ -94,6 +103,8 @@ def _entries(data_dir: Path) -> list[Entry]:
                 names.append(name)
     entries = []
     for name in dict.fromkeys(names):
+        if name in TEXTS:
+            continue  # the source `text` lists it
         row, known = manifest.get(name), CATALOGUE.get(name)
         task = task_of(name, row)
         here = find_file(name, None, data_dir, manifest).is_file()

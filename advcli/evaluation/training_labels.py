@@ -1,0 +1,148 @@
+"""The labels that methods learn from: as they are, corrupted by noise, or made by a rough classifier from a few true ones.
+
+Test labels are never touched. Everything random is drawn from the experiment's seed, the data set and the split, so that all methods see
+the same labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..confusion import conditioning, estimate_confusion
+from ..errors import ConfigError, DataError
+from . import parts
+from .seeds import derive_seed
+from .selection import Protocol
+
+Labels = NDArray[np.intp]
+
+CONFUSION = "confusion"
+"""The option of a method's loss group that takes the confusion matrix; null there means the one of these labels."""
+
+
+@dataclass(frozen=True)
+class TrainingLabels:
+    """The labels of one training part.
+
+    Parameters
+    ----------
+    truth : ndarray of intp (n,)
+        True codes.
+    seen : ndarray of intp (n,)
+        Codes that methods learn from.
+    confusion : ndarray (k, k) or None
+        P(seen = row | truth = column) as methods are told; None where labels are as they are.
+    sample : ndarray of intp or None
+        Rows whose true labels are known too: the small clean sample.
+    facts : mapping
+        Columns of the rows: ``label_error``, ``confusion_norm``, ``condition``.
+    notes : tuple of str
+        What is to be said about them.
+    """
+
+    truth: Labels
+    seen: Labels
+    confusion: NDArray[np.float64] | None = None
+    sample: Labels | None = None
+    facts: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def view(self, loss: Mapping[str, Any]) -> tuple[Mapping[str, Any], Labels, NDArray[np.bool_] | None]:
+        """Return what a method gets: its options with the confusion matrix filled in, codes (n,), and the rows that it fits, None for all.
+
+        Codes are -1 on the unlabelled rows of a semi-supervised method.
+        """
+        kind, takes_confusion = parts.label_view(loss)
+        if takes_confusion and loss.get(CONFUSION) is None and self.confusion is not None:
+            loss = {**loss, CONFUSION: self.confusion.tolist()}
+        if kind == "true":
+            return loss, self.truth, None
+        if kind in ("sample", "partial"):
+            if self.sample is None:
+                raise ConfigError(f"loss={loss['name']} learns from a small clean sample; choose protocol=louche2015, which draws one")
+            known = np.zeros(len(self.truth), dtype=bool)
+            known[self.sample] = True
+            codes = np.where(known, self.truth, -1 if kind == "partial" else self.seen)
+            return loss, codes, known if kind == "sample" else None
+        return loss, self.seen, None
+
+
+def training_labels(
+    noise: Mapping[str, Any] | None,
+    protocol: Protocol,
+    features: Mapping[str, Any],
+    X: Any,
+    truth: Labels,
+    *,
+    classes: tuple[Any, ...],
+    seed: int,
+    dataset: str,
+    split: int,
+) -> TrainingLabels:
+    """Return the labels of the training part X (n, d) of split number ``split``, whose true codes are ``truth`` (n,)."""
+    k = len(classes)
+    if protocol.rough_per_class is not None:
+        if noise:
+            raise ConfigError("protocol.rough_per_class already makes noisy labels by a rough classifier; leave out the group noise")
+        return _rough_labels(protocol, features, X, truth, classes, seed, dataset, split)
+    if not noise:
+        return TrainingLabels(truth, truth)
+    confusion = parts.make_confusion(noise, k, derive_seed(seed, "noise", dataset, split))
+    seen = parts.corrupt(truth, confusion.true, derive_seed(seed, "noisy labels", dataset, split))
+    return TrainingLabels(truth, seen, confusion.told, None, _facts(truth, seen, confusion.true, confusion.told))
+
+
+def _facts(truth: Labels, seen: Labels, true: NDArray[np.float64], told: NDArray[np.float64]) -> dict[str, float]:
+    return {
+        "label_error": float(np.mean(truth != seen)),
+        "confusion_norm": float(np.linalg.norm(true - np.diag(np.diag(true)))),
+        "condition": conditioning(told)[0],
+    }
+
+
+def _rough_labels(
+    protocol: Protocol,
+    features: Mapping[str, Any],
+    X: Any,
+    truth: Labels,
+    classes: tuple[Any, ...],
+    seed: int,
+    dataset: str,
+    split: int,
+) -> TrainingLabels:
+    """Label all rows by a perceptron that saw m rows per class, and count its confusion on a small clean sample (louche2015, 4.2).
+
+    The sample is drawn from all rows, so that small classes keep their share of it. Its rows that the perceptron learned from do not count
+    for the confusion, unless a class has no others.
+    """
+    k, n = len(classes), len(truth)
+    m = protocol.rough_per_class
+    assert m is not None
+    order = np.random.default_rng(derive_seed(seed, "rough", dataset, split)).permutation(n)
+    chosen, notes = [], []
+    for label in range(k):
+        rows = order[truth[order] == label][:m]
+        if not len(rows):
+            raise DataError(f"data set {dataset!r}: class {classes[label]} has no row in the training part of split {split}")
+        if len(rows) < m:
+            notes.append(f"protocol.rough_per_class={m} takes all rows of class {classes[label]} where a training part has fewer")
+        chosen.append(rows)
+    rough_rows = np.concatenate(chosen).astype(np.intp)
+    # an order of its own: the perceptron's rows come first in the other
+    drawn = np.random.default_rng(derive_seed(seed, "clean sample", dataset, split)).permutation(n)
+    sample = np.sort(drawn[: max(1, round(protocol.labelled_share * n))]).astype(np.intp)
+    seen = parts.rough_codes(
+        features, X, rough_rows, truth[rough_rows], k, protocol.rough_updates, derive_seed(seed, "rough fit", dataset, split)
+    )
+    fresh = sample[~np.isin(sample, rough_rows)]
+    counted = np.concatenate([fresh, sample[~np.isin(truth[sample], truth[fresh])]])
+    confusion, missing = estimate_confusion(seen[counted], truth[counted], k)
+    if missing:
+        notes.append("a class without a row in the clean sample counts as labelled right")
+    facts = _facts(truth, seen, confusion, confusion)
+    return TrainingLabels(truth, seen, confusion, sample, facts, tuple(notes))

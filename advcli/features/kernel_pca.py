@@ -1,0 +1,163 @@
+"""Kernel principal components as linear features (Schoelkopf, Smola & Mueller 1998), exact or from landmarks (Williams & Seeger 2001).
+
+    kernel_pca   centred kernel matrix of the rows, its first eigenvectors: exact up to ``exact_rows`` rows, from landmarks beyond
+    nystroem     scores on the principal components of the landmarks' kernel matrix, not centred
+
+Both with the Gaussian kernel K(x, z) = exp(-gamma |x - z|^2). The map is fitted to the rows it is bound to, without their labels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
+
+from ..errors import ConfigError
+from .base import Array, FeatureMap, register
+from .linear import LinearFeatures
+
+_RELATIVE_RANK = 1e-10  # eigenvalues below this share of the largest are rounding
+_MEDIAN_ROWS = 2000  # rows whose distances give the median
+_KEPT_BYTES = 512 * 2**20  # projections kept for further fits on the same rows
+
+_recent: OrderedDict[bytes, _Fitted] = OrderedDict()
+
+
+class _Fitted:
+    """Landmarks, what takes their kernel values to components, and the components of the rows that the map was fitted to."""
+
+    def __init__(self, X: Any, kind: str, gamma: float, dimensions: int, landmarks: int | None, seed: int) -> None:
+        n = X.shape[0]
+        self.gamma = gamma
+        chosen = slice(None) if landmarks is None or landmarks >= n else np.sort(np.random.default_rng(seed).permutation(n)[:landmarks])
+        self.anchors = X[chosen]
+        K = rbf_kernel(self.anchors, gamma=gamma)
+        m = len(K)
+        self.centre = K.mean(axis=0) if kind == "kernel_pca" else None
+        if self.centre is not None:
+            self.total = float(self.centre.mean())
+            K = K - self.centre - self.centre[:, None] + self.total
+        least = max(0, m - dimensions)
+        values, vectors = linalg.eigh(K, subset_by_index=[least, m - 1], overwrite_a=True, check_finite=False)
+        values, vectors = values[::-1], vectors[:, ::-1]
+        kept = values > _RELATIVE_RANK * max(float(values[0]), 1e-300)
+        # the sign of an eigenvector is free: the largest entry is positive, on every machine
+        vectors = vectors[:, kept] * np.sign(vectors[np.abs(vectors[:, kept]).argmax(axis=0), np.flatnonzero(kept)])
+        self.basis = np.ascontiguousarray(vectors / np.sqrt(values[kept]))
+        self.rows = self.project(X)
+
+    def project(self, X: Any) -> Array:
+        K = rbf_kernel(X, self.anchors, gamma=self.gamma)
+        if self.centre is not None:
+            K = K - self.centre - K.mean(axis=1, keepdims=True) + self.total
+        return np.ascontiguousarray(K @ self.basis)
+
+    @property
+    def size(self) -> int:
+        return int(self.rows.nbytes + self.basis.nbytes + getattr(self.anchors, "nbytes", 0))
+
+
+def _fit(X: Any, *arguments: Any) -> _Fitted:
+    """Return the map fitted to X; the same rows again (several methods, the rough labels of a split) share one."""
+    parts = (X.indptr, X.indices, X.data) if hasattr(X, "indptr") else (np.ascontiguousarray(X),)
+    digest = hashlib.sha256(repr((X.shape, arguments)).encode())
+    for part in parts:
+        digest.update(part.tobytes())
+    key = digest.digest()
+    if key not in _recent:
+        _recent[key] = _Fitted(X, *arguments)
+    _recent.move_to_end(key)
+    while len(_recent) > 1 and sum(each.size for each in _recent.values()) > _KEPT_BYTES:
+        _recent.popitem(last=False)
+    return _recent[key]
+
+
+def median_gamma(X: Any) -> float:
+    """Return 1 / median of |x - z|^2 over pairs of different rows, of `_MEDIAN_ROWS` rows spread over X at most."""
+    rows = np.unique(np.linspace(0, X.shape[0] - 1, _MEDIAN_ROWS).astype(np.intp)) if X.shape[0] > _MEDIAN_ROWS else np.arange(X.shape[0])
+    squares = euclidean_distances(X[rows], squared=True)
+    median = float(np.median(squares[np.triu_indices(len(rows), 1)])) if len(rows) > 1 else 0.0
+    return 1.0 / median if median > 0 else 1.0
+
+
+class _Components(LinearFeatures):
+    """Linear features over kernel principal components of the rows that the map was first bound to.
+
+    Parameters
+    ----------
+    X : ndarray (n, d) or csr_array
+        The rows; ``X`` of the bound map holds their components (n, D).
+    n_classes : int
+        Number k of scores per row.
+    dimensions : int
+        D, the number of components; fewer where the kernel matrix has a lower rank.
+    width : float
+        Width c of the kernel where ``gamma`` is None: gamma = c / median of |x - z|^2 over pairs of rows.
+    gamma : float or None
+        The kernel's gamma itself.
+    landmarks : int
+        Rows that stand for all in Nystroem's approximation.
+    seed : int
+        Seed of the choice of landmarks.
+    """
+
+    takes_constant = False
+    keeps_rows = True
+
+    def __init__(
+        self,
+        X: Any,
+        n_classes: int,
+        *,
+        dimensions: int = 100,
+        width: float = 1.0,
+        gamma: float | None = None,
+        landmarks: int = 1000,
+        seed: int = 0,
+        **more: Any,
+    ) -> None:
+        for key, value in (("dimensions", dimensions), ("landmarks", landmarks), *more.items()):
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+                raise ConfigError(f"features.{key}={value} must be a whole number of at least 1")
+        for key, value in (("width", width), ("gamma", 1.0 if gamma is None else gamma)):
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+                raise ConfigError(f"features.{key}={value} must be a finite number above 0")
+        use = self.landmarks_for(X.shape[0], landmarks, **more)
+        if gamma is None:
+            gamma = width * median_gamma(X)
+        self._fitted = _fit(X, self.name, float(gamma), int(dimensions), use, int(seed))
+        super().__init__(self._fitted.rows, n_classes)
+
+    def landmarks_for(self, n: int, landmarks: int) -> int | None:
+        """Return the number of landmarks for n rows; None takes all rows."""
+        return landmarks
+
+    @property
+    def gamma(self) -> float:
+        """The kernel's gamma, given or by the median."""
+        return self._fitted.gamma
+
+    def at(self, X: Any) -> FeatureMap:
+        """Return linear features on the components of other rows."""
+        return LinearFeatures(self._fitted.project(X), self.n_classes)
+
+
+@register("nystroem")
+class NystroemFeatures(_Components):
+    """Nystroem's approximation: principal components of the landmarks' kernel matrix, not centred."""
+
+
+@register("kernel_pca")
+class KernelPCAFeatures(_Components):
+    """Centred kernel PCA: exact up to ``exact_rows`` rows, else of ``landmarks`` rows onto whose components all rows are projected."""
+
+    def __init__(self, X: Any, n_classes: int, *, exact_rows: int = 4000, **options: Any) -> None:
+        super().__init__(X, n_classes, exact_rows=exact_rows, **options)
+
+    def landmarks_for(self, n: int, landmarks: int, exact_rows: int = 4000) -> int | None:
+        """Return None for few rows: the exact map."""
+        return None if n <= exact_rows else landmarks

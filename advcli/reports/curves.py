@@ -1,0 +1,77 @@
+"""Curves: a metric along a numeric option that a sweep varied, with standard errors over the runs (the figures of louche2015)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+LEAST = 3
+"""Different values of an option that make a curve."""
+
+CURVE_COLUMNS = ("dataset", "line", "option", "x", "confusion_norm", "metric", "mean", "standard_error", "n_runs")
+"""Columns of curves.csv; ``standard_error`` = deviation / sqrt(runs), ``confusion_norm`` = mean |C - diag C|_F of the label noise."""
+
+
+def _options(text: str) -> dict[str, str]:
+    return dict(token.split("=", 1) for token in text.split("; ") if "=" in token)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def curve_points(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the points of all curves; empty where no numeric option takes `LEAST` values in the cells of one method.
+
+    The option with the most values is the abscissa; others that vary within a loss tell the lines apart.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Rows as in runs.csv.
+    """
+    points: list[dict[str, Any]] = []
+    for dataset, part in runs[runs["value"].notna()].groupby("dataset", sort=True):
+        cells = part.drop_duplicates("cell")
+        options = {str(row["cell"]): _options(str(row["options"])) for row in cells.to_dict("records")}
+        values: dict[str, set[str]] = {}
+        for _, group in cells.groupby(["loss", "features"]):
+            for key in {key for cell in group["cell"] for key in options[cell]}:
+                found = {options[cell].get(key, "") for cell in group["cell"]}
+                if len(found) > 1:
+                    values.setdefault(key, set()).update(found)
+        numeric = {
+            key: found for key, found in values.items() if len(found) >= LEAST and not any(math.isnan(_number(text)) for text in found)
+        }
+        if not numeric:
+            continue
+        option = max(sorted(numeric), key=lambda key: len(numeric[key]))
+        others = sorted(set(values) - {option})
+        for (cell, metric), rows in part.groupby(["cell", "metric"], sort=False):
+            known = options[str(cell)]
+            if option not in known:
+                continue
+            named = [f"{key.rpartition('.')[2]}={known[key]}" for key in others if key in known]
+            numbers = rows["value"].to_numpy(dtype=float)
+            norms = rows["confusion_norm"].to_numpy(dtype=float) if "confusion_norm" in rows else np.full(len(rows), math.nan)
+            points.append(
+                {
+                    "dataset": dataset,
+                    "line": " ".join([str(rows["loss"].iloc[0]), *named]),
+                    "option": option,
+                    "x": _number(known[option]),
+                    "confusion_norm": float(norms.mean()),
+                    "metric": metric,
+                    "mean": float(numbers.mean()),
+                    "standard_error": float(numbers.std(ddof=1) / math.sqrt(len(numbers))) if len(numbers) > 1 else math.nan,
+                    "n_runs": len(numbers),
+                }
+            )
+    frame = pd.DataFrame(points, columns=list(CURVE_COLUMNS))
+    return frame.sort_values(["dataset", "metric", "line", "x"], kind="stable", ignore_index=True)
