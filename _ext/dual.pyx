@@ -7,16 +7,15 @@ has only an oracle). What makes it fast, each measured (performance note): a fre
 ten passes over the examples with a large gap; Theta stored d x kp; no work for examples whose gap is negligible.
 """
 
-from libc.math cimport sqrt, fabs
 from libc.stdlib cimport malloc, free
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 from cpython.exc cimport PyErr_CheckSignals
-from posix.time cimport clock_gettime, timespec, CLOCK_MONOTONIC
 
 from adv_simd cimport vec, load, store, vsum, splat, LANES, prefetch
 from adv_family cimport Family
-from adv_bind cimport family_new, family_free, padded
+from adv_bind cimport family_free, padded
+from adv_loop cimport bind, seconds, shuffle
 from adv_linear cimport dense_scores, dense_update, sparse_scores, sparse_update, prefetch_rows
 
 cdef enum:
@@ -44,31 +43,6 @@ cdef struct Run:
     double scale              # 1/(lambda mass)
     int *moved
     double *hint              # (n,) see Family.hint
-
-
-cdef inline double seconds() noexcept nogil:
-    cdef timespec now
-    clock_gettime(CLOCK_MONOTONIC, &now)
-    return now.tv_sec + 1e-9 * now.tv_nsec
-
-
-cdef inline uint64_t random_bits(uint64_t *state) noexcept nogil:
-    # splitmix64 (Steele, Lea & Flood 2014)
-    cdef uint64_t z
-    state[0] += <uint64_t>0x9E3779B97F4A7C15
-    z = state[0]
-    z = (z ^ (z >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    z = (z ^ (z >> 27)) * <uint64_t>0x94D049BB133111EB
-    return z ^ (z >> 31)
-
-
-cdef void shuffle(Py_ssize_t *items, Py_ssize_t count, uint64_t *state) noexcept nogil:
-    cdef Py_ssize_t i, j, t
-    for i in range(count - 1, 0, -1):
-        j = <Py_ssize_t>(random_bits(state) % <uint64_t>(i + 1))
-        t = items[i]
-        items[i] = items[j]
-        items[j] = t
 
 
 cdef inline void scores(Run *run, Py_ssize_t i, double *f) noexcept nogil:
@@ -265,15 +239,8 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     cdef Run run
     cdef double passes = 0.0, primal = 0.0, dual = 0.0
     cdef Py_ssize_t i
-    cdef int code = family_new(&run.family, kind, k, &parameters[0] if parameters.shape[0] else NULL, parameters.shape[0])
-    if code != 0:
-        family_free(&run.family)
-    if code == -1:
-        raise MemoryError("no memory for the surrogate's scratch vectors")
-    if code == -2:
-        raise ValueError(f"unknown surrogate kind {kind}")
-    if code == -3:
-        raise ValueError(f"parameters do not fit surrogate kind {kind} with {k} classes")
+    cdef int code
+    bind(&run.family, kind, k, parameters)
     if n == 0:
         family_free(&run.family)
         raise ValueError("no rows")
