@@ -16,18 +16,11 @@ from adv_simd cimport vec, load, store, vsum, splat, LANES, prefetch
 from adv_family cimport Family
 from adv_bind cimport family_free, padded
 from adv_loop cimport bind, seconds, shuffle
-from adv_linear cimport dense_scores, dense_update, sparse_scores, sparse_update, prefetch_rows
+from adv_linear cimport Rows, row_scores, row_update, prefetch_rows
 
 cdef enum:
     ACTIVE_PASSES = 10   # passes over the active set between two full passes
     BLOCK_ROWS = 16      # rows that stay together when X exceeds the cache
-
-cdef struct Rows:
-    Py_ssize_t n
-    int d
-    const double *values      # dense: (n, d) row-major; CSR: the non-zeros
-    const int *columns        # CSR only, NULL when dense
-    const long long *start    # CSR only
 
 cdef struct Run:
     Rows rows
@@ -45,22 +38,6 @@ cdef struct Run:
     double *hint              # (n,) see Family.hint
 
 
-cdef inline void scores(Run *run, Py_ssize_t i, double *f) noexcept nogil:
-    cdef Rows *x = &run.rows
-    if x.columns == NULL:
-        dense_scores(x.values + i * x.d, x.d, run.theta, run.family.kp, f)
-    else:
-        sparse_scores(x.values + x.start[i], x.columns + x.start[i], x.start[i + 1] - x.start[i], run.theta, run.family.kp, f)
-
-
-cdef inline void update(Run *run, Py_ssize_t i, const double *dr, double scale) noexcept nogil:
-    cdef Rows *x = &run.rows
-    if x.columns == NULL:
-        dense_update(x.values + i * x.d, x.d, run.theta, run.family.kp, dr, scale)
-    else:
-        sparse_update(x.values + x.start[i], x.columns + x.start[i], x.start[i + 1] - x.start[i], run.theta, run.family.kp, dr, scale, run.moved)
-
-
 cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
     """Maximise block i and return its gap before the step, times s_i w_i."""
     cdef Family *s = &run.family
@@ -74,7 +51,7 @@ cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
         weight = run.sample[i]
         if weight == 0.0:
             return 0.0
-    scores(run, i, f)
+    row_scores(&run.rows, i, run.theta, kp, f)
     if run.cost != NULL:
         cost = run.cost[i]
         inverse = splat(1.0 / cost)
@@ -88,7 +65,7 @@ cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
             inverse = load(new, v)
             store(new, v, inverse - load(r, v))
             store(r, v, inverse)
-        update(run, i, new, -weight * run.scale)
+        row_update(&run.rows, i, run.theta, kp, new, -weight * run.scale, run.moved)
     return weight * cost * gap
 
 
@@ -104,7 +81,7 @@ cdef void certify(Run *run, double lam, double *primal, double *dual) noexcept n
     for i in range(n):
         weight = 1.0 if run.sample == NULL else run.sample[i]
         cost = 1.0 if run.cost == NULL else run.cost[i]
-        scores(run, i, f)
+        row_scores(&run.rows, i, run.theta, kp, f)
         for v in range(kp // LANES):
             store(f, v, load(f, v) * splat(1.0 / cost))
         value = s.oracle(s, f, run.y[i], vertex, &c)

@@ -94,6 +94,7 @@ class Kernels:
         self.dual = _module("dual", level)
         self.newton = _module("newton", "scalar")
         self.kernel_dual = _module("kernel_dual", level)
+        self.subgradient = _module("subgradient", level)
 
     @staticmethod
     def arguments(family: Family) -> tuple[int, int, Array]:
