@@ -141,6 +141,15 @@ class Top:
     figure: str | None = field(metadata=_choice("loss_surface"))
 
 
+@dataclass
+class Bench:
+    """The key ``bench``: when `advcli bench` ends the trace of a solver."""
+
+    open: ClassVar[bool] = False
+    tol: float = field(metadata=POSITIVE)
+    seconds: float = field(metadata=POSITIVE)
+
+
 GROUPS: dict[str, type] = {
     "dataset": Dataset,
     "loss": Loss,
@@ -165,6 +174,8 @@ class Settings:
         The published numbers that the report sets beside these results.
     figure : str or None
         The figure that the verb ``report`` draws instead of tables.
+    bench : dict of str to float
+        Relative gap and seconds at which the verb ``bench`` ends a trace.
     """
 
     name: str
@@ -181,6 +192,7 @@ class Settings:
     solver: dict[str, Any]
     protocol: dict[str, Any]
     report: dict[str, Any]
+    bench: dict[str, float]
     hyper: dict[str, float]
 
     @property
@@ -203,7 +215,7 @@ def validate(config: DictConfig) -> Settings:
         At the first key that is unknown, missing, of the wrong type or out of range; one line that names the key.
     """
     values = plain(config)
-    known = [*(entry.name for entry in fields(Top)), *GROUPS, "hyper"]
+    known = [*(entry.name for entry in fields(Top)), *GROUPS, "bench", "hyper"]
     for key in values:
         if key not in known:
             raise ConfigError(f"unknown key {key!r}; {nearest(key, known)}")
@@ -221,6 +233,7 @@ def validate(config: DictConfig) -> Settings:
         results=None if top["results"] is None else Path(top["results"]).expanduser().absolute(),
         published=top["published"],
         figure=top["figure"],
+        bench=_check(Bench, values["bench"], "bench"),
         hyper=_hyper(values["hyper"]),
         **groups,
     )
