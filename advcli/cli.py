@@ -570,7 +570,8 @@ def _run_cell(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[
     said = [outcome.warning] if outcome.warning else []
     said += [f"{head}: {edge}" for edge in outcome.edges]
     said += [str(warning.message) for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
-    return outcome, [first, *(f"advcli: warning: {' '.join(text.split())}" for text in dict.fromkeys(said))]
+    told = [f"advcli: {head}: {outcome.choice}"] if outcome.choice and not outcome.skipped else []
+    return outcome, [first, *told, *(f"advcli: warning: {' '.join(text.split())}" for text in dict.fromkeys(said))]
 
 
 def _identity(cells: list[Settings], nodes: list[Any]) -> dict[str, Any]:

@@ -87,7 +87,9 @@ def draw_convergence(part: pd.DataFrame) -> dict[str, Any]:
             axes.set_xscale("log")
             axes.set_yscale("log")
             axes.set_xlabel(label)
+            axes.xaxis.set_major_formatter("{x:g}")
             axes.grid(True)
+        panels[0].yaxis.set_major_formatter("{x:g}")
         panels[0].set_ylabel("(primal - best dual of the run) / best primal")
         head = part.iloc[0]
         figure.suptitle(

@@ -79,13 +79,13 @@ class Passes:
         out[:, : R.shape[1]] = R
         return out
 
-    def batch(self, given: int | None) -> int:
-        """Return the rows of a mini-batch: as given, or so many that steps over all parameters cost no more than reading rows."""
+    def batch(self, given: int | None, dense: int) -> int:
+        """Return the rows of a step: as given, else ``dense``, and with sparse rows as many as make a step cost what reading them does."""
         if given is not None:
             return given
         X = self.problem.features.X
         if not hasattr(X, "tocsr"):
-            return min(max(1, X.shape[0] // 200), 16)
+            return dense
         return int(min(max(1.0, X.shape[0] * X.shape[1] / max(X.nnz, 1)), X.shape[0]))
 
 

@@ -30,7 +30,7 @@ class SagSolver(Solver):
     step : float
         Step size in units of 1/L, L the largest smoothness constant of a row, above 0. 1 is what its authors use in practice.
     batch : int or None
-        Rows of a step. None: n/200, from 1 to 16, and with sparse rows as many as make the step cost no more than reading them.
+        Rows of a step. None: 1, and with sparse rows as many as make the step cost no more than reading them.
     """
 
     precision = 1e-4
@@ -51,7 +51,7 @@ class SagSolver(Solver):
         random = np.random.default_rng(seed)
         best = Best(problem, start)
         passes, n, k = Passes(problem), len(problem.y), problem.loss.n_classes
-        rows = passes.batch(self.batch)
+        rows = passes.batch(self.batch, 1)
         centre, _ = warm_start(problem, start)
         mu = first_smoothing(problem, None if start is None else start.memory.get("mu"))
         theta = passes.flat(best.theta)

@@ -161,7 +161,7 @@ class AdaptiveSolver(StochasticSolver):
     def begin(self, problem: Problem, best: Best, start: Solution | None, random: np.random.Generator) -> Descent:
         """Start at the best point known; without a given step, take the one whose first pass ends lowest."""
         passes = Passes(problem)
-        rows = passes.batch(self.batch)
+        rows = passes.batch(self.batch, min(max(1, len(problem.y) // 200), 16))
         theta = best.theta
         if self.step is not None:
             return AdaptiveDescent(passes, theta, self.step, rows, self.betas)
