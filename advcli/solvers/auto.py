@@ -2,6 +2,7 @@
 
 moments in a box       the solver that is made for them
 kernel features        the block method on working sets; Newton on a factor of K once it would be cheaper and K is small enough
+kernel thresholds      Newton on a factor of K
 linear, d k <= 6000    the block method; Newton where the gap is still open after the passes that its factorisations would cost:
                        data that are not separable at large C = 1/(lambda n), where the block method's time grows like C
 linear, more           the block method alone, sparse or dense: it needs nothing of size (d k)^2
@@ -46,13 +47,13 @@ def choose(problem: Problem) -> tuple[list[Solver], str]:
         return ([box], "moments in a box") if box.lacks(problem) is None else ([], "")
     rows = f"{len(problem.y)} rows"
     if isinstance(features, KernelMap):
-        block = KernelDualSolver()
-        if block.lacks(problem) is not None:
-            return [], ""
-        lacking = KernelNewtonSolver().lacks(problem)
-        if lacking is None:
-            return [block, KernelNewtonSolver()], f"kernel features, {rows}"
-        return [block], f"kernel features, {rows}; kernel_newton needs {lacking}"
+        block, second = KernelDualSolver(), KernelNewtonSolver()
+        missing, lacking = block.lacks(problem), second.lacks(problem)
+        if missing is None and lacking is None:
+            return [block, second], f"kernel features, {rows}"
+        if missing is None:
+            return [block], f"kernel features, {rows}; kernel_newton needs {lacking}"
+        return ([second], f"kernel features, {rows}; kernel_dual needs {missing}") if lacking is None else ([], "")
     size = int(np.prod(features.shape))
     newton, dual = NewtonSolver(), DualSolver()
     facts = f"{size} parameters, {rows}{', sparse' if hasattr(features.X, 'tocsr') else ''}"
@@ -79,8 +80,10 @@ class AutoSolver(Solver):
             return BoxSolver().lacks(problem)
         if choose(problem)[0]:
             return None
-        first = KernelDualSolver() if isinstance(problem.features, KernelMap) else SgdSolver()
-        return first.lacks(problem)
+        features = problem.features
+        if not isinstance(features, KernelMap):
+            return SgdSolver().lacks(problem)
+        return KernelDualSolver().lacks(problem) if features.regularised is None else KernelNewtonSolver().lacks(problem)
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the last solver's solution; seconds and passes count all that ran."""

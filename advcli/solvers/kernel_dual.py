@@ -32,8 +32,10 @@ class KernelDualSolver(Solver):
     """Maximises the dual one example at a time on growing working sets; any surrogate, kernel features."""
 
     def lacks(self, problem: Problem) -> str | None:
-        """Kernel features only."""
-        return None if isinstance(problem.features, KernelMap) else "kernel features (rbf, poly or precomputed)"
+        """Kernel features whose parameters are all penalised."""
+        if not isinstance(problem.features, KernelMap):
+            return "kernel features (rbf, poly or precomputed)"
+        return None if problem.features.regularised is None else "features without free parameters"
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the last iterate with theta = theta(r)."""

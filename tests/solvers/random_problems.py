@@ -8,7 +8,7 @@ import reference
 
 from advcli.compiled import KINDS, kernels
 from advcli.features import feature_class, feature_names
-from advcli.features.kernel import KernelFeatures
+from advcli.features.base import KernelMap
 from advcli.features.linear import LinearFeatures
 from advcli.losses import loss_class, loss_names, make_loss
 from advcli.problem import Problem
@@ -80,7 +80,7 @@ def make_problem(data, name, which=0, features=LINEAR, C=1.0, sample_weight=None
 
 
 def is_kernel(features):
-    return issubclass(feature_class(features), KernelFeatures)
+    return issubclass(feature_class(features), KernelMap)
 
 
 def feature_maps():
@@ -124,7 +124,7 @@ def optimum(kind, name, which=0, features=LINEAR, C=1.0, weights=False, n=24, d=
     sample, cost = weights_of(data) if weights else (None, None)
     total = len(data.y) if sample is None else float(sample.sum())
     given = options(name, k)[which]
-    shape = features if features == "threshold" else "linear"  # the reference's name for one weight vector per class
+    shape = "threshold" if feature_class(features).needs_order else "linear"  # the reference's names
     found = reference.solve_problem(name, data.X, data.y, 1.0 / (C * total), k, sample, cost, shape, **given)
     return found["primal"], found["dual"]
 

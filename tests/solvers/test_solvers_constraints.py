@@ -66,7 +66,7 @@ def test_epsilon_leaves_violations_up_to_it():
 
 @pytest.mark.parametrize("options", [{"epsilon": -1.0}, {"epsilon": np.nan}, {"batch": 0}, {"batch": 1.5}])
 def test_options_are_checked(options):
-    with pytest.raises(ConfigError, match="solver."):
+    with pytest.raises(ConfigError, match=r"solver\."):
         make_solver("constraint_generation", **options)
 
 
