@@ -46,7 +46,7 @@ def test_optimum(name, features, solver, kind):
     solution = solve(problem, solver, tol, 300 if crawls else 200_000)
     certificate = check(problem, solution, *problems.optimum(kind, name, features=features), max(tol, 1e-6))
     assert certificate.converged or crawls, certificate
-    assert certificate.converged or certificate.status == "max_passes"
+    assert certificate.converged or certificate.status in ("max_passes", "stalled")
 
 
 @pytest.mark.parametrize(("name", "features", "solver"), problems.combinations(all_losses=True))
