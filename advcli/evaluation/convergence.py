@@ -108,6 +108,9 @@ def trace(
             "relative_gap": certificate.relative_gap,
             "status": certificate.status,
         }
+        # a fit that the clock stopped before the one with a smaller limit tells nothing new
+        if rows and certificate.status == "max_seconds" and certificate.passes <= rows[-1]["passes"]:
+            return rows
         rows.append(row)
         told(row)
         # a solver that counts in larger units than a pass stops late: the next limit that can change anything lies beyond
