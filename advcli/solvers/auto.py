@@ -7,7 +7,7 @@ linear, d k <= 6000    the block method; Newton where the gap is still open afte
                        data that are not separable at large C = 1/(lambda n), where the block method's time grows like C
 linear, more           the block method alone, sparse or dense: it needs nothing of size (d k)^2
 free parameters        Newton (thresholds: d + k - 1 parameters); L-BFGS where they are too many for its factorisations
-none of these          SGD, for an oracle without exact block steps on free parameters
+no exact block step    the interior point on free parameters; SGD where they are too many for it
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ..problem import Problem, Solution
 from .base import Limits, Solver, register
 from .box import BoxSolver
 from .dual import DualSolver
+from .interior_point import InteriorPointSolver
 from .kernel_dual import KernelDualSolver
 from .kernel_newton import KernelNewtonSolver, block_then_newton
 from .lbfgs import LbfgsSolver
@@ -62,7 +63,7 @@ def choose(problem: Problem) -> tuple[list[Solver], str]:
         return ([dual, newton], facts) if lacking is None else ([dual], f"{facts}; newton needs {lacking}")
     if lacking is None:
         return [newton], f"{facts}; dual needs {dual.lacks(problem)}"
-    for other in (LbfgsSolver(), SgdSolver()):
+    for other in (LbfgsSolver(), InteriorPointSolver(), SgdSolver()):
         if other.lacks(problem) is None:
             return [other], f"{facts}; dual needs {dual.lacks(problem)}, newton needs {lacking}"
     return [], ""

@@ -53,10 +53,10 @@ class Passes:
 
     @property
     def largest_squares(self) -> Array:
-        """Bounds of |J_i|^2, shape (n,): a gradient of norm |r| in the scores is at most |J_i| |r| long in the parameters."""
+        """Bounds of |J_i'r|^2 / |r|^2 over r that sum to zero, shape (n,): Frobenius norms of the J_i with their columns centred."""
         k = self.problem.loss.n_classes
         if self.kind == _THRESHOLD:
-            return self.squares * (k * (k + 1) * (2 * k + 1) / 6.0) + k * (k - 1) / 2.0
+            return self.squares * (k * (k * k - 1) / 12.0) + (k * k - 1) / 6.0
         return self.squares
 
     def flat(self, theta: Array) -> Array:

@@ -28,6 +28,8 @@ def problem_of(name="zero_one", features=problems.LINEAR, d=3, sparse=False, **m
         (problem_of(d=5000, sparse=True), ["dual"]),
         (problem_of("absolute", "threshold"), ["newton"]),
         (problem_of("absolute", "threshold", d=7000, sparse=True), ["lbfgs"]),
+        (problem_of("general", "threshold"), ["interior_point"]),
+        (problem_of("general", "threshold", d=7000, sparse=True), ["sgd"]),
         (problem_of(features="precomputed"), ["kernel_dual", "kernel_newton"]),
     ],
 )
