@@ -42,18 +42,25 @@ cdef inline double box_root(const double *z, const double *a, int kp, double slo
     return s
 
 
+cdef inline double hinge_base(Family *s, const double *f, Py_ssize_t y, int relative) noexcept nogil:
+    """Return what margins are measured from, relative to f_y: 0 for ww, the mean score for llw; differences keep their digits at any level."""
+    cdef int j
+    cdef double base = 0.0
+    if not relative:
+        for j in range(s.k):
+            base += (f[j] - f[y]) / s.k
+    return base
+
+
 cdef inline double hinge_margins(Family *s, const double *f, const double *r, Py_ssize_t y, int relative, double *g, double *a) noexcept nogil:
     """Write margins g (0 at y and on the padding) and the box variables a of r; return sum (g)_+ - sum a g, the block gap."""
     cdef int j, k = s.k
-    cdef double base = 0.0, gap = 0.0, shift = 0.0
-    if relative:
-        base = f[y]
-    else:
-        for j in range(k):
-            base += f[j] / k
+    cdef double base, gap = 0.0, shift = 0.0
+    base = hinge_base(s, f, y, relative)
+    if not relative:
         shift = r[y]  # a_y = 0, so r_y = -mean a
     for j in range(k):
-        g[j] = 1.0 + (f[j] - base)
+        g[j] = 1.0 + ((f[j] - f[y]) - base)
         a[j] = min(max(r[j] - shift, 0.0), 1.0)
     for j in range(k, s.kp):
         g[j] = 0.0
@@ -84,16 +91,11 @@ cdef inline double hinge_oracle(Family *s, const double *f, Py_ssize_t y, int re
     cdef double *g = s.work
     cdef double *a = s.work + s.kp
     cdef int j
-    cdef double value = 0.0, base = 0.0, count = 0.0, margin
-    if relative:
-        base = f[y]
-    else:
-        for j in range(s.k):
-            base += f[j] / s.k
+    cdef double value = 0.0, base = hinge_base(s, f, y, relative), count = 0.0, margin
     for j in range(s.kp):
         a[j] = 0.0
     for j in range(s.k):
-        margin = 1.0 + (f[j] - base)
+        margin = 1.0 + ((f[j] - f[y]) - base)
         if j != y and margin > 0.0:
             a[j] = 1.0
             count += 1.0

@@ -202,3 +202,27 @@ cdef inline void prefetch_rows(const double *theta, int kp, const int *columns, 
     for e in range(count):
         for j in range(0, kp, 8):
             prefetch(theta + <Py_ssize_t>columns[e] * kp + j)
+
+
+cdef struct Rows:
+    Py_ssize_t n
+    int d
+    const double *values      # dense: (n, d) row-major; CSR: the non-zeros
+    const int *columns        # CSR only, NULL when dense
+    const long long *start    # CSR only
+
+
+cdef inline void row_scores(const Rows *x, Py_ssize_t i, const double *theta, int kp, double *f) noexcept nogil:
+    """f = Theta' x_i."""
+    if x.columns == NULL:
+        dense_scores(x.values + i * x.d, x.d, theta, kp, f)
+    else:
+        sparse_scores(x.values + x.start[i], x.columns + x.start[i], x.start[i + 1] - x.start[i], theta, kp, f)
+
+
+cdef inline void row_update(const Rows *x, Py_ssize_t i, double *theta, int kp, const double *dr, double scale, int *moved) noexcept nogil:
+    """Theta += scale x_i dr'; ``moved`` is scratch of length kp."""
+    if x.columns == NULL:
+        dense_update(x.values + i * x.d, x.d, theta, kp, dr, scale)
+    else:
+        sparse_update(x.values + x.start[i], x.columns + x.start[i], x.start[i + 1] - x.start[i], theta, kp, dr, scale, moved)

@@ -7,28 +7,20 @@ What makes it fast, each measured (performance note): a fresh permutation every 
 ten passes over the examples with a large gap; Theta stored d x kp; no work for examples whose gap is negligible.
 """
 
-from libc.math cimport sqrt, fabs
 from libc.stdlib cimport malloc, free
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 from cpython.exc cimport PyErr_CheckSignals
-from posix.time cimport clock_gettime, timespec, CLOCK_MONOTONIC
 
 from adv_simd cimport vec, load, store, vsum, splat, LANES, prefetch
 from adv_family cimport Family
-from adv_bind cimport family_new, family_free, padded
-from adv_linear cimport dense_scores, dense_update, sparse_scores, sparse_update, prefetch_rows
+from adv_bind cimport family_free, padded
+from adv_loop cimport bind, gap_scale, seconds, shuffle
+from adv_linear cimport Rows, row_scores, row_update, prefetch_rows
 
 cdef enum:
     ACTIVE_PASSES = 10   # passes over the active set between two full passes
     BLOCK_ROWS = 16      # rows that stay together when X exceeds the cache
-
-cdef struct Rows:
-    Py_ssize_t n
-    int d
-    const double *values      # dense: (n, d) row-major; CSR: the non-zeros
-    const int *columns        # CSR only, NULL when dense
-    const long long *start    # CSR only
 
 cdef struct Run:
     Rows rows
@@ -46,47 +38,6 @@ cdef struct Run:
     double *hint              # (n,) see Family.hint
 
 
-cdef inline double seconds() noexcept nogil:
-    cdef timespec now
-    clock_gettime(CLOCK_MONOTONIC, &now)
-    return now.tv_sec + 1e-9 * now.tv_nsec
-
-
-cdef inline uint64_t random_bits(uint64_t *state) noexcept nogil:
-    # splitmix64 (Steele, Lea & Flood 2014)
-    cdef uint64_t z
-    state[0] += <uint64_t>0x9E3779B97F4A7C15
-    z = state[0]
-    z = (z ^ (z >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    z = (z ^ (z >> 27)) * <uint64_t>0x94D049BB133111EB
-    return z ^ (z >> 31)
-
-
-cdef void shuffle(Py_ssize_t *items, Py_ssize_t count, uint64_t *state) noexcept nogil:
-    cdef Py_ssize_t i, j, t
-    for i in range(count - 1, 0, -1):
-        j = <Py_ssize_t>(random_bits(state) % <uint64_t>(i + 1))
-        t = items[i]
-        items[i] = items[j]
-        items[j] = t
-
-
-cdef inline void scores(Run *run, Py_ssize_t i, double *f) noexcept nogil:
-    cdef Rows *x = &run.rows
-    if x.columns == NULL:
-        dense_scores(x.values + i * x.d, x.d, run.theta, run.family.kp, f)
-    else:
-        sparse_scores(x.values + x.start[i], x.columns + x.start[i], x.start[i + 1] - x.start[i], run.theta, run.family.kp, f)
-
-
-cdef inline void update(Run *run, Py_ssize_t i, const double *dr, double scale) noexcept nogil:
-    cdef Rows *x = &run.rows
-    if x.columns == NULL:
-        dense_update(x.values + i * x.d, x.d, run.theta, run.family.kp, dr, scale)
-    else:
-        sparse_update(x.values + x.start[i], x.columns + x.start[i], x.start[i + 1] - x.start[i], run.theta, run.family.kp, dr, scale, run.moved)
-
-
 cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
     """Maximise block i and return its gap before the step, times s_i w_i."""
     cdef Family *s = &run.family
@@ -100,7 +51,7 @@ cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
         weight = run.sample[i]
         if weight == 0.0:
             return 0.0
-    scores(run, i, f)
+    row_scores(&run.rows, i, run.theta, kp, f)
     if run.cost != NULL:
         cost = run.cost[i]
         inverse = splat(1.0 / cost)
@@ -114,7 +65,7 @@ cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
             inverse = load(new, v)
             store(new, v, inverse - load(r, v))
             store(r, v, inverse)
-        update(run, i, new, -weight * run.scale)
+        row_update(&run.rows, i, run.theta, kp, new, -weight * run.scale, run.moved)
     return weight * cost * gap
 
 
@@ -130,7 +81,7 @@ cdef void certify(Run *run, double lam, double *primal, double *dual) noexcept n
     for i in range(n):
         weight = 1.0 if run.sample == NULL else run.sample[i]
         cost = 1.0 if run.cost == NULL else run.cost[i]
-        scores(run, i, f)
+        row_scores(&run.rows, i, run.theta, kp, f)
         for v in range(kp // LANES):
             store(f, v, load(f, v) * splat(1.0 / cost))
         value = s.oracle(s, f, run.y[i], vertex, &c)
@@ -166,7 +117,7 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double max_
     next_check = 2.0
     try:
         while True:
-            if primal[0] - dual[0] <= tol * primal[0]:
+            if primal[0] - dual[0] <= tol * gap_scale(primal[0], dual[0]):
                 code = 0
                 break
             if passes[0] >= max_passes:
@@ -177,7 +128,7 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double max_
                 code = 2
                 break
             # examples whose gap is far below what the stopping rule can see are read, not moved
-            skip = 1e-3 * tol * primal[0]
+            skip = 1e-3 * tol * gap_scale(primal[0], dual[0])
             total = 0.0
             if blocks:
                 for i in range(n_blocks):
@@ -217,7 +168,7 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double max_
                         break
             passes[0] = <double>visits / n
             now = seconds()
-            check = total / run.mass <= 1.2 * tol * primal[0] or passes[0] >= next_check or passes[0] >= max_passes or now - started > max_seconds
+            check = total / run.mass <= 1.2 * tol * gap_scale(primal[0], dual[0]) or passes[0] >= next_check or passes[0] >= max_passes or now - started > max_seconds
             if check:
                 certify(run, lam, primal, dual)
                 visits += n
@@ -265,15 +216,8 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     cdef Run run
     cdef double passes = 0.0, primal = 0.0, dual = 0.0
     cdef Py_ssize_t i
-    cdef int code = family_new(&run.family, kind, k, &parameters[0] if parameters.shape[0] else NULL, parameters.shape[0])
-    if code != 0:
-        family_free(&run.family)
-    if code == -1:
-        raise MemoryError("no memory for the surrogate's scratch vectors")
-    if code == -2:
-        raise ValueError(f"unknown surrogate kind {kind}")
-    if code == -3:
-        raise ValueError(f"parameters do not fit surrogate kind {kind} with {k} classes")
+    cdef int code
+    bind(&run.family, kind, k, parameters)
     if n == 0:
         family_free(&run.family)
         raise ValueError("no rows")

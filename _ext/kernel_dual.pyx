@@ -10,11 +10,11 @@ small enough to stay in the cache; `gather` copies it and `accumulate` brings th
 from libc.stdlib cimport malloc, free
 from libc.stdint cimport uint64_t
 from cpython.exc cimport PyErr_CheckSignals
-from posix.time cimport clock_gettime, timespec, CLOCK_MONOTONIC
 
 from adv_simd cimport vec, load, store, vsum, splat, LANES, prefetch
 from adv_family cimport Family
-from adv_bind cimport family_new, family_free, padded
+from adv_bind cimport family_free, padded
+from adv_loop cimport bind, seconds, shuffle
 
 cdef enum:
     ACTIVE_PASSES = 10   # passes over the examples with a large gap between two passes over all
@@ -36,31 +36,6 @@ cdef struct Run:
     int *classes
     double *step
     double *hint              # (m,) see Family.hint
-
-
-cdef inline double seconds() noexcept nogil:
-    cdef timespec now
-    clock_gettime(CLOCK_MONOTONIC, &now)
-    return now.tv_sec + 1e-9 * now.tv_nsec
-
-
-cdef inline uint64_t random_bits(uint64_t *state) noexcept nogil:
-    # splitmix64 (Steele, Lea & Flood 2014)
-    cdef uint64_t z
-    state[0] += <uint64_t>0x9E3779B97F4A7C15
-    z = state[0]
-    z = (z ^ (z >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    z = (z ^ (z >> 27)) * <uint64_t>0x94D049BB133111EB
-    return z ^ (z >> 31)
-
-
-cdef void shuffle(Py_ssize_t *items, Py_ssize_t count, uint64_t *state) noexcept nogil:
-    cdef Py_ssize_t i, j, t
-    for i in range(count - 1, 0, -1):
-        j = <Py_ssize_t>(random_bits(state) % <uint64_t>(i + 1))
-        t = items[i]
-        items[i] = items[j]
-        items[j] = t
 
 
 cdef inline void add_row(const double *row, Py_ssize_t count, double *f, Py_ssize_t stride, const int *classes, const double *step, int moved) noexcept nogil:
@@ -218,19 +193,6 @@ cdef int ascend(Run *run, double goal, double skip, double max_visits, double ma
     finally:
         free(order)
     return code
-
-
-cdef int bind(Family *family, int kind, int k, const double[::1] parameters) except -1:
-    cdef int code = family_new(family, kind, k, &parameters[0] if parameters.shape[0] else NULL, parameters.shape[0])
-    if code != 0:
-        family_free(family)
-    if code == -1:
-        raise MemoryError("no memory for the surrogate's scratch vectors")
-    if code == -2:
-        raise ValueError(f"unknown surrogate kind {kind}")
-    if code == -3:
-        raise ValueError(f"parameters do not fit surrogate kind {kind} with {k} classes")
-    return 0
 
 
 def solve(int kind, int k, const double[::1] parameters, const double[:, ::1] K, const Py_ssize_t[::1] y, const double[::1] sample_weight,

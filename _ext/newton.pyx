@@ -4,7 +4,7 @@ At an exact block step every coordinate of r is fixed, free, or tied to the othe
 The tangent space of that face is {d: d fixed = 0, d equal on the tied, sum d = 0, d.normal = 0}; dr/df = M / w with M the projector on it.
 """
 
-from libc.math cimport sqrt
+from libc.math cimport fabs, sqrt
 from libc.stdlib cimport malloc, free
 
 cdef enum:
@@ -17,20 +17,35 @@ def ranks(const signed char[:, ::1] state, const double[:, ::1] normal, int[::1]
     """Write the dimension of every example's face and return their sum."""
     cdef Py_ssize_t i, n = state.shape[0], total = 0
     cdef int j, k = state.shape[1], size, tied, r
+    cdef double mean, group, largest
     cdef bint bent
     with nogil:
         for i in range(n):
             size = 0
             tied = 0
-            bent = False
+            mean = 0.0
+            group = 0.0
+            largest = 0.0
             for j in range(k):
+                if state[i, j] == FIXED:
+                    continue
                 if state[i, j] == FREE:
                     size += 1
-                elif state[i, j] == TIED:
-                    tied = 1
-                if normal[i, j] != 0.0:
+                else:
+                    tied += 1
+                    group += normal[i, j]
+                mean += normal[i, j]
+                largest = max(largest, fabs(normal[i, j]))
+            # a normal takes a dimension away when it sees a move of the free labels and the group that keeps their sum
+            bent = False
+            if largest > 0.0:
+                mean /= size + tied
+                if tied and fabs(group / tied - mean) > 1e-12 * largest:
                     bent = True
-            r = size + tied - 1 - (1 if bent else 0)
+                for j in range(k):
+                    if state[i, j] == FREE and fabs(normal[i, j] - mean) > 1e-12 * largest:
+                        bent = True
+            r = size + (1 if tied else 0) - 1 - (1 if bent else 0)
             rank[i] = r if r > 0 else 0
             total += rank[i]
     return total

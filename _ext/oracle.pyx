@@ -6,22 +6,10 @@ Every function takes (kind, k, parameters) first; see advcli/compiled.py for the
 from libc.string cimport memcpy, memset
 
 from adv_family cimport Family
-from adv_bind cimport family_new, family_free, GENERAL, ZERO_ONE
+from adv_bind cimport family_free, GENERAL, ZERO_ONE
 from adv_general cimport solve_game
+from adv_loop cimport bind
 from adv_lanes cimport zero_one_values
-
-
-cdef int bind(Family *s, int kind, int k, const double[::1] parameters) except -1:
-    cdef int code = family_new(s, kind, k, &parameters[0] if parameters.shape[0] else NULL, parameters.shape[0])
-    if code != 0:
-        family_free(s)
-    if code == -1:
-        raise MemoryError("no memory for the surrogate's scratch vectors")
-    if code == -2:
-        raise ValueError(f"unknown surrogate kind {kind}")
-    if code == -3:
-        raise ValueError(f"parameters do not fit surrogate kind {kind} with {k} classes")
-    return 0
 
 
 def evaluate(int kind, int k, const double[::1] parameters, const double[:, ::1] F, const Py_ssize_t[::1] y,

@@ -726,7 +726,8 @@ def _run_cell(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[
     said = [outcome.warning] if outcome.warning else []
     said += [f"{head}: {edge}" for edge in outcome.edges]
     said += [str(warning.message) for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
-    return outcome, [first, *(f"advcli: warning: {' '.join(text.split())}" for text in dict.fromkeys(said))]
+    told = [f"advcli: {head}: {outcome.choice}"] if outcome.choice and not outcome.skipped else []
+    return outcome, [first, *told, *(f"advcli: warning: {' '.join(text.split())}" for text in dict.fromkeys(said))]
 
 
 def _identity(cells: list[Settings], words: list[list[str]]) -> dict[str, Any]:
@@ -964,6 +965,76 @@ def _refuse_unwritable(path: Path, *inputs: str | Path | None) -> None:
         raise ConfigError(f"out={_short(path)}: the folder {_short(path.parent)} cannot be written; choose another one")
 
 
+class Bench(Task):
+    """Trace the convergence of the listed solvers (and data sets, losses, features), one after the other in this process."""
+
+    single = False
+
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(words)
+        # a sweep in one process: solvers that are timed must not share the machine
+        self.overrides = [*(word for word in words if word not in ("-m", "--multirun")), "-m", "hydra/launcher=basic"]
+        self.rows: list[dict[str, Any]] = []
+        self.cells: list[Settings] = []
+
+    @contextlib.contextmanager
+    def plan(self, master: DictConfig, cells: list[list[str]], compose: Callable[[Sequence[str]], DictConfig]) -> Iterator[list[list[str]]]:
+        """Check all problems before the first one starts."""
+        from . import estimators
+
+        _refuse_added_keys(compose(cells[0]).hydra)
+        self.cells = [validate(_own(compose(words))) for words in cells]
+        for cell in self.cells:
+            ordered = any(cell.dataset.get(key) for key in ("ordered", "order", "cut"))
+            estimators.check_compatible(cell.loss, cell.features, cell.solver, ordered, None)
+        _say(f"{len(self.cells)} traces, one at a time; results in {_short(self.cells[0].folder)}")
+        yield cells
+
+    def __call__(self, config: DictConfig) -> None:
+        """Trace one solver on one problem; an error waits for `finish` and ends the rest."""
+        if self.error is None and self.cells:
+            try:
+                self.act(self.cells[HydraConfig.get().job.num])
+            except Exception as error:
+                self.error = error
+
+    def act(self, settings: Settings) -> None:
+        """Trace one solver and say where it ended."""
+        from .evaluation.convergence import trace
+
+        found = trace(
+            settings.dataset,
+            settings.loss,
+            settings.features,
+            settings.solver,
+            settings.protocol,
+            settings.hyper,
+            seed=settings.seed,
+            data_dir=settings.data_dir,
+            tol=settings.bench["tol"],
+            seconds=settings.bench["seconds"],
+        )
+        self.rows += found
+        last = found[-1]
+        number = HydraConfig.get().job.num + 1
+        result = f"gap {last['relative_gap']:.1e} after {last['passes']:.0f} passes, {last['time']:.2f} s ({last['status']})"
+        _say(f"[{number}/{len(self.cells)}] {settings.label} {settings.solver['name']}: {result}")
+
+    def finish(self) -> int:
+        """Write the table and the figures of what was traced."""
+        super().finish()
+        if not self.cells:
+            raise ConfigError("advcli bench needs its own sweeper; leave out hydra/sweeper=...")
+        from .evaluation.convergence import COLUMNS
+        from .reports.convergence import write_convergence
+
+        files = write_convergence(self.rows, COLUMNS, self.cells[0].folder)
+        if len(files) == 1:
+            _say("no figures: they need matplotlib, pip install 'advcli[report]'")
+        print(f"{_short(self.cells[0].folder)}: {', '.join(file.name for file in files)}")
+        return 0
+
+
 class Data(Task):
     """List, show or fetch data sets."""
 
@@ -1010,7 +1081,15 @@ class Data(Task):
             print(f"\ndata folder: {settings.data_dir} (data_dir=... or ADVCLI_DATA)")
 
 
-ACTIONS: dict[str, type[Task]] = {"run": Run, "report": Report, "check": Check, "fit": Fit, "predict": Predict, "data": Data}
+ACTIONS: dict[str, type[Task]] = {
+    "run": Run,
+    "report": Report,
+    "check": Check,
+    "bench": Bench,
+    "fit": Fit,
+    "predict": Predict,
+    "data": Data,
+}
 
 
 def _complete_action() -> bool:

@@ -172,6 +172,15 @@ class Top:
     chunk_rows: int = field(metadata=_at_least(1))
 
 
+@dataclass
+class Bench:
+    """The key ``bench``: when `advcli bench` ends the trace of a solver."""
+
+    open: ClassVar[bool] = False
+    tol: float = field(metadata=POSITIVE)
+    seconds: float = field(metadata=POSITIVE)
+
+
 GROUPS: dict[str, type] = {
     "dataset": Dataset,
     "loss": Loss,
@@ -207,6 +216,8 @@ class Settings:
         The file that ``fit`` or ``predict`` writes, and those that ``predict`` reads.
     chunk_rows : int
         Rows that ``predict`` holds in memory.
+    bench : dict of str to float
+        Relative gap and seconds at which the verb ``bench`` ends a trace.
     """
 
     name: str
@@ -234,6 +245,7 @@ class Settings:
     noise: dict[str, Any]
     report: dict[str, Any]
     limits: dict[str, float | None]
+    bench: dict[str, float]
     hyper: dict[str, float]
 
     @property
@@ -263,7 +275,7 @@ def check(values: Mapping[str, Any]) -> Settings:
 
     Cells of a sweep share most of their groups; a group that was checked once is not checked again.
     """
-    known = [*(entry.name for entry in fields(Top)), *GROUPS, "limits", "hyper"]
+    known = [*(entry.name for entry in fields(Top)), *GROUPS, "limits", "bench", "hyper"]
     for key in values:
         if key not in known:
             raise ConfigError(f"unknown key {key!r}; {nearest(key, known)}")
@@ -290,6 +302,7 @@ def check(values: Mapping[str, Any]) -> Settings:
         model=_path(top["model"]),
         input=_path(top["input"]),
         chunk_rows=top["chunk_rows"],
+        bench=_check(Bench, values["bench"], "bench"),
         hyper=_hyper(values["hyper"]),
         **groups,
     )

@@ -58,7 +58,7 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
     fit_intercept : bool
         Append a constant 1 to the features, regularised like any other (as the authors' code does). False solves the problem on X as given.
     solver : str
-        ``"auto"``, ``"dual"``, ``"newton"``.
+        ``"auto"`` (says in `solver_choice_` what it took), ``"dual"``, ``"newton"``, ``"lbfgs"``, ... (`advcli.solvers.solver_names`).
     features : str
         Feature map: ``"linear"``, ``"threshold"``, or a kernel, ``"rbf"``, ``"poly"``, ``"precomputed"`` (X is the kernel matrix: among the
         training rows in `fit`, between new and training rows afterwards). Kernels have no intercept.
@@ -87,6 +87,8 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
         Primal, dual, gap, relative_gap, passes, converged, status, solver, seconds of this fit.
     loss_ : Loss
         The surrogate at the number of classes seen.
+    solver_choice_ : str
+        What ``solver="auto"`` took and why.
     """
 
     def __init__(
@@ -206,6 +208,12 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
             options = dict(self.loss_options or {})
             return make_loss(self.loss, k, **(options if self.n_classes is not None else name_classes(options, self.classes_)))
         return make_loss("general", k, **{"matrix": self.loss, **(self.loss_options or {})})
+
+    @property
+    def solver_choice_(self) -> str:
+        """What ``solver="auto"`` took for this fit and why, in one line; empty for a solver that was asked for by name."""
+        check_is_fitted(self)
+        return str(self.solution_.memory.get("choice", ""))
 
     @property
     def predictions_(self) -> NDArray[Any]:
@@ -397,7 +405,7 @@ def _seed(random_state: Any) -> int:
 
 
 # ---- what evaluation and the command line call ------------------------------------------------------------------------
-_LIMITS = ("name", "tol", "search_tol", "max_passes", "max_seconds")
+_LIMITS = ("name", "tol", "search_tol", "search_solver", "max_passes", "max_seconds")
 
 
 def _options(group: Mapping[str, Any], skip: tuple[str, ...] = ("name",)) -> dict[str, Any]:

@@ -137,6 +137,18 @@ def metric_options(loss: Mapping[str, Any], estimator: Any) -> dict[str, Any]:
     return {**(loss.get("options") or {}), **loss, "cost_matrix": getattr(fitted, "matrix", None)}
 
 
+def solver_choice(estimator: Any) -> str:
+    """Return what ``solver=auto`` took for a fit and why; empty for other solvers."""
+    return str(getattr(estimator, "solver_choice_", ""))
+
+
+def fit_counts(estimator: Any) -> dict[str, float]:
+    """Return the counts that a solver reports of its fit, as metrics: ``n_...`` of `Solution.memory`; empty for most solvers."""
+    solution = getattr(estimator, "solution_", None)
+    memory = {} if solution is None else solution.memory
+    return {name: float(value) for name, value in memory.items() if name.startswith("n_")}
+
+
 def guarantee(estimator: Any, X_train: Any, y_train: Any, X_test: Any, y_test: Any) -> dict[str, Any]:
     """Return the worst case that a fit guarantees beside what it costs on training and test rows; empty for losses without a game."""
     if not hasattr(estimator, "expected_loss"):

@@ -162,6 +162,8 @@ class CellOutcome:
         One line; empty unless failed.
     notes : tuple of str
         What was done to the data, to be said to the user.
+    choice : str
+        What ``solver=auto`` took and why; empty for other solvers.
     edges : tuple of str
         Chosen hyper-parameters that lie at the end of all values tried.
     warning : str
@@ -189,6 +191,7 @@ class CellOutcome:
     skipped: bool = False
     error: str = ""
     notes: tuple[str, ...] = ()
+    choice: str = ""
     edges: tuple[str, ...] = ()
     warning: str = ""
     hyper: Mapping[str, float] = field(default_factory=dict)
@@ -215,6 +218,7 @@ def _outcome(rows: list[dict[str, Any]], about: Mapping[str, Any], **more: Any) 
         status=next((status for status in ("failed", "not_converged") if status in statuses), "ok"),
         error=next((row["error"] for row in rows if row.get("error")), ""),
         notes=tuple(about.get("notes", ())),
+        choice=str(about.get("choice", "")),
         edges=tuple(about.get("edges", ())),
         warning=about.get("warning", ""),
         hyper=dict(about.get("hyper", {})),
@@ -412,7 +416,7 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
             codes,
             loss=loss,
             features=cell.features,
-            solver=cell.solver,
+            solver=_search_solver(cell.solver),
             protocol=protocol,
             axes=axes,
             n_classes=n_classes,
@@ -422,7 +426,7 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
         )
         head = _head(cell, dataset.name, key) | dict(selection.hyper)
         head |= {"n_features": int(dataset.X.shape[1]), "n_classes": n_classes}
-        rows, failure, label_notes = _fit_splits(named, dataset, protocol, splits, selection, head, strict)
+        rows, failure, label_notes, choices = _fit_splits(named, dataset, protocol, splits, selection, head, strict)
         notes += label_notes
 
     search_rows = [{"cell": key, "dataset": dataset.name, "method": cell.method, **row} for row in selection.rows]
@@ -432,6 +436,7 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
         "cell": cell.as_mapping(),
         "dataset_sha256": dataset.sha256,
         "notes": notes,
+        "choice": _choice(choices),
         "edges": list(selection.edges),
         "hyper": dict(selection.hyper),
         "warning": _unconverged(cell, dataset.name, rows, search_rows),
@@ -454,9 +459,13 @@ def _fit_splits(
     selection: Selection,
     head: Mapping[str, Any],
     strict: bool,
-) -> tuple[list[dict[str, Any]], str, list[str]]:
-    """Fit and score every split; return the rows, the first traceback (empty if none) and what is to be said about the fits."""
+) -> tuple[list[dict[str, Any]], str, list[str], Counter[str]]:
+    """Fit and score every split.
+
+    Returns the rows, the first traceback (empty if none), what is to be said about the fits, and what solver=auto took how often.
+    """
     rows: list[dict[str, Any]] = []
+    choices: Counter[str] = Counter()
     failure = ""
     notes: dict[str, None] = {}
     remarks: Counter[str] = Counter()
@@ -495,6 +504,8 @@ def _fit_splits(
                 # The solver's own clock leaves out what only reports need, such as the evaluation of certificates.
                 fit_seconds = float(certificate.seconds)
                 base["solver"] = str(certificate.solver)
+            if choice := parts.solver_choice(estimator):
+                choices[choice] += 1
             clock = time.perf_counter()
             predicted = estimator.predict_codes(X_test)
             predict_seconds = time.perf_counter() - clock
@@ -509,6 +520,7 @@ def _fit_splits(
                 base | {"metric": metric, "value": metrics.compute(metric, dataset.y[test], predicted, n_classes, options)}
                 for metric in dict.fromkeys([primary, *protocol.metrics])
             ]
+            rows += [base | {"metric": name, "value": value} for name, value in parts.fit_counts(estimator).items()]
         except Exception as error:
             if strict and isinstance(error, AdvcliError):
                 raise
@@ -516,7 +528,7 @@ def _fit_splits(
             base |= {"status": "failed", "error": one_line(error)}
             rows += [base | {"metric": metric, "value": None} for metric in dict.fromkeys([primary, *protocol.metrics])]
     said = [f"{cell.method}: {remark} ({count} of {len(splits)} fits)" for remark, count in remarks.items()]
-    return rows, failure, [*notes, *said]
+    return rows, failure, [*notes, *said], choices
 
 
 def _labels(cell: Cell, dataset: Any, protocol: Protocol, X_train: Any, train: Any, number: int) -> TrainingLabels:
@@ -532,6 +544,26 @@ def _labels(cell: Cell, dataset: Any, protocol: Protocol, X_train: Any, train: A
         dataset=dataset.name,
         split=number,
     )
+
+
+def _choice(choices: Counter[str]) -> str:
+    """Return one line on what solver=auto took: how often each solver, and the reason of the most frequent; empty without auto."""
+    if not choices:
+        return ""
+    solvers: Counter[str] = Counter()
+    for choice, count in choices.items():
+        solvers[choice.partition(":")[0]] += count
+    counted = ", ".join(f"{solver} ({count} of {solvers.total()} fits)" for solver, count in solvers.most_common())
+    reason = next(choice.partition(": ")[2] for choice in choices if choice.partition(":")[0] == solvers.most_common()[0][0])
+    return f"solver=auto took {counted}: {reason}"
+
+
+def _search_solver(solver: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the solver of the search's fits: another one where ``solver.search_solver`` names it, with the same limits."""
+    name = solver.get("search_solver")
+    if name is None:
+        return solver
+    return {"name": name, **{key: solver.get(key) for key in ("tol", "search_tol", "max_passes", "max_seconds")}}
 
 
 def _unconverged(cell: Cell, dataset: str, rows: list[dict[str, Any]], search_rows: list[dict[str, Any]]) -> str:

@@ -239,6 +239,14 @@ class KernelMap(FeatureMap):
         """Return linear features on the rows of L: the same functions, with parameters that carry the Euclidean norm."""
 
     @abstractmethod
+    def to_explicit(self, theta: Array) -> Array:
+        """Return the parameters of the same function for the `explicit` features."""
+
+    @abstractmethod
+    def from_explicit(self, theta: Array) -> Array:
+        """Return the parameters of this map with the function of the `explicit` features' parameters."""
+
+    @abstractmethod
     def check_memory(self) -> None:
         """Raise `ConfigError` when the memory allowed cannot hold what a solver needs at least."""
 

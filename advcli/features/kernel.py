@@ -17,7 +17,7 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import lapack, solve_triangular
 from sklearn.metrics.pairwise import euclidean_distances, polynomial_kernel
 from sklearn.utils.extmath import row_norms
 
@@ -186,6 +186,17 @@ class KernelFeatures(KernelMap):
     def explicit(self) -> FeatureMap:
         """Return linear features on the rows of L."""
         return LinearFeatures(self.factor[0], self.n_classes)
+
+    def to_explicit(self, theta: Array) -> Array:
+        """Return L'A."""
+        return np.ascontiguousarray(self.factor[0].T @ theta)
+
+    def from_explicit(self, theta: Array) -> Array:
+        """Return A = L1^{-T} Theta on the pivot rows, where L1 are the rows of the pivots: K A = L L1' A = L Theta."""
+        L, pivots = self.factor
+        coefficients = np.zeros(self.shape)
+        coefficients[pivots] = solve_triangular(L[pivots], theta, trans="T", lower=True, check_finite=False)
+        return coefficients
 
     def block(self, rows: Labels) -> Array:
         """Return K among the given training rows, (m, m), C-contiguous; at most `largest_block` rows."""

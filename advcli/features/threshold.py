@@ -41,6 +41,38 @@ class _ThresholdDirections(Directions):
         return H
 
 
+def threshold_totals(R: Array, y: Labels, sample_weight: Array | None) -> Array:
+    """Return r near R with r + e_y distributions and every threshold's constraint met exactly, shape (n, k).
+
+    The constraints say that the adversary gives each label as much mass in all as it occurs: mass goes from labels that have too
+    much to the nearest that have too little, taken from the examples that hold most of it.
+    """
+    n_classes = R.shape[1]
+    s = np.ones(len(y)) if sample_weight is None else sample_weight
+    rows = np.arange(len(y))
+    Q = R.copy()
+    Q[rows, y] += 1.0
+    Q = np.maximum(Q, 0.0)
+    surplus = s @ Q - np.bincount(y, weights=s, minlength=n_classes)
+    for source in range(n_classes):
+        for target in sorted(range(n_classes), key=lambda label: abs(label - source)):
+            need = min(surplus[source], -surplus[target])
+            if need <= 0.0:
+                continue
+            held = s * Q[:, source]
+            order = np.argsort(-held, kind="stable")
+            before = np.concatenate([[0.0], np.cumsum(held[order])[:-1]])
+            taken = np.clip(need - before, 0.0, held[order])
+            moved = order[taken > 0]
+            amount = taken[taken > 0] / s[moved]
+            Q[moved, source] -= amount
+            Q[moved, target] += amount
+            surplus[source] -= need
+            surplus[target] += need
+    Q[rows, y] -= 1.0
+    return Q
+
+
 @register("threshold")
 class ThresholdFeatures(ExplicitMap):
     """Scores from one direction and free thresholds; parameters (w, eta) as one vector of length d + k - 1."""
@@ -94,33 +126,5 @@ class ThresholdFeatures(ExplicitMap):
         return _ThresholdDirections(self, B, owner)
 
     def feasible(self, R: Array, y: Labels, sample_weight: Array | None) -> Array:
-        """Return r near R with r + e_y distributions and every threshold's constraint met exactly, shape (n, k).
-
-        The constraints say that the adversary gives each label as much mass in all as it occurs: mass goes from labels that have too
-        much to the nearest that have too little, taken from the examples that hold most of it.
-        """
-        if self.box:  # no free parameters, no constraints
-            return R
-        s = np.ones(len(y)) if sample_weight is None else sample_weight
-        rows = np.arange(len(y))
-        Q = R.copy()
-        Q[rows, y] += 1.0
-        Q = np.maximum(Q, 0.0)
-        surplus = s @ Q - np.bincount(y, weights=s, minlength=self.n_classes)
-        for source in range(self.n_classes):
-            for target in sorted(range(self.n_classes), key=lambda label: abs(label - source)):
-                need = min(surplus[source], -surplus[target])
-                if need <= 0.0:
-                    continue
-                held = s * Q[:, source]
-                order = np.argsort(-held, kind="stable")
-                before = np.concatenate([[0.0], np.cumsum(held[order])[:-1]])
-                taken = np.clip(need - before, 0.0, held[order])
-                moved = order[taken > 0]
-                amount = taken[taken > 0] / s[moved]
-                Q[moved, source] -= amount
-                Q[moved, target] += amount
-                surplus[source] -= need
-                surplus[target] += need
-        Q[rows, y] -= 1.0
-        return Q
+        """Return r near R with r + e_y distributions and every threshold's constraint met exactly, shape (n, k); R itself in a box."""
+        return R if self.box else threshold_totals(R, y, sample_weight)

@@ -34,7 +34,7 @@ class WestonWatkinsLoss(Loss):
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
         """Answer like `oracle`: a_j = 1 where the margin 1 + f_j - f_y is positive."""
         rows = np.arange(len(y))
-        margins = 1.0 + F - F[rows, y][:, None]
+        margins = 1.0 + (F - F[rows, y][:, None])
         A = ((margins > 0) & _columns(F, y)).astype(float)
         R = A.copy()
         R[rows, y] = -A.sum(axis=1)
@@ -55,7 +55,7 @@ class CrammerSingerLoss(Loss):
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
         """Answer like `oracle`: the most violating class, or y itself when none violates."""
         rows = np.arange(len(y))
-        margins = 1.0 + F - F[rows, y][:, None]
+        margins = 1.0 + (F - F[rows, y][:, None])
         margins[rows, y] = 0.0
         worst = np.argmax(margins, axis=1)
         worst = np.where(margins[rows, worst] > 0, worst, y)
@@ -77,7 +77,8 @@ class LeeLinWahbaLoss(Loss):
 
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
         """Answer like `oracle`: a_j = 1 where the margin 1 + f_j - mean f is positive."""
-        margins = 1.0 + F - F.mean(axis=1, keepdims=True)
+        relative = F - F[np.arange(len(y)), y][:, None]  # differences keep their digits at any common level of the scores
+        margins = 1.0 + (relative - relative.mean(axis=1, keepdims=True))
         A = ((margins > 0) & _columns(F, y)).astype(float)
         return Answer((A * margins).sum(axis=1), A - A.mean(axis=1, keepdims=True), A.sum(axis=1))
 

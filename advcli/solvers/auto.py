@@ -1,4 +1,13 @@
-"""solver=auto: the block method first, semismooth Newton when the block method would crawl."""
+"""solver=auto: which solver suits a problem, and one line that says which and why.
+
+moments in a box       the solver that is made for them
+kernel features        the block method on working sets; Newton on a factor of K once it would be cheaper and K is small enough
+kernel thresholds      Newton on a factor of K
+linear, d k <= 6000    the block method; Newton where the gap is still open after the passes that its factorisations would cost:
+                       data that are not separable at large C = 1/(lambda n), where the block method's time grows like C
+linear, more           the block method alone, sparse or dense: it needs nothing of size (d k)^2
+free parameters        Newton (thresholds: d + k - 1 parameters); L-BFGS where they are too many for its factorisations
+"""
 
 from __future__ import annotations
 
@@ -6,12 +15,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..features.base import KernelMap
 from ..problem import Problem, Solution
 from .base import Limits, Solver, register
 from .box import BoxSolver
 from .dual import DualSolver
 from .kernel_dual import KernelDualSolver
-from .kernel_newton import block_then_newton
+from .kernel_newton import KernelNewtonSolver, block_then_newton
+from .lbfgs import LbfgsSolver
 from .newton import NewtonSolver
 
 # The block method gets as many passes as Newton's factorisations would cost: about 60 Cholesky factorisations of p x p against 12 n p
@@ -25,9 +36,37 @@ def first_passes(problem: Problem) -> float:
     return min(max(_FACTORISATIONS * size**2 / (36.0 * len(problem.y)), _FEWEST), _MOST)
 
 
+def choose(problem: Problem) -> tuple[list[Solver], str]:
+    """Return the solvers to try in order and the reason, from what the problem is: loss, features, n, d, k and sparsity."""
+    features = problem.features
+    if problem.tolerance is not None:
+        box = BoxSolver()
+        return ([box], "moments in a box") if box.lacks(problem) is None else ([], "")
+    rows = f"{len(problem.y)} rows"
+    if isinstance(features, KernelMap):
+        block, second = KernelDualSolver(), KernelNewtonSolver()
+        missing, lacking = block.lacks(problem), second.lacks(problem)
+        if missing is None and lacking is None:
+            return [block, second], f"kernel features, {rows}"
+        if missing is None:
+            return [block], f"kernel features, {rows}; kernel_newton needs {lacking}"
+        return ([second], f"kernel features, {rows}; kernel_dual needs {missing}") if lacking is None else ([], "")
+    size = int(np.prod(features.shape))
+    newton, dual = NewtonSolver(), DualSolver()
+    facts = f"{size} parameters, {rows}{', sparse' if hasattr(features.X, 'tocsr') else ''}"
+    lacking = newton.lacks(problem)
+    if dual.lacks(problem) is None:
+        return ([dual, newton], facts) if lacking is None else ([dual], f"{facts}; newton needs {lacking}")
+    if lacking is None:
+        return [newton], f"{facts}; dual needs {dual.lacks(problem)}"
+    if (other := LbfgsSolver()).lacks(problem) is None:
+        return [other], f"{facts}; dual needs {dual.lacks(problem)}, newton needs {lacking}"
+    return [], ""
+
+
 @register("auto")
 class AutoSolver(Solver):
-    """Picks by problem: `box` for moments in a box, `dual` where that is quick or alone, `newton` where the gap has not closed soon."""
+    """Picks by problem (`choose`); `Solution.memory["choice"]` says what it took and why."""
 
     takes_box = True
 
@@ -35,28 +74,37 @@ class AutoSolver(Solver):
         """Whatever all solvers lack."""
         if problem.tolerance is not None:
             return BoxSolver().lacks(problem)
-        if KernelDualSolver().lacks(problem) is None:
+        if choose(problem)[0]:
             return None
-        dual, newton = DualSolver().lacks(problem), NewtonSolver().lacks(problem)
-        return None if dual is None or newton is None else f"{dual} or {newton}"
+        features = problem.features
+        if not isinstance(features, KernelMap):
+            return LbfgsSolver().lacks(problem)
+        return KernelDualSolver().lacks(problem) if features.regularised is None else KernelNewtonSolver().lacks(problem)
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
-        """Return the better solver's solution; seconds and passes count both."""
-        if problem.tolerance is not None:
-            return BoxSolver().solve(problem, limits, start, seed)
-        if KernelDualSolver().lacks(problem) is None:
-            return block_then_newton(problem, limits, start, seed)
-        dual, newton = DualSolver(), NewtonSolver()
-        if newton.lacks(problem) is not None:
-            return dual.solve(problem, limits, start, seed)
-        if dual.lacks(problem) is not None:
-            return newton.solve(problem, limits, start, seed)
-        first = dual.solve(problem, replace(limits, max_passes=min(first_passes(problem), limits.max_passes)), start, seed)
-        if first.status in ("converged", "max_seconds") or first.passes >= limits.max_passes:
-            return first
+        """Return the last solver's solution; seconds and passes count all that ran."""
+        solvers, reason = choose(problem)
+        first = solvers[0]
+        if len(solvers) == 1:
+            found = first.solve(problem, limits, start, seed)
+            return _said(found, f"{first.name}: {reason}")
+        if isinstance(problem.features, KernelMap):
+            found = block_then_newton(problem, limits, start, seed)
+            why = "the block method closed the gap" if "+" not in found.solver else "the block method would take longer than Newton"
+            return _said(found, f"{found.solver}: {reason}; {why}")
+        allowed = first_passes(problem)
+        found = first.solve(problem, replace(limits, max_passes=min(allowed, limits.max_passes)), start, seed)
+        if found.status in ("converged", "max_seconds") or found.passes >= limits.max_passes:
+            ended = "closed the gap" if found.status == "converged" else "reached the limit"
+            return _said(found, f"{first.name}: {reason}; the block method {ended} within the {allowed:.0f} passes that newton would cost")
         # Newton continues from the block method's point; the proximal weight of the previous fit on the path still fits
         if start is not None and "c" in start.memory:
-            first.memory["c"] = start.memory["c"]
-        rest = replace(limits, max_passes=limits.max_passes - first.passes, max_seconds=limits.max_seconds - first.seconds)
-        second = newton.solve(problem, rest, first, seed)
-        return replace(second, passes=first.passes + second.passes, seconds=first.seconds + second.seconds, solver="dual+newton")
+            found.memory["c"] = start.memory["c"]
+        rest = replace(limits, max_passes=limits.max_passes - found.passes, max_seconds=limits.max_seconds - found.seconds)
+        second = solvers[1].solve(problem, rest, found, seed)
+        both = replace(second, passes=found.passes + second.passes, seconds=found.seconds + second.seconds, solver="dual+newton")
+        return _said(both, f"{both.solver}: {reason}; the gap was open after {allowed:.0f} passes of the block method")
+
+
+def _said(solution: Solution, choice: str) -> Solution:
+    return replace(solution, memory={**solution.memory, "choice": choice})

@@ -29,6 +29,7 @@ class Solver(ABC):
 
     name: ClassVar[str]
     takes_box: ClassVar[bool] = False  # whether it can solve problems with a tolerance, an L1 penalty
+    precision: ClassVar[float] = 0.0  # relative gap below which the solver takes too long to be asked for it; 0: any tolerance
 
     @abstractmethod
     def lacks(self, problem: Problem) -> str | None:
@@ -52,6 +53,22 @@ def warm_start(problem: Problem, start: Solution | None) -> tuple[Array, float]:
     if factor < 1.0 and problem.dual(start.R * factor) > problem.dual(start.R):
         return start.R * factor, factor
     return start.R, 1.0
+
+
+def compiled_rows(X: Any) -> tuple[Array, Any, Any]:
+    """Return the numbers of X, dense row by row or CSR, its columns and its row starts as the compiled loops take them."""
+    if hasattr(X, "tocsr"):
+        values, columns, start = X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+    else:
+        values, columns, start = np.ascontiguousarray(X, dtype=np.float64).ravel(), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+    return np.ascontiguousarray(values, dtype=np.float64), columns, start
+
+
+def positive_option(name: str, value: Any) -> float:
+    """Return a solver's option as a finite number above 0, or raise `ConfigError`."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+        raise ConfigError(f"solver.{name}={value} is not valid; give a finite number above 0")
+    return float(value)
 
 
 SolverType = TypeVar("SolverType", bound=type[Solver])

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..compiled import kernels
 from ..problem import Problem, Solution
-from .base import Limits, Solver, register, warm_start
+from .base import Limits, Solver, compiled_rows, register, warm_start
 
 # Beyond this size the rows no longer fit the last-level cache: shuffle them physically once, then permute blocks of 16 rows.
 _CACHE_BYTES = 48 * 2**20
@@ -47,14 +47,10 @@ class DualSolver(Solver):
         theta = np.zeros((d, padded))
         theta[:, :k] = problem.parameters(R0 if order is None else R0[np.argsort(order)])
         squares = features.squares
-        if sparse:
-            values, columns, rows = X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
-        else:
-            X = np.ascontiguousarray(X, dtype=np.float64)
-            values, columns, rows = X.ravel(), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+        values, columns, rows = compiled_rows(X)
         code, passes, _, _ = kernels.dual.solve(
             *kernels.arguments(problem.loss.family),
-            np.ascontiguousarray(values, dtype=np.float64),
+            values,
             columns,
             rows,
             n,

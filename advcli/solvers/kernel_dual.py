@@ -15,7 +15,7 @@ import numpy as np
 
 from ..compiled import kernels
 from ..features.base import KernelMap
-from ..problem import Array, Problem, Solution
+from ..problem import Array, Problem, Solution, gap_scale
 from .base import Limits, Solver, register
 
 _STATUS = {1: "max_passes", 2: "max_seconds"}
@@ -32,8 +32,10 @@ class KernelDualSolver(Solver):
     """Maximises the dual one example at a time on growing working sets; any surrogate, kernel features."""
 
     def lacks(self, problem: Problem) -> str | None:
-        """Kernel features only."""
-        return None if isinstance(problem.features, KernelMap) else "kernel features (rbf, poly or precomputed)"
+        """Kernel features whose parameters are all penalised."""
+        if not isinstance(problem.features, KernelMap):
+            return "kernel features (rbf, poly or precomputed)"
+        return None if problem.features.regularised is None else "features without free parameters"
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the last iterate with theta = theta(r)."""
@@ -58,7 +60,8 @@ class KernelDualSolver(Solver):
             square = features.check_square(-scale * inners, R)
             primal = losses / problem.n + 0.5 * problem.lam * square
             dual = offsets / problem.n - 0.5 * problem.lam * square
-            if primal - dual <= limits.tol * primal:
+            scale = gap_scale(primal, dual)
+            if primal - dual <= limits.tol * scale:
                 if fresh:
                     break
                 F, fresh = np.ascontiguousarray(features.scores(problem.parameters(R[:, :k])).T), True
@@ -77,11 +80,11 @@ class KernelDualSolver(Solver):
             rows = self._working_set(features, R, gap, random, previous)
             previous = n if rows is None else len(rows)
             mine = gap if rows is None else gap[rows]
-            allowed = limits.tol * primal * problem.n  # what the gaps may sum to at the end
+            allowed = limits.tol * scale * problem.n  # what the gaps may sum to at the end
             goal = allowed if rows is None else max(0.5 * allowed * len(rows) / n, _LEFT * float(mine.sum()))
             settings = (
                 goal,
-                1e-3 * limits.tol * primal,  # gaps far below what the stopping rule can see are read, not moved
+                1e-3 * limits.tol * scale,  # gaps far below what the stopping rule can see are read, not moved
                 max(float(len(mine)), limits.max_passes * n - visits),
                 limits.max_seconds - elapsed,
                 int(random.integers(2**63)),

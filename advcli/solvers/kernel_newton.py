@@ -1,8 +1,7 @@
 """Semismooth Newton with a kernel: K = L L' makes rows of L explicit features, on which `newton` solves the same problem.
 
-The factor stops at the numerical rank of K, so that smooth kernels give few columns. For parameters Theta on L the coefficients
-are A = L1^{-T} Theta on the pivot rows, where L1 are the rows of the pivots: K A = L L1' A = L Theta. The certificate is computed
-with K itself.
+The factor stops at the numerical rank of K, so that smooth kernels give few columns. The coefficients over the training rows follow
+from its parameters by a triangular solve on the pivot rows; the certificate is computed with K itself.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from ..compiled import kernels
 from ..features.base import KernelMap
@@ -28,13 +26,15 @@ class KernelNewtonSolver(Solver):
     """Semismooth Newton proximal point on a factor of K; up to some thousand rows, any C."""
 
     def lacks(self, problem: Problem) -> str | None:
-        """Kernel features and few enough rows."""
+        """Kernel features and few enough rows; free thresholds as in `newton`."""
         if not isinstance(problem.features, KernelMap):
             return "kernel features (rbf, poly or precomputed)"
         if len(problem.y) > MAX_ROWS:
             return f"at most {MAX_ROWS} rows (here {len(problem.y)})"
         if not problem.features.whole:
             return "a kernel matrix that fits in features.memory_mb"
+        if problem.features.regularised is not None and not problem.loss.simplex:
+            return "a loss whose dual variables are distributions when some parameters are free"
         return None
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
@@ -42,18 +42,18 @@ class KernelNewtonSolver(Solver):
         started = time.perf_counter()
         features, k = problem.features, problem.loss.n_classes
         assert isinstance(features, KernelMap)
-        L, pivots = features.factor
         explicit = replace(problem, features=features.explicit())
-        if start is not None and start.R is not None and start.R.shape == (len(problem.y), k):
-            start = replace(start, theta=np.ascontiguousarray(L.T @ start.theta))
+        if start is not None and start.R is not None and start.R.shape == (len(problem.y), k) and start.theta.shape == features.shape:
+            start = replace(start, theta=features.to_explicit(start.theta))
         else:
             start = None
         rest = replace(limits, max_seconds=limits.max_seconds - (time.perf_counter() - started))
         found = NewtonSolver().solve(explicit, rest, start, seed)
         assert found.R is not None
-        theta = np.zeros(features.shape)
-        theta[pivots] = solve_triangular(L[pivots], found.theta, trans="T", lower=True, check_finite=False)
+        theta = features.from_explicit(found.theta)
         spanned = problem.parameters(found.R)
+        if features.regularised is not None:
+            spanned += theta * (1.0 - features.regularised)
         # beside rounding in the triangular solve both are the optimum; a certificate wants the better
         if not problem.primal(theta) <= problem.primal(spanned):
             theta = spanned

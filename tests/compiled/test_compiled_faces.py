@@ -56,6 +56,12 @@ def test_bases_span_the_tangent_space(kernels, k, bent):
         if k > 2:
             normal[2] = 0.0
             normal[2, 0], normal[2, 2] = 1.0, -1.0
+        # normals that the face does not see: only on fixed labels, within the tied group, along the sum
+        normal[6:12] *= state[6:12] == FIXED
+        normal[12:18] *= state[12:18] == TIED
+        for row in normal[12:18]:
+            row[row != 0.0] -= row[row != 0.0].mean() if row.any() else 0.0
+        normal[18] = 1.0
     rank, B, owner = bases(kernels, state, normal)
     assert (np.diff(owner) >= 0).all()
     assert np.isfinite(B).all()

@@ -68,6 +68,20 @@ def test_r_is_a_subgradient(kernels, name, k):
         assert (other >= value + np.einsum("ij,ij->i", R, G - F) - 1e-9 * (1 + np.abs(G - F).max())).all()
 
 
+@pytest.mark.parametrize("name", ["cs", "ww", "llw"])
+@pytest.mark.parametrize("level", [1e8, -1e8])
+def test_hinges_keep_their_digits_at_any_common_level(kernels, name, level):
+    F, y = cases.score_rows(7, 40)
+    F = np.round(F * 8) / 8  # such scores are exact numbers at this level too
+    for loss in cases.surrogates(name, 7):
+        value, R, c = kernels.oracle(loss.family, F, y)
+        moved_value, moved_R, moved_c = kernels.oracle(loss.family, F + level, y)
+        assert np.abs(moved_value - value).max() <= 1e-13 * (1 + np.abs(F).max())
+        assert np.array_equal(moved_R, R)
+        assert np.array_equal(moved_c, c)
+        assert np.abs(loss.oracle_reference(F + level, y).value - value).max() <= 1e-13 * (1 + np.abs(F).max())
+
+
 @pytest.mark.parametrize(("name", "k"), [(name, k) for name, k in CASES if k in (2, 3, 9, 1000)])
 @pytest.mark.parametrize("size", [1e8, 1e-8])
 def test_extreme_scores(kernels, name, k, size):

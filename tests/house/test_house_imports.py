@@ -42,7 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "certificate": {"problem"},
     "surfaces": {"losses"},
     # a kernel solver is bound to kernel features, and its Newton step to their explicit linear form
-    "solvers": {"problem", "losses.base", "features.base", "features.kernel", "features.linear", "compiled"},
+    "solvers": {"problem", "losses.base", "features.base", "features.kernel", "features.linear", "features.threshold", "compiled"},
     "reductions": {"problem", "certificate", "solvers", "features", "losses", "costs"},
     "features": {"compiled"},
     "losses": {"costs", "compiled"},

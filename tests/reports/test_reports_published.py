@@ -43,7 +43,7 @@ def test_files_are_plain_tables_of_facts():
     for file in FOLDER.glob("fathony*.csv"):
         with file.open(newline="") as handle:
             rows = list(csv.DictReader(handle))
-        assert {row["paper"] for row in rows} == {"fathony2018"}
+        assert {row["paper"] for row in rows} == {file.name.partition("_")[0]}
         assert len({row["table"] for row in rows}) == 1
 
 

@@ -8,7 +8,7 @@ import reference
 
 from advcli.compiled import KINDS
 from advcli.features import feature_class, feature_names
-from advcli.features.kernel import KernelFeatures
+from advcli.features.base import KernelMap
 from advcli.features.linear import LinearFeatures
 from advcli.losses import loss_class, loss_names, make_loss
 from advcli.problem import Problem
@@ -75,7 +75,7 @@ def make_problem(data, name, which=0, features=LINEAR, C=1.0, sample_weight=None
 
 
 def is_kernel(features):
-    return issubclass(feature_class(features), KernelFeatures)
+    return issubclass(feature_class(features), KernelMap)
 
 
 def feature_maps():
@@ -84,8 +84,12 @@ def feature_maps():
     return sorted(each.name for each in classes if not each.hyper and (each.pairwise or not each.keeps_rows))
 
 
-def combinations():
-    """(loss, features, solver) that fit together, judged by the solver's own word."""
+def combinations(all_losses=False):
+    """(loss, features, solver) that fit together, judged by the solver's own word.
+
+    Unless all losses are wanted, only the solvers that `auto` is made of get them all; the others see a loss through the same oracle and
+    get one of each shape: simplex with blocks by thresholds, by search and by an active set, and box.
+    """
     data = make_data("noisy")
     found = []
     for name in canonical_names():
@@ -93,12 +97,20 @@ def combinations():
             for solver in solver_names():
                 if make_solver(solver).lacks(make_problem(data, name, features=features)) is None:
                     found.append((name, features, solver))
-    return found
+    if all_losses:
+        return found
+    every = {"auto", "dual", "newton", "kernel_dual", "kernel_newton"}
+    return [each for each in found if each[2] in every or each[0] in ("zero_one", "absolute", "llw", "general")]
 
 
 def crawls(name, features, solver):
     """Whether this pair has only the block method, whose time grows like C; Newton takes explicit features."""
-    return solver in ("dual", "kernel_dual") or is_kernel(features)
+    return solver in ("dual", "kernel_dual") or precision(solver) > 0 or is_kernel(features)
+
+
+def precision(solver):
+    """The least relative gap that tests may ask of a solver, by its own word."""
+    return make_solver(solver).precision
 
 
 @cache
@@ -108,7 +120,7 @@ def optimum(kind, name, which=0, features=LINEAR, C=1.0, weights=False, n=24, d=
     sample, cost = weights_of(data) if weights else (None, None)
     total = len(data.y) if sample is None else float(sample.sum())
     given = options(name, k)[which]
-    shape = features if features == "threshold" else "linear"  # the reference's name for one weight vector per class
+    shape = "threshold" if feature_class(features).needs_order else "linear"  # the reference's names
     found = reference.solve_problem(name, data.X, data.y, 1.0 / (C * total), k, sample, cost, shape, **given)
     return found["primal"], found["dual"]
 

@@ -1,0 +1,372 @@
+"""Stochastic subgradient passes for every compiled surrogate, without the GIL: SGD and PEGASOS, AdaGrad and Adam, and averaged gradients.
+
+minimise  lambda/2 |theta|^2 + 1/n sum_i s_i w_i S(f_i / w_i, y_i),  f_i = J_i theta,  n = sum_i s_i
+
+Three kinds of parameters behind the same two operations, scores f_i = J_i theta and theta += a J_i' r:
+
+    linear      theta (d, kp), f = theta' x                                  rows dense or CSR
+    threshold   theta = (w, eta) of length d + k - 1, f_j = j w.x + sum over l >= j of eta_l, eta without penalty
+    kernel      theta (n, kp) coefficients, f = K_i theta                    rows are those of K
+
+A row drawn uniformly stands for all of them: its subgradient is multiplied by s_i (rows)/n. Every pass also averages the oracle's answers r_i
+of each example: such an average lies in conv R(y_i), so it is a dual point, and its certificate is what the fit is judged by.
+"""
+
+from libc.math cimport sqrt
+from libc.stdlib cimport malloc, free
+
+from adv_simd cimport vec, load, store, splat, LANES
+from adv_family cimport Family
+from adv_bind cimport family_free, padded
+from adv_linear cimport Rows, row_scores, row_update
+from adv_loop cimport bind
+
+cdef enum:
+    LINEAR = 0
+    THRESHOLD = 1
+    KERNEL = 2
+
+cdef enum:      # what `Sgd.state` holds
+    SCALE = 0   # theta = scale u over the penalised parameters
+    NORM = 1    # |u|^2 over them
+    STEPS = 2   # steps made
+    WEIGHT = 3  # sum of the averaging weights times scale
+    TOTAL = 4   # sum of the averaging weights
+
+cdef struct Model:
+    int kind
+    Rows rows
+    Family family
+    Py_ssize_t size           # numbers in theta
+    Py_ssize_t penalised      # the first so many of them carry lambda
+    const Py_ssize_t *y
+    const double *square      # |x_i|^2, or K_ii
+    const double *sample      # s_i or NULL
+    const double *cost        # w_i or NULL
+    double mass               # n of the objective
+    int *moved
+
+
+cdef inline double weight_of(const Model *m, Py_ssize_t i) noexcept nogil:
+    """The factor on the subgradient of a row that was drawn uniformly."""
+    return (1.0 if m.sample == NULL else m.sample[i]) * m.rows.n / m.mass
+
+
+cdef inline void scores(Model *m, Py_ssize_t i, const double *theta, double scale, double *f) noexcept nogil:
+    """f = scores of row i in units of its cost weight, where the penalised parameters are scale times those given."""
+    cdef int j, k = m.family.k, kp = m.family.kp
+    cdef Py_ssize_t e
+    cdef double inner = 0.0, tail = 0.0, unit = 1.0 if m.cost == NULL else 1.0 / m.cost[i]
+    cdef const double *x
+    if m.kind == THRESHOLD:
+        if m.rows.columns == NULL:
+            x = m.rows.values + i * m.rows.d
+            for j in range(m.rows.d):
+                inner += x[j] * theta[j]
+        else:
+            for e in range(m.rows.start[i], m.rows.start[i + 1]):
+                inner += m.rows.values[e] * theta[m.rows.columns[e]]
+        inner *= scale
+        for j in range(k - 1, -1, -1):
+            if j < k - 1:
+                tail += theta[m.rows.d + j]
+            f[j] = unit * ((j + 1) * inner + tail)
+        for j in range(k, kp):
+            f[j] = 0.0
+        return
+    row_scores(&m.rows, i, theta, kp, f)
+    for j in range(kp // LANES):
+        store(f, j, load(f, j) * splat(scale * unit))
+
+
+cdef inline void add_penalised(Model *m, Py_ssize_t i, const double *r, double a, double *theta) noexcept nogil:
+    """theta += a J_i' r over the penalised parameters."""
+    cdef int j, v, kp = m.family.kp
+    cdef Py_ssize_t e
+    cdef double slope = 0.0
+    cdef double *row
+    if m.kind == LINEAR:
+        row_update(&m.rows, i, theta, kp, r, a, m.moved)
+    elif m.kind == KERNEL:
+        row = theta + i * kp
+        for v in range(kp // LANES):
+            store(row, v, load(row, v) + splat(a) * load(r, v))
+    else:
+        for j in range(m.family.k):
+            slope += (j + 1) * r[j]
+        slope *= a
+        if m.rows.columns == NULL:
+            for j in range(m.rows.d):
+                theta[j] += slope * m.rows.values[i * m.rows.d + j]
+        else:
+            for e in range(m.rows.start[i], m.rows.start[i + 1]):
+                theta[m.rows.columns[e]] += slope * m.rows.values[e]
+
+
+cdef inline void add(Model *m, Py_ssize_t i, const double *r, double a, double *theta) noexcept nogil:
+    """theta += a J_i' r."""
+    cdef int j
+    cdef double total = 0.0
+    add_penalised(m, i, r, a, theta)
+    if m.kind == THRESHOLD:
+        for j in range(m.family.k - 1):
+            total += r[j]
+            theta[m.rows.d + j] += a * total
+
+
+cdef inline void remember(Model *m, Py_ssize_t i, const double *r, double *R, int *counts, double late) noexcept nogil:
+    """Average the answers of row i: all alike (late = 0), or the t-th with weight t (late = 1)."""
+    cdef int v, kp = m.family.kp
+    cdef double share
+    cdef double *mean = R + i * kp
+    counts[i] += 1
+    share = (1.0 + late) / (counts[i] + late)
+    for v in range(kp // LANES):
+        store(mean, v, load(mean, v) + splat(share) * (load(r, v) - load(mean, v)))
+
+
+cdef void rebase(Model *m, double *u, double *average, double *state) noexcept nogil:
+    """Take the scale into u, so that no sum over many steps loses its digits."""
+    cdef Py_ssize_t e
+    for e in range(m.penalised):
+        average[e] -= state[WEIGHT] * u[e]
+        u[e] *= state[SCALE]
+    state[NORM] *= state[SCALE] * state[SCALE]
+    state[SCALE] = 1.0
+    state[WEIGHT] = 0.0
+
+
+cdef void sgd_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, double *u, double *average, double *squares, double *R, int *counts,
+                   double *state, double lam, double radius, double unit, int late) noexcept nogil:
+    cdef Family *s = &m.family
+    cdef double *f = s.work + 8 * s.kp
+    cdef double *r = s.work + 9 * s.kp
+    cdef Py_ssize_t b, i, e
+    cdef int j, k = s.k
+    cdef double c, t, a, weight, inner, square, total, norm, w
+    for b in range(count):
+        i = order[b]
+        weight = weight_of(m, i)
+        if state[SCALE] < 1e-3:
+            rebase(m, u, average, state)
+        scores(m, i, u, state[SCALE], f)
+        s.oracle(s, f, m.y[i], r, &c)
+        remember(m, i, r, R, counts, 0.0)
+        state[STEPS] += 1.0
+        t = state[STEPS]
+        inner = 0.0
+        if radius > 0.0 and t > 1.0:  # <u, J_i' r>, before u shrinks
+            for j in range(k):
+                inner += f[j] * r[j]
+            inner *= (1.0 if m.cost == NULL else m.cost[i]) / state[SCALE]
+        if t == 1.0:  # the factor 1 - 1/t of the first step forgets the start
+            for e in range(m.penalised):
+                u[e] = 0.0
+            state[SCALE] = 1.0
+            state[NORM] = 0.0
+        else:
+            state[SCALE] *= 1.0 - 1.0 / t
+        a = -weight / (lam * t * state[SCALE])
+        if a != 0.0:
+            add_penalised(m, i, r, a, u)
+            if late >= 0:
+                add_penalised(m, i, r, a * state[WEIGHT], average)
+        if radius > 0.0:
+            square = 0.0
+            for j in range(k):
+                square += r[j] * r[j]
+            state[NORM] += 2.0 * a * inner + a * a * square * m.square[i]
+            norm = state[SCALE] * sqrt(state[NORM] if state[NORM] > 0.0 else 0.0)
+            if norm > radius:
+                state[SCALE] *= radius / norm
+        if m.kind == THRESHOLD:  # thresholds have no lambda: AdaGrad's steps, the first of one unit of the loss
+            total = 0.0
+            for j in range(k - 1):
+                total += weight * r[j]
+                if total != 0.0:
+                    squares[j] += total * total
+                    u[m.rows.d + j] -= unit * total / sqrt(squares[j])
+        if late >= 0:
+            w = t if late else 1.0
+            state[WEIGHT] += w * state[SCALE]
+            state[TOTAL] += w
+            if m.kind == THRESHOLD:
+                for j in range(k - 1):
+                    average[m.rows.d + j] += w * u[m.rows.d + j]
+
+
+cdef double adaptive_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, Py_ssize_t batch, double *theta, double *gradient, double *first,
+                          double *second, double *R, int *counts, double steps, double lam, double step, double beta1, double beta2) noexcept nogil:
+    """AdaGrad (beta1 = beta2 = 0) or Adam in mini-batches; return the steps made in all."""
+    cdef Family *s = &m.family
+    cdef double *f = s.work + 8 * s.kp
+    cdef double *r = s.work + 9 * s.kp
+    cdef Py_ssize_t b = 0, i, j, stop
+    cdef double c, g, scale, mean, spread
+    while b < count:
+        stop = min(b + batch, count)
+        for j in range(m.size):
+            gradient[j] = lam * theta[j] if j < m.penalised else 0.0
+        scale = 1.0 / (stop - b)
+        while b < stop:
+            i = order[b]
+            scores(m, i, theta, 1.0, f)
+            s.oracle(s, f, m.y[i], r, &c)
+            remember(m, i, r, R, counts, 1.0)
+            add(m, i, r, scale * weight_of(m, i), gradient)
+            b += 1
+        steps += 1.0
+        if beta2 == 0.0:
+            for j in range(m.size):
+                g = gradient[j]
+                second[j] += g * g
+                if g != 0.0:
+                    theta[j] -= step * g / sqrt(second[j])
+        else:
+            mean = 1.0 / (1.0 - beta1 ** steps)
+            spread = 1.0 / (1.0 - beta2 ** steps)
+            for j in range(m.size):
+                g = gradient[j]
+                first[j] += (1.0 - beta1) * (g - first[j])
+                second[j] += (1.0 - beta2) * (g * g - second[j])
+                theta[j] -= step * mean * first[j] / (sqrt(spread * second[j]) + 1e-8)
+    return steps
+
+
+cdef void gradient_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, Py_ssize_t batch, double *theta, double *total, double *R,
+                        const double *centre, double lam, double smoothing, double step) noexcept nogil:
+    """SAG on the smoothed surrogate: the sum of the examples' last gradients, of which each step renews those of a batch."""
+    cdef Family *s = &m.family
+    cdef int v, kp = s.kp
+    cdef double *f = s.work + 8 * kp
+    cdef double *new = s.work + 9 * kp
+    cdef double *r
+    cdef Py_ssize_t b = 0, i, j, stop
+    cdef double weight
+    while b < count:
+        stop = min(b + batch, count)
+        while b < stop:
+            i = order[b]
+            b += 1
+            weight = 1.0 if m.sample == NULL else m.sample[i]
+            if weight == 0.0:
+                continue
+            scores(m, i, theta, 1.0, f)
+            s.step(s, f, centre + i * kp, m.y[i], smoothing, -1e300, new, NULL, NULL)
+            r = R + i * kp
+            for v in range(kp // LANES):
+                store(f, v, load(new, v) - load(r, v))
+                store(r, v, load(new, v))
+            add(m, i, f, weight, total)
+        for j in range(m.size):
+            theta[j] -= step * (total[j] / m.mass + (lam * theta[j] if j < m.penalised else 0.0))
+
+
+cdef int model_new(Model *m, int kind, int k, const double[::1] parameters, int shape, const double[::1] values, const int[::1] columns,
+                   const long long[::1] start, Py_ssize_t n, int d, const Py_ssize_t[::1] y, const double[::1] square,
+                   const double[::1] sample_weight, const double[::1] cost_weight, double mass, Py_ssize_t size) except -1:
+    cdef Py_ssize_t expected
+    if n == 0 or y.shape[0] != n or square.shape[0] != n or values.shape[0] == 0:
+        raise ValueError("rows, labels and squared norms do not fit each other")
+    if shape == THRESHOLD:
+        expected = d + k - 1
+    else:
+        expected = <Py_ssize_t>d * padded(k)
+    if size != expected:
+        raise ValueError(f"theta must hold {expected} numbers, padded, not {size}")
+    bind(&m.family, kind, k, parameters)
+    m.kind = shape
+    m.rows.n = n
+    m.rows.d = d
+    m.rows.values = &values[0]
+    m.rows.columns = &columns[0] if columns.shape[0] else NULL
+    m.rows.start = &start[0] if start.shape[0] else NULL
+    m.size = size
+    m.penalised = d if shape == THRESHOLD else size
+    m.y = &y[0]
+    m.square = &square[0]
+    m.sample = &sample_weight[0] if sample_weight.shape[0] else NULL
+    m.cost = &cost_weight[0] if cost_weight.shape[0] else NULL
+    m.mass = mass
+    m.moved = <int *>malloc(m.family.kp * sizeof(int))
+    if m.moved == NULL:
+        family_free(&m.family)
+        raise MemoryError("no memory for the surrogate's scratch vectors")
+    return 0
+
+
+cdef void model_free(Model *m) noexcept:
+    free(m.moved)
+    family_free(&m.family)
+
+
+def sgd(int kind, int k, const double[::1] parameters, int shape, const double[::1] values, const int[::1] columns, const long long[::1] start,
+        Py_ssize_t n, int d, const Py_ssize_t[::1] y, const double[::1] square, const double[::1] sample_weight, const double[::1] cost_weight,
+        double mass, const Py_ssize_t[::1] order, double[::1] u, double[::1] average, double[::1] squares, double[:, ::1] R, int[::1] counts,
+        double[::1] state, double lam, double radius, double unit, int late):
+    """Make one step of size 1/(lambda t) for every row listed in ``order``, in place.
+
+    theta = state[0] u over the penalised parameters and u itself over the free ones. The average of the iterates after each step is
+    (state[3] u - average)/state[4] over the former and average/state[4] over the latter; its weights are 1 (``late`` 0) or t (1), and
+    -1 leaves it out. ``squares`` (k,) are AdaGrad's sums for the free parameters; ``radius`` > 0 projects onto that ball after each step
+    (no free parameters then).
+    R (n, kp) and ``counts`` (n,) hold the mean of each row's answers.
+    """
+    cdef Model m
+    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, u.shape[0])
+    try:
+        if average.shape[0] != u.shape[0] or R.shape[0] != n or R.shape[1] != m.family.kp or counts.shape[0] != n or squares.shape[0] < k or state.shape[0] < 5:
+            raise ValueError("arrays of the pass do not fit theta and the rows")
+        with nogil:
+            sgd_pass(&m, &order[0], order.shape[0], &u[0], &average[0], &squares[0], &R[0, 0], &counts[0], &state[0], lam, radius, unit, late)
+    finally:
+        model_free(&m)
+
+
+def adaptive(int kind, int k, const double[::1] parameters, int shape, const double[::1] values, const int[::1] columns,
+             const long long[::1] start, Py_ssize_t n, int d, const Py_ssize_t[::1] y, const double[::1] square,
+             const double[::1] sample_weight, const double[::1] cost_weight, double mass, const Py_ssize_t[::1] order, Py_ssize_t batch,
+             double[::1] theta, double[::1] gradient, double[::1] first, double[::1] second, double[:, ::1] R, int[::1] counts, double steps,
+             double lam, double step, double beta1, double beta2):
+    """Make AdaGrad's (beta2 = 0) or Adam's steps over the rows of ``order`` in batches, in place; return the steps made in all.
+
+    ``gradient`` is scratch, ``first`` and ``second`` the moments; R (n, kp) and ``counts`` the mean of each row's answers, later ones heavier.
+    """
+    cdef Model m
+    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, theta.shape[0])
+    try:
+        if (gradient.shape[0] != m.size or first.shape[0] != m.size or second.shape[0] != m.size or batch < 1
+                or R.shape[0] != n or R.shape[1] != m.family.kp or counts.shape[0] != n):
+            raise ValueError("arrays of the pass do not fit theta and the rows")
+        with nogil:
+            steps = adaptive_pass(&m, &order[0], order.shape[0], batch, &theta[0], &gradient[0], &first[0], &second[0], &R[0, 0], &counts[0],
+                                  steps, lam, step, beta1, beta2)
+    finally:
+        model_free(&m)
+    return steps
+
+
+def averaged_gradient(int kind, int k, const double[::1] parameters, int shape, const double[::1] values, const int[::1] columns,
+                      const long long[::1] start, Py_ssize_t n, int d, const Py_ssize_t[::1] y, const double[::1] square,
+                      const double[::1] sample_weight, const double[::1] cost_weight, double mass, const Py_ssize_t[::1] order, Py_ssize_t batch,
+                      double[::1] theta, double[::1] total, double[:, ::1] R, const double[:, ::1] centre, double lam, double smoothing,
+                      double step):
+    """Make SAG's steps over the rows of ``order`` in batches, in place: theta -= step (total/n + lambda theta), total = sum_i s_i J_i' R_i.
+
+    R_i is renewed as argmax over r of c(r) + f_i.r/w_i - smoothing/2 |r - centre_i|^2.
+    """
+    cdef Model m
+    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, theta.shape[0])
+    try:
+        if (total.shape[0] != m.size or batch < 1 or R.shape[0] != n or R.shape[1] != m.family.kp or centre.shape[0] != n
+                or centre.shape[1] != m.family.kp):
+            raise ValueError("arrays of the pass do not fit theta and the rows")
+        with nogil:
+            gradient_pass(&m, &order[0], order.shape[0], batch, &theta[0], &total[0], &R[0, 0], &centre[0, 0], lam, smoothing, step)
+    finally:
+        model_free(&m)
+
+
+def width(int k):
+    """Return kp: the number of columns that theta, R and the centre have at this instruction set."""
+    return padded(k)

@@ -1,0 +1,167 @@
+"""Threshold features over a kernel for ordered classes (Fathony et al. 2018, section 6.2 with the features of eq. 71):
+
+    f_j(x) = j g(x) + sum over l >= j of eta_l,   j = 1..k,    g = sum_i a_i K(x_i, .)
+
+one function g in the kernel's space and k - 1 free thresholds. K((x, j), (z, j')) = j j' K(x, z) is the kernel of the penalised part, so
+|theta|^2 = a'K a, and the dual point spans a = -1/(lambda n) s R (1..k)'. As in `threshold`, the thresholds are equality constraints of
+the dual: the adversary's label totals are those of the data. No block of one row can move under them, so Newton on a factor of K solves
+these problems (`solver=kernel_newton`), not the block method.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .base import Array, Directions, FeatureMap, KernelMap, Labels, register
+from .kernel import GaussianFeatures, KernelFeatures, PolynomialFeatures, PrecomputedFeatures
+from .threshold import ThresholdFeatures, threshold_totals
+
+
+class KernelThresholdFeatures(KernelMap):
+    """Scores from one function of a kernel and free thresholds; parameters (a, eta) as one vector of length n + k - 1.
+
+    Parameters
+    ----------
+    X : ndarray (n, d) or csr_array
+        The rows, or the kernel matrix for `precomputed_threshold`.
+    n_classes : int
+        Number k of scores per row.
+    **options
+        Those of the kernel.
+    """
+
+    takes_constant = False
+    needs_order = True
+    kernel: ClassVar[type[KernelFeatures]]
+
+    def __init__(self, X: Any, n_classes: int, **options: Any) -> None:
+        super().__init__(X, n_classes)
+        self.function = self.kernel(X, 1, **options)
+
+    # ---- the kernel's side ----------------------------------------------------------------------------------------
+    def at(self, X: Any) -> KernelThresholdFeatures:
+        """Return the map at other rows, with the same anchors."""
+        other = type(self)(X, self.n_classes, memory_mb=self.function.memory_mb, **self.function.options)
+        other.function = self.function.at(X)
+        return other
+
+    def adopt(self, other: FeatureMap | None) -> None:
+        """Take the kernel values of a map over the same rows with the same kernel."""
+        if isinstance(other, KernelThresholdFeatures):
+            self.function.adopt(other.function)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all n^2 values fit in the memory that was allowed."""
+        return self.function.whole
+
+    @property
+    def largest_block(self) -> int:
+        """Most rows m whose (m, m) block may be asked for."""
+        return self.function.largest_block
+
+    @property
+    def matrix(self) -> Array:
+        """The matrix K (n, n)."""
+        return self.function.matrix
+
+    @property
+    def factor(self) -> tuple[Array, Labels]:
+        """L (n, p) with K = L L', and its pivot rows."""
+        return self.function.factor
+
+    def explicit(self) -> FeatureMap:
+        """Return threshold features on the rows of L."""
+        return ThresholdFeatures(self.function.factor[0], self.n_classes)
+
+    def to_explicit(self, theta: Array) -> Array:
+        """Return (L'a, eta)."""
+        a, eta = self._parts(theta)
+        return np.concatenate([self.function.to_explicit(a)[:, 0], eta])
+
+    def from_explicit(self, theta: Array) -> Array:
+        """Return (a, eta) with the same function on the training rows."""
+        split = len(theta) - (self.n_classes - 1)
+        return np.concatenate([self.function.from_explicit(theta[:split, None])[:, 0], theta[split:]])
+
+    def check_memory(self) -> None:
+        """Raise `ConfigError` when the memory allowed cannot hold what a solver needs at least."""
+        self.function.check_memory()
+
+    def check_square(self, square: float, theta: Array) -> float:
+        """Return |theta|^2, at least 0; `DataError` when it is negative beyond rounding."""
+        return self.function.check_square(square, self._parts(theta)[0])
+
+    def block(self, rows: Labels) -> Array:
+        """Return K among the given training rows."""
+        return self.function.block(rows)
+
+    def accumulate(self, F: Array, rows: Labels, A: Array) -> None:
+        """Add K[:, rows] A to F."""
+        self.function.accumulate(F, rows, A)
+
+    # ---- the map --------------------------------------------------------------------------------------------------
+    def _parts(self, theta: Array) -> tuple[Array, Array]:
+        """Return a (n, 1) and eta (k - 1,)."""
+        split = len(theta) - (self.n_classes - 1)
+        return np.ascontiguousarray(theta[:split, None]), theta[split:]
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Length n + k - 1 of the parameters, n the training rows."""
+        return (self.function.shape[0] + self.n_classes - 1,)
+
+    @property
+    def regularised(self) -> Array:
+        """1 for a, 0 for eta."""
+        mask = np.ones(self.shape)
+        mask[self.function.shape[0] :] = 0.0
+        return mask
+
+    def square_norm(self, theta: Array) -> float:
+        """Return a'K a."""
+        return self.function.square_norm(self._parts(theta)[0])
+
+    def scores(self, theta: Array) -> Array:
+        """Return f, shape (n, k)."""
+        a, eta = self._parts(theta)
+        tail = np.zeros(self.n_classes)
+        tail[:-1] = np.cumsum(eta[::-1])[::-1]
+        return self.function.scores(a) * np.arange(1.0, self.n_classes + 1.0) + tail
+
+    def adjoint(self, R: Array) -> Array:
+        """Return (R (1..k)', column sums of the cumulated R), shape (n + k - 1,); training rows only."""
+        return np.concatenate([R @ np.arange(1.0, self.n_classes + 1.0), np.cumsum(R.sum(axis=0))[:-1]])
+
+    def feasible(self, R: Array, y: Labels, sample_weight: Array | None) -> Array:
+        """Return r near R that meets the thresholds' constraints, shape (n, k)."""
+        return threshold_totals(R, y, sample_weight)
+
+    def directions(self, B: Array, owner: Labels) -> Directions:
+        """Kernel maps have no Jacobian rows to hand out."""
+        raise NotImplementedError("kernel features have no explicit parameters")
+
+
+@register("rbf_threshold")
+class GaussianThresholdFeatures(KernelThresholdFeatures):
+    """Thresholds over the Gaussian kernel; options as `GaussianFeatures`."""
+
+    hyper = GaussianFeatures.hyper
+    kernel = GaussianFeatures
+
+
+@register("poly_threshold")
+class PolynomialThresholdFeatures(KernelThresholdFeatures):
+    """Thresholds over the polynomial kernel; options as `PolynomialFeatures`."""
+
+    kernel = PolynomialFeatures
+
+
+@register("precomputed_threshold")
+class PrecomputedThresholdFeatures(KernelThresholdFeatures):
+    """Thresholds over a given kernel matrix, as `PrecomputedFeatures` takes it."""
+
+    pairwise = True
+    kernel = PrecomputedFeatures

@@ -1,0 +1,201 @@
+"""Primal-dual interior point for adversarial losses: a second solver for large C, built on nothing that `newton` is built on.
+
+Every row's inner game, with loss matrix L (l, k), is the linear program of eq. 11 (Fathony et al. 2018), kept inside the problem:
+
+    maximise over q, v   v + f.q     subject to   q >= 0 (multiplier z),   S = L q - v 1 >= 0 (multiplier p),   sum q = 1 (multiplier tau)
+
+whose conditions f + z + L'p - tau 1 = 0, sum p = 1, q z = mu, S p = mu join the stationarity of theta (p is the predictor's strategy).
+One Newton step eliminates row by row: a (k + 2)-square system gives dq = m + M df with M symmetric and positive semi-definite, and theta's
+part is one Cholesky factor of I + C sum_i (s_i/w_i) J_i' M_i J_i, which serves Mehrotra's predictor and corrector. Some ten to eighty
+iterations whatever C is; each costs as much as Newton's most expensive step, because every row enters every Hessian.
+
+Method and start: large-C note, section 4, carried from the zero-one game to any matrix.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from ..losses.base import AdversarialLoss
+from ..problem import Array, Problem, Solution
+from .base import Limits, Solver, register
+from .newton import _MAX_DIMENSION
+from .passes import Best, check_parameters
+
+_INSIDE = 0.995  # share of the way to the boundary that a step may go
+_MOST = 300  # iterations
+_IDLE = 15  # iterations without a better primal or dual value after which rounding has won
+
+
+@register("interior_point")
+class InteriorPointSolver(Solver):
+    """Mehrotra's predictor-corrector; adversarial losses of any matrix, linear and threshold features with some thousand parameters.
+
+    Rounding in the rows' systems ends it at relative gaps between 1e-8 and 1e-6, or above on badly scaled features; it then says "stalled".
+    """
+
+    precision = 1e-6
+
+    def lacks(self, problem: Problem) -> str | None:
+        """An adversarial loss, and explicit parameters that are not too many."""
+        if not isinstance(problem.loss, AdversarialLoss):
+            return "an adversarial loss"
+        lacking = check_parameters(problem)
+        size = int(np.prod(problem.features.shape))
+        if lacking is None and size > _MAX_DIMENSION:
+            return f"at most {_MAX_DIMENSION} parameters (here {size})"
+        return lacking
+
+    def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
+        """Return the best theta and dual point seen; a start only counts as a candidate, since the path begins at the centre."""
+        started = time.perf_counter()
+        best = Best(problem, start)
+        status = "converged"
+        point: _Point | None = None
+        idle = iterations = 0
+        while not best.reached(limits.tol):
+            if best.passes >= limits.max_passes:
+                status = "max_passes"
+                break
+            if time.perf_counter() - started > limits.max_seconds:
+                status = "max_seconds"
+                break
+            if idle > _IDLE or iterations >= _MOST:
+                status = "stalled"
+                break
+            point = _Point(problem) if point is None else point
+            before = best.primal, best.dual
+            try:
+                point.advance()
+            except LinAlgError:
+                status = "stalled"
+                break
+            iterations += 1
+            best.passes += 2.0  # scores of the step, and the sum over rows of the Hessian
+            best.offer(point.theta, point.dual_point())
+            improved = best.primal < before[0] or best.dual > before[1]
+            idle = 0 if improved else idle + 1
+        seconds = time.perf_counter() - started
+        return Solution(best.theta, best.R, problem.lam, self.name, best.passes, seconds, status, {"iterations": iterations})
+
+
+class _Point:
+    """The iterate: theta and, for every row, q and z (n, k), S and p (n, l), v and tau (n,)."""
+
+    def __init__(self, problem: Problem) -> None:
+        assert isinstance(problem.loss, AdversarialLoss)
+        self.problem, self.features = problem, problem.features
+        n, k = len(problem.y), problem.loss.n_classes
+        # in units of the matrix's spread; a constant moves v alone
+        matrix = problem.loss.matrix
+        self.least, self.unit = float(matrix.min()), float(np.ptp(matrix)) or 1.0
+        self.L = (matrix - self.least) / self.unit
+        l = len(self.L)
+        self.sample = np.ones(n) if problem.sample_weight is None else problem.sample_weight
+        self.cost = (np.ones(n) if problem.cost_weight is None else problem.cost_weight) * self.unit
+        self.C = problem.C
+        mask = self.features.regularised
+        self.mask = np.ones(self.features.shape) if mask is None else mask
+        self.label = np.zeros((n, k), dtype=bool)
+        self.label[np.arange(n), problem.y] = True
+        self.theta = np.zeros(self.features.shape)
+        self.F = np.zeros((n, k))
+        self.q, self.z = np.full((n, k), 1.0 / k), np.full((n, k), 1.0 / k)
+        self.p = np.full((n, l), 1.0 / l)
+        game = self.q @ self.L.T
+        self.v = game.min(axis=1) - 1.0 / k
+        self.S = game - self.v[:, None]
+        self.tau = np.zeros(n)
+
+    def dual_point(self) -> Array:
+        """Return r = q - e_y with q normalised; the label's entry is minus the sum of the others, which keeps small r exact."""
+        q = np.maximum(self.q, 0.0)
+        q /= q.sum(axis=1, keepdims=True)
+        R = np.where(self.label, 0.0, q)
+        R[self.label] = -R.sum(axis=1)
+        return R
+
+    def _raw(self) -> Array:
+        """Return q - e_y of the iterate, which need not be normalised yet, without cancellation."""
+        R = np.where(self.label, 0.0, self.q)
+        R[self.label] = -R.sum(axis=1) - (1.0 - self.q.sum(axis=1))
+        return R
+
+    def advance(self) -> None:
+        """Take one predictor-corrector step."""
+        n, k = self.q.shape
+        L, C = self.L, self.C
+        r1 = self.F + self.z + self.p @ L - self.tau[:, None]
+        r2, r3 = 1.0 - self.p.sum(axis=1), 1.0 - self.q.sum(axis=1)
+        rS = self.q @ L.T - self.v[:, None] - self.S
+        gradient = self.mask * self.theta + C * self._back(self._raw())
+        a, b = self.z / self.q, self.p / self.S
+        # the (k + 2)-square systems of the rows
+        K = np.zeros((n, k + 2, k + 2))
+        K[:, :k, :k] = np.einsum("il,lj,lm->ijm", b, L, L, optimize=True)
+        K[:, range(k), range(k)] += a
+        g = b @ L
+        K[:, :k, k] = K[:, k, :k] = -g
+        K[:, k, k] = b.sum(axis=1)
+        K[:, :k, k + 1] = K[:, k + 1, :k] = 1.0
+        # entries run over many powers of ten near the end: scaled to a unit diagonal, the rounding is that of each row's own size
+        scale = np.ones((n, k + 2))
+        scale[:, : k + 1] = 1.0 / np.sqrt(np.einsum("iaa->ia", K)[:, : k + 1])
+        scale[:, k + 1] = 1.0 / scale[:, :k].max(axis=1)
+        inverse = np.linalg.inv(K * scale[:, :, None] * scale[:, None, :]) * scale[:, :, None] * scale[:, None, :]
+        M = inverse[:, :k, :k]
+        M = 0.5 * (M + M.transpose(0, 2, 1))
+        weight, vectors = np.linalg.eigh(M)
+        rows = (vectors * np.sqrt(np.maximum(weight, 0.0))[:, None, :]).transpose(0, 2, 1)
+        used = self.sample > 0.0
+        owner = np.repeat(np.flatnonzero(used), k - 1)
+        # the eigenvector of the least eigenvalue, 0, is the constant one
+        B = np.ascontiguousarray(rows[used, 1:].reshape(-1, k))
+        hessian = self.features.directions(B, owner).hessian(C * (self.sample / self.cost)[owner])
+        factor = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+
+        def step(rz: Array, rp: Array) -> tuple[Array, ...]:
+            """Return the Newton step for given right-hand sides of q z and S p."""
+            free = (rp - self.p * rS) / self.S
+            right = np.column_stack([r1 + rz / self.q + free @ L, r2 - free.sum(axis=1), r3])
+            m0 = np.einsum("iab,ib->ia", inverse, right)
+            down = -gradient - C * self._back(m0[:, :k])
+            dtheta = cho_solve(factor, down.ravel(), check_finite=False).reshape(down.shape)
+            dF = self.features.scores(dtheta) / self.cost[:, None]
+            moved = m0 + np.einsum("iab,ib->ia", inverse[:, :, :k], dF)
+            dq, dv, dtau = moved[:, :k], moved[:, k], moved[:, k + 1]
+            dz = (rz - self.z * dq) / self.q
+            dS = dq @ L.T - dv[:, None] + rS
+            dp = (rp - self.p * dS) / self.S
+            return dtheta, dF, dq, dv, dtau, dz, dS, dp
+
+        count = self.q.size + self.S.size
+        mu = (float(np.vdot(self.q, self.z)) + float(np.vdot(self.S, self.p))) / count
+        guess = step(-self.q * self.z, -self.S * self.p)
+        dq, dz, dS, dp = guess[2], guess[5], guess[6], guess[7]
+        t = self._room(dq, dz, dS, dp)
+        ahead = float(np.vdot(self.q + t * dq, self.z + t * dz)) + float(np.vdot(self.S + t * dS, self.p + t * dp))
+        centre = mu * min(1.0, max(ahead / count / mu, 0.0) ** 3)
+        moves = step(centre - self.q * self.z - dq * dz, centre - self.S * self.p - dS * dp)
+        if not all(np.isfinite(each).all() for each in moves):
+            raise LinAlgError("the step is not finite")
+        t = min(1.0, _INSIDE * self._room(moves[2], moves[5], moves[6], moves[7]))
+        for name, move in zip(("theta", "F", "q", "v", "tau", "z", "S", "p"), moves, strict=True):
+            setattr(self, name, getattr(self, name) + t * move)
+
+    def _back(self, R: Array) -> Array:
+        """Return J'(s R)."""
+        return self.features.adjoint(R * self.sample[:, None])
+
+    def _room(self, dq: Array, dz: Array, dS: Array, dp: Array) -> float:
+        """Return the longest step that keeps q, z, S and p at least 0."""
+        room = 1.0 / _INSIDE
+        for value, move in ((self.q, dq), (self.z, dz), (self.S, dS), (self.p, dp)):
+            falling: NDArray[np.bool_] = move < 0
+            if falling.any():
+                room = min(room, float((-value[falling] / move[falling]).min()))
+        return room

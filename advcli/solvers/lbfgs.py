@@ -1,0 +1,117 @@
+"""L-BFGS (Fathony et al. 2018, section 6.1, name it) by SciPy's L-BFGS-B.
+
+What L-BFGS means for an objective with kinks: on the surrogates themselves the method stalls away from the optimum, since its curvature
+pairs mix the pieces that a step crosses (measured in the performance note). So it minimises the smoothed objective of `smoothing.py`, whose
+gradient is exact and Lipschitz, and the centres then move: the limit is the optimum of the surrogate itself. An inner run stops as soon as
+what it could still gain is small beside what new centres can gain; mu shrinks when few iterations were needed.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from scipy.optimize import minimize
+
+from ..errors import ConfigError
+from ..problem import Array, Problem, Solution
+from .base import Limits, Solver, register, warm_start
+from .passes import Best
+from .smoothing import Smoothed, SmoothedPoint, check_smoothable, first_smoothing
+
+_INNER = 200  # iterations of one inner run
+_IDLE = 30  # proximal steps without a better primal or dual value after which the solver gives up
+
+
+@register("lbfgs")
+class LbfgsSolver(Solver):
+    """L-BFGS on proximally smoothed objectives; linear and threshold features, dense or CSR.
+
+    Parameters
+    ----------
+    pairs : int
+        Curvature pairs kept, at least 1.
+    """
+
+    precision = 1e-6
+
+    def __init__(self, pairs: int = 10) -> None:
+        if isinstance(pairs, bool) or pairs != int(pairs) or pairs < 1:
+            raise ConfigError(f"solver.pairs={pairs} is not valid; give a whole number of at least 1")
+        self.pairs = int(pairs)
+
+    def lacks(self, problem: Problem) -> str | None:
+        """Linear or threshold features."""
+        return check_smoothable(problem)
+
+    def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
+        """Return the parameters with the best primal value and the dual point with the best dual value seen."""
+        started = time.perf_counter()
+        best = Best(problem, start)
+        centre, _ = warm_start(problem, start)
+        mu = first_smoothing(problem, None if start is None else start.memory.get("mu"))
+        theta, passes, status, idle = best.theta, best.passes, "converged", 0
+        while not best.reached(limits.tol):
+            if passes >= limits.max_passes:
+                status = "max_passes"
+                break
+            if time.perf_counter() - started > limits.max_seconds:
+                status = "max_seconds"
+                break
+            smoothed = Smoothed(problem, centre, mu)
+            before = best.primal, best.dual
+            point, iterations = self._run(smoothed, theta, best, limits, started, passes)
+            passes += smoothed.evaluations
+            idle = 0 if best.primal < before[0] or best.dual > before[1] else idle + 1
+            if idle >= _IDLE:
+                status = "stalled"
+                break
+            theta, centre = point.theta, point.R
+            mu *= 0.3 if iterations <= 5 else 0.5 if iterations <= 20 else 0.8 if iterations <= 60 else 1.0
+        seconds = time.perf_counter() - started
+        return Solution(best.theta, best.R, problem.lam, self.name, passes, seconds, status, {"mu": mu})
+
+    def _run(
+        self, smoothed: Smoothed, theta: Array, best: Best, limits: Limits, started: float, passes: float
+    ) -> tuple[SmoothedPoint, int]:
+        """Minimise one smoothed objective as far as it pays; every accepted iterate is offered to ``best``."""
+        shape = theta.shape
+        latest = smoothed.at(theta)
+        seen = {latest.theta.tobytes(): latest}
+
+        def evaluate(flat: Array) -> tuple[float, Array]:
+            key = flat.tobytes()
+            if key not in seen:
+                seen[key] = smoothed.at(flat.reshape(shape).copy())
+            return seen[key].value, seen[key].gradient.ravel()
+
+        iterations, accepted = 0, latest
+
+        def enough(point: SmoothedPoint) -> bool:
+            primal, dual, mismatch, R = smoothed.gaps(point)
+            if primal < best.primal:
+                best.primal, best.theta = primal, point.theta
+            if dual > best.dual:
+                best.dual, best.R = dual, R
+            spent = passes + smoothed.evaluations >= limits.max_passes or time.perf_counter() - started > limits.max_seconds
+            return spent or best.reached(limits.tol) or primal - dual - mismatch <= 0.3 * mismatch
+
+        def callback(intermediate_result: object) -> None:
+            nonlocal iterations, accepted
+            iterations += 1
+            accepted = seen[np.ascontiguousarray(intermediate_result.x).tobytes()]  # type: ignore[attr-defined]
+            seen.clear()
+            seen[accepted.theta.tobytes()] = accepted
+            if enough(accepted):
+                raise StopIteration
+
+        if not enough(latest):
+            minimize(
+                evaluate,
+                theta.ravel(),
+                jac=True,
+                method="L-BFGS-B",
+                callback=callback,
+                options={"maxcor": self.pairs, "maxiter": _INNER, "maxfun": 10 * _INNER, "ftol": 0.0, "gtol": 0.0},
+            )
+        return accepted, iterations

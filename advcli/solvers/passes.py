@@ -1,0 +1,191 @@
+"""What the stochastic solvers share: problems bound to the compiled passes of `_ext/subgradient.pyx`, and the best points seen so far."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..compiled import kernels
+from ..features.base import KernelMap
+from ..features.threshold import ThresholdFeatures
+from ..problem import Array, Labels, Problem, Solution, gap_scale
+from .base import Limits, Solver, compiled_rows
+
+_LINEAR, _THRESHOLD, _KERNEL = 0, 1, 2
+
+
+class Passes:
+    """A problem in the layout of the compiled passes: flat parameters, padded to whole vectors; the first arguments of every pass."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        features, n, k = problem.features, len(problem.y), problem.loss.n_classes
+        self.width = kernels.subgradient.width(k)
+        rows: Any = features.X
+        squares = features.squares
+        if isinstance(features, ThresholdFeatures):
+            self.kind, self.rows = _THRESHOLD, features.X.shape[1]
+        elif isinstance(features, KernelMap):
+            rows = features.matrix
+            self.kind, self.rows, squares = _KERNEL, n, np.ascontiguousarray(rows.diagonal())
+        else:
+            self.kind, self.rows = _LINEAR, features.X.shape[1]
+        none = np.empty(0)
+        values, columns, start = compiled_rows(rows)
+        self.squares = squares
+        self.arguments = (
+            *kernels.arguments(problem.loss.family),
+            self.kind,
+            values,
+            columns,
+            start,
+            n,
+            self.rows,
+            np.ascontiguousarray(problem.y, dtype=np.intp),
+            squares,
+            none if problem.sample_weight is None else np.ascontiguousarray(problem.sample_weight, dtype=np.float64),
+            none if problem.cost_weight is None else np.ascontiguousarray(problem.cost_weight, dtype=np.float64),
+            problem.n,
+        )
+
+    @property
+    def largest_squares(self) -> Array:
+        """Bounds of |J_i'r|^2 / |r|^2 over r that sum to zero, shape (n,): Frobenius norms of the J_i with their columns centred."""
+        k = self.problem.loss.n_classes
+        if self.kind == _THRESHOLD:
+            return self.squares * (k * (k * k - 1) / 12.0) + (k * k - 1) / 6.0
+        return self.squares
+
+    def flat(self, theta: Array) -> Array:
+        """Return parameters as the passes take them."""
+        if self.kind == _THRESHOLD:
+            return theta.copy()
+        out = np.zeros((self.rows, self.width))
+        out[:, : theta.shape[1]] = theta
+        return out.ravel()
+
+    def shaped(self, flat: Array) -> Array:
+        """Return parameters as the feature map takes them."""
+        if self.kind == _THRESHOLD:
+            return flat.copy()
+        return np.array(flat.reshape(self.rows, self.width)[:, : self.problem.loss.n_classes], order="C")
+
+    def padded(self, R: Array) -> Array:
+        """Return a dual point (n, k) with columns of zeros up to the width."""
+        out = np.zeros((len(R), self.width))
+        out[:, : R.shape[1]] = R
+        return out
+
+    def batch(self, given: int | None, dense: int) -> int:
+        """Return the rows of a step: as given, else ``dense``, and with sparse rows as many as make a step cost what reading them does."""
+        if given is not None:
+            return given
+        X = self.problem.features.X
+        if not hasattr(X, "tocsr"):
+            return dense
+        return int(min(max(1.0, X.shape[0] * X.shape[1] / max(X.nnz, 1)), X.shape[0]))
+
+
+class Best:
+    """The best primal and the best dual point offered so far; what is offered is evaluated exactly, and reads of the data are counted."""
+
+    def __init__(self, problem: Problem, start: Solution | None = None) -> None:
+        self.problem = problem
+        self.passes = 0.0
+        self.theta = np.zeros(problem.features.shape)
+        self.primal = problem.primal(self.theta)
+        n, k = len(problem.y), problem.loss.n_classes
+        self.R = problem.features.feasible(np.zeros((n, k)), problem.y, problem.sample_weight)
+        self.dual = problem.dual(self.R)
+        if start is not None and start.theta.shape == self.theta.shape:
+            self.offer(start.theta, None if start.R is None or start.R.shape != (n, k) else start.R)
+
+    def offer(self, theta: Array | None = None, R: Array | None = None) -> None:
+        """Keep theta, a dual point r and theta(r) where they are better than the best."""
+        problem = self.problem
+        thetas = [] if theta is None else [theta]
+        if R is not None:
+            R = problem.features.feasible(R, problem.y, problem.sample_weight)
+            value = problem.dual(R)
+            self.passes += 1.0
+            if value > self.dual:
+                self.dual, self.R = value, R
+            if problem.features.regularised is None:
+                thetas.append(problem.parameters(R))
+        for each in thetas:
+            value = problem.primal(each)
+            self.passes += 1.0
+            if value < self.primal:
+                self.primal, self.theta = value, each
+
+    def reached(self, tol: float) -> bool:
+        """Return whether the relative gap is at most ``tol``."""
+        return self.primal - self.dual <= tol * gap_scale(self.primal, self.dual)
+
+
+def check_parameters(problem: Problem) -> str | None:
+    """Return what a problem lacks for explicit parameters with a certificate, or None."""
+    if not problem.features.euclidean:
+        return "features with explicit parameters"
+    if not problem.features.multiclass_linear and not isinstance(problem.features, ThresholdFeatures):
+        return "linear or threshold features"
+    if problem.features.regularised is not None and not problem.loss.simplex:
+        return "a loss whose dual variables are distributions when some parameters are free"
+    return None
+
+
+class Descent:
+    """The state of one stochastic fit; `run` makes one pass."""
+
+    def run(self, order: Labels) -> None:
+        """Make one pass over the rows in ``order``."""
+        raise NotImplementedError
+
+    def offer(self, best: Best) -> None:
+        """Offer the present iterates and dual points."""
+        raise NotImplementedError
+
+
+class StochasticSolver(Solver):
+    """Passes over the rows in random order until the best points seen close the gap; evaluated after 1, 2, 3, 4, 6, 9, ... passes."""
+
+    precision: ClassVar[float] = 3e-2  # the gap falls like a power of the passes only
+    replacement: bool = False
+
+    def lacks(self, problem: Problem) -> str | None:
+        """Linear or threshold features; with free thresholds, a loss whose dual variables are distributions."""
+        return check_parameters(problem)
+
+    @abstractmethod
+    def begin(self, problem: Problem, best: Best, start: Solution | None, random: np.random.Generator) -> Descent:
+        """Return the state before the first pass."""
+
+    def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
+        """Return the best theta and the best dual point that were evaluated."""
+        started = time.perf_counter()
+        random = np.random.default_rng(seed)
+        best = Best(problem, start)
+        n = len(problem.y)
+        descent: Descent | None = None
+        made, check = 0, 1
+        while True:
+            if best.reached(limits.tol):
+                status = "converged"
+                break
+            if made + best.passes >= limits.max_passes:
+                status = "max_passes"
+                break
+            if time.perf_counter() - started > limits.max_seconds:
+                status = "max_seconds"
+                break
+            if descent is None:
+                descent = self.begin(problem, best, start, random)
+            while made < check and made + best.passes < limits.max_passes and time.perf_counter() - started <= limits.max_seconds:
+                descent.run(random.integers(n, size=n) if self.replacement else random.permutation(n))
+                made += 1
+            descent.offer(best)
+            check = int(1.4 * check) + 1
+        return Solution(best.theta, best.R, problem.lam, self.name, made + best.passes, time.perf_counter() - started, status)

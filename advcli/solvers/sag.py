@@ -1,0 +1,94 @@
+"""Stochastic average gradient (Le Roux, Schmidt & Bach 2012) on the smoothed objective of `smoothing.py`.
+
+SAG keeps every row's last gradient and steps along their mean, renewing a few at a time. Its linear rate needs a smooth objective, which
+the surrogates are not; on the smoothed one a row's last gradient is its r_i, so the memory of the method is a dual point. Like `lbfgs`, it
+moves the centres when new ones promise more than further passes, so its limit is the optimum of the surrogate itself.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ..compiled import kernels
+from ..errors import ConfigError
+from ..problem import Problem, Solution
+from .base import Limits, Solver, positive_option, register, warm_start
+from .passes import Best, Passes
+from .smoothing import Smoothed, check_smoothable, first_smoothing
+
+_MOST = 40  # passes between two changes of the centres
+
+
+@register("sag")
+class SagSolver(Solver):
+    """Stochastic average gradient with proximal smoothing; linear and threshold features, dense or CSR.
+
+    Parameters
+    ----------
+    step : float
+        Step size in units of 1/L, L the largest smoothness constant of a row, above 0. 1 is what its authors use in practice.
+    batch : int or None
+        Rows of a step. None: 1, and with sparse rows as many as make the step cost no more than reading them.
+    """
+
+    precision = 1e-4
+
+    def __init__(self, step: float = 1.0, batch: int | None = None) -> None:
+        self.step = positive_option("step", step)
+        if batch is not None and (isinstance(batch, bool) or batch != int(batch) or batch < 1):
+            raise ConfigError(f"solver.batch={batch} is not valid; give a whole number of at least 1, or null")
+        self.batch = None if batch is None else int(batch)
+
+    def lacks(self, problem: Problem) -> str | None:
+        """Linear or threshold features."""
+        return check_smoothable(problem)
+
+    def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
+        """Return the parameters with the best primal value and the dual point with the best dual value seen."""
+        started = time.perf_counter()
+        random = np.random.default_rng(seed)
+        best = Best(problem, start)
+        passes, n, k = Passes(problem), len(problem.y), problem.loss.n_classes
+        rows = passes.batch(self.batch, 1)
+        centre, _ = warm_start(problem, start)
+        mu = first_smoothing(problem, None if start is None else start.memory.get("mu"))
+        theta = passes.flat(best.theta)
+        R = passes.padded(centre)
+        total = passes.flat(problem.dual_gradient(centre) * problem.n)
+        # L of row i on the objective's scale, times mu
+        heaviest = float((passes.largest_squares * problem.weight / (1.0 if problem.cost_weight is None else problem.cost_weight**2)).max())
+        heaviest *= n / problem.n
+        done, since, interval, status = best.passes, 0, 1, "converged"
+        while not best.reached(limits.tol):
+            if done >= limits.max_passes:
+                status = "max_passes"
+                break
+            if time.perf_counter() - started > limits.max_seconds:
+                status = "max_seconds"
+                break
+            step = self.step / (heaviest / mu + problem.lam)
+            for _ in range(interval):
+                order = random.integers(n, size=n)
+                kernels.subgradient.averaged_gradient(
+                    *passes.arguments, order, rows, theta, total, R, passes.padded(centre), problem.lam, mu, step
+                )
+            since += interval
+            smoothed = Smoothed(problem, centre, mu)
+            point = smoothed.at(passes.shaped(theta))
+            done += interval + 1.0
+            primal, dual, mismatch, feasible = smoothed.gaps(point)
+            if primal < best.primal:
+                best.primal, best.theta = primal, point.theta
+            if dual > best.dual:
+                best.dual, best.R = dual, feasible
+            if primal - dual - mismatch <= 0.3 * mismatch or since >= _MOST:
+                centre = point.R
+                mu *= 0.3 if since <= 2 else 0.6 if since <= 10 else 1.0
+                since, interval = 0, 1
+            else:
+                interval = min(2 * interval, 8)
+        memory = {"mu": mu}
+        assert best.R.shape == (n, k)
+        return Solution(best.theta, best.R, problem.lam, self.name, done, time.perf_counter() - started, status, memory)

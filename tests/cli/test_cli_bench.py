@@ -1,0 +1,78 @@
+"""`advcli bench`: one table and one figure for all solvers of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from advcli.cli import main
+from advcli.reports.convergence import with_suboptimality
+
+pytest.importorskip("matplotlib", reason="the figures need matplotlib")
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ADVCLI_DATA", raising=False)
+
+
+def test_all_solvers_in_one_run(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["bench", "dataset=iris", "loss=zero_one", "solver=dual,newton,lbfgs,sgd", "bench.seconds=1", "bench.tol=1e-4", "name=b"]
+    assert main([*words, "solver.max_passes=300"]) == 0
+    out, err = capfd.readouterr()
+    assert {path.name for path in Path("results/b").iterdir()} == {
+        "convergence.csv",
+        "convergence_iris_zero_one_linear.png",
+        "convergence_iris_zero_one_linear.svg",
+    }
+    assert "convergence.csv" in out
+    assert "[4/4] iris zero_one linear sgd: gap" in err
+    frame = pd.read_csv("results/b/convergence.csv")
+    assert list(dict.fromkeys(frame["solver"])) == ["dual", "newton", "lbfgs", "sgd"]
+    assert frame["lambda"].nunique() == 1  # one problem
+    assert frame["lambda"].iloc[0] == pytest.approx(1 / frame["n"].iloc[0])  # at C = 1
+    assert frame["dual"].max() <= frame["primal"].min() * (1 + 1e-12)  # every bound is below every objective
+    for solver, part in frame.groupby("solver"):
+        assert (np.diff(part["passes"]) >= 0).all(), solver
+        assert (part["gap"] == part["primal"] - part["dual"]).all()
+        assert part["primal"].iloc[-1] <= part["primal"].iloc[0]
+    last = frame.groupby("solver").last()
+    assert (last.loc[["dual", "newton", "lbfgs"], "relative_gap"] <= 1e-4).all()
+    assert (last.loc[["dual", "newton", "lbfgs"], "suboptimality"] <= 1e-4).all()
+    assert (frame["suboptimality"] >= 0).all()
+    svg = Path("results/b/convergence_iris_zero_one_linear.svg").read_text(encoding="utf-8")
+    for text in ("seconds", "passes over the rows", "dual", "newton", "lbfgs", "sgd"):
+        assert text in svg
+
+
+def test_the_trace_is_the_same_twice() -> None:
+    for name in ("one", "two"):
+        assert main(["bench", "dataset=iris", "solver=sag", "bench.tol=1e-2", f"name={name}"]) == 0
+    one, two = (pd.read_csv(f"results/{name}/convergence.csv").drop(columns="time") for name in ("one", "two"))
+    pd.testing.assert_frame_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["solver=dual,newtn"], "newton"),
+        (["hyper.gamma=1"], "hyper.gamma is no hyper-parameter of features=linear"),
+        (["bench.tol=0"], "bench.tol=0 is not valid"),
+        (["features=rbf", "solver=lbfgs"], "solver=lbfgs"),
+    ],
+)
+def test_bad_input_is_one_line(words: list[str], message: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "dataset=iris", *words]) == 2
+    _, err = capfd.readouterr()
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_suboptimality_is_measured_from_the_best_bound_of_each_problem() -> None:
+    rows = [("a", "l", "f", 2.0, 0.5), ("a", "l", "f", 1.0, 0.75), ("b", "l", "f", 3.0, np.nan), ("b", "l", "f", 4.0, 3.0)]
+    frame = with_suboptimality(pd.DataFrame(rows, columns=["dataset", "loss", "features", "primal", "dual"]))
+    assert frame["suboptimality"].tolist() == [1.25, 0.25, 0.0, pytest.approx(1 / 3)]

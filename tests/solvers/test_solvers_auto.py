@@ -1,0 +1,69 @@
+"""solver=auto: the solver that suits a problem, and one line that says which and why."""
+
+import numpy as np
+import pytest
+import random_problems as problems
+import scipy.sparse as sp
+
+from advcli.estimators import SurrogateClassifier
+from advcli.solvers import Limits, make_solver
+from advcli.solvers.auto import choose
+
+
+def names(problem):
+    return [solver.name for solver in choose(problem)[0]]
+
+
+def problem_of(name="zero_one", features=problems.LINEAR, d=3, sparse=False, **more):
+    data = problems.make_data("noisy")
+    X = np.random.default_rng(0).normal(size=(len(data.y), d)) if d != 3 else data.X
+    return problems.make_problem(data, name, features=features, X=sp.csr_array(X) if sparse else X, **more)
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        (problem_of(), ["dual", "newton"]),
+        (problem_of(d=5000), ["dual"]),
+        (problem_of(d=5000, sparse=True), ["dual"]),
+        (problem_of("absolute", "threshold"), ["newton"]),
+        (problem_of("absolute", "threshold", d=7000, sparse=True), ["lbfgs"]),
+        (problem_of("general", "threshold"), ["newton"]),
+        (problem_of("general", "threshold", d=7000, sparse=True), ["lbfgs"]),
+        (problem_of(features="precomputed"), ["kernel_dual", "kernel_newton"]),
+    ],
+)
+def test_choice(problem, expected):
+    assert names(problem) == expected
+    if not all(solver.lacks(problem) is None for solver in choose(problem)[0]):
+        raise AssertionError("auto chose a solver that lacks something")
+    assert make_solver("auto").lacks(problem) is None
+
+
+def test_the_reason_names_what_decided():
+    assert "15000 parameters" in choose(problem_of(d=5000))[1]
+    assert "newton needs at most" in choose(problem_of(d=5000))[1]
+    assert "sparse" in choose(problem_of(sparse=True))[1]
+    assert "dual needs multiclass linear features" in choose(problem_of("absolute", "threshold"))[1]
+
+
+@pytest.mark.parametrize("features", [problems.LINEAR, "threshold", "precomputed"])
+@pytest.mark.parametrize("C", [2.0**-4, 2.0**12])
+def test_the_solution_says_what_was_taken(features, C):
+    problem = problem_of("absolute", features, C=C)
+    solution = make_solver("auto").solve(problem, Limits(1e-3))
+    choice = solution.memory["choice"]
+    assert choice.startswith(f"{solution.solver}: ")
+    assert "\n" not in choice
+    assert "24 rows" in choice
+
+
+def test_what_no_solver_takes_is_said():
+    problem = problem_of("ww", "threshold")
+    assert "distributions" in make_solver("auto").lacks(problem)
+
+
+def test_the_estimator_tells():
+    data = problems.make_data("noisy")
+    assert SurrogateClassifier(C=0.1).fit(data.X, data.y).solver_choice_.startswith("dual: 12 parameters, 24 rows")
+    assert SurrogateClassifier(C=0.1, solver="newton").fit(data.X, data.y).solver_choice_ == ""

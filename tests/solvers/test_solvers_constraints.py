@@ -1,0 +1,75 @@
+"""Constraint generation: Algorithm 1 of Fathony et al. 2016 against the program over all constraints, and its counts."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import random_problems as problems
+import reference
+
+from advcli.certificate import certify
+from advcli.errors import ConfigError
+from advcli.solvers import Limits, make_solver
+
+
+def solve(problem, tol=1e-3, **options):
+    return make_solver("constraint_generation", **options).solve(problem, Limits(tol))
+
+
+@pytest.mark.parametrize("features", [problems.LINEAR, "precomputed"])
+@pytest.mark.parametrize("batch", [None, 1, 7])
+def test_the_end_violates_no_constraint_of_the_whole_set(features, batch):
+    """Every one of the 2^k - 1 constraints of every row (eq. 5), written out, holds at the slacks that the generated ones allow."""
+    data = problems.make_data("noisy", n=20, d=3, k=4)
+    problem = problems.make_problem(data, "zero_one", features=features, C=2.0)
+    solution = solve(problem, batch=batch)
+    assert certify(problem, solution, 1e-8).converged  # far beyond the tolerance that was asked for
+    F = problem.features.scores(solution.theta)
+    sets = [labels for size in range(1, 5) for labels in combinations(range(4), size)]
+    largest = [
+        max((sum(f[j] for j in labels) + len(labels) - 1) / len(labels) for labels in sets) - f[y] for f, y in zip(F, data.y, strict=True)
+    ]
+    slack = problem.loss.offset(solution.R, data.y) + np.einsum("ij,ij->i", solution.R, F)  # complementary slackness
+    assert np.abs(np.array(largest) - slack).max() <= 1e-5
+    # all printed constraints at once, by the conic solver
+    expected = reference.solve_problem("zero_one", data.X, data.y, problem.lam, 4)
+    assert problem.primal(solution.theta) == pytest.approx(expected["primal"], rel=1e-7)
+
+
+def test_counts():
+    data = problems.make_data("noisy", n=40, d=3, k=4)
+    problem = problems.make_problem(data, "zero_one", C=4.0)
+    single, rounds = solve(problem, batch=1).memory, solve(problem).memory
+    for memory in (single, rounds):
+        assert 0 < memory["n_constraints_active"] <= memory["n_constraints_added"]
+        assert memory["n_constraints_added"] < 40 * 2**4  # far from all of them
+    assert single["n_constraints_active"] == rounds["n_constraints_active"]  # those of the optimum, whatever the way
+    assert single["n_constraints_added"] < rounds["n_constraints_added"]  # fresher scores need fewer
+
+
+def test_a_row_given_twice_counts_twice():
+    data = problems.make_data("noisy", n=20, d=3, k=3)
+    once = problems.make_problem(data, "zero_one", C=1.0, sample_weight=np.full(20, 2.0))
+    double = problems.Data(np.repeat(data.X, 2, axis=0), np.repeat(data.y, 2), 3)
+    twice = problems.make_problem(double, "zero_one", C=1.0)
+    assert solve(once).memory["n_constraints_added"] == solve(twice).memory["n_constraints_added"]
+
+
+def test_epsilon_leaves_violations_up_to_it():
+    data = problems.make_data("noisy", n=60, d=4, k=4)
+    problem = problems.make_problem(data, "zero_one", C=16.0)
+    exact, rough = solve(problem), solve(problem, epsilon=0.05)
+    assert rough.memory["n_constraints_added"] < exact.memory["n_constraints_added"]
+    excess = problem.primal(rough.theta) - problem.dual(rough.R)
+    assert 1e-6 < excess <= 0.05 + 1e-6  # every row's slack is at most epsilon too small
+
+
+@pytest.mark.parametrize("options", [{"epsilon": -1.0}, {"epsilon": np.nan}, {"batch": 0}, {"batch": 1.5}])
+def test_options_are_checked(options):
+    with pytest.raises(ConfigError, match=r"solver\."):
+        make_solver("constraint_generation", **options)
+
+
+def test_threshold_features_are_refused():
+    problem = problems.make_problem(problems.make_data("noisy"), "absolute", features="threshold")
+    assert "linear or kernel" in make_solver("constraint_generation").lacks(problem)
