@@ -60,8 +60,8 @@ class KernelDualSolver(Solver):
             square = features.check_square(-scale * inners, R)
             primal = losses / problem.n + 0.5 * problem.lam * square
             dual = offsets / problem.n - 0.5 * problem.lam * square
-            scale = gap_scale(primal, dual)
-            if primal - dual <= limits.tol * scale:
+            wanted = limits.tol * gap_scale(primal, dual)
+            if primal - dual <= wanted:
                 if fresh:
                     break
                 F, fresh = np.ascontiguousarray(features.scores(problem.parameters(R[:, :k])).T), True
@@ -80,11 +80,11 @@ class KernelDualSolver(Solver):
             rows = self._working_set(features, R, gap, random, previous)
             previous = n if rows is None else len(rows)
             mine = gap if rows is None else gap[rows]
-            allowed = limits.tol * scale * problem.n  # what the gaps may sum to at the end
+            allowed = wanted * problem.n  # what the gaps may sum to at the end
             goal = allowed if rows is None else max(0.5 * allowed * len(rows) / n, _LEFT * float(mine.sum()))
             settings = (
                 goal,
-                1e-3 * limits.tol * scale,  # gaps far below what the stopping rule can see are read, not moved
+                1e-3 * wanted,  # gaps far below what the stopping rule can see are read, not moved
                 max(float(len(mine)), limits.max_passes * n - visits),
                 limits.max_seconds - elapsed,
                 int(random.integers(2**63)),
