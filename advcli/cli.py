@@ -223,6 +223,7 @@ def _nearest_key(key: str, known: Sequence[str]) -> str:
     if parent in known:
         return nearest(key, [name for name in known if name.rpartition(".")[0] == parent and name != parent])
     same = [name for name in known if name.rpartition(".")[2] == last]
+    same = [name for name in same if name.partition(".")[0] in configuration.GROUPS] or same
     text = nearest(key, same or [name for name in known if "." not in name])
     return text.replace("choose one of", "did you mean") + "?" if same and "?" not in text else text
 
@@ -726,8 +727,9 @@ def _run_cell(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[
     said = [outcome.warning] if outcome.warning else []
     said += [f"{head}: {edge}" for edge in outcome.edges]
     said += [str(warning.message) for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
-    told = [f"advcli: {head}: {outcome.choice}"] if outcome.choice and not outcome.skipped else []
-    return outcome, [first, *told, *(f"advcli: warning: {' '.join(text.split())}" for text in dict.fromkeys(said))]
+    if outcome.choice and not outcome.skipped:
+        first += f"; {outcome.choice}"
+    return outcome, [first, *(f"advcli: warning: {' '.join(text.split())}" for text in dict.fromkeys(said))]
 
 
 def _identity(cells: list[Settings], words: list[list[str]]) -> dict[str, Any]:
@@ -774,6 +776,8 @@ def _print_block(outcome: CellOutcome, settings: Settings) -> None:
         print(f"hyper-parameters: {', '.join(chosen)}")
     if outcome.worst_gap == outcome.worst_gap:
         print(f"worst relative gap: {outcome.worst_gap:.1e} (tol {settings.solver['tol']:.0e}), at most {outcome.passes} passes")
+    if outcome.choice:
+        print(outcome.choice)
 
 
 def _counted(cells: int) -> str:

@@ -38,7 +38,6 @@ from .evaluation.seeds import derive_seed
 from .evaluation.selection import Protocol, find_axes, pooled_score, select
 from .evaluation.standardise import SPARSE_NOTE, Standardiser
 from .features import make_features
-from .features.kernel import KernelFeatures
 from .losses import Loss
 from .methods import is_method
 from .records import atomic_bytes, atomic_file, package_version, plain, versions
@@ -258,9 +257,10 @@ def save(model: Model | SurrogateClassifier, path: str | Path) -> None:
     arrays: dict[str, NDArray[Any]] = {}
     theta = estimator.theta_
     if estimator.features_ is not None:
-        if not isinstance(estimator.features_, KernelFeatures):
-            raise ConfigError(f"features={estimator.features} keep rows in a way that no model file has a place for")
-        rows, theta = estimator.features_.support(theta)
+        try:
+            rows, theta = estimator.features_.support(theta)
+        except NotImplementedError as error:
+            raise ConfigError(f"cannot save the model: {error}; give the feature map a method support") from None
         if hasattr(rows, "tocsr"):
             rows = rows.tocsr()
             arrays |= {f"rows_{part}": getattr(rows, part) for part in ("data", "indices", "indptr")}
@@ -330,6 +330,8 @@ def _parameters(estimator: SurrogateClassifier) -> dict[str, Any]:
     found = estimator.get_params(deep=False)
     if not isinstance(found["random_state"], (int, np.integer)):
         found["random_state"] = 0
+    if estimator.features_ is not None and estimator.features_.settled:
+        found["features_options"] = {**(found["features_options"] or {}), **estimator.features_.settled}
     found["loss_options"] = _self_contained(estimator.loss_, found["loss_options"])
     return plain(found)
 

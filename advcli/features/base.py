@@ -138,6 +138,15 @@ class FeatureMap(ABC):
         """Return a dual point near R that meets the constraints of the free parameters; R itself when there are none."""
         return R
 
+    def support(self, theta: Array) -> tuple[Any, Array]:
+        """Return what scores at new rows need of the rows a map keeps, and the parameters over those; a saved model holds both."""
+        raise NotImplementedError(f"features={self.name} keep rows and do not say which")
+
+    @property
+    def settled(self) -> dict[str, Any]:
+        """Options that the training rows settled, such as a width by their median; a saved model holds them."""
+        return {}
+
     @classmethod
     def searched(cls, options: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the hyper-parameters of a method on this map with these options, the regularisation among them."""

@@ -141,6 +141,15 @@ class _Components(LinearFeatures):
         """The kernel's gamma, given or by the median."""
         return self._fitted.gamma
 
+    def support(self, theta: Array) -> tuple[Any, Array]:
+        """Return the landmarks, from which the components follow, and theta."""
+        return self._fitted.anchors, theta
+
+    @property
+    def settled(self) -> dict[str, Any]:
+        """The kernel's gamma."""
+        return {"gamma": self.gamma}
+
     def at(self, X: Any) -> FeatureMap:
         """Return linear features on the components of other rows."""
         return LinearFeatures(self._fitted.project(X), self.n_classes)

@@ -47,6 +47,12 @@ class KernelThresholdFeatures(KernelMap):
         other.function = self.function.at(X)
         return other
 
+    def support(self, theta: Array) -> tuple[Any, Array]:
+        """Return the anchors with coefficients, and those with the thresholds."""
+        a, eta = self._parts(theta)
+        rows, kept = self.function.support(a)
+        return rows, np.concatenate([kept.ravel(), eta])
+
     def adopt(self, other: FeatureMap | None) -> None:
         """Take the kernel values of a map over the same rows with the same kernel."""
         if isinstance(other, KernelThresholdFeatures):

@@ -56,7 +56,7 @@ def test_every_loss_comes_back(loss: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
 def test_every_feature_map_comes_back(features: str, stored: Any, tmp_path: Path) -> None:
     train, new = X, NEW
-    if features == "precomputed":
+    if features.startswith("precomputed"):
         train, new = np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(-1)), np.exp(-0.1 * ((NEW[:, None] - X) ** 2).sum(-1))
     model = SurrogateClassifier("absolute", features=features, C=0.5).fit(stored(train), Y)
     save(model, tmp_path / "m")
