@@ -12,16 +12,7 @@ from adv_simd cimport vec, load, store, splat, LANES
 from adv_family cimport Family
 from adv_bind cimport family_new, family_free
 from adv_linear cimport dense_scores, dense_update, sparse_scores, sparse_update
-
-
-cdef inline uint64_t random_bits(uint64_t *state) noexcept nogil:
-    # splitmix64 (Steele, Lea & Flood 2014)
-    cdef uint64_t z
-    state[0] += <uint64_t>0x9E3779B97F4A7C15
-    z = state[0]
-    z = (z ^ (z >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    z = (z ^ (z >> 27)) * <uint64_t>0x94D049BB133111EB
-    return z ^ (z >> 31)
+from adv_loop cimport shuffle
 
 
 def sweep(int kind, int k, const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, Py_ssize_t d,
@@ -33,7 +24,7 @@ def sweep(int kind, int k, const double[::1] values, const int[::1] columns, con
     """
     cdef Family s
     cdef int code = family_new(&s, kind, k, NULL, 0), j, v, kp
-    cdef Py_ssize_t i, at, other, t, done
+    cdef Py_ssize_t i, at, done
     cdef uint64_t state = seed
     cdef double weight, gap
     cdef double *f
@@ -61,11 +52,7 @@ def sweep(int kind, int k, const double[::1] values, const int[::1] columns, con
             for done in range(passes):
                 with gil:
                     PyErr_CheckSignals()
-                for i in range(n - 1, 0, -1):
-                    other = <Py_ssize_t>(random_bits(&state) % <uint64_t>(i + 1))
-                    t = order[i]
-                    order[i] = order[other]
-                    order[other] = t
+                shuffle(order, n, &state)
                 for at in range(n):
                     i = order[at]
                     weight = sample[i]

@@ -12,6 +12,7 @@ from libc.string cimport memset
 from cpython.exc cimport PyErr_CheckSignals
 
 from adv_simd cimport vec, load, store, splat, vsum, LANES
+from adv_loop cimport random_bits, shuffle
 
 cdef enum:
     ERROR = 0           # rules that choose the pair: largest |z|
@@ -35,16 +36,6 @@ cdef struct Rows:
     const double *values      # dense: (n, d) row-major; CSR: the non-zeros
     const int *columns        # CSR only, NULL when dense
     const long long *start    # CSR only
-
-
-cdef inline uint64_t random_bits(uint64_t *state) noexcept nogil:
-    # splitmix64 (Steele, Lea & Flood 2014)
-    cdef uint64_t z
-    state[0] += <uint64_t>0x9E3779B97F4A7C15
-    z = state[0]
-    z = (z ^ (z >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    z = (z ^ (z >> 27)) * <uint64_t>0x94D049BB133111EB
-    return z ^ (z >> 31)
 
 
 cdef inline double inner(const double *a, const double *b, Py_ssize_t count) noexcept nogil:
@@ -395,11 +386,7 @@ def online(const double[::1] values, const int[::1] columns, const long long[::1
             for i in range(n):
                 order[i] = i
             while epoch < epochs:
-                for i in range(n - 1, 0, -1):
-                    j = <Py_ssize_t>(random_bits(&state) % <uint64_t>(i + 1))
-                    t = order[i]
-                    order[i] = order[j]
-                    order[j] = t
+                shuffle(order, n, &state)
                 before = updates
                 for j in range(n):
                     i = order[j]

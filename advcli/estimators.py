@@ -22,6 +22,7 @@ from .errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
 from .features import STRENGTH, FeatureMap, feature_class, make_features
 from .losses import AdversarialLoss, Loss, loss_class, make_loss, name_classes
 from .methods import Method, is_method, method_class
+from .methods.base import seed_of
 from .problem import Problem, Solution
 from .solvers import Limits, make_solver
 
@@ -175,7 +176,7 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
         if lacks is not None:
             raise IncompatibleError(f"solver={self.solver}", lacks, "choose solver=auto")
         limits = Limits(self.tol, self.max_passes, self.max_seconds)
-        solution = solver.solve(problem, limits, None if start is None else start.solution_, seed=_seed(self.random_state))
+        solution = solver.solve(problem, limits, None if start is None else start.solution_, seed=seed_of(self.random_state))
         self.solution_: Solution = solution
         self.theta_ = solution.theta
         self.certificate_: Certificate = certify(problem, solution, self.tol)
@@ -392,16 +393,6 @@ def merge_rows(
         _, first, inverse = np.unique(view, return_index=True, return_inverse=True)
     counts = np.bincount(inverse, weights=weights, minlength=len(first)).astype(np.float64)
     return take(first, None if bool((counts == 1.0).all()) else counts)
-
-
-def _seed(random_state: Any) -> int:
-    if isinstance(random_state, (int, np.integer)):
-        return int(random_state)
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31))
-    if random_state is None:
-        return 0
-    raise ConfigError(f"random_state must be a whole number, got {random_state!r}")
 
 
 # ---- what evaluation and the command line call ------------------------------------------------------------------------
