@@ -6,7 +6,7 @@ kernel thresholds      Newton on a factor of K
 linear, d k <= 6000    the block method; Newton where the gap is still open after the passes that its factorisations would cost:
                        data that are not separable at large C = 1/(lambda n), where the block method's time grows like C
 linear, more           the block method alone, sparse or dense: it needs nothing of size (d k)^2
-free parameters        Newton (thresholds: d + k - 1 parameters); L-BFGS where they are too many for its factorisations
+free parameters        Newton (thresholds: d + k - 1 parameters), then the interior point; L-BFGS where they are too many for factorisations
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..problem import Problem, Solution
 from .base import Limits, Solver, register
 from .box import BoxSolver
 from .dual import DualSolver
+from .interior_point import InteriorPointSolver
 from .kernel_dual import KernelDualSolver
 from .kernel_newton import KernelNewtonSolver, block_then_newton
 from .lbfgs import LbfgsSolver
@@ -28,6 +29,9 @@ from .newton import NewtonSolver
 # The block method gets as many passes as Newton's factorisations would cost: about 60 Cholesky factorisations of p x p against 12 n p
 # operations a pass, never fewer than 60 passes - small C and separable data need no more - and never more than 1000.
 _FEWEST, _MOST, _FACTORISATIONS = 60.0, 1000.0, 60.0
+# Free thresholds at strong regularisation: all rows of a class have nearly the same scores and reach their kinks together, which can
+# take Newton hundreds of steps (abalone: 13 s). Where it is quick it needs fewer passes than this; the interior point then takes a second or two.
+_NEWTON_PASSES = 300.0
 
 
 def first_passes(problem: Problem) -> float:
@@ -58,7 +62,8 @@ def choose(problem: Problem) -> tuple[list[Solver], str]:
     if dual.lacks(problem) is None:
         return ([dual, newton], facts) if lacking is None else ([dual], f"{facts}; newton needs {lacking}")
     if lacking is None:
-        return [newton], f"{facts}; dual needs {dual.lacks(problem)}"
+        inner = InteriorPointSolver()
+        return [newton] if inner.lacks(problem) is not None else [newton, inner], f"{facts}; dual needs {dual.lacks(problem)}"
     if (other := LbfgsSolver()).lacks(problem) is None:
         return [other], f"{facts}; dual needs {dual.lacks(problem)}, newton needs {lacking}"
     return [], ""
@@ -92,6 +97,8 @@ class AutoSolver(Solver):
             found = block_then_newton(problem, limits, start, seed)
             why = "the block method closed the gap" if "+" not in found.solver else "the block method would take longer than Newton"
             return _said(found, f"{found.solver}: {reason}; {why}")
+        if isinstance(first, NewtonSolver):
+            return self._on_thresholds(problem, limits, start, seed, solvers, reason)
         allowed = first_passes(problem)
         found = first.solve(problem, replace(limits, max_passes=min(allowed, limits.max_passes)), start, seed)
         if found.status in ("converged", "max_seconds") or found.passes >= limits.max_passes:
@@ -104,6 +111,21 @@ class AutoSolver(Solver):
         second = solvers[1].solve(problem, rest, found, seed)
         both = replace(second, passes=found.passes + second.passes, seconds=found.seconds + second.seconds, solver="dual+newton")
         return _said(both, f"{both.solver}: {reason}; the gap was open after {allowed:.0f} passes of the block method")
+
+    @staticmethod
+    def _on_thresholds(problem: Problem, limits: Limits, start: Solution | None, seed: int, solvers: list[Solver], reason: str) -> Solution:
+        """Newton first, the interior point where it does not arrive soon, Newton again where rounding ends that."""
+        newton, inner = solvers
+        found = newton.solve(problem, replace(limits, max_passes=min(_NEWTON_PASSES, limits.max_passes)), start, seed)
+        names, why = newton.name, "Newton closed the gap"
+        for solver in (inner, newton):
+            if found.status in ("converged", "max_seconds") or found.passes >= limits.max_passes:
+                break
+            rest = replace(limits, max_passes=limits.max_passes - found.passes, max_seconds=limits.max_seconds - found.seconds)
+            following = solver.solve(problem, rest, found, seed)
+            found = replace(following, passes=found.passes + following.passes, seconds=found.seconds + following.seconds)
+            names, why = f"{names}+{solver.name}", f"the gap was open after {_NEWTON_PASSES:.0f} passes of Newton"
+        return _said(replace(found, solver=names), f"{names}: {reason}; {why}")
 
 
 def _said(solution: Solution, choice: str) -> Solution:
