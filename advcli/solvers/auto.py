@@ -30,7 +30,8 @@ from .newton import NewtonSolver
 # operations a pass, never fewer than 60 passes - small C and separable data need no more - and never more than 1000.
 _FEWEST, _MOST, _FACTORISATIONS = 60.0, 1000.0, 60.0
 # Free thresholds at strong regularisation: all rows of a class have nearly the same scores and reach their kinks together, which can
-# take Newton hundreds of steps (abalone: 13 s). Where it is quick it needs fewer passes than this; the interior point then takes a second or two.
+# take Newton hundreds of steps (abalone: 13 s). Where it is quick it needs fewer passes than this; the interior point then takes a
+# second or two.
 _NEWTON_PASSES = 300.0
 
 
