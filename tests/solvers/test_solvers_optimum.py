@@ -6,7 +6,7 @@ import random_problems as problems
 import scipy.sparse as sp
 
 from advcli.certificate import certify
-from advcli.solvers import Limits, make_solver, solver_names
+from advcli.solvers import Limits, make_solver
 
 COMBINATIONS = problems.combinations()
 
@@ -124,7 +124,7 @@ def test_one_class_is_solved_at_once(name, features, solver):
 
 def test_a_combination_exists_for_every_solver_and_feature_map():
     # problems with moments in a box have their own optimum and their own tests
-    assert {solver for _, _, solver in COMBINATIONS} == set(solver_names()) - {"box"}
+    assert {solver for _, _, solver in COMBINATIONS} == set(problems.package_solvers()) - {"box"}
     assert {features for _, features, _ in COMBINATIONS} == set(problems.feature_maps())
     for name in problems.canonical_names():
         assert any(name == each and features == problems.LINEAR for each, features, _ in COMBINATIONS)
