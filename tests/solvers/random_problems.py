@@ -54,7 +54,8 @@ def make_data(kind, seed=0, n=24, d=3, k=3):
 
 
 def canonical_names():
-    return sorted({loss_class(name).name for name in loss_names() if loss_class(name).kernel in KINDS})
+    classes = {loss_class(name) for name in loss_names() if loss_class(name).kernel in KINDS}
+    return sorted(each.name for each in classes if in_package(each))
 
 
 def options(name, k=3):
@@ -80,13 +81,17 @@ def is_kernel(features):
 
 def feature_maps():
     """Registered feature maps without aliases whose optimum the reference knows: explicit ones, and a given kernel, which here is X X'."""
-    classes = {feature_class(name) for name in feature_names()}
+    classes = {feature_class(name) for name in feature_names() if in_package(feature_class(name))}
     return sorted(each.name for each in classes if not each.hyper and (each.pairwise or not each.keeps_rows))
 
 
 def package_solvers():
-    """The solvers of the package; tests of users' own files may have registered others before."""
-    return [name for name in solver_names() if type(make_solver(name)).__module__.startswith("advcli.")]
+    return [name for name in solver_names() if in_package(type(make_solver(name)))]
+
+
+def in_package(cls):
+    """Whether a class is the package's own; tests of users' files may have registered others before."""
+    return cls.__module__.startswith("advcli.")
 
 
 def combinations(all_losses=False):
