@@ -58,7 +58,7 @@ TABLE_3 = {
     "calhousing": (10, 14447, 6193, 8),
 }
 # Classes that occur where the printed number is another: values of a score that nobody gave, an empty class, empty intervals of the cut.
-OBSERVED = {"redwine": 6, "sat": 6, "pyrimidines": 4, "machinecpu": 8, "computer": 7}
+OBSERVED = {"redwine": 6, "sat": 6, "pyrimidines": 4, "machinecpu": 8}
 LEVELS = {"esl": 9, "lev": 5, "swd": 4, "era": 9}
 
 
