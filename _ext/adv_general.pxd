@@ -29,7 +29,7 @@ cdef inline Py_ssize_t simplex_extra(int l, int k) noexcept nogil:
 
 cdef inline Py_ssize_t block_extra(int l, int k) noexcept nogil:
     cdef Py_ssize_t width = k + 8, most = (l if l < k else k) + 1  # tight rows are independent: no more than labels
-    return most * width + most * most + 2 * most + 3 * l + 4 * width
+    return most * width + most * most + 2 * most + 3 * l + 3 * width
 
 
 cdef inline int solve_game(Family *s, const double *f, double *q, double *p) noexcept nogil:
@@ -234,7 +234,6 @@ cdef inline int solve_block(Family *s, const double *f, const double *q0, double
     cdef double *used = held + l           # (width) 1 for labels off 0
     cdef double *move = used + width
     cdef double *pull = move + width       # f + w q0 + L'p, what q follows
-    cdef double *spare = pull + width
     cdef const double *L = s.matrix
     cdef double mean = 0.0, t, step, largest, largest_move, scale, value, mu, ratio, share
     scale = s.unit + w
@@ -343,7 +342,6 @@ cdef inline int solve_block(Family *s, const double *f, const double *q0, double
             if kind != 0:
                 continue
         # on the optimum of the working set: which constraint would rather go?
-        mu = mean
         t = 1.0
         for a in range(1, m):
             t -= x[a]

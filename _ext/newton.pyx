@@ -151,16 +151,32 @@ def bases(const signed char[:, ::1] state, const double[:, ::1] normal, const in
     free(w)
 
 
+cdef inline double leave_span(double *v, const double *Q, int size, int spanned) noexcept nogil:
+    """Take the orthonormal rows of Q out of v, twice, which is enough, and return |v|^2."""
+    cdef int a, c, twice
+    cdef double product, square = 0.0
+    for twice in range(2):
+        for c in range(spanned):
+            product = 0.0
+            for a in range(size):
+                product += Q[c * size + a] * v[a]
+            for a in range(size):
+                v[a] -= product * Q[c * size + a]
+    for a in range(size):
+        square += v[a] * v[a]
+    return square
+
+
 def matrix_bases(const double[:, ::1] matrix, const signed char[:, ::1] state, const signed char[:, ::1] tight, const int[::1] most,
                  double[:, ::1] B, Py_ssize_t[::1] owner):
     """Write orthonormal bases of the faces of a general loss matrix and return their number of rows, at most sum(most).
 
     A face is {d: d = 0 off the labels in use, sum d = 0, L_i.d the same for all tight rows i}. Gram-Schmidt on its normals, then on the
-    unit vectors, the one that is furthest from what is spanned first; every projection is done twice, which is enough.
+    unit vectors, the one that is furthest from what is spanned first.
     """
     cdef Py_ssize_t i, n = state.shape[0], row = 0
-    cdef int k = state.shape[1], l = matrix.shape[0], size, spanned, a, c, t, base, best, twice, wanted
-    cdef double length, first, product, furthest
+    cdef int k = state.shape[1], l = matrix.shape[0], size, spanned, a, t, base, best, wanted
+    cdef double length, first, furthest
     cdef int *index = <int *>malloc(k * sizeof(int))
     cdef double *Q = <double *>malloc((<Py_ssize_t>k * k + 2 * k) * sizeof(double))
     cdef double *v = Q + <Py_ssize_t>k * k
@@ -195,16 +211,7 @@ def matrix_bases(const double[:, ::1] matrix, const signed char[:, ::1] state, c
                 for a in range(size):
                     v[a] = matrix[t, index[a]] - matrix[base, index[a]]
                     first += v[a] * v[a]
-                for twice in range(2):
-                    for c in range(spanned):
-                        product = 0.0
-                        for a in range(size):
-                            product += Q[c * size + a] * v[a]
-                        for a in range(size):
-                            v[a] -= product * Q[c * size + a]
-                length = 0.0
-                for a in range(size):
-                    length += v[a] * v[a]
+                length = leave_span(v, Q, size, spanned)
                 if length > 1e-20 * first:
                     length = 1.0 / sqrt(length)
                     for a in range(size):
@@ -222,16 +229,7 @@ def matrix_bases(const double[:, ::1] matrix, const signed char[:, ::1] state, c
                 for a in range(size):
                     v[a] = 0.0
                 v[best] = 1.0
-                for twice in range(2):
-                    for c in range(spanned):
-                        product = 0.0
-                        for a in range(size):
-                            product += Q[c * size + a] * v[a]
-                        for a in range(size):
-                            v[a] -= product * Q[c * size + a]
-                length = 0.0
-                for a in range(size):
-                    length += v[a] * v[a]
+                length = leave_span(v, Q, size, spanned)
                 if not length > 0.0:
                     break
                 length = 1.0 / sqrt(length)
