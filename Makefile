@@ -45,7 +45,7 @@ $(VENV)/.created:
 	touch $@
 
 $(VENV)/.build-tools: $(VENV)/.created pyproject.toml
-	$(BIN)/python -m pip install --quiet "meson-python>=0.18" "meson>=1.3" "ninja>=1.11" "cython>=3.1"
+	$(BIN)/python -m pip install --quiet "meson-python>=0.18" "meson>=1.3" "ninja>=1.11" "cython>=3.1" "setuptools>=70.1"
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.build-tools pyproject.toml meson.build
