@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .certificate import Certificate, certify
 from .errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
 from .features import STRENGTH, FeatureMap, feature_class, make_features
+from .features import kept_in as kept_in
 from .losses import AdversarialLoss, Loss, loss_class, make_loss, name_classes
 from .methods import Method, is_method, method_class
 from .methods.base import seed_of
