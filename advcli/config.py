@@ -110,6 +110,7 @@ class Protocol:
     n_splits: int = field(metadata=_at_least(1))
     train_size: float = field(metadata=FRACTION)
     folds: int = field(metadata=_at_least(2))
+    holdout: float | None = field(metadata=FRACTION)
     standardise: str = field(metadata=_choice("fold", "train", "none"))
     regularisation: str = field(metadata=_choice(*SCALES))
     stage1: Grid = field()

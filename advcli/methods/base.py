@@ -68,6 +68,8 @@ class Method(ClassifierMixin, BaseEstimator):
     hyper: ClassVar[tuple[str, ...]] = ()  # what selection searches, beside the hyper-parameters of the features
     view: ClassVar[str] = "noisy"  # one of VIEWS
     takes_confusion: ClassVar[bool] = False  # whether it has the option ``confusion``, the matrix behind its labels
+    takes_hierarchy: ClassVar[bool] = False  # whether it has the option ``hierarchy``, filled from the data set where it is null
+    multilabel: ClassVar[bool] = False  # whether rows may have several labels
     metric: ClassVar[str] = "error"
     constant: ClassVar[bool] = False  # whether a constant 1 is appended to linear features
 
