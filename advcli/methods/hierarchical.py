@@ -115,9 +115,7 @@ class Attributes:
             margins, divisors = (np.ascontiguousarray(each.T) for each in self.margins())
             table = np.ascontiguousarray(self.common(self.alpha))
             if not divisors.all():
-                raise ConfigError(
-                    "objective=normalised needs labels that differ: the weights of two leaves' own nodes are 0; choose difference"
-                )
+                raise ConfigError("objective=normalised needs labels that differ, two leaves' own nodes weigh 0; choose difference")
         parent = parents_of(graph) if graph.is_tree else np.empty(0, dtype=np.int32)
         node = np.ascontiguousarray(graph.leaves[self.positions], dtype=np.int32)
         start, up = A.indptr.astype(np.int64), A.indices.astype(np.int32)
@@ -330,7 +328,7 @@ class _HierarchicalSVM(Method):
             given, several = given["edges"], True
         if given is None:
             raise ConfigError(
-                f"loss={self.name} needs a label graph: give loss.hierarchy=[[parent,child],...], choose a data set that has one, or loss=flat"
+                f"loss={self.name} needs a label graph: give hierarchy=[[parent,child],...], a data set that has one, or choose loss=flat"
             )
         if not isinstance(given, LabelGraph):
             pairs = [tuple(pair) for pair in given]

@@ -48,9 +48,8 @@ def test_dropping_the_root_only_rescales() -> None:
 def test_weights_of_a_caterpillar_tend_to_the_golden_ratio() -> None:
     graph = caterpillar(20)
     weights = node_weights(graph, 2.0, keep_shared=True)
-    spine = np.array(
-        [weights[graph.number[f"s{at}"]] / (1.0 - sum(weights[graph.number[f"s{up}"]] for up in range(1, at))) for at in (1, 2, 3)]
-    )
+    spine = weights[[graph.number[f"s{at}"] for at in (1, 2, 3)]]
+    spine /= 1.0 - np.concatenate([[0.0], np.cumsum(spine)[:-1]])  # of what the path has left
     np.testing.assert_allclose(spine, (np.sqrt(5.0) - 1.0) / 2.0, atol=1e-6)
 
 

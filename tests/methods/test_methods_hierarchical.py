@@ -1,4 +1,4 @@
-"""Hierarchical support vector machines: against the definition over node weights, a cone solver, enumeration, invariances, scikit-learn's checks."""
+"""Hierarchical support vector machines: against a cone solver over node weights, enumeration, invariances, scikit-learn's checks."""
 
 import warnings
 
