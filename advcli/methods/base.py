@@ -171,6 +171,11 @@ class Method(ClassifierMixin, BaseEstimator):
         return tuple(name for name in inspect.signature(cls.__init__).parameters if name not in builtin)
 
     @classmethod
+    def searched(cls, options: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return what selection searches at these options of the group ``loss``: all of `hyper` but what an option of that name fixes."""
+        return tuple(name for name in cls.hyper if options.get(name) is None)
+
+    @classmethod
     def check(cls, options: Mapping[str, Any], features: Mapping[str, Any], solver: str) -> None:
         """Refuse unknown options, features without linear scores, and a solver: the method is its own algorithm."""
         for key in options:
