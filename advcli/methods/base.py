@@ -109,7 +109,7 @@ class Method(ClassifierMixin, BaseEstimator):
             if not len(kept):
                 raise ConfigError("sample_weight is zero for every row")
             X, codes, weights = X[kept], codes[kept], weights[kept]
-        self.coef_ = self.learn(X, codes, weights)
+        self.coef_: Any = self.learn(X, codes, weights)
         return self
 
     def _with_constant(self, X: Any) -> Any:
@@ -147,7 +147,8 @@ class Method(ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         X = self._with_constant(X)
         rows = X if self.features_ is None else self.features_.at(X).X
-        return np.ascontiguousarray(rows @ self.coef_.T)
+        # weights of very many classes come in factors, which know how to score
+        return np.ascontiguousarray(self.coef_.scores(rows) if hasattr(self.coef_, "scores") else rows @ self.coef_.T)
 
     def decision_function(self, X: Any) -> Array:
         """Return the scores (n, k); for two classes w_1.x - w_0.x, shape (n,), as scikit-learn has it."""
