@@ -896,6 +896,8 @@ class Fit(Task):
         """Search, fit, save; print what was chosen and the certificate."""
         if settings.out is None:
             raise ConfigError("advcli fit needs out=FILE, the model file to write")
+        if settings.noise["name"] != "none":
+            raise ConfigError(f"advcli fit learns from the labels of the data; leave out noise={settings.noise['name']}")
         _refuse_unwritable(settings.out, settings.dataset.get("path"))
         from . import models
         from .evaluation import Cell
@@ -910,18 +912,20 @@ class Fit(Task):
         said = [f"note: {about['dataset']}: {note}" for note in about["notes"]]
         said += [f"warning: {edge}" for edge in about["edges"]]
         said += [f"warning: {warning.message}" for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
-        if not certificate.converged:
+        if certificate is not None and not certificate.converged:
             said.append(f"warning: not converged ({certificate.status}); raise solver.max_passes or solver.tol")
         for remark in dict.fromkeys(said):
             _say(" ".join(remark.split()))
         chosen = [f"{name} = {value:g}{' (fixed)' if name in settings.hyper else ''}" for name, value in about["hyper"].items()]
         if about["searched"] is not None:
             chosen.append(f"cross-validated {about['metric']} {about['searched']:.4g}")
-        bounds = f"objective {certificate.primal:.6g}, dual {certificate.dual:.6g}, relative gap {certificate.relative_gap:.1e}"
         print(f"{settings.label}: {about['rows']} rows, {model.estimator.n_features_in_} features, {len(model.classes)} classes")
-        print(f"hyper-parameters: {', '.join(chosen)}")
-        print(f"certificate: {bounds} (tol {settings.solver['tol']:.0e}), {certificate.passes:.0f} passes")
-        if certificate.game_value == certificate.game_value:
+        if chosen:
+            print(f"hyper-parameters: {', '.join(chosen)}")
+        if certificate is not None:
+            bounds = f"objective {certificate.primal:.6g}, dual {certificate.dual:.6g}, relative gap {certificate.relative_gap:.1e}"
+            print(f"certificate: {bounds} (tol {settings.solver['tol']:.0e}), {certificate.passes:.0f} passes")
+        if certificate is not None and certificate.game_value == certificate.game_value:
             print(f"guarantee: expected loss at most {certificate.game_value:.4g} under every label distribution that the moments allow")
         print(f"{_short(settings.out)}: the model, {time.perf_counter() - began:.1f} s")
 
