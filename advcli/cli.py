@@ -612,10 +612,12 @@ class Run(Task):
         """Check what needs no data, each different combination once, then create the results folder."""
         from . import estimators
         from .data.label_noise import check_noise
-        from .evaluation.selection import Protocol, find_axes
+        from .evaluation.selection import Protocol, find_axes, split_hyper
         from .records import ResultsFolder
 
         checked: set[str] = set()
+        used: set[str] = set()
+        unused: dict[str, dict[str, Settings]] = {}
         for cell in cells:
             if cell.results is not None:
                 raise ConfigError("the key results is for advcli report; name= and results_dir= say where a run writes")
@@ -626,7 +628,18 @@ class Run(Task):
             checked.add(combination)
             estimators.check_compatible(cell.loss, cell.features, cell.solver, ordered, None)
             check_noise(cell.noise)
-            find_axes(Protocol.from_mapping(cell.protocol), estimators.hyper_names(cell.features, cell.loss), cell.hyper)
+            names = estimators.hyper_names(cell.features, cell.loss)
+            own, others = split_hyper(names, cell.hyper)
+            find_axes(Protocol.from_mapping(cell.protocol), names, own)
+            used |= set(own)
+            for key in others:
+                unused.setdefault(key, {})[f"{cell.loss['name']} {cell.features['name']}"] = cell
+        for key, methods in unused.items():
+            if key not in used:  # by no method of the sweep: the error of one of them
+                cell = next(iter(methods.values()))
+                find_axes(Protocol.from_mapping(cell.protocol), estimators.hyper_names(cell.features, cell.loss), cell.hyper)
+            elif not cells[0].quiet:
+                _say(f"note: hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
         self.settings = cells[0]
         folder = ResultsFolder(cells[0].folder)
         folder.prepare(_identity(cells, words))
@@ -700,7 +713,9 @@ def _unmake(made: list[Path]) -> None:
 
 def _run_cell(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[CellOutcome, list[str]]:
     """Run one cell; return its outcome and what to say about it, the first line without a number."""
+    from .estimators import hyper_names
     from .evaluation.runner import Cell, run_cell
+    from .evaluation.selection import split_hyper
     from .reports.table import shown, title
 
     cell = Cell(
@@ -709,7 +724,7 @@ def _run_cell(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[
         features=settings.features,
         solver=settings.solver,
         protocol=settings.protocol,
-        hyper=settings.hyper,
+        hyper=split_hyper(hyper_names(settings.features, settings.loss), settings.hyper)[0],
         seed=settings.seed,
         noise=None if settings.noise["name"] == "none" else settings.noise,
     )
