@@ -92,8 +92,10 @@ def _principal(K: Array, centre: Array | None, dimensions: int) -> Array:
     if centre is not None:
         K = K - centre - centre[:, None] + centre.mean()
     m = len(K)
-    values, vectors = linalg.eigh(K, subset_by_index=[max(0, m - dimensions), m - 1], overwrite_a=True, check_finite=False)
-    values, vectors = values[::-1], vectors[:, ::-1]
+    # beyond two fifths of the components all of them by divide and conquer take less time (measured: a third for 1,600 of 2,500)
+    way: dict[str, Any] = {"driver": "evd"} if dimensions > 0.4 * m else {"subset_by_index": [m - dimensions, m - 1]}
+    values, vectors = linalg.eigh(K, overwrite_a=True, check_finite=False, **way)
+    values, vectors = values[::-1][:dimensions], vectors[:, ::-1][:, :dimensions]
     kept = values > _RELATIVE_RANK * max(float(values[0]), 1e-300)
     # the sign of an eigenvector is free: the largest entry is positive, on every machine
     vectors = vectors[:, kept] * np.sign(vectors[np.abs(vectors[:, kept]).argmax(axis=0), np.flatnonzero(kept)])
