@@ -24,7 +24,7 @@ from .features import kept_in as kept_in
 from .features.rows import merge_rows
 from .losses import AdversarialLoss, Loss, loss_class, make_loss, name_classes
 from .methods import Method, is_method, method_class
-from .methods.base import seed_of
+from .methods.base import saved_parameters, seed_of
 from .problem import Problem, Solution
 from .solvers import Limits, make_solver
 
@@ -250,6 +250,19 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
             X = stack([X, ones], format="csr") if hasattr(X, "tocsr") else np.hstack([X, ones])
         return make_features(self.features, X, len(self.classes_), **(self.features_options or {}))
 
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep."""
+        parameters = saved_parameters(self, {"loss_options": _self_contained(self.loss_, self.loss_options)})
+        rows, theta = (None, self.theta_) if self.features_ is None else self.features_.support(self.theta_)
+        return parameters, {"theta": theta}, rows
+
+    def restore(self, attributes: Mapping[str, Any]) -> None:
+        """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
+        self.theta_ = attributes["theta"]
+        self.n_iter_ = max(1, int(np.ceil(self.certificate_.passes)))
+        self.loss_ = self._make_loss(len(self.classes_))
+
     # ---- prediction -----------------------------------------------------------------------------------------------
     def potentials(self, X: Any) -> Array:
         """Return the potentials f, shape (n, k), also for two classes."""
@@ -305,6 +318,19 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
         It is the predictor's mixed strategy in the game, no estimate of class probabilities.
         """
         return self.predictor_distribution(X)
+
+
+def _self_contained(loss: Loss, options: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a loss's options with the matrix in the place of the file that it was read from."""
+    if options is None:
+        return None
+    own = dict(options)
+    if own.get("file") is not None:
+        own |= {"file": None, "classes": None, "matrix": loss.matrix.tolist()}  # type: ignore[attr-defined]
+    base = getattr(loss, "base", None)
+    if isinstance(base, Loss) and own.get("options"):
+        own["options"] = _self_contained(base, own["options"])
+    return own
 
 
 class AdversarialClassifier(SurrogateClassifier):

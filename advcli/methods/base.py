@@ -134,6 +134,25 @@ class Method(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y holds one class only ({self.classes_[0]!r}); a classifier needs at least 2 classes")
         return codes.astype(np.intp)
 
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep.
+
+        The attributes are all whose name ends in ``_``: arrays and plain data. A method with others (an object, a file) overrides this and
+        `restore`.
+        """
+        given = self.confusion_ if self.takes_confusion and getattr(self, "confusion", None) is not None else None
+        parameters = saved_parameters(self, {} if given is None else {"confusion": given.tolist()})
+        everywhere = ("classes_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
+        attributes = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in everywhere}
+        rows = None if self.features_ is None else self.features_.support(self.coef_)[0]
+        return parameters, attributes, rows
+
+    def restore(self, attributes: Mapping[str, Any]) -> None:
+        """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already."""
+        for name, value in attributes.items():
+            setattr(self, name, tuple(value) if isinstance(value, list) else value)
+
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property
     def predictions_(self) -> NDArray[Any]:
@@ -233,6 +252,16 @@ def method_class(name: str) -> type[Method]:
     if name not in _REGISTRY:
         raise ConfigError(f"unknown method {name!r}: {nearest(name, _REGISTRY)}")
     return _REGISTRY[name]
+
+
+def saved_parameters(estimator: Any, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an estimator's parameters as a saved model holds them: what the rows settled, a plain seed, and ``own`` in place of its."""
+    found = estimator.get_params(deep=False)
+    if not isinstance(found["random_state"], (int, np.integer)):
+        found["random_state"] = 0
+    if estimator.features_ is not None and estimator.features_.settled:
+        found["features_options"] = {**(found["features_options"] or {}), **estimator.features_.settled}
+    return {**found, **own}
 
 
 def seed_of(random_state: Any) -> int:
