@@ -31,6 +31,7 @@ cdef enum:
     FEW = 32             # up to so many labels a visit optimises all of them
     MOST = 64            # labels that a visit optimises at most
     STEPS = 4            # pairwise steps per label of a visit
+    STRETCHES = 13       # multiples of W that the primal value is taken at: 1 and 1 + tol 2^j / 20
 
 cdef struct List:        # pairs (label, value)
     int count
@@ -450,17 +451,35 @@ cdef bint rebuild(Run *run) noexcept nogil:
     return True
 
 
-cdef void certify(Run *run, double *primal, double *dual, bint *failed) noexcept nogil:
-    """Primal and dual value at the present Z and beta: one pass that moves nothing, and refreshes the gaps."""
+cdef void certify(Run *run, double tol, double *primal, double *dual, bint *failed) noexcept nogil:
+    """Primal and dual value at the present Z and beta: one pass that moves nothing, and refreshes the gaps.
+
+    The primal value is the least over a few multiples t >= 1 of W. Where the labels separate, W is a little short of its margins: hinges then
+    are most of P, and at t they vanish for a small price in |W|^2.
+    """
     cdef Py_ssize_t i
-    cdef double weight, loss = 0.0, offsets = 0.0, norm = 0.0
+    cdef int l, j
+    cdef double weight, t, value, worst, offsets = 0.0, norm = 0.0, least = INFINITY
+    cdef double loss[STRETCHES]
+    memset(loss, 0, STRETCHES * sizeof(double))
     for i in range(run.rows.n):
         run.gap[i] = visit(run, i, INFINITY, failed)
         weight = 1.0 if run.sample == NULL else run.sample[i]
-        loss += weight * run.best
+        loss[0] += weight * run.best
+        for j in range(1, STRETCHES):
+            t = 1.0 + 0.05 * tol * (1 << (j - 1))
+            worst = 0.0
+            for l in range(run.k):
+                value = t * (run.g[l] - run.delta[l]) + run.delta[l]
+                worst = value if value > worst else worst
+            loss[j] += weight * worst
         offsets += weight * run.linear
         norm += 0.5 * weight * run.inner
-    primal[0] = (norm + loss) / run.mass
+    for j in range(STRETCHES):
+        t = 1.0 + 0.05 * tol * (1 << (j - 1)) if j else 1.0
+        value = t * t * norm + loss[j]
+        least = value if value < least else least
+    primal[0] = least / run.mass
     dual[0] = (offsets - norm) / run.mass
 
 
@@ -486,7 +505,7 @@ cdef int ascend(Run *run, double tol, double max_passes, double max_seconds, uin
         with gil:
             raise MemoryError("no memory for the order of the examples")
     try:
-        certify(run, primal, dual, failed)
+        certify(run, tol, primal, dual, failed)
         visits = n
         passes[0] = 1.0
         while not failed[0]:
@@ -527,7 +546,7 @@ cdef int ascend(Run *run, double tol, double max_passes, double max_seconds, uin
             now = seconds()
             if (total / run.mass <= 1.2 * tol * gap_scale(primal[0], dual[0]) or passes[0] >= next_check or passes[0] >= max_passes
                     or now - started > max_seconds):
-                certify(run, primal, dual, failed)
+                certify(run, tol, primal, dual, failed)
                 visits += n
                 passes[0] = <double>visits / n
                 next_check = 1.5 * passes[0] + 2.0

@@ -96,6 +96,8 @@ class Grid:
     regularisation: list[float] = field(metadata=POSITIVE)
     gamma: list[float] = field(metadata=POSITIVE)
     tolerance: list[float] = field(metadata=POSITIVE)
+    rho: list[float] = field(metadata=POSITIVE)
+    margin_power: list[float] = field(metadata=POSITIVE)
 
 
 @dataclass
@@ -489,7 +491,7 @@ def _shown(value: Any) -> str:
 
 def _hyper(values: Any) -> dict[str, float]:
     """Return the fixed hyper-parameters; null means that the search chooses."""
-    known = (*SCALES, "gamma", "tolerance")
+    known = (*SCALES, "gamma", "tolerance", "rho", "margin_power")
     if not isinstance(values, Mapping):
         raise ConfigError(f"hyper={values} is not a group of options; fix a hyper-parameter with hyper.C=VALUE")
     fixed: dict[str, float] = {}

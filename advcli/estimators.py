@@ -407,7 +407,7 @@ def hyper_names(features: Mapping[str, Any], loss: Mapping[str, Any]) -> tuple[s
     """Return the hyper-parameters that selection searches for this method: the regularisation or tolerance and those of the feature map."""
     searched = feature_class(features["name"]).searched(_options(features))
     if is_method(loss["name"]):
-        return (*method_class(loss["name"]).hyper, *(name for name in searched if name != STRENGTH))
+        return (*method_class(loss["name"]).searched(_options(loss)), *(name for name in searched if name != STRENGTH))
     return searched
 
 
@@ -447,6 +447,8 @@ def make_estimator(
     options = _options(features)
     searched = feature_class(features["name"]).searched(options)
     known = {*searched} - {STRENGTH} | ({"C", "lambda"} if STRENGTH in searched else set())
+    if is_method(loss["name"]):
+        known |= {*method_class(loss["name"]).searched(_options(loss))} - {STRENGTH}
     unknown = set(hyper) - known
     if unknown:
         name = sorted(unknown)[0]

@@ -133,7 +133,10 @@ def shared_norm(U: Array) -> float:
 def _compressed(U: Array) -> Array:
     """Return a matrix of at most L columns with the same UU', on which the norms depend alone."""
     U = np.atleast_2d(np.asarray(U, dtype=np.float64))
-    return U if U.shape[1] <= U.shape[0] else np.ascontiguousarray(np.linalg.qr(U.T, mode="r").T)
+    if U.shape[1] <= U.shape[0]:
+        return U
+    upper: Any = np.linalg.qr(U.T, mode="r")
+    return np.ascontiguousarray(upper.T)
 
 
 def _clarabel() -> Any:

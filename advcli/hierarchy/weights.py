@@ -153,10 +153,11 @@ def _program(graph: LabelGraph, rho: float, kept: NDArray[np.bool_], directional
 def _largest_minimum(sums: Any, order: Any, T: float) -> float:
     """Return the value of the linear program (6.7)."""
     (L, m), edges = sums.shape, order.shape[0]
-    upper = [sparse.hstack([-order, sparse.csc_array((edges, 1))]), sparse.hstack([-sparse.eye_array(m), np.ones((m, 1))])]
+    minimum: Any = sparse.csc_array(np.ones((m, 1)))  # column of the minimum
+    upper: list[Any] = [sparse.hstack([-order, sparse.csc_array((edges, 1))]), sparse.hstack([-sparse.eye_array(m), minimum])]
     sides = [np.zeros(edges + m)]
     equal: dict[str, Any] = {}
-    padded = sparse.hstack([sums, sparse.csc_array((L, 1))])
+    padded: Any = sparse.hstack([sums, sparse.csc_array((L, 1))])
     if T == 1.0:
         equal = {"A_eq": padded.tocsr(), "b_eq": np.ones(L)}
     else:
@@ -164,7 +165,7 @@ def _largest_minimum(sums: Any, order: Any, T: float) -> float:
         sides += [np.full(L, T), np.full(L, -1.0)]
     cost = np.zeros(m + 1)
     cost[-1] = -1.0
-    solved = linprog(cost, A_ub=sparse.vstack(upper).tocsr(), b_ub=np.concatenate(sides), **equal, method="highs")
+    solved: Any = linprog(cost, A_ub=sparse.vstack(upper).tocsr(), b_ub=np.concatenate(sides), **equal, method="highs")
     if not solved.success:
         raise ConfigError(f"no weights of the label graph satisfy sums from 1 to {T:g}: {solved.message}")
     return float(solved.x[-1])

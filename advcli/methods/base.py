@@ -73,6 +73,8 @@ class Method(ClassifierMixin, BaseEstimator):
     metric: ClassVar[str] = "error"
     constant: ClassVar[bool] = False  # whether a constant 1 is appended to linear features
 
+    of_sets_: bool = False  # whether it was fitted to several labels a row
+
     features: Any
     features_options: Any
     n_classes: Any
@@ -192,6 +194,11 @@ class Method(ClassifierMixin, BaseEstimator):
         """Return the options that a configuration may set."""
         builtin = {"self", "features", "features_options", "n_classes", "random_state"}
         return tuple(name for name in inspect.signature(cls.__init__).parameters if name not in builtin)
+
+    @classmethod
+    def searched(cls, options: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return what selection searches at these options of the group ``loss``: all of `hyper` but what an option of that name fixes."""
+        return tuple(name for name in cls.hyper if options.get(name) is None)
 
     @classmethod
     def check(cls, options: Mapping[str, Any], features: Mapping[str, Any], solver: str) -> None:

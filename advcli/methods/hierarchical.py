@@ -49,6 +49,7 @@ LISTS = 4096
 OBJECTIVES = ("difference", "normalised")
 MARGINS = ("zero_one", "normalised")
 _CHUNK = 4_000_000  # scores that the referee holds at once
+_STRETCHES = 13  # multiples of the dual point's weights that are tried, as in the kernel
 _BLEND = 1e-2  # share of the tolerance by which new weights of the shared SVM keep away from 0, which they could not leave again
 
 
@@ -116,9 +117,7 @@ class Attributes:
             margins, divisors = (np.ascontiguousarray(each.T) for each in self.margins())
             table = np.ascontiguousarray(self.common(self.alpha))
             if not divisors.all():
-                raise ConfigError(
-                    "objective=normalised needs labels that differ: the weights of two leaves' own nodes are 0; choose difference"
-                )
+                raise ConfigError("objective=normalised needs labels that differ, two leaves' own nodes weigh 0; choose difference")
         parent = parents_of(graph) if graph.is_tree else np.empty(0, dtype=np.int32)
         node = np.ascontiguousarray(graph.leaves[self.positions], dtype=np.int32)
         start, up = A.indptr.astype(np.int64), A.indices.astype(np.int32)
@@ -133,7 +132,8 @@ class Evaluation(NamedTuple):
     coef: Array  # (k, d) leaf weights U = sum of a_n W_n
     Z: Array  # (k, d) dual sums
     linear: float  # sum of s_i beta_i . margin
-    hinge: float  # sum of s_i hinge_i
+    hinge: float  # sum of s_i hinge_i at coef
+    stretch: float  # coef over the weights of the dual point
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,12 +179,17 @@ class Task:
         Z = R.T @ self.X
         return (Z.toarray() if hasattr(Z, "toarray") else np.asarray(Z)), linear
 
-    def evaluate(self, attributes: Attributes, beta: sparse.csr_array) -> Evaluation:
-        """Return primal and dual value of the weights that beta (n, k) stands for, from scratch."""
+    def evaluate(self, attributes: Attributes, beta: sparse.csr_array, tol: float) -> Evaluation:
+        """Return what beta (n, k) stands for, from scratch.
+
+        The weights are the best of a few multiples of W(beta). Where the labels separate, W(beta) is a little short of its margins: hinges
+        then are most of P, and vanish for a small price in |W|^2.
+        """
         Z, linear = self.sums(attributes, beta)
         coef = self.C * np.asarray(attributes.spread(Z))
         norm = 0.5 * float(np.vdot(Z, coef))
-        hinge = 0.0
+        stretches = np.concatenate([[1.0], 1.0 + 0.05 * tol * 2.0 ** np.arange(_STRETCHES - 1)])
+        hinges = np.zeros(_STRETCHES)
         n, k = beta.shape
         size = max(1, _CHUNK // k)
         for first in range(0, n, size):
@@ -193,9 +198,12 @@ class Task:
             y = self.y[part]
             labels, at = np.unique(y, return_inverse=True)
             margins, divisors = attributes.margins(labels)
-            gain = (F - F[np.arange(len(F)), y][:, None]) / divisors[at] + margins[at]
-            hinge += float(self.sample[part] @ gain.max(axis=1))
-        return Evaluation((norm + hinge) / self.mass, (linear - norm) / self.mass, coef, Z, linear, hinge)
+            gain = (F - F[np.arange(len(F)), y][:, None]) / divisors[at]
+            for j, stretch in enumerate(stretches):
+                hinges[j] += float(self.sample[part] @ (stretch * gain + margins[at]).max(axis=1))
+        best = int(np.argmin(stretches**2 * norm + hinges))
+        t, hinge = float(stretches[best]), float(hinges[best])
+        return Evaluation((t * t * norm + hinge) / self.mass, (linear - norm) / self.mass, t * coef, Z, linear, hinge, t)
 
     def ascend(
         self, attributes: Attributes, beta: sparse.csr_array, tol: float, max_passes: float, seed: int
@@ -292,7 +300,7 @@ class _HierarchicalSVM(Method):
     def _solve(self, task: Task, attributes: Attributes, beta: sparse.csr_array, began: float) -> None:
         """Set the solution and its certificate."""
         beta, passes, _ = task.ascend(attributes, beta, self.tol, self.max_passes, seed_of(self.random_state))
-        found = task.evaluate(attributes, beta)
+        found = task.evaluate(attributes, beta, self.tol)
         self.alpha_ = attributes.alpha
         self._finish(beta, found.coef, found.primal, found.dual, passes, time.perf_counter() - began)
 
@@ -348,25 +356,27 @@ class _HierarchicalSVM(Method):
     def _labels(self) -> tuple[LabelGraph, NDArray[np.intp]]:
         """Return the label graph and the position of every class among its leaves."""
         given = self.hierarchy
-        names = [str(label) for label in self.classes_]
+        names: list[str] | None = None if self.of_sets_ else [str(label) for label in self.classes_]
         several = False
         if isinstance(given, Mapping):
             unknown = set(given) - {"edges", "classes"}
             if unknown or "edges" not in given:
                 raise ConfigError("hierarchy must be a list of [parent, child] pairs, or have the keys edges and classes")
-            if given.get("classes") is not None and self.n_classes is not None:
+            if given.get("classes") is not None and (self.of_sets_ or self.n_classes is not None):
                 names = [str(label) for label in given["classes"]]
             # the data set has accepted its tops
             given, several = given["edges"], True
         if given is None:
             raise ConfigError(
-                f"loss={self.name} needs a label graph: give loss.hierarchy=[[parent,child],...], choose a data set that has one, or loss=flat"
+                f"loss={self.name} needs a label graph: give hierarchy=[[parent,child],...], a data set that has one, or choose loss=flat"
             )
         if not isinstance(given, LabelGraph):
             pairs = [tuple(pair) for pair in given]
             if any(len(pair) != 2 for pair in pairs):
                 raise ConfigError("hierarchy must be a list of [parent, child] pairs")
             given = LabelGraph.from_edges(pairs, several_tops=several)
+        if names is None:  # columns of labels without names are the leaves
+            names = [given.names[leaf] for leaf in given.leaves]
         if len(names) != len(self.classes_):
             raise ConfigError(f"hierarchy names {len(names)} classes, the data have {len(self.classes_)}")
         return given, given.leaf_positions(names)
@@ -660,9 +670,9 @@ class SharedSVM(_HierarchicalSVM):
         while True:
             beta, spent, _ = task.ascend(attributes, beta, inner, self.max_passes - passes, seed_of(self.random_state) + done)
             passes += spent
-            found = task.evaluate(attributes, beta)
+            found = task.evaluate(attributes, beta, self.tol)
             squares = np.square(A.T @ found.Z).sum(axis=1)
-            fresh, value = best_weights(graph, (task.C * attributes.alpha) ** 2 * squares)
+            fresh, value = best_weights(graph, (found.stretch * task.C * attributes.alpha) ** 2 * squares)
             primal = (value / (2.0 * task.C) + found.hinge) / task.mass
             dual = (found.linear - 0.5 * task.C * dual_bound(graph, squares)) / task.mass
             gap = (primal - dual) / primal if primal > 0 else 0.0
