@@ -112,7 +112,7 @@ def rows(graph: LabelGraph, n: int = 40, d: int = 4, seed: int = 0) -> tuple[NDA
 def optimum(X: NDArray[Any], Y: NDArray[Any], sets: LabelSets, alpha: NDArray[Any], lam: float) -> float:
     """Minimise lambda |W|^2 + sum of hinges by a cone solver: W, and per row a bound of the relaxed maximum by its dual program.
 
-    max of r.z over C z <= 0, 0 <= z <= 1, z_root = 1 is min over nu, eta >= 0 and theta of theta + sum eta with C'nu + eta + theta e_root >= r.
+    max of r.z over C z <= 0, 0 <= z <= 1, z_root = 1: min over nu, eta >= 0, theta of theta + sum eta with C'nu + eta + theta e_root >= r.
     """
     n, d = X.shape
     M, C = sets.size, sets.rows
