@@ -150,7 +150,7 @@ METRICS: dict[str, MetricMeaning] = {
     "hierarchical_precision": MetricMeaning(higher_is_better=True, percent=True),
     "hierarchical_recall": MetricMeaning(higher_is_better=True, percent=True),
     "hierarchical_f1": MetricMeaning(higher_is_better=True, percent=True),
-    "tree_loss": MetricMeaning(is_count=True),
+    "tree_loss": MetricMeaning(),
 }
 """Meaning of every metric that this version can compute (the functions are in `advcli.evaluation.metrics`)."""
 

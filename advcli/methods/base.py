@@ -73,6 +73,8 @@ class Method(ClassifierMixin, BaseEstimator):
     metric: ClassVar[str] = "error"
     constant: ClassVar[bool] = False  # whether a constant 1 is appended to linear features
 
+    of_sets_: bool = False  # whether it was fitted to several labels a row
+
     features: Any
     features_options: Any
     n_classes: Any
@@ -88,13 +90,20 @@ class Method(ClassifierMixin, BaseEstimator):
         """Return the weight vectors (k, d) from rows X (n, d) of the feature map, codes y (n,) and example weights (n,) or None."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Method:
-        """Fit to rows X (n, d), dense or sparse, and labels y (n,); ``sample_weight`` (n,) counts how often each row occurs.
+        """Fit to rows X (n, d), dense or sparse, and labels y (n,), or ones (n, k) at every row's labels where `multilabel`.
+
+        ``sample_weight`` (n,) counts how often each row occurs.
 
         Rows of weight 0 are not learned from; a feature map that is fitted to rows (kernel PCA) is fitted to them as well.
         ``start`` is there for the search, which hands over the fit before; a method without a path of fits does not use it.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
-        codes = self._encode(y)
+        self.of_sets_ = self.multilabel and np.ndim(y) == 2
+        if self.of_sets_:
+            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
+            codes: Any = self._encode_sets(y)
+        else:
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
+            codes = self._encode(y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         chosen = feature_class(self.features)
         if not chosen.multiclass_linear:
@@ -113,7 +122,8 @@ class Method(ClassifierMixin, BaseEstimator):
         return self
 
     def _with_constant(self, X: Any) -> Any:
-        if not (self.constant and feature_class(self.features).takes_constant):
+        # without a constant no label could be rare
+        if not ((self.constant or self.of_sets_) and feature_class(self.features).takes_constant):
             return X
         ones = np.ones((X.shape[0], 1))
         stack: Any = sparse.hstack  # its stubs do not know estimators' X
@@ -133,6 +143,21 @@ class Method(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise ValueError(f"y holds one class only ({self.classes_[0]!r}); a classifier needs at least 2 classes")
         return codes.astype(np.intp)
+
+    def _encode_sets(self, Y: Any) -> sparse.csr_array:
+        """Set `classes_` and return ones where a row has a label, shape (n, k)."""
+        Y = sparse.csr_array(Y)
+        Y.eliminate_zeros()
+        Y.sum_duplicates()
+        if not (Y.data == 1).all():
+            raise ValueError("y of several columns must hold 0 and 1")
+        if self.n_classes not in (None, Y.shape[1]):
+            raise ConfigError(f"n_classes={self.n_classes}, but y has {Y.shape[1]} columns")
+        empty = np.flatnonzero(np.diff(Y.indptr) == 0)
+        if len(empty):
+            raise ValueError(f"{len(empty)} rows of y have no label, the first is row {empty[0] + 1}; every row needs one")
+        self.classes_ = np.arange(Y.shape[1])
+        return Y
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:

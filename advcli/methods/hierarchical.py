@@ -32,11 +32,13 @@ from scipy import sparse
 
 from ..certificate import Certificate
 from ..compiled import kernels
-from ..errors import ConfigError, NotConvergedWarning, nearest
+from ..errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
 from ..hierarchy import LabelGraph
+from ..hierarchy.multilabel import LabelSets, restricted
 from ..hierarchy.shared_norm import best_weights, dual_bound
 from ..hierarchy.weights import node_weights, parents_of
 from .base import Array, Labels, Method, Rows, compiled_rows, method_class, register, seed_of
+from .multilabel import SetProblem, learn_sets
 
 TABLES = 128
 """Up to so many labels, K, margins and divisors are tables; beyond, they follow from passes over the graph."""
@@ -285,6 +287,7 @@ class _HierarchicalSVM(Method):
 
     hyper: ClassVar[tuple[str, ...]] = ("regularisation",)
     takes_hierarchy: ClassVar[bool] = True
+    multilabel: ClassVar[bool] = True
 
     hierarchy: Any
     C: float
@@ -332,6 +335,8 @@ class _HierarchicalSVM(Method):
             if not (np.isfinite(value) and value > 0):
                 raise ConfigError(f"{name} must be a positive number, got {value}")
         began = time.perf_counter()
+        if self.of_sets_:
+            return self._learn_sets(X, y, np.ones(X.shape[0]) if weights is None else weights, began)
         attributes = self.attributes(*self._labels())
         n, k = X.shape[0], len(self.classes_)
         sample = np.ones(n) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
@@ -353,7 +358,67 @@ class _HierarchicalSVM(Method):
         self.alpha_ = attributes.alpha
         self._finish(beta, found.coef, found.primal, found.dual, passes, time.perf_counter() - began)
 
-    def _finish(self, beta: sparse.csr_array, coef: Any, primal: float, dual: float, passes: float, seconds: float) -> None:
+    def _learn_sets(self, X: Any, Y: Any, sample: Array, began: float) -> Array:
+        """Learn sets of labels (`advcli.methods.multilabel`); `coef_` are then weights of the nodes."""
+        graph, positions = restricted(*self._labels())
+        attributes = self.attributes(graph, positions)
+        if attributes.normalised:
+            raise IncompatibleError("objective=normalised", "one label a row", "rows have several: choose loss.objective=difference")
+        C = self.C if self.lam is None else 1.0 / (self.lam * float(sample.sum()))
+        self.sets_, self.positions_ = LabelSets(graph), positions
+        order = np.argsort(positions)  # columns of Y in the order of the leaves
+        problem = SetProblem(X, sparse.csr_array(Y[:, order]), np.ascontiguousarray(sample, dtype=np.float64), self.sets_, 0.5 / C)
+        start = getattr(self, "_start", None)
+        fit = learn_sets(
+            problem, attributes.alpha, self.tol, int(self.max_passes), seed_of(self.random_state), start, **self._shared(graph)
+        )
+        mass = float(sample.sum())
+        self.alpha_ = fit.alpha
+        self._finish(fit, fit.coef, fit.primal / mass, fit.dual / mass, fit.passes, time.perf_counter() - began)
+        return self.coef_
+
+    def _shared(self, graph: LabelGraph) -> dict[str, Any]:
+        """Return how `learn_sets` finds better weights alpha: not at all."""
+        return {}
+
+    def predict_codes(self, X: Any) -> Any:
+        """Return codes (n,), or where labels are sets ones at the labels of the set that scores highest, csr_array (n, k)."""
+        if not getattr(self, "of_sets_", False):
+            return super().predict_codes(X)
+        scores = self.potentials(X)
+        chosen = self.sets_.best(scores)[1][:, self.sets_.leaves]
+        return sparse.csr_array(chosen[:, self.positions_].astype(np.int8))
+
+    def predict(self, X: Any) -> Any:
+        """Return labels (n,), or sets of labels as `predict_codes` does."""
+        return self.predict_codes(X) if getattr(self, "of_sets_", False) else super().predict(X)
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: all but the dual point, and the label graph by its edges."""
+        parameters, attributes, rows = super().saved()
+        if isinstance(parameters.get("hierarchy"), LabelGraph):
+            parameters["hierarchy"] = {"edges": parameters["hierarchy"].edges()}
+        for name in ("dual_", "sets_"):
+            attributes.pop(name, None)
+        if isinstance(self.coef_, FactoredWeights):
+            Z = attributes.pop("coef_").sums
+            attributes |= {"sums_data_": Z.data, "sums_indices_": Z.indices, "sums_indptr_": Z.indptr}
+            attributes |= {"sums_shape_": np.array(Z.shape), "scale_": self.coef_.scale}
+        return parameters, attributes, rows
+
+    def restore(self, attributes: Mapping[str, Any]) -> None:
+        """Take over the fitted attributes of a saved model."""
+        own = dict(attributes)
+        if "scale_" in own:
+            data, indices, start, shape = (own.pop(f"sums_{part}_") for part in ("data", "indices", "indptr", "shape"))
+            graph, positions = self._labels()
+            Z = sparse.csr_array((data, indices, start), shape=tuple(shape))
+            own["coef_"] = FactoredWeights(Z, graph.membership[positions], own["alpha_"], float(own.pop("scale_")))
+        super().restore(own)
+        if getattr(self, "of_sets_", False):
+            self.sets_ = LabelSets(restricted(*self._labels())[0])
+
+    def _finish(self, beta: Any, coef: Any, primal: float, dual: float, passes: float, seconds: float) -> None:
         gap = primal - dual
         relative = max(0.0, gap / primal) if primal > 0 else 0.0
         converged = relative <= self.tol
@@ -370,13 +435,13 @@ class _HierarchicalSVM(Method):
     def _labels(self) -> tuple[LabelGraph, NDArray[np.intp]]:
         """Return the label graph and the position of every class among its leaves."""
         given = self.hierarchy
-        names = [str(label) for label in self.classes_]
+        names: list[str] | None = None if self.of_sets_ else [str(label) for label in self.classes_]
         several = False
         if isinstance(given, Mapping):
             unknown = set(given) - {"edges", "classes"}
             if unknown or "edges" not in given:
                 raise ConfigError("hierarchy must be a list of [parent, child] pairs, or have the keys edges and classes")
-            if given.get("classes") is not None and self.n_classes is not None:
+            if given.get("classes") is not None and (self.of_sets_ or self.n_classes is not None):
                 names = [str(label) for label in given["classes"]]
             # the data set has accepted its tops
             given, several = given["edges"], True
@@ -389,6 +454,8 @@ class _HierarchicalSVM(Method):
             if any(len(pair) != 2 for pair in pairs):
                 raise ConfigError("hierarchy must be a list of [parent, child] pairs")
             given = LabelGraph.from_edges(pairs, several_tops=several)
+        if names is None:  # columns of labels without names are the leaves
+            names = [given.names[leaf] for leaf in given.leaves]
         if len(names) != len(self.classes_):
             raise ConfigError(f"hierarchy names {len(names)} classes, the data have {len(self.classes_)}")
         return given, given.leaf_positions(names)
@@ -682,6 +749,9 @@ class SharedSVM(_HierarchicalSVM):
         best_weights(graph, np.ones(graph.size))  # refuses what is no tree
         alpha = node_weights(graph, self.rho)
         return Attributes(graph, positions, alpha, alpha, 0.0 if fixed else 0.5)
+
+    def _shared(self, graph: LabelGraph) -> dict[str, Any]:
+        return {"graph": graph, "updates": self.updates}
 
     def _solve(self, task: Task, attributes: Attributes, beta: sparse.csr_array, began: float) -> None:
         graph, A, first = attributes.graph, attributes.membership, attributes.alpha
