@@ -544,7 +544,7 @@ class Run(Task):
         folder = ResultsFolder(planned[0][1].folder)
         done = []
         lost: ResultsError | None = None
-        with parts.shared_data():
+        with parts.shared_data(self.session):
             for number, settings in planned:
                 journal.started(number)
                 try:

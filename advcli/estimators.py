@@ -20,6 +20,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .certificate import Certificate, certify
 from .errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
 from .features import STRENGTH, FeatureMap, feature_class, make_features
+from .features import kept_in as kept_in
+from .features.rows import merge_rows
 from .losses import AdversarialLoss, Loss, loss_class, make_loss, name_classes
 from .methods import Method, is_method, method_class
 from .methods.base import seed_of
@@ -358,41 +360,6 @@ class OrdinalAdversarialClassifier(SurrogateClassifier):
             extra_labels=extra_labels,
             random_state=random_state,
         )
-
-
-_MERGE_LIMIT = 1_000_000  # entries of X up to which looking for equal rows costs little beside the fit
-
-
-def merge_rows(
-    X: Any, y: NDArray[np.intp], weights: Array | None, cost: Array | None = None
-) -> tuple[Any, NDArray[np.intp], Array | None, Array | None]:
-    """Return X, y, sample weights and cost weights with equal rows of equal label and cost merged, in one canonical order.
-
-    Large X only loses its rows of weight 0. A row of weight 2 and a row given twice are then the same problem to the last bit, and the
-    order of the rows cannot move the result.
-    """
-
-    def take(rows: NDArray[np.intp], weights: Array | None) -> tuple[Any, NDArray[np.intp], Array | None, Array | None]:
-        return X[rows], y[rows], weights, None if cost is None else cost[rows]
-
-    if weights is not None and not weights.all():
-        kept = np.flatnonzero(weights)
-        X, y, weights, cost = take(kept, weights[kept])
-    tail = y[:, None].astype(np.float64) if cost is None else np.column_stack([y, cost])
-    if hasattr(X, "tocsr"):
-        if X.nnz > _MERGE_LIMIT // 10:
-            return X, y, weights, cost
-        rows = zip(X.indptr[:-1], X.indptr[1:], tail, strict=True)
-        keys = [X.indices[a:b].tobytes() + X.data[a:b].tobytes() + end.tobytes() for a, b, end in rows]
-        _, first, inverse = np.unique(np.array(keys, dtype=object), return_index=True, return_inverse=True)
-    else:
-        if X.size > _MERGE_LIMIT:
-            return X, y, weights, cost
-        keyed = np.ascontiguousarray(np.column_stack([X + 0.0, tail]))  # + 0.0: -0.0 and 0.0 are the same number
-        view = keyed.view(np.dtype((np.void, keyed.itemsize * keyed.shape[1]))).ravel()
-        _, first, inverse = np.unique(view, return_index=True, return_inverse=True)
-    counts = np.bincount(inverse, weights=weights, minlength=len(first)).astype(np.float64)
-    return take(first, None if bool((counts == 1.0).all()) else counts)
 
 
 # ---- what evaluation and the command line call ------------------------------------------------------------------------

@@ -32,12 +32,21 @@ def load(options: Mapping[str, Any], data_dir: Path, author_splits: bool) -> Any
 
 
 @contextlib.contextmanager
-def shared_data() -> Iterator[None]:
-    """Load a data set once for consecutive cells: reading and hashing it takes longer than a small cell."""
+def shared_data(folder: Path | None = None) -> Iterator[None]:
+    """Load a data set once for consecutive cells: reading and hashing it takes longer than a small cell.
+
+    With a folder, costly features are computed once for all processes that share it.
+    """
     global _last
     before, _last = _last, []
     try:
-        yield
+        if folder is None:
+            yield
+        else:
+            from .. import estimators
+
+            with estimators.kept_in(folder):
+                yield
     finally:
         _last = before
 

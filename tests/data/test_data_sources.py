@@ -428,7 +428,7 @@ def test_loading_never_uses_the_network(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     for name in YAML:
-        if YAML[name]["source"] in ("sklearn", "synthetic", "louche_toy"):
+        if YAML[name]["source"] in ("sklearn", "synthetic", "louche_toy", "synthetic_hierarchy"):
             load(options(name), tmp_path)
         elif YAML[name]["source"] in ("text", "hierarchical"):
             with pytest.raises(DataError, match="is not here"):
