@@ -138,7 +138,8 @@ class LabelSets:
         program = highspy.HighsLp()
         program.num_col_, program.num_row_ = M, C.shape[0]
         program.sense_ = highspy.ObjSense.kMaximize
-        program.col_cost_, program.col_lower_, program.col_upper_ = np.zeros(M), np.eye(1, M)[0], np.ones(M)
+        lower, upper = np.eye(1, M)[0], np.ones(M)
+        program.col_cost_, program.col_lower_, program.col_upper_ = np.zeros(M), lower, upper
         program.row_lower_, program.row_upper_ = np.full(C.shape[0], -np.inf), np.zeros(C.shape[0])
         matrix = program.a_matrix_
         matrix.format_ = highspy.MatrixFormat.kRowwise
@@ -152,9 +153,26 @@ class LabelSets:
             z = np.array(solver.getSolution().col_value)
             if integral and (np.minimum(np.abs(z), np.abs(1.0 - z)) > _INTEGRAL).any():
                 basis = solver.getBasis()
+                rounded = self._rounded(z, r)
+                # a node whose reduced cost exceeds what rounding has lost keeps its value in every better set
+                lost = float(r @ z) - float(r @ rounded) + _INTEGRAL
+                fixed = np.abs(np.array(solver.getSolution().col_dual)) > lost
+                solver.changeColsBounds(M, nodes, np.where(fixed, np.rint(z), lower), np.where(fixed, np.rint(z), upper))
                 solver.changeColsIntegrality(M, nodes, kinds[highspy.HighsVarType.kInteger])
                 solver.run()
                 z = np.array(solver.getSolution().col_value)
+                if r @ rounded > r @ z:
+                    z = rounded
                 solver.changeColsIntegrality(M, nodes, kinds[highspy.HighsVarType.kContinuous])
+                solver.changeColsBounds(M, nodes, lower, upper)
                 solver.setBasis(basis)
             yield z
+
+    def _rounded(self, z: Array, r: Array) -> Array:
+        """Return the best r.z among the sets of the leaves above some level of a fractional z."""
+        levels = np.unique(z[self.leaves])
+        levels = levels[levels > _INTEGRAL] * (1.0 - 1e-9)
+        chosen = sparse.csr_array((z[self.leaves] > levels[:, None]).astype(np.int8))
+        candidates = self.closed(chosen)
+        best = int(np.argmax(candidates @ r))
+        return candidates[[best]].toarray()[0].astype(np.float64)

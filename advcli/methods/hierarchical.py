@@ -839,6 +839,11 @@ class HierarchicalClassifier(Method):
         self.n_classes = n_classes
         self.random_state = random_state
 
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Refuse: a saved model is one of the four."""
+        chosen = method_class(self.model).__name__
+        raise ConfigError(f"cannot save HierarchicalClassifier(model={self.model!r}): fit and save {chosen}, which is the same")
+
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Fit the model."""
         chosen: Any = method_class(_choice("model", self.model, MODELS))
