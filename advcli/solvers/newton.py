@@ -211,10 +211,11 @@ class NewtonSolver(Solver):
         best_dual = problem.dual(best_R) / problem.lam
         status, failures, steps = "max_passes", 0, 0
         while True:
-            inner = 0
+            inner, first = 0, np.inf
             point = smoothed.at(theta, F)
             while True:
                 primal, dual, mismatch, feasible = smoothed.values(point)
+                first = primal if inner == 0 else first
                 if primal < best_primal:
                     best_primal, best_theta = primal, point.theta
                 if dual > best_dual:
@@ -254,7 +255,9 @@ class NewtonSolver(Solver):
                 if failures > _MAX_FAILURES:
                     status = "stalled"
                     break
-                smoothed.c *= 5.0  # and back to where the step began: what failed at the smaller c has often run far away
+                smoothed.c *= 5.0
+                if primal < first:  # what failed at the smaller c may have run far away
+                    theta, F = point.theta, point.F
             else:
                 theta, F = point.theta, point.F
                 smoothed.center = point.R
