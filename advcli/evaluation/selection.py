@@ -23,9 +23,10 @@ from .splits import make_folds, make_holdout
 from .standardise import Standardiser
 
 STRENGTH = "regularisation"
+"""Name of the axis that C and lambda are two views of."""
+
 DESCENDING = ("tolerance",)  # hyper-parameters whose large values are the strong ones, which win ties
 ALTERNATIVES = ("rho", "margin_power")  # hyper-parameters whose candidates are models of their own, not points of a range
-"""Name of the axis that C and lambda are two views of."""
 
 __all__ = ["Axes", "NotConvergedWarning", "Protocol", "Selection", "certificate_columns", "find_axes", "select"]
 
