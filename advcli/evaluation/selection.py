@@ -16,15 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, NotConvergedWarning, nearest
+from ..hyper import STRENGTH
 from ..records import meaning
 from . import metrics, parts
 from .seeds import derive_seed
 from .splits import make_folds
 from .standardise import Standardiser
 
-STRENGTH = "regularisation"
 DESCENDING = ("tolerance",)  # hyper-parameters whose large values are the strong ones, which win ties
-"""Name of the axis that C and lambda are two views of."""
 
 __all__ = ["Axes", "NotConvergedWarning", "Protocol", "Selection", "certificate_columns", "find_axes", "select"]
 

@@ -33,7 +33,7 @@ ALLOWED: dict[str, set[str]] = {
     # methods that are no surrogate behind an oracle; those that solve one all the same bring the certificate
     "methods": {"features", "losses", "certificate", "compiled", "confusion"},
     "confusion": set(),
-    "evaluation": {"estimators", "methods", "data", "records", "confusion", "limits"},
+    "evaluation": {"estimators", "methods", "data", "records", "confusion", "limits", "hyper"},
     "models": {"estimators", "methods", "evaluation", "data", "records", "features", "losses", "certificate"},
     "records": set(),
     "reports": {"records", "statistics"},
@@ -44,9 +44,10 @@ ALLOWED: dict[str, set[str]] = {
     # a kernel solver is bound to kernel features, and its Newton step to their explicit linear form
     "solvers": {"problem", "losses.base", "features.base", "features.kernel", "features.linear", "features.threshold", "compiled"},
     "reductions": {"problem", "certificate", "solvers", "features", "losses", "costs"},
-    "features": {"compiled"},
+    "features": {"compiled", "hyper"},
     "losses": {"costs", "compiled"},
     "costs": set(),
+    "hyper": set(),
     "data": {"confusion"},  # label noise is drawn from a confusion matrix
     "limits": set(),
     "progress": set(),
