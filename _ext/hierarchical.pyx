@@ -33,11 +33,15 @@ cdef enum:
     STEPS = 4            # pairwise steps per label of a visit
     STRETCHES = 13       # multiples of W that the primal value is taken at: 1 and 1 + tol 2^j / 20
 
+ctypedef fused real:
+    float
+    double
+
 cdef struct List:        # pairs (label, value)
     int count
     int room
     int *label           # NULL with values: a dense row of k values
-    double *value
+    double *value        # of a feature's list in single precision: floats
 
 cdef struct Run:
     Rows rows
@@ -60,6 +64,7 @@ cdef struct Run:
     const double *divisor     # (k, k) c_ly, or NULL: computed when normalised, else 1
     double *theta             # dense Z (d, kp), or NULL
     List *feature             # sparse Z (d,), or NULL
+    bint single               # whether these lists hold floats
     List *beta                # (n,) values off the true label
     double *gap               # (n,) block gaps at the last visit, times s_i
     double *z                 # (kp,) Z x, then scores
@@ -75,10 +80,11 @@ cdef struct Run:
     int *moved                # (kp,) scratch
     double *small             # (MOST, MOST) + 3 MOST
     double best, linear, inner  # of the last visit: max g, beta.margin, r.f
+    double heard              # when signals were last looked for
 
 
-cdef inline bint grow(List *list, int room) noexcept nogil:
-    """Make room; return whether there was memory."""
+cdef inline bint grow(List *list, int room, size_t size) noexcept nogil:
+    """Make room for values of ``size`` bytes; return whether there was memory."""
     cdef int *label
     cdef double *value
     if room <= list.room:
@@ -89,7 +95,7 @@ cdef inline bint grow(List *list, int room) noexcept nogil:
     if label == NULL:
         return False
     list.label = label
-    value = <double *>realloc(list.value, room * sizeof(double))
+    value = <double *>realloc(list.value, room * size)
     if value == NULL:
         return False
     list.value = value
@@ -116,25 +122,31 @@ cdef inline double overlap(Run *run, int l, int m) noexcept nogil:
     return s
 
 
+cdef inline void gather(const List *list, const real *value, double x, double *z) noexcept nogil:
+    """z += x values."""
+    cdef int j
+    if list.label == NULL:
+        for j in range(list.count):
+            z[j] += x * value[j]
+    else:
+        for j in range(list.count):
+            z[list.label[j]] += x * value[j]
+
+
 cdef void project(Run *run, Py_ssize_t i) noexcept nogil:
     """z = Z x_i."""
     cdef Py_ssize_t e
     cdef List *list
-    cdef int j
-    cdef double x
     if run.theta != NULL:
         row_scores(&run.rows, i, run.theta, run.kp, run.z)
         return
     memset(run.z, 0, run.k * sizeof(double))
     for e in range(run.rows.start[i], run.rows.start[i + 1]):
         list = run.feature + run.rows.columns[e]
-        x = run.rows.values[e]
-        if list.label == NULL:
-            for j in range(list.count):
-                run.z[j] += x * list.value[j]
+        if run.single:
+            gather(list, <const float *>list.value, run.rows.values[e], run.z)
         else:
-            for j in range(list.count):
-                run.z[list.label[j]] += x * list.value[j]
+            gather(list, <const double *>list.value, run.rows.values[e], run.z)
 
 
 cdef void spread(Run *run) noexcept nogil:
@@ -257,13 +269,60 @@ cdef double block(Run *run, int m, int y_at, double t, double goal) noexcept nog
     return moved
 
 
+cdef bint add(Run *run, List *list, real x, int m, const double *change) noexcept nogil:
+    """Add x change to the values of the ``m`` chosen labels in a feature's list, and to the list those that it lacks; whether there was memory."""
+    cdef int j, at, missing = 0
+    cdef real *value = <real *>list.value
+    cdef real *row
+    if list.label == NULL and value != NULL:
+        for j in range(m):
+            value[run.chosen[j]] += <real>(x * change[j])
+        return True
+    for j in range(m):
+        run.moved[j] = 0
+    for at in range(list.count):
+        j = run.place[list.label[at]]
+        if j >= 0:
+            value[at] += <real>(x * change[j])
+            run.moved[j] = 1
+    for j in range(m):
+        missing += 1 if run.moved[j] == 0 and change[j] != 0.0 else 0
+    if missing == 0:
+        return True
+    if 2 * (list.count + missing) > run.k:  # a dense row is no larger
+        row = <real *>malloc(run.k * sizeof(real))
+        if row == NULL:
+            return False
+        memset(row, 0, run.k * sizeof(real))
+        for at in range(list.count):
+            row[list.label[at]] = value[at]
+        for j in range(m):
+            if run.moved[j] == 0:
+                row[run.chosen[j]] = <real>(x * change[j])
+        free(list.label)
+        free(list.value)
+        list.label = NULL
+        list.value = <double *>row
+        list.count = run.k
+        return True
+    if not grow(list, list.count + missing, sizeof(real)):
+        return False
+    value = <real *>list.value
+    for j in range(m):
+        if run.moved[j] == 0 and change[j] != 0.0:
+            list.label[list.count] = run.chosen[j]
+            value[list.count] = <real>(x * change[j])
+            list.count += 1
+    return True
+
+
 cdef bint shift(Run *run, Py_ssize_t i, double weight, int m, const double *change) noexcept nogil:
     """Z += weight change x_i' for the ``m`` chosen labels; returns whether there was memory. ``z`` is scratch."""
-    cdef int j, at, missing
+    cdef int j
     cdef Py_ssize_t e
     cdef List *list
     cdef double x
-    cdef double *row
+    cdef bint fits = True
     if run.theta != NULL:
         memset(run.z, 0, run.kp * sizeof(double))
         for j in range(m):
@@ -275,48 +334,12 @@ cdef bint shift(Run *run, Py_ssize_t i, double weight, int m, const double *chan
     for e in range(run.rows.start[i], run.rows.start[i + 1]):
         list = run.feature + run.rows.columns[e]
         x = weight * run.rows.values[e]
-        if list.label == NULL and list.value != NULL:
-            for j in range(m):
-                list.value[run.chosen[j]] += x * change[j]
-            continue
-        for j in range(m):
-            run.moved[j] = 0
-        for at in range(list.count):
-            j = run.place[list.label[at]]
-            if j >= 0:
-                list.value[at] += x * change[j]
-                run.moved[j] = 1
-        missing = 0
-        for j in range(m):
-            missing += 1 if run.moved[j] == 0 and change[j] != 0.0 else 0
-        if missing == 0:
-            continue
-        if 2 * (list.count + missing) > run.k:  # a dense row is no larger
-            row = <double *>malloc(run.k * sizeof(double))
-            if row == NULL:
-                return False
-            memset(row, 0, run.k * sizeof(double))
-            for at in range(list.count):
-                row[list.label[at]] = list.value[at]
-            for j in range(m):
-                if run.moved[j] == 0:
-                    row[run.chosen[j]] = x * change[j]
-            free(list.label)
-            free(list.value)
-            list.label = NULL
-            list.value = row
-            list.count = run.k
-            continue
-        if not grow(list, list.count + missing):
-            return False
-        for j in range(m):
-            if run.moved[j] == 0 and change[j] != 0.0:
-                list.label[list.count] = run.chosen[j]
-                list.value[list.count] = x * change[j]
-                list.count += 1
+        fits = add(run, list, <float>x, m, change) if run.single else add(run, list, x, m, change)
+        if not fits:
+            break
     for j in range(m):
         run.place[run.chosen[j]] = -1
-    return True
+    return fits
 
 
 cdef double visit(Run *run, Py_ssize_t i, double skip, bint *failed) noexcept nogil:
@@ -403,7 +426,7 @@ cdef double visit(Run *run, Py_ssize_t i, double skip, bint *failed) noexcept no
             beta.label[h] = beta.label[j]
             beta.value[h] = beta.value[j]
             h += 1
-    if not grow(beta, h + m):
+    if not grow(beta, h + m, sizeof(double)):
         failed[0] = True
         return weight * gap
     for j in range(m):
@@ -483,13 +506,19 @@ cdef void certify(Run *run, double tol, double *primal, double *dual, bint *fail
     dual[0] = (offsets - norm) / run.mass
 
 
-cdef double sweep(Run *run, const Py_ssize_t *order, Py_ssize_t count, double skip, bint *failed) noexcept nogil:
-    """Visit the listed rows and return the sum of their gaps."""
+cdef double sweep(Run *run, const Py_ssize_t *order, Py_ssize_t count, double skip, bint *failed) except? -1.0 nogil:
+    """Visit the listed rows and return the sum of their gaps; one pass over a large set takes long enough to be interrupted."""
     cdef Py_ssize_t j
-    cdef double total = 0.0
+    cdef double total = 0.0, now
     for j in range(count):
         run.gap[order[j]] = visit(run, order[j], skip, failed)
         total += run.gap[order[j]]
+        if j % 64 == 63:
+            now = seconds()
+            if now - run.heard > 0.2:
+                run.heard = now
+                with gil:
+                    PyErr_CheckSignals()
     return total
 
 
@@ -498,7 +527,7 @@ cdef int ascend(Run *run, double tol, double max_passes, double max_seconds, uin
     """Return 0 when the relative gap reached ``tol``, 1 at the limit of passes, 2 at the limit of seconds."""
     cdef Py_ssize_t n = run.rows.n, i, m, visits
     cdef Py_ssize_t *order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
-    cdef double total, active, goal, level, skip, next_check = 2.0, started = seconds(), signals = started, now
+    cdef double total, active, goal, level, skip, next_check = 2.0, started = seconds(), now
     cdef int inner, code = 1
     cdef uint64_t state = seed
     if order == NULL:
@@ -550,10 +579,6 @@ cdef int ascend(Run *run, double tol, double max_passes, double max_seconds, uin
                 visits += n
                 passes[0] = <double>visits / n
                 next_check = 1.5 * passes[0] + 2.0
-            if now - signals > 0.2:
-                signals = now
-                with gil:
-                    PyErr_CheckSignals()
     finally:
         free(order)
     return code
@@ -564,14 +589,14 @@ def solve(const double[::1] values, const int[::1] columns, const long long[::1]
           const int[::1] up, const double[::1] alpha, const double[::1] mu, double power, bint normalised, const double[:, ::1] table,
           const double[:, ::1] margin, const double[:, ::1] divisor, const long long[::1] beta_start, const int[::1] beta_label,
           const double[::1] beta_value, double scale, double mass, double tol, double max_passes, double max_seconds, unsigned long long seed,
-          bint lists):
+          bint lists, bint single):
     """Ascend from beta (n, k), given as CSR arrays off the true labels, until primal - dual <= tol primal.
 
     ``columns`` is empty for dense rows, ``sample_weight`` when all weights are 1, ``parent`` when nodes have several parents; ``node`` (k,),
     ``up_start`` and ``up`` list the labels' nodes; ``table``, ``margin`` and ``divisor`` (k, k) hold K, the margins and c with the true label as
     column, or are empty and follow from alpha, mu, ``power`` and ``normalised``. ``scale`` is 1/(2 lambda); ``lists`` stores Z sparsely
-    (CSR rows only). Returns (code, passes, primal, dual, beta_start, beta_label, beta_value); code 0 = converged, 1 = limit of passes, 2 = of
-    seconds; values per unit of ``mass``.
+    (CSR rows only), ``single`` in single precision. Returns (code, passes, primal, dual, beta_start, beta_label, beta_value); code 0 = converged,
+    1 = limit of passes, 2 = of seconds; values per unit of ``mass``.
     """
     import numpy
 
@@ -601,7 +626,7 @@ def solve(const double[::1] values, const int[::1] columns, const long long[::1]
     run.parent = &parent[0] if parent.shape[0] else NULL
     run.up_start, run.up = &up_start[0], &up[0]
     run.alpha, run.mu = &alpha[0], &mu[0]
-    run.power, run.normalised = power, normalised
+    run.power, run.normalised, run.single = power, normalised, single
     run.table = &table[0, 0] if table.shape[0] else NULL
     run.margin = &margin[0, 0] if margin.shape[0] else NULL
     run.divisor = &divisor[0, 0] if divisor.shape[0] else NULL
@@ -643,7 +668,7 @@ def solve(const double[::1] values, const int[::1] columns, const long long[::1]
         with nogil:
             for i in range(n):
                 l = <int>(beta_start[i + 1] - beta_start[i])
-                if not grow(run.beta + i, l):
+                if not grow(run.beta + i, l, sizeof(double)):
                     failed = True
                     break
                 for e in range(l):

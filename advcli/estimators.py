@@ -24,9 +24,9 @@ from .features import kept_in as kept_in
 from .features.rows import merge_rows
 from .losses import AdversarialLoss, Loss, loss_class, make_loss, name_classes
 from .methods import Method, is_method, method_class
-from .methods.base import seed_of
+from .methods.base import saved_parameters, seed_of
 from .problem import Problem, Solution
-from .solvers import Limits, make_solver
+from .solvers import Limits, make_solver, solvers_for_a_box
 
 Array = NDArray[np.float64]
 
@@ -172,11 +172,12 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
             lam = 0.0
         problem = Problem(features, self.loss_.core, codes, float(lam), weights, cost, tolerance)
         solver = make_solver(self.solver, **(self.solver_options or {}))
-        lacks = solver.lacks(problem)
+        lacks, remedy = solver.lacks(problem), "choose solver=auto"
         if lacks is None and tolerance is not None and not solver.takes_box:
             lacks = "moments in a ball (features.moments=ball)"
+            remedy = f"for a box choose a solver that takes one: {', '.join(solvers_for_a_box())}"
         if lacks is not None:
-            raise IncompatibleError(f"solver={self.solver}", lacks, "choose solver=auto")
+            raise IncompatibleError(f"solver={self.solver}", lacks, remedy)
         limits = Limits(self.tol, self.max_passes, self.max_seconds)
         solution = solver.solve(problem, limits, None if start is None else start.solution_, seed=seed_of(self.random_state))
         self.solution_: Solution = solution
@@ -250,6 +251,19 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
             X = stack([X, ones], format="csr") if hasattr(X, "tocsr") else np.hstack([X, ones])
         return make_features(self.features, X, len(self.classes_), **(self.features_options or {}))
 
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep."""
+        parameters = saved_parameters(self, {"loss_options": _self_contained(self.loss_, self.loss_options)})
+        rows, theta = (None, self.theta_) if self.features_ is None else self.features_.support(self.theta_)
+        return parameters, {"theta": theta}, rows
+
+    def restore(self, attributes: Mapping[str, Any]) -> None:
+        """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
+        self.theta_ = attributes["theta"]
+        self.n_iter_ = max(1, int(np.ceil(self.certificate_.passes)))
+        self.loss_ = self._make_loss(len(self.classes_))
+
     # ---- prediction -----------------------------------------------------------------------------------------------
     def potentials(self, X: Any) -> Array:
         """Return the potentials f, shape (n, k), also for two classes."""
@@ -305,6 +319,19 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
         It is the predictor's mixed strategy in the game, no estimate of class probabilities.
         """
         return self.predictor_distribution(X)
+
+
+def _self_contained(loss: Loss, options: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a loss's options with the matrix in the place of the file that it was read from."""
+    if options is None:
+        return None
+    own = dict(options)
+    if own.get("file") is not None:
+        own |= {"file": None, "classes": None, "matrix": loss.matrix.tolist()}  # type: ignore[attr-defined]
+    base = getattr(loss, "base", None)
+    if isinstance(base, Loss) and own.get("options"):
+        own["options"] = _self_contained(base, own["options"])
+    return own
 
 
 class AdversarialClassifier(SurrogateClassifier):

@@ -157,6 +157,19 @@ class Axes:
     fixed: Mapping[str, float]
 
 
+def _fixable(names: Sequence[str]) -> set[str]:
+    return {*(name for name in names if name != STRENGTH), *(("C", "lambda") if STRENGTH in names else ())}
+
+
+def split_hyper(names: Sequence[str], fixed: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
+    """Return the given hyper-parameters that a method has, whose `hyper_names` these are, and the names of those that it has not.
+
+    In a sweep some methods may lack what others have; ``null`` gives nothing.
+    """
+    given, valid = {key: value for key, value in fixed.items() if value is not None}, _fixable(names)
+    return {key: value for key, value in given.items() if key in valid}, [key for key in given if key not in valid]
+
+
 def find_axes(protocol: Protocol, names: Sequence[str], fixed: Mapping[str, float]) -> Axes:
     """Separate searched from fixed hyper-parameters.
 
@@ -175,7 +188,7 @@ def find_axes(protocol: Protocol, names: Sequence[str], fixed: Mapping[str, floa
         hyper-parameter without a grid.
     """
     given = {key: value for key, value in fixed.items() if value is not None}
-    valid = {*(name for name in names if name != STRENGTH), *(("C", "lambda") if STRENGTH in names else ())}
+    valid = _fixable(names)
     for key, value in given.items():
         if key not in valid:
             has = f"it has {', '.join(sorted(valid))}" if valid else "it has none"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def _digest(X: Any, *more: Any) -> str:
 class _Fitted:
     """Landmarks, what takes their kernel values to components, and the components of the rows asked for last."""
 
-    def __init__(self, anchors: Any, gamma: float, centre: Array | None, basis: Array, key: str) -> None:
+    def __init__(self, anchors: Any, gamma: float, centre: Array | None, basis: Array, key: str = "") -> None:
         self.anchors, self.gamma, self.centre, self.basis, self.key = anchors, gamma, centre, basis, key
         self.total = 0.0 if centre is None else float(centre.mean())
         self.seen: OrderedDict[str, Array] = OrderedDict()
@@ -66,6 +67,8 @@ class _Fitted:
 
     def components(self, X: Any) -> Array:
         """Return the components of rows X (n, d), shape (n, D)."""
+        if not self.key:  # a saved model predicts rows once
+            return self._project(X)
         key = _digest(X)
         if key not in self.seen:
             self.seen[key] = kept(f"{self.key}-{key}", lambda: self._project(X))
@@ -89,8 +92,10 @@ def _principal(K: Array, centre: Array | None, dimensions: int) -> Array:
     if centre is not None:
         K = K - centre - centre[:, None] + centre.mean()
     m = len(K)
-    values, vectors = linalg.eigh(K, subset_by_index=[max(0, m - dimensions), m - 1], overwrite_a=True, check_finite=False)
-    values, vectors = values[::-1], vectors[:, ::-1]
+    # beyond two fifths of the components all of them by divide and conquer take less time (measured: a third for 1,600 of 2,500)
+    way: dict[str, Any] = {"driver": "evd"} if dimensions > 0.4 * m else {"subset_by_index": [m - dimensions, m - 1]}
+    values, vectors = linalg.eigh(K, overwrite_a=True, check_finite=False, **way)
+    values, vectors = values[::-1][:dimensions], vectors[:, ::-1][:, :dimensions]
     kept = values > _RELATIVE_RANK * max(float(values[0]), 1e-300)
     # the sign of an eigenvector is free: the largest entry is positive, on every machine
     vectors = vectors[:, kept] * np.sign(vectors[np.abs(vectors[:, kept]).argmax(axis=0), np.flatnonzero(kept)])
@@ -165,6 +170,21 @@ class _Components(LinearFeatures):
     def support(self, theta: Array) -> tuple[Any, Array]:
         """Return the landmarks, from which the components follow, and theta."""
         return self._fitted.anchors, theta
+
+    def fitted(self) -> dict[str, Array]:
+        """Return the basis and the kernel's means: another machine's eigenvectors would be turned against these."""
+        centre = self._fitted.centre
+        return {"basis": self._fitted.basis} | ({} if centre is None else {"centre": centre})
+
+    @classmethod
+    def restored(cls, rows: Any, n_classes: int, arrays: Mapping[str, Array], **options: Any) -> FeatureMap:
+        """Return the map with the stored basis, bound to the landmarks."""
+        if "basis" not in arrays:
+            return super().restored(rows, n_classes, arrays, **options)
+        features = cls.__new__(cls)
+        features._fitted = _Fitted(rows, float(options["gamma"]), arrays.get("centre"), arrays["basis"])
+        LinearFeatures.__init__(features, features._fitted.components(rows), n_classes)
+        return features
 
     @property
     def settled(self) -> dict[str, Any]:

@@ -118,7 +118,7 @@ class Method(ClassifierMixin, BaseEstimator):
             if not len(kept):
                 raise ConfigError("sample_weight is zero for every row")
             X, codes, weights = X[kept], codes[kept], weights[kept]
-        self.coef_ = self.learn(X, codes, weights)
+        self.coef_: Any = self.learn(X, codes, weights)
         return self
 
     def _with_constant(self, X: Any) -> Any:
@@ -159,6 +159,25 @@ class Method(ClassifierMixin, BaseEstimator):
         self.classes_ = np.arange(Y.shape[1])
         return Y
 
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep.
+
+        The attributes are all whose name ends in ``_``: arrays and plain data. A method with others (an object, a file) overrides this and
+        `restore`.
+        """
+        given = self.confusion_ if self.takes_confusion and getattr(self, "confusion", None) is not None else None
+        parameters = saved_parameters(self, {} if given is None else {"confusion": given.tolist()})
+        everywhere = ("classes_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
+        attributes = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in everywhere}
+        rows = None if self.features_ is None else self.features_.support(self.coef_)[0]
+        return parameters, attributes, rows
+
+    def restore(self, attributes: Mapping[str, Any]) -> None:
+        """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already."""
+        for name, value in attributes.items():
+            setattr(self, name, tuple(value) if isinstance(value, list) else value)
+
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property
     def predictions_(self) -> NDArray[Any]:
@@ -172,7 +191,8 @@ class Method(ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         X = self._with_constant(X)
         rows = X if self.features_ is None else self.features_.at(X).X
-        return np.ascontiguousarray(rows @ self.coef_.T)
+        # weights of very many classes come in factors, which know how to score
+        return np.ascontiguousarray(self.coef_.scores(rows) if hasattr(self.coef_, "scores") else rows @ self.coef_.T)
 
     def decision_function(self, X: Any) -> Array:
         """Return the scores (n, k); for two classes w_1.x - w_0.x, shape (n,), as scikit-learn has it."""
@@ -257,6 +277,16 @@ def method_class(name: str) -> type[Method]:
     if name not in _REGISTRY:
         raise ConfigError(f"unknown method {name!r}: {nearest(name, _REGISTRY)}")
     return _REGISTRY[name]
+
+
+def saved_parameters(estimator: Any, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an estimator's parameters as a saved model holds them: what the rows settled, a plain seed, and ``own`` in place of its."""
+    found = estimator.get_params(deep=False)
+    if not isinstance(found["random_state"], (int, np.integer)):
+        found["random_state"] = 0
+    if estimator.features_ is not None and estimator.features_.settled:
+        found["features_options"] = {**(found["features_options"] or {}), **estimator.features_.settled}
+    return {**found, **own}
 
 
 def seed_of(random_state: Any) -> int:

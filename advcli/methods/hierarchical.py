@@ -43,8 +43,10 @@ from .multilabel import SetProblem, learn_sets
 TABLES = 128
 """Up to so many labels, K, margins and divisors are tables; beyond, they follow from passes over the graph."""
 
-LISTS = 4096
-"""From so many labels on, the dual sums of sparse rows are kept as lists per feature."""
+LISTS, CELLS = 4096, 2**27
+"""From so many labels, or labels x features, on, the dual sums of sparse rows are kept as lists per feature."""
+
+PRECISIONS = ("double", "single")
 
 OBJECTIVES = ("difference", "normalised")
 MARGINS = ("zero_one", "normalised")
@@ -87,18 +89,27 @@ class Attributes:
         A = self.membership
         return np.asarray(((A[labels] * weights[None, :]) @ A.T).toarray())
 
+    def margins_at(self, true: NDArray[Any], other: NDArray[Any]) -> tuple[Array, Array]:
+        """Return margins and divisors of pairs of labels, shape (pairs,)."""
+        A = self.membership
+        total = np.asarray(A @ self.mu)
+        sums = np.maximum(total[true] + total[other] - 2.0 * (A[true].multiply(A[other]) @ self.mu), 0.0)
+        return self._of_sums(sums, true == other)
+
     def margins(self, labels: NDArray[Any] | slice = slice(None)) -> tuple[Array, Array]:
         """Return margins and divisors, shape (len(labels), k): row = true label."""
         total = np.asarray(self.membership @ self.mu)
         sums = np.maximum(total[labels][:, None] + total - 2.0 * self.common(self.mu, labels), 0.0)
         own = np.arange(len(total))[labels]
-        rows = np.arange(len(own))
-        sums[rows, own] = 0.0
+        return self._of_sums(sums, (np.arange(len(own)), own))
+
+    def _of_sums(self, sums: Array, same: Any) -> tuple[Array, Array]:
+        """Return margins and divisors for sums over symmetric differences; ``same`` selects those of a label with itself."""
         if self.normalised:
             margins, divisors = np.ones_like(sums), np.sqrt(sums)
         else:
             margins, divisors = sums**self.power, np.ones_like(sums)
-        margins[rows, own], divisors[rows, own] = 0.0, 1.0
+        margins[same], divisors[same] = 0.0, 1.0
         return margins, divisors
 
     def spread(self, Z: Any) -> Any:
@@ -124,13 +135,41 @@ class Attributes:
         return node, parent, start, up, self.alpha, self.mu, float(self.power), self.normalised, table, margins, divisors
 
 
+@dataclass(frozen=True, eq=False)
+class FactoredWeights:
+    """Leaf weights U = scale K Z that are never formed: Z is sparse, but every label shares the weights of the nodes near the top.
+
+    Attributes
+    ----------
+    sums : csr_array (k, d)
+        Z.
+    membership : csr_array (k, M)
+        A, labels x nodes.
+    alpha : ndarray (M,)
+        Of K = A diag(alpha) A'.
+    scale : float
+    """
+
+    sums: sparse.csr_array
+    membership: sparse.csr_array
+    alpha: Array
+    scale: float
+
+    def scores(self, X: Any) -> Array:
+        """Return X U', shape (n, k), for rows X (n, d)."""
+        A, own = self.membership, self.sums @ X.T
+        below = np.asarray(A.T @ (own.toarray() if hasattr(own, "toarray") else own))
+        below *= (self.scale * self.alpha)[:, None]
+        return np.asarray(A @ below).T
+
+
 class Evaluation(NamedTuple):
     """What a dual point stands for."""
 
     primal: float
     dual: float
-    coef: Array  # (k, d) leaf weights U = sum of a_n W_n
-    Z: Array  # (k, d) dual sums
+    coef: Any  # (k, d) leaf weights U = sum of a_n W_n, or FactoredWeights
+    Z: Any  # (k, d) dual sums, sparse with FactoredWeights
     linear: float  # sum of s_i beta_i . margin
     hinge: float  # sum of s_i hinge_i at coef
     stretch: float  # coef over the weights of the dual point
@@ -145,6 +184,7 @@ class Task:
     sample: Array
     C: float
     weighted: bool
+    single: bool = False
 
     @cached_property
     def mass(self) -> float:
@@ -159,25 +199,24 @@ class Task:
     @cached_property
     def squares(self) -> Array:
         """Squared lengths of the rows, shape (n,)."""
-        X = self.X
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel() if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, X)
+        return row_squares(self.X)
 
-    def sums(self, attributes: Attributes, beta: sparse.csr_array) -> tuple[Array, float]:
-        """Return Z (k, d) of a dual point beta (n, k), given off the true labels, and its sum of margins."""
+    def sums(self, attributes: Attributes, beta: sparse.csr_array) -> tuple[Any, sparse.csr_array, float]:
+        """Return Z = R'X (k, d), sparse as X is with many labels, R (n, k), and the sum of margins of a dual point beta (n, k)."""
         n, k = beta.shape
-        labels, at = np.unique(self.y, return_inverse=True)
-        margins, divisors = attributes.margins(labels)
         owner = np.repeat(np.arange(n), np.diff(beta.indptr))
-        pair = (at[owner], beta.indices)
+        margins, divisors = attributes.margins_at(self.y[owner], beta.indices)
         share = self.sample[owner] * beta.data
-        linear = float(share @ margins[pair])
-        off = share / divisors[pair]
+        linear = float(share @ margins)
+        off = share / divisors
         held = np.bincount(owner, weights=off, minlength=n)
         R = sparse.csr_array(
             (np.concatenate([-off, held]), (np.concatenate([owner, np.arange(n)]), np.concatenate([beta.indices, self.y]))), shape=(n, k)
         )
         Z = R.T @ self.X
-        return (Z.toarray() if hasattr(Z, "toarray") else np.asarray(Z)), linear
+        if hasattr(Z, "toarray"):
+            Z = sparse.csr_array(Z) if keeps_lists(self.X, k) else Z.toarray()
+        return Z, R, linear
 
     def evaluate(self, attributes: Attributes, beta: sparse.csr_array, tol: float) -> Evaluation:
         """Return what beta (n, k) stands for, from scratch.
@@ -185,16 +224,17 @@ class Task:
         The weights are the best of a few multiples of W(beta). Where the labels separate, W(beta) is a little short of its margins: hinges
         then are most of P, and vanish for a small price in |W|^2.
         """
-        Z, linear = self.sums(attributes, beta)
-        coef = self.C * np.asarray(attributes.spread(Z))
-        norm = 0.5 * float(np.vdot(Z, coef))
+        Z, R, linear = self.sums(attributes, beta)
+        coef = None if hasattr(Z, "indptr") else self.C * np.asarray(attributes.spread(Z))
+        factored = FactoredWeights(Z, attributes.membership, attributes.alpha, self.C)
         stretches = np.concatenate([[1.0], 1.0 + 0.05 * tol * 2.0 ** np.arange(_STRETCHES - 1)])
-        hinges = np.zeros(_STRETCHES)
+        hinges, norm = np.zeros(_STRETCHES), 0.0
         n, k = beta.shape
         size = max(1, _CHUNK // k)
         for first in range(0, n, size):
             part = slice(first, min(first + size, n))
-            F = np.asarray(self.X[part] @ coef.T)
+            F = factored.scores(self.X[part]) if coef is None else np.asarray(self.X[part] @ coef.T)
+            norm += 0.5 * float(R[part].multiply(F).sum())  # lambda |W|^2 = 1/2 sum of r_i . f_i
             y = self.y[part]
             labels, at = np.unique(y, return_inverse=True)
             margins, divisors = attributes.margins(labels)
@@ -203,7 +243,8 @@ class Task:
                 hinges[j] += float(self.sample[part] @ (stretch * gain + margins[at]).max(axis=1))
         best = int(np.argmin(stretches**2 * norm + hinges))
         t, hinge = float(stretches[best]), float(hinges[best])
-        return Evaluation((t * t * norm + hinge) / self.mass, (linear - norm) / self.mass, t * coef, Z, linear, hinge, t)
+        weights = replace(factored, scale=t * self.C) if coef is None else t * coef
+        return Evaluation((t * t * norm + hinge) / self.mass, (linear - norm) / self.mass, weights, Z, linear, hinge, t)
 
     def ascend(
         self, attributes: Attributes, beta: sparse.csr_array, tol: float, max_passes: float, seed: int
@@ -225,9 +266,20 @@ class Task:
             max_passes,
             float("inf"),
             seed & 0xFFFFFFFFFFFFFFFF,
-            bool(len(rows.columns)) and beta.shape[1] >= LISTS,
+            keeps_lists(self.X, beta.shape[1]),
+            self.single,
         )
         return sparse.csr_array((value, label, start), shape=beta.shape), passes, code == 0
+
+
+def keeps_lists(X: Any, k: int) -> bool:
+    """Return whether the dual sums of rows X (n, d) and k labels are kept as lists."""
+    return hasattr(X, "tocsr") and (k >= LISTS or k * X.shape[1] > CELLS)
+
+
+def row_squares(X: Any) -> Array:
+    """Return the squared lengths of the rows of a dense or sparse matrix."""
+    return np.asarray(X.multiply(X).sum(axis=1)).ravel() if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, X)
 
 
 class _HierarchicalSVM(Method):
@@ -242,6 +294,7 @@ class _HierarchicalSVM(Method):
     lam: float | None
     tol: float
     max_passes: float
+    precision: str
 
     @abstractmethod
     def attributes(self, graph: LabelGraph, positions: NDArray[np.intp]) -> Attributes:
@@ -288,7 +341,8 @@ class _HierarchicalSVM(Method):
         n, k = X.shape[0], len(self.classes_)
         sample = np.ones(n) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
         C = self.C if self.lam is None else 1.0 / (self.lam * float(sample.sum()))
-        task = Task(X, np.ascontiguousarray(y, dtype=np.intp), sample, float(C), weights is not None)
+        single = _choice("precision", self.precision, PRECISIONS) == "single"
+        task = Task(X, np.ascontiguousarray(y, dtype=np.intp), sample, float(C), weights is not None, single)
         beta = sparse.csr_array((n, k))
         # a dual point of the same rows is feasible at any C once it is shortened
         start = getattr(self, "_start", None)
@@ -338,13 +392,38 @@ class _HierarchicalSVM(Method):
         """Return labels (n,), or sets of labels as `predict_codes` does."""
         return self.predict_codes(X) if getattr(self, "of_sets_", False) else super().predict(X)
 
-    def _finish(self, beta: Any, coef: Array, primal: float, dual: float, passes: float, seconds: float) -> None:
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: all but the dual point, and the label graph by its edges."""
+        parameters, attributes, rows = super().saved()
+        if isinstance(parameters.get("hierarchy"), LabelGraph):
+            parameters["hierarchy"] = {"edges": parameters["hierarchy"].edges()}
+        for name in ("dual_", "sets_"):
+            attributes.pop(name, None)
+        if isinstance(self.coef_, FactoredWeights):
+            Z = attributes.pop("coef_").sums
+            attributes |= {"sums_data_": Z.data, "sums_indices_": Z.indices, "sums_indptr_": Z.indptr}
+            attributes |= {"sums_shape_": np.array(Z.shape), "scale_": self.coef_.scale}
+        return parameters, attributes, rows
+
+    def restore(self, attributes: Mapping[str, Any]) -> None:
+        """Take over the fitted attributes of a saved model."""
+        own = dict(attributes)
+        if "scale_" in own:
+            data, indices, start, shape = (own.pop(f"sums_{part}_") for part in ("data", "indices", "indptr", "shape"))
+            graph, positions = self._labels()
+            Z = sparse.csr_array((data, indices, start), shape=tuple(shape))
+            own["coef_"] = FactoredWeights(Z, graph.membership[positions], own["alpha_"], float(own.pop("scale_")))
+        super().restore(own)
+        if getattr(self, "of_sets_", False):
+            self.sets_ = LabelSets(restricted(*self._labels())[0])
+
+    def _finish(self, beta: Any, coef: Any, primal: float, dual: float, passes: float, seconds: float) -> None:
         gap = primal - dual
         relative = max(0.0, gap / primal) if primal > 0 else 0.0
         converged = relative <= self.tol
         status = "converged" if converged else ("max_passes" if passes >= self.max_passes else "gap_above_tolerance")
         self.dual_ = beta
-        self.coef_ = np.ascontiguousarray(coef)
+        self.coef_ = coef if isinstance(coef, FactoredWeights) else np.ascontiguousarray(coef)
         self.n_iter_ = max(1, int(np.ceil(passes)))
         self.certificate_ = Certificate(primal, dual, gap, relative, float(passes), converged, status, "dual", seconds)
         if not converged:
@@ -389,8 +468,8 @@ def _shortened(task: Task, attributes: Attributes, beta: sparse.csr_array) -> sp
     largest = float(beta.sum(axis=1).max(initial=0.0))
     if largest == 0.0:
         return beta
-    Z, linear = task.sums(attributes, beta)
-    curvature = task.C * float(np.vdot(Z, np.asarray(attributes.spread(Z))))
+    Z, _, linear = task.sums(attributes, beta)
+    curvature = task.C * float(attributes.alpha @ row_squares(attributes.membership.T @ Z))
     # rounding must not lift a sum above 1
     t = min(linear / curvature, (1.0 - 1e-12) / largest) if curvature > 0 else 1.0 / largest
     return sparse.csr_array(beta * t)
@@ -422,13 +501,15 @@ class FlatSVM(_HierarchicalSVM):
         Relative duality gap at which the fit is accepted.
     max_passes : float
         Limit of passes over the rows; a fit that reaches it keeps its certificate and warns (`NotConvergedWarning`).
+    precision : {"double", "single"}
+        Of the sums that many labels over sparse rows are learned by (`LISTS`): single halves them. The certificate is of double precision.
     features, features_options, n_classes, random_state
         As in `UMAClassifier`.
 
     Attributes
     ----------
-    coef_ : ndarray (k, d)
-        Weights of the leaves' scores.
+    coef_ : ndarray (k, d) or FactoredWeights
+        Weights of the leaves' scores; with many labels over sparse rows in the factors that they come in.
     certificate_ : Certificate
         Primal, dual and gap of (1), computed from the dual point alone.
     dual_ : csr_array (n, k)
@@ -444,6 +525,7 @@ class FlatSVM(_HierarchicalSVM):
         lam: float | None = None,
         tol: float = 1e-3,
         max_passes: float = 5000,
+        precision: str = "double",
         features: str = "linear",
         features_options: Mapping[str, Any] | None = None,
         n_classes: int | None = None,
@@ -453,6 +535,7 @@ class FlatSVM(_HierarchicalSVM):
         self.lam = lam
         self.tol = tol
         self.max_passes = max_passes
+        self.precision = precision
         self.features = features
         self.features_options = features_options
         self.n_classes = n_classes
@@ -478,7 +561,7 @@ class HierarchicalSVM(_HierarchicalSVM):
         0..n_classes-1.
     margin_power : float
         Power of the Hamming distance of two labels' node sets that is their margin: 1, or 0.5 for its square root.
-    C, lam, tol, max_passes, features, features_options, n_classes, random_state
+    C, lam, tol, max_passes, precision, features, features_options, n_classes, random_state
         As in `FlatSVM`.
 
     Attributes
@@ -500,6 +583,7 @@ class HierarchicalSVM(_HierarchicalSVM):
         lam: float | None = None,
         tol: float = 1e-3,
         max_passes: float = 5000,
+        precision: str = "double",
         features: str = "linear",
         features_options: Mapping[str, Any] | None = None,
         n_classes: int | None = None,
@@ -511,6 +595,7 @@ class HierarchicalSVM(_HierarchicalSVM):
         self.lam = lam
         self.tol = tol
         self.max_passes = max_passes
+        self.precision = precision
         self.features = features
         self.features_options = features_options
         self.n_classes = n_classes
@@ -539,7 +624,7 @@ class NormalisedHierarchicalSVM(_HierarchicalSVM):
         T: on DAGs the weights along a leaf's ancestor set sum to 1..T. None: 1 on trees, 1.5 on DAGs.
     objective : {"difference", "normalised"}
         (6.10), or (6.13), which divides score differences by the distance of the labels' attributes and has margins 1.
-    C, lam, tol, max_passes, features, features_options, n_classes, random_state
+    C, lam, tol, max_passes, precision, features, features_options, n_classes, random_state
         As in `FlatSVM`.
 
     Attributes
@@ -564,6 +649,7 @@ class NormalisedHierarchicalSVM(_HierarchicalSVM):
         lam: float | None = None,
         tol: float = 1e-3,
         max_passes: float = 5000,
+        precision: str = "double",
         features: str = "linear",
         features_options: Mapping[str, Any] | None = None,
         n_classes: int | None = None,
@@ -578,6 +664,7 @@ class NormalisedHierarchicalSVM(_HierarchicalSVM):
         self.lam = lam
         self.tol = tol
         self.max_passes = max_passes
+        self.precision = precision
         self.features = features
         self.features_options = features_options
         self.n_classes = n_classes
@@ -607,7 +694,7 @@ class SharedSVM(_HierarchicalSVM):
         Of the weights that the alternation starts from, and of these margins; at least 1.
     updates : int or None
         Limit of updates of alpha; None: as many as the tolerance needs.
-    C, lam, tol, max_passes, features, features_options, n_classes, random_state
+    C, lam, tol, max_passes, precision, features, features_options, n_classes, random_state
         As in `FlatSVM`.
 
     Attributes
@@ -633,6 +720,7 @@ class SharedSVM(_HierarchicalSVM):
         lam: float | None = None,
         tol: float = 1e-3,
         max_passes: float = 5000,
+        precision: str = "double",
         features: str = "linear",
         features_options: Mapping[str, Any] | None = None,
         n_classes: int | None = None,
@@ -646,6 +734,7 @@ class SharedSVM(_HierarchicalSVM):
         self.lam = lam
         self.tol = tol
         self.max_passes = max_passes
+        self.precision = precision
         self.features = features
         self.features_options = features_options
         self.n_classes = n_classes
@@ -670,7 +759,7 @@ class SharedSVM(_HierarchicalSVM):
             beta, spent, _ = task.ascend(attributes, beta, inner, self.max_passes - passes, seed_of(self.random_state) + done)
             passes += spent
             found = task.evaluate(attributes, beta, self.tol)
-            squares = np.square(A.T @ found.Z).sum(axis=1)
+            squares = row_squares(A.T @ found.Z)
             fresh, value = best_weights(graph, (found.stretch * task.C * attributes.alpha) ** 2 * squares)
             primal = (value / (2.0 * task.C) + found.hinge) / task.mass
             dual = (found.linear - 0.5 * task.C * dual_bound(graph, squares)) / task.mass
@@ -707,7 +796,7 @@ class HierarchicalClassifier(Method):
         ``margin_power`` of hsvm, ``margin`` of ssvm; None: theirs.
     objective : {"difference", "normalised"}
         Of nhsvm.
-    tol, max_passes, features, features_options, n_classes, random_state
+    tol, max_passes, precision, features, features_options, n_classes, random_state
         As in `FlatSVM`.
 
     Attributes
@@ -729,6 +818,7 @@ class HierarchicalClassifier(Method):
         objective: str = "difference",
         tol: float = 1e-3,
         max_passes: float = 5000,
+        precision: str = "double",
         features: str = "linear",
         features_options: Mapping[str, Any] | None = None,
         n_classes: int | None = None,
@@ -742,15 +832,22 @@ class HierarchicalClassifier(Method):
         self.objective = objective
         self.tol = tol
         self.max_passes = max_passes
+        self.precision = precision
         self.features = features
         self.features_options = features_options
         self.n_classes = n_classes
         self.random_state = random_state
 
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Refuse: a saved model is one of the four."""
+        chosen = method_class(self.model).__name__
+        raise ConfigError(f"cannot save HierarchicalClassifier(model={self.model!r}): fit and save {chosen}, which is the same")
+
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Fit the model."""
         chosen: Any = method_class(_choice("model", self.model, MODELS))
-        own: dict[str, Any] = {"C": self.C, "tol": self.tol, "max_passes": self.max_passes, "random_state": self.random_state}
+        own: dict[str, Any] = {"C": self.C, "tol": self.tol, "max_passes": self.max_passes, "precision": self.precision}
+        own["random_state"] = self.random_state
         if self.model != "flat":
             names = [str(label) for label in self.classes_]
             star = LabelGraph.from_edges([("", name) for name in names])

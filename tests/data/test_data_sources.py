@@ -430,6 +430,8 @@ def test_loading_never_uses_the_network(monkeypatch: pytest.MonkeyPatch, tmp_pat
     for name in YAML:
         if YAML[name]["source"] in ("sklearn", "synthetic", "louche_toy", "synthetic_hierarchy"):
             load(options(name), tmp_path)
+        elif YAML[name]["source"] == "choi_synthetic":
+            load({**options(name), "runs": 1, "rows": 300, "features": 20}, tmp_path)
         elif YAML[name]["source"] in ("text", "hierarchical"):
             with pytest.raises(DataError, match="is not here"):
                 load(options(name), tmp_path)

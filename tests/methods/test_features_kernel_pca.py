@@ -17,10 +17,11 @@ def rows(n=60, d=3, seed=0):
     return np.random.default_rng(seed).standard_normal((n, d))
 
 
-def test_exact_components_are_those_of_scikit_learn():
+@pytest.mark.parametrize("dimensions", [7, 24, 25, 40])  # few are computed alone, many with all the others
+def test_exact_components_are_those_of_scikit_learn(dimensions):
     X, Z = rows(), rows(seed=1)
-    features = make_features("kernel_pca", X, 2, dimensions=7, gamma=0.4)
-    theirs = KernelPCA(7, kernel="rbf", gamma=0.4).fit(X)
+    features = make_features("kernel_pca", X, 2, dimensions=dimensions, gamma=0.4)
+    theirs = KernelPCA(dimensions, kernel="rbf", gamma=0.4).fit(X)
     signs = np.sign(np.sum(features.X * theirs.transform(X), axis=0))
     np.testing.assert_allclose(features.X * signs, theirs.transform(X), atol=1e-9)
     np.testing.assert_allclose(features.at(Z).X * signs, theirs.transform(Z), atol=1e-9)

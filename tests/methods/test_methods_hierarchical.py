@@ -168,7 +168,7 @@ def test_the_certificate_is_the_definition_at_the_returned_point(graph):
 
 
 # ---- the kernel ---------------------------------------------------------------------------------------------------------
-def ask(monkeypatch, X, codes, attributes, beta, C, passes, tables, lists, tol=1e-12):
+def ask(monkeypatch, X, codes, attributes, beta, C, passes, tables, lists, tol=1e-12, single=False):
     """Return what the kernel says and returns, with tables or passes over the graph, dense sums or lists."""
     monkeypatch.setattr(hierarchical, "TABLES", 10_000 if tables else 0)
     monkeypatch.setattr(hierarchical, "LISTS", 0 if lists else 10_000)
@@ -190,6 +190,7 @@ def ask(monkeypatch, X, codes, attributes, beta, C, passes, tables, lists, tol=1
         float("inf"),
         7,
         lists,
+        single,
     )
     return found[2], found[3], sp.csr_array((found[6], found[5], found[4]), shape=beta.shape)
 
@@ -255,6 +256,26 @@ def test_every_form_of_the_kernel_reaches_the_same_optimum(monkeypatch, tree):
             values.append(primal)
             assert primal - dual <= 1e-6 * primal
         np.testing.assert_allclose(values, values[0], rtol=2e-6)
+        # sums of floats: the certificate, of double precision, is that of the dual point all the same
+        *_, beta = ask(monkeypatch, sp.csr_array(X), codes, attributes, sp.csr_array((n, k)), 0.5, 1e5, False, True, 1e-5, single=True)
+        again = Task(X, codes, np.ones(n), 0.5, False).evaluate(attributes, beta, 1e-5)
+        assert 0.0 <= again.primal - again.dual <= 2e-5 * again.primal
+        assert again.primal == pytest.approx(values[0], rel=2e-5)
+
+
+def test_factored_weights_score_as_leaf_weights_do(monkeypatch):
+    """Many labels over sparse rows: the same fit, certificate and predictions without the matrix of leaf weights."""
+    X, y = problem(TREE, 3)
+    rows = sp.csr_array(X * (np.random.default_rng(0).random(X.shape) < 0.7))
+    for name in ("flat", "hsvm", "nhsvm", "ssvm"):
+        whole = HierarchicalClassifier(TREE, model=name, C=2.0, tol=1e-6, max_passes=1e6).fit(rows, y)
+        monkeypatch.setattr(hierarchical, "LISTS", 0)
+        for precision, tol in (("double", 1e-6), ("single", 1e-5)):
+            factored = HierarchicalClassifier(TREE, model=name, C=2.0, tol=tol, max_passes=1e6, precision=precision).fit(rows, y)
+            assert isinstance(factored.coef_, hierarchical.FactoredWeights)
+            assert factored.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=2 * tol)
+            np.testing.assert_allclose(factored.potentials(rows), whole.potentials(rows), atol=3e-2)
+        monkeypatch.undo()
 
 
 @pytest.mark.parametrize("level", usable_levels())
