@@ -16,14 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, NotConvergedWarning, nearest
+from ..hyper import STRENGTH
 from ..records import meaning
 from . import metrics, parts
 from .seeds import derive_seed
 from .splits import make_folds, make_holdout
 from .standardise import Standardiser
-
-STRENGTH = "regularisation"
-"""Name of the axis that C and lambda are two views of."""
 
 DESCENDING = ("tolerance",)  # hyper-parameters whose large values are the strong ones, which win ties
 ALTERNATIVES = ("rho", "margin_power")  # hyper-parameters whose candidates are models of their own, not points of a range

@@ -386,8 +386,7 @@ class _HierarchicalSVM(Method):
         """Return codes (n,), or where labels are sets ones at the labels of the set that scores highest, csr_array (n, k)."""
         if not getattr(self, "of_sets_", False):
             return super().predict_codes(X)
-        scores = self.potentials(X)
-        chosen = self.sets_.best(scores)[1][:, self.sets_.leaves]
+        chosen = self.sets_.best(self.sets_.scores(self.potentials(X)))[1][:, self.sets_.leaves]
         return sparse.csr_array(chosen[:, self.positions_].astype(np.int8))
 
     def predict(self, X: Any) -> Any:
