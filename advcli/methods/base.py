@@ -97,7 +97,7 @@ class Method(ClassifierMixin, BaseEstimator):
         Rows of weight 0 are not learned from; a feature map that is fitted to rows (kernel PCA) is fitted to them as well.
         ``start`` is there for the search, which hands over the fit before; a method without a path of fits does not use it.
         """
-        self.of_sets_ = self.multilabel and np.ndim(y) == 2
+        self.of_sets_ = self.multilabel and (y.ndim if hasattr(y, "ndim") else np.asarray(y).ndim) == 2
         if self.of_sets_:
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
             codes: Any = self._encode_sets(y)
