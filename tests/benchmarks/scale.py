@@ -5,7 +5,6 @@ import time
 import warnings
 
 import measure
-import numpy as np
 
 from advcli.data import load
 from advcli.errors import NotConvergedWarning
