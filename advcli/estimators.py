@@ -26,7 +26,7 @@ from .losses import AdversarialLoss, Loss, loss_class, make_loss, name_classes
 from .methods import Method, is_method, method_class
 from .methods.base import saved_parameters, seed_of
 from .problem import Problem, Solution
-from .solvers import Limits, make_solver
+from .solvers import Limits, make_solver, solvers_for_a_box
 
 Array = NDArray[np.float64]
 
@@ -172,11 +172,12 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
             lam = 0.0
         problem = Problem(features, self.loss_.core, codes, float(lam), weights, cost, tolerance)
         solver = make_solver(self.solver, **(self.solver_options or {}))
-        lacks = solver.lacks(problem)
+        lacks, remedy = solver.lacks(problem), "choose solver=auto"
         if lacks is None and tolerance is not None and not solver.takes_box:
             lacks = "moments in a ball (features.moments=ball)"
+            remedy = f"for a box choose a solver that takes one: {', '.join(solvers_for_a_box())}"
         if lacks is not None:
-            raise IncompatibleError(f"solver={self.solver}", lacks, "choose solver=auto")
+            raise IncompatibleError(f"solver={self.solver}", lacks, remedy)
         limits = Limits(self.tol, self.max_passes, self.max_seconds)
         solution = solver.solve(problem, limits, None if start is None else start.solution_, seed=seed_of(self.random_state))
         self.solution_: Solution = solution
@@ -400,7 +401,7 @@ def hyper_names(features: Mapping[str, Any], loss: Mapping[str, Any]) -> tuple[s
     """Return the hyper-parameters that selection searches for this method: the regularisation or tolerance and those of the feature map."""
     searched = feature_class(features["name"]).searched(_options(features))
     if is_method(loss["name"]):
-        return (*method_class(loss["name"]).hyper, *(name for name in searched if name != STRENGTH))
+        return (*method_class(loss["name"]).searched(_options(loss)), *(name for name in searched if name != STRENGTH))
     return searched
 
 
@@ -440,6 +441,8 @@ def make_estimator(
     options = _options(features)
     searched = feature_class(features["name"]).searched(options)
     known = {*searched} - {STRENGTH} | ({"C", "lambda"} if STRENGTH in searched else set())
+    if is_method(loss["name"]):
+        known |= {*method_class(loss["name"]).searched(_options(loss))} - {STRENGTH}
     unknown = set(hyper) - known
     if unknown:
         name = sorted(unknown)[0]

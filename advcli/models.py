@@ -163,7 +163,7 @@ def fit(cell: Cell, data_dir: Path) -> Model:
     dataset = parts.load(cell.dataset, data_dir, protocol.splits == "author")
     k = len(dataset.classes)
     parts.check_trainable(dataset, protocol.folds if axes.strength or axes.others else 1)
-    loss = parts.name_classes(cell.loss, dataset.classes)
+    loss = parts.fill_labels(parts.name_classes(cell.loss, dataset.classes), dataset)
     parts.check_compatible(loss, cell.features, cell.solver, bool(dataset.ordered), k)
     if protocol.rough_per_class is not None:
         raise ConfigError(

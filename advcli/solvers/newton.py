@@ -7,18 +7,24 @@ One proximal step on the dual point, r <- argmax D(r') - (C c/2) |r' - r|^2 (in 
 by Newton steps with H = I + sum_i (C s_i / (c w_i)) J_i' M_i J_i, M_i the projector on the face of the exact block step
 (compiled), non-zero only for examples at a kink. Line search by regula falsi on the exact slope. The rules for c, the inner stop
 and the recovery are those of the large-C note, section 3; each was needed for robustness.
+
+A loss whose dual variables are boxes, one for each label, and whose scores sum to zero (llw) gets a proximal term on those variables
+instead of r: then every label moves alone and H falls into one block for each class (`_Separate`).
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotri
 
-from ..compiled import Face, kernels
-from ..problem import Array, Problem, Solution, gap_scale
+from ..compiled import kernels
+from ..problem import Array, Labels, Problem, Solution, gap_scale
 from .base import Limits, Solver, register, warm_start
 
 _MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the block solver ever will
@@ -35,7 +41,7 @@ class _Point:
     F: Array
     R: Array
     residual: Array  # theta - theta(r), the gradient of psi
-    face: Face
+    face: Any  # what `step` needs of where the block steps end
 
 
 class _Smoothed:
@@ -52,7 +58,7 @@ class _Smoothed:
         self.c = 1.0
         self.projections = 0
 
-    def face(self, F: Array) -> tuple[Array, Face]:
+    def face(self, F: Array) -> tuple[Array, Any]:
         self.projections += 1
         R, face, _ = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
         return R, face
@@ -60,6 +66,32 @@ class _Smoothed:
     def at(self, theta: Array, F: Array) -> _Point:
         R, face = self.face(F)
         return _Point(theta, F, R, self.residual(theta, R), face)
+
+    def step(self, point: _Point) -> Array:
+        """Return the Newton direction D, H D = -residual."""
+        # examples of weight 0 have no curvature
+        return self.solve(*kernels.tangents(self.problem.loss.family, point.face, self.sample == 0.0), point.residual)
+
+    def solve(self, B: Array, owner: Labels, residual: Array) -> Array:
+        """Return D with (I + sum_m scale_m z_m z_m') D = -residual for the directions z_m = J_i' b_m of examples i = owner_m."""
+        directions = self.features.directions(B, owner)
+        # C s_i / (c w_i) of the example that owns each direction
+        scale = (self.C / self.c) * (self.sample / self.cost)[owner]
+        if not directions.low_rank:
+            factor = cho_factor(directions.hessian(scale), lower=True, overwrite_a=True, check_finite=False)
+            return -cho_solve(factor, residual.ravel(), check_finite=False).reshape(residual.shape)
+        if len(owner) == 0:
+            return -residual
+        # Woodbury: D = -r + Z'(diag(1/scale) + Z Z')^{-1} Z r, with one step of refinement against cancellation at large scale
+        gram = directions.gram()
+        gram[np.diag_indices_from(gram)] += 1.0 / scale
+        factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+
+        def approximately(right: Array) -> Array:
+            return right - directions.backward(cho_solve(factor, directions.forward(right), check_finite=False))
+
+        D = approximately(-residual)
+        return D + approximately(-residual - D - directions.backward(scale * directions.forward(D)))
 
     def residual(self, theta: Array, R: Array) -> Array:
         """The gradient of psi: the regularised part of theta plus C J'(s r)."""
@@ -90,30 +122,57 @@ def _square(a: Array) -> float:
     return float(np.vdot(a, a))
 
 
-def _step(smoothed: _Smoothed, point: _Point) -> Array:
-    """Return the Newton direction D, H D = -residual, from the faces of one point."""
-    # examples of weight 0 have no curvature
-    B, owner = kernels.tangents(smoothed.problem.loss.family, point.face, smoothed.sample == 0.0)
-    m = len(owner)
-    directions = smoothed.features.directions(B, owner)
-    # C s_i / (c w_i) of the example that owns each direction
-    scale = (smoothed.C / smoothed.c) * (smoothed.sample / smoothed.cost)[owner]
-    if not directions.low_rank:
-        factor = cho_factor(directions.hessian(scale), lower=True, overwrite_a=True, check_finite=False)
-        return -cho_solve(factor, point.residual.ravel(), check_finite=False).reshape(point.residual.shape)
-    if m == 0:
-        return -point.residual
-    # Woodbury: D = -r + Z'(diag(1/scale) + Z Z')^{-1} Z r, with one step of refinement against cancellation at large scale
-    gram = directions.gram()
-    gram[np.diag_indices_from(gram)] += 1.0 / scale
-    factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+class _Separate(_Smoothed):
+    """psi for r = a - mean a, each a_j in [0, 1] alone, with the proximal term c/2 |a - a_t|^2; linear features.
 
-    def solve(right: Array) -> Array:
-        return right - directions.backward(cho_solve(factor, directions.forward(right), check_finite=False))
+    On parameters that sum to zero over the classes, where these losses' gradients lie, H = I + blocks s X' diag(free_j) X, one (d, d) block
+    for each class j, and the constraint adds one more (d, d) system for its multiplier.
+    """
 
-    D = solve(-point.residual)
-    defect = -point.residual - D - directions.backward(scale * directions.forward(D))
-    return D + solve(defect)
+    def face(self, F: Array) -> tuple[Array, Any]:
+        """Return r (n, k) and a (n, k) before it is held in its box."""
+        self.projections += 1
+        rows, y = np.arange(len(F)), self.problem.y
+        F = self.problem.scaled(F)
+        inside = F * (1.0 / self.c)
+        inside += ((1.0 - F.mean(axis=1)) / self.c - self.center[rows, y])[:, None]  # a = r - r_y, since a_y = 0
+        inside += self.center
+        inside[rows, y] = 0.0
+        A = np.clip(inside, 0.0, 1.0)
+        A -= A.mean(axis=1, keepdims=True)
+        return A, inside
+
+    def step(self, point: _Point) -> Array:
+        free = (point.face > 0.0) & (point.face < 1.0)
+        k, d = free.shape[1], point.theta.shape[0]
+        owner, label = np.nonzero(free & (self.sample > 0.0)[:, None])
+        m = len(owner)
+        # operations of the Woodbury form over all directions against those of k factorisations and inverses
+        if m * m * (d + m / 3.0) < m * d * d + k * 7.0 / 3.0 * d**3:
+            B = np.full((m, k), -1.0 / k)
+            B[np.arange(m), label] += 1.0
+            return self.solve(B, owner, point.residual)
+        root = np.sqrt((self.C / self.c) * (self.sample / self.cost))
+        D, inverses = np.empty_like(point.theta), np.empty((k, d, d))
+        for j in range(k):
+            seen = owner[label == j]
+            X: Any = self.features.X[seen]
+            rows = (X.toarray() if hasattr(X, "toarray") else X) * root[seen][:, None]
+            H = dsyrk(1.0, rows.T, lower=1) if len(seen) else np.zeros((d, d), order="F")
+            H[np.diag_indices(d)] += 1.0
+            factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+            D[:, j] = cho_solve(factor, -point.residual[:, j], check_finite=False)
+            lower = np.tril(dpotri(factor[0], lower=1)[0])
+            inverses[j] = lower + np.tril(lower, -1).T
+        total = cho_factor(inverses.sum(axis=0), lower=True, overwrite_a=True, check_finite=False)
+        for _ in range(2):  # the multiplier that keeps the sum over classes at zero, and its rounding error
+            D -= (inverses @ cho_solve(total, D.sum(axis=1), check_finite=False)).T
+        return D
+
+
+def falls_into_blocks(problem: Problem) -> bool:
+    """Return whether the Hessian has one block for each class."""
+    return problem.loss.separate and problem.features.multiclass_linear and problem.features.regularised is None
 
 
 @register("newton")
@@ -135,10 +194,11 @@ class NewtonSolver(Solver):
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""
         started = time.perf_counter()
         C = problem.C
-        smoothed = _Smoothed(problem)
+        separate = falls_into_blocks(problem)
+        smoothed = _Separate(problem) if separate else _Smoothed(problem)
         smoothed.center, factor = warm_start(problem, start)
         if start is not None:
-            theta = start.theta.copy()
+            theta = start.theta - start.theta.mean(axis=1, keepdims=True) if separate else start.theta.copy()
             known = start.memory.get("c")
             smoothed.c = min(10.0 * C, max(1e-3, 30.0 * known)) * factor if known is not None else max(1.0, 10.0 * C)
         else:
@@ -151,10 +211,11 @@ class NewtonSolver(Solver):
         best_dual = problem.dual(best_R) / problem.lam
         status, failures, steps = "max_passes", 0, 0
         while True:
-            inner = 0
+            inner, first = 0, np.inf
             point = smoothed.at(theta, F)
             while True:
                 primal, dual, mismatch, feasible = smoothed.values(point)
+                first = primal if inner == 0 else first
                 if primal < best_primal:
                     best_primal, best_theta = primal, point.theta
                 if dual > best_dual:
@@ -168,7 +229,7 @@ class NewtonSolver(Solver):
                 if inner >= _MAX_INNER or smoothed.projections > limits.max_passes or time.perf_counter() - started > limits.max_seconds:
                     break
                 try:
-                    direction = _step(smoothed, point)
+                    direction = smoothed.step(point)
                 except LinAlgError:
                     inner = _MAX_INNER
                     break
@@ -189,14 +250,16 @@ class NewtonSolver(Solver):
             if time.perf_counter() - started > limits.max_seconds:
                 status = "max_seconds"
                 break
-            theta, F = point.theta, point.F
             if inner >= _MAX_INNER:
                 failures += 1
                 if failures > _MAX_FAILURES:
                     status = "stalled"
                     break
                 smoothed.c *= 5.0
+                if primal < first:  # what failed at the smaller c may have run far away
+                    theta, F = point.theta, point.F
             else:
+                theta, F = point.theta, point.F
                 smoothed.center = point.R
                 smoothed.c = max(smoothed.c * (0.1 if inner <= 2 else 0.3 if inner <= 10 else 0.5), _SMALLEST_C)
         seconds = time.perf_counter() - started
@@ -216,7 +279,7 @@ class NewtonSolver(Solver):
         inner_theta, inner_D = float(np.vdot(point.theta, masked)), float(np.vdot(D, masked))
         weight = smoothed.C * smoothed.sample
 
-        def slope(t: float) -> tuple[float, tuple[Array, Face]]:
+        def slope(t: float) -> tuple[float, tuple[Array, Any]]:
             face = smoothed.face(point.F + t * dF)
             return inner_theta + t * inner_D + float(weight @ np.einsum("ij,ij->i", face[0], dF)), face
 
