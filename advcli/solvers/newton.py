@@ -18,17 +18,18 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..compiled import Face, kernels
-from ..problem import Array, Problem, Solution, gap_scale
+from ..problem import Array, Labels, Problem, Solution, gap_scale
 from .base import Limits, Solver, register, warm_start
 
 _MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the block solver ever will
 _MAX_INNER = 30  # Newton steps after which a proximal step counts as failed: c *= 5, keep r
 _SMALLEST_C = 1e-9
+WARM = 30.0  # how much larger the first c of a fit is than the last one of the fit that it continues
 _MAX_FAILURES = 25
 
 
 @dataclass
-class _Point:
+class Point:
     """The smoothed problem at one theta."""
 
     theta: Array
@@ -36,9 +37,10 @@ class _Point:
     R: Array
     residual: Array  # theta - theta(r), the gradient of psi
     face: Face
+    pull: Array  # scores of the residual, (n, k), where inner products need them; else one zero
 
 
-class _Smoothed:
+class Smoothed:
     """psi of one proximal step, its faces and its gap; everything in C form, theta of shape (d, k)."""
 
     def __init__(self, problem: Problem) -> None:
@@ -53,13 +55,19 @@ class _Smoothed:
         self.projections = 0
 
     def face(self, F: Array) -> tuple[Array, Face]:
+        """Return the block steps (n, k) at scores F and their faces."""
         self.projections += 1
         R, face, _ = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
         return R, face
 
-    def at(self, theta: Array, F: Array) -> _Point:
-        R, face = self.face(F)
-        return _Point(theta, F, R, self.residual(theta, R), face)
+    def at(self, theta: Array, F: Array, R: Array, face: Face) -> Point:
+        """Return the point at theta, whose block steps (n, k) and faces are known."""
+        return Point(theta, F, R, self.residual(theta, R), face, np.zeros((1, 1)))
+
+    def inner(self, theta: Array, other: Array, scores: Array) -> float:
+        """Return the inner product of theta with a direction and its scores (n, k), over the regularised parameters."""
+        mask = self.features.regularised
+        return float(np.vdot(theta, other if mask is None else other * mask))
 
     def residual(self, theta: Array, R: Array) -> Array:
         """The gradient of psi: the regularised part of theta plus C J'(s r)."""
@@ -67,7 +75,7 @@ class _Smoothed:
         gradient = self.C * self.features.adjoint(R if self.plain else R * self.sample[:, None])
         return gradient + (theta if mask is None else theta * mask)
 
-    def values(self, point: _Point) -> tuple[float, float, float, Array]:
+    def values(self, point: Point) -> tuple[float, float, float, Array]:
         """Return, in C form, P(theta), D, the Fenchel-Young gap C sum_i s_i w_i [S - c(r) - f.r], and the point that gives D."""
         problem = self.problem
         F = problem.scaled(point.F)
@@ -75,29 +83,32 @@ class _Smoothed:
         offset = problem.loss.offset(point.R, problem.y)
         mismatch = self.C * float(problem.weight @ (value - offset - np.einsum("ij,ij->i", F, point.R)))
         mask = self.features.regularised
-        primal = 0.5 * _square(point.theta if mask is None else point.theta * mask) + self.C * float(problem.weight @ value)
+        primal = 0.5 * self.inner(point.theta, point.theta, point.F) + self.C * float(problem.weight @ value)
         if mask is None:
             R, model = point.R, point.theta - point.residual  # theta(r)
         else:
             R = self.features.feasible(point.R, problem.y, problem.sample_weight)
             model = problem.parameters(R)
             offset = problem.loss.offset(R, problem.y)
-        dual = self.C * float(problem.weight @ offset) - 0.5 * _square(model)
+        dual = self.C * float(problem.weight @ offset) - 0.5 * self.inner(model, model, point.F - point.pull)
         return primal, dual, mismatch, R
 
+    def tangents(self, point: Point) -> tuple[Array, Labels, Array]:
+        """Return the directions in which r can move (m, k), whose they are, and C s_i / (c w_i) of their owners (m,)."""
+        # examples of weight 0 have no curvature
+        B, owner = kernels.tangents(self.problem.loss.family, point.face, self.sample == 0.0)
+        return B, owner, (self.C / self.c) * (self.sample / self.cost)[owner]
 
-def _square(a: Array) -> float:
-    return float(np.vdot(a, a))
+    def direction(self, point: Point) -> tuple[Array, Array, float]:
+        """Return the Newton direction D, H D = -residual, its scores (n, k) and the slope of psi along it."""
+        D = _step(self, point)
+        return D, self.features.scores(D), float(np.vdot(point.residual, D))
 
 
-def _step(smoothed: _Smoothed, point: _Point) -> Array:
-    """Return the Newton direction D, H D = -residual, from the faces of one point."""
-    # examples of weight 0 have no curvature
-    B, owner = kernels.tangents(smoothed.problem.loss.family, point.face, smoothed.sample == 0.0)
+def _step(smoothed: Smoothed, point: Point) -> Array:
+    B, owner, scale = smoothed.tangents(point)
     m = len(owner)
     directions = smoothed.features.directions(B, owner)
-    # C s_i / (c w_i) of the example that owns each direction
-    scale = (smoothed.C / smoothed.c) * (smoothed.sample / smoothed.cost)[owner]
     if not directions.low_rank:
         factor = cho_factor(directions.hessian(scale), lower=True, overwrite_a=True, check_finite=False)
         return -cho_solve(factor, point.residual.ravel(), check_finite=False).reshape(point.residual.shape)
@@ -133,14 +144,18 @@ class NewtonSolver(Solver):
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""
+        return self.minimise(Smoothed(problem), limits, start)
+
+    @classmethod
+    def minimise(cls, smoothed: Smoothed, limits: Limits, start: Solution | None) -> Solution:
+        """Run the proximal point method on a problem whose geometry `smoothed` knows."""
         started = time.perf_counter()
-        C = problem.C
-        smoothed = _Smoothed(problem)
+        problem, C = smoothed.problem, smoothed.C
         smoothed.center, factor = warm_start(problem, start)
         if start is not None:
             theta = start.theta.copy()
             known = start.memory.get("c")
-            smoothed.c = min(10.0 * C, max(1e-3, 30.0 * known)) * factor if known is not None else max(1.0, 10.0 * C)
+            smoothed.c = min(10.0 * C, max(1e-3, WARM * known)) * factor if known is not None else max(1.0, 10.0 * C)
         else:
             theta = np.zeros(problem.features.shape)
             smoothed.c = max(1.0, 10.0 * C)
@@ -152,7 +167,7 @@ class NewtonSolver(Solver):
         status, failures, steps = "max_passes", 0, 0
         while True:
             inner = 0
-            point = smoothed.at(theta, F)
+            point = smoothed.at(theta, F, *smoothed.face(F))
             while True:
                 primal, dual, mismatch, feasible = smoothed.values(point)
                 if primal < best_primal:
@@ -168,14 +183,14 @@ class NewtonSolver(Solver):
                 if inner >= _MAX_INNER or smoothed.projections > limits.max_passes or time.perf_counter() - started > limits.max_seconds:
                     break
                 try:
-                    direction = _step(smoothed, point)
+                    direction = smoothed.direction(point)
                 except LinAlgError:
                     inner = _MAX_INNER
                     break
-                if not np.isfinite(direction).all():
+                if not np.isfinite(direction[0]).all():
                     inner = _MAX_INNER
                     break
-                moved = self._line_search(smoothed, point, direction)
+                moved = cls._line_search(smoothed, point, *direction)
                 inner += 1
                 steps += 1
                 if moved is None:
@@ -202,18 +217,14 @@ class NewtonSolver(Solver):
         seconds = time.perf_counter() - started
         passes = float(smoothed.projections)
         memory = {"c": smoothed.c, "newton_steps": steps, "failures": failures}
-        return Solution(best_theta, best_R, problem.lam, self.name, passes, seconds, status, memory)
+        return Solution(best_theta, best_R, problem.lam, cls.name, passes, seconds, status, memory)
 
     @staticmethod
-    def _line_search(smoothed: _Smoothed, point: _Point, D: Array) -> _Point | None:
+    def _line_search(smoothed: Smoothed, point: Point, D: Array, dF: Array, slope0: float) -> Point | None:
         """Return the point at a step whose slope is at most half the first one's, or None when D is no descent direction."""
-        slope0 = float(np.vdot(point.residual, D))
         if not slope0 < 0:
             return None
-        dF = smoothed.features.scores(D)
-        mask = smoothed.features.regularised
-        masked = D if mask is None else D * mask
-        inner_theta, inner_D = float(np.vdot(point.theta, masked)), float(np.vdot(D, masked))
+        inner_theta, inner_D = smoothed.inner(point.theta, D, dF), smoothed.inner(D, D, dF)
         weight = smoothed.C * smoothed.sample
 
         def slope(t: float) -> tuple[float, tuple[Array, Face]]:
@@ -235,6 +246,4 @@ class NewtonSolver(Solver):
             assert high is not None
             share = slope_low / (slope_low - slope_high)
             t = low + min(max(share, 0.1), 0.9) * (high - low)
-        theta, F = point.theta + t * D, point.F + t * dF
-        R, where = face
-        return _Point(theta, F, R, smoothed.residual(theta, R), where)
+        return smoothed.at(point.theta + t * D, point.F + t * dF, *face)
