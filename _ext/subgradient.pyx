@@ -8,6 +8,9 @@ Three kinds of parameters behind the same two operations, scores f_i = J_i theta
     threshold   theta = (w, eta) of length d + k - 1, f_j = j w.x + sum over l >= j of eta_l, eta without penalty
     kernel      theta (n, kp) coefficients, f = K_i theta                    rows are those of K
 
+The linear and threshold passes also take an L1 penalty sum_j tolerance_j |theta_j| (moments in a box): every step then ends with its proximal
+map, the soft threshold.
+
 A row drawn uniformly stands for all of them: its subgradient is multiplied by s_i (rows)/n. Every pass also averages the oracle's answers r_i
 of each example: such an average lies in conv R(y_i), so it is a dual point, and its certificate is what the fit is judged by.
 """
@@ -44,6 +47,7 @@ cdef struct Model:
     const double *sample      # s_i or NULL
     const double *cost        # w_i or NULL
     double mass               # n of the objective
+    const double *tolerance   # weights of the L1 penalty over all of theta, which then carries lambda throughout, or NULL
     int *moved
 
 
@@ -195,6 +199,49 @@ cdef void sgd_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, double *
                     average[m.rows.d + j] += w * u[m.rows.d + j]
 
 
+cdef inline double soft(double value, double width) noexcept nogil:
+    """The proximal map of width |.|."""
+    return (value - width if value > width else 0.0) + (value + width if value < -width else 0.0)
+
+
+cdef inline void shrink(const Model *m, double *theta, double step) noexcept nogil:
+    """theta_j to the minimum of step tolerance_j |.| plus half the squared distance."""
+    cdef Py_ssize_t j
+    if m.tolerance != NULL:
+        for j in range(m.size):
+            theta[j] = soft(theta[j], step * m.tolerance[j])
+
+
+cdef void averaging_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, Py_ssize_t batch, double *theta, double *total, double *average,
+                         double *R, int *counts, double *state, double lam, double strength, int late) noexcept nogil:
+    """Regularised dual averaging: after t rows theta = -soft(total/t, tolerance) / (lambda + strength/sqrt(t)), total = sum J_i' r_i."""
+    cdef Family *s = &m.family
+    cdef double *f = s.work + 8 * s.kp
+    cdef double *r = s.work + 9 * s.kp
+    cdef Py_ssize_t b = 0, i, j, stop
+    cdef double c, w, share, slope
+    while b < count:
+        stop = min(b + batch, count)
+        while b < stop:
+            i = order[b]
+            scores(m, i, theta, 1.0, f)
+            s.oracle(s, f, m.y[i], r, &c)
+            remember(m, i, r, R, counts, 0.0)
+            add(m, i, r, weight_of(m, i), total)
+            state[STEPS] += 1.0
+            b += 1
+        share = 1.0 / state[STEPS]
+        slope = -1.0 / (lam + strength * sqrt(share))
+        for j in range(m.size):
+            theta[j] = slope * soft(share * total[j], m.tolerance[j])
+        if late >= 0:
+            w = state[STEPS] if late else 1.0
+            state[TOTAL] += w
+            w /= state[TOTAL]
+            for j in range(m.size):
+                average[j] += w * (theta[j] - average[j])
+
+
 cdef double adaptive_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, Py_ssize_t batch, double *theta, double *gradient, double *first,
                           double *second, double *R, int *counts, double steps, double lam, double step, double beta1, double beta2) noexcept nogil:
     """AdaGrad (beta1 = beta2 = 0) or Adam in mini-batches; return the steps made in all."""
@@ -202,7 +249,7 @@ cdef double adaptive_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, P
     cdef double *f = s.work + 8 * s.kp
     cdef double *r = s.work + 9 * s.kp
     cdef Py_ssize_t b = 0, i, j, stop
-    cdef double c, g, scale, mean, spread
+    cdef double c, g, scale, mean, spread, size
     while b < count:
         stop = min(b + batch, count)
         for j in range(m.size):
@@ -220,7 +267,10 @@ cdef double adaptive_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, P
             for j in range(m.size):
                 g = gradient[j]
                 second[j] += g * g
-                if g != 0.0:
+                if m.tolerance != NULL and second[j] > 0.0:
+                    size = step / sqrt(second[j])
+                    theta[j] = soft(theta[j] - size * g, size * m.tolerance[j])
+                elif g != 0.0:
                     theta[j] -= step * g / sqrt(second[j])
         else:
             mean = 1.0 / (1.0 - beta1 ** steps)
@@ -229,7 +279,10 @@ cdef double adaptive_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, P
                 g = gradient[j]
                 first[j] += (1.0 - beta1) * (g - first[j])
                 second[j] += (1.0 - beta2) * (g * g - second[j])
-                theta[j] -= step * mean * first[j] / (sqrt(spread * second[j]) + 1e-8)
+                size = step / (sqrt(spread * second[j]) + 1e-8)
+                theta[j] -= size * mean * first[j]
+                if m.tolerance != NULL:
+                    theta[j] = soft(theta[j], size * m.tolerance[j])
     return steps
 
 
@@ -260,6 +313,7 @@ cdef void gradient_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, Py_
             add(m, i, f, weight, total)
         for j in range(m.size):
             theta[j] -= step * (total[j] / m.mass + (lam * theta[j] if j < m.penalised else 0.0))
+        shrink(m, theta, step)
 
 
 cdef int model_new(Model *m, int kind, int k, const double[::1] parameters, int shape, const double[::1] values, const int[::1] columns,
@@ -288,10 +342,21 @@ cdef int model_new(Model *m, int kind, int k, const double[::1] parameters, int 
     m.sample = &sample_weight[0] if sample_weight.shape[0] else NULL
     m.cost = &cost_weight[0] if cost_weight.shape[0] else NULL
     m.mass = mass
+    m.tolerance = NULL
     m.moved = <int *>malloc(m.family.kp * sizeof(int))
     if m.moved == NULL:
         family_free(&m.family)
         raise MemoryError("no memory for the surrogate's scratch vectors")
+    return 0
+
+
+cdef int model_box(Model *m, const double[::1] tolerance) except -1:
+    """Take the weights of an L1 penalty, empty for none."""
+    if tolerance.shape[0]:
+        if tolerance.shape[0] != m.size:
+            raise ValueError("the weights of the penalty do not fit theta")
+        m.tolerance = &tolerance[0]
+        m.penalised = m.size
     return 0
 
 
@@ -327,14 +392,15 @@ def adaptive(int kind, int k, const double[::1] parameters, int shape, const dou
              const long long[::1] start, Py_ssize_t n, int d, const Py_ssize_t[::1] y, const double[::1] square,
              const double[::1] sample_weight, const double[::1] cost_weight, double mass, const Py_ssize_t[::1] order, Py_ssize_t batch,
              double[::1] theta, double[::1] gradient, double[::1] first, double[::1] second, double[:, ::1] R, int[::1] counts, double steps,
-             double lam, double step, double beta1, double beta2):
+             double lam, double step, double beta1, double beta2, const double[::1] tolerance):
     """Make AdaGrad's (beta2 = 0) or Adam's steps over the rows of ``order`` in batches, in place; return the steps made in all.
 
-    ``gradient`` is scratch, ``first`` and ``second`` the moments; R (n, kp) and ``counts`` the mean of each row's answers, later ones heavier.
+    ``tolerance`` holds the weights of an L1 penalty or is empty. ``gradient`` is scratch, ``first`` and ``second`` the moments; R (n, kp) and ``counts`` the mean of each row's answers, later ones heavier.
     """
     cdef Model m
     model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, theta.shape[0])
     try:
+        model_box(&m, tolerance)
         if (gradient.shape[0] != m.size or first.shape[0] != m.size or second.shape[0] != m.size or batch < 1
                 or R.shape[0] != n or R.shape[1] != m.family.kp or counts.shape[0] != n):
             raise ValueError("arrays of the pass do not fit theta and the rows")
@@ -346,18 +412,45 @@ def adaptive(int kind, int k, const double[::1] parameters, int shape, const dou
     return steps
 
 
-def averaged_gradient(int kind, int k, const double[::1] parameters, int shape, const double[::1] values, const int[::1] columns,
-                      const long long[::1] start, Py_ssize_t n, int d, const Py_ssize_t[::1] y, const double[::1] square,
-                      const double[::1] sample_weight, const double[::1] cost_weight, double mass, const Py_ssize_t[::1] order, Py_ssize_t batch,
-                      double[::1] theta, double[::1] total, double[:, ::1] R, const double[:, ::1] centre, double lam, double smoothing,
-                      double step):
-    """Make SAG's steps over the rows of ``order`` in batches, in place: theta -= step (total/n + lambda theta), total = sum_i s_i J_i' R_i.
+def dual_averaging(int kind, int k, const double[::1] parameters, int shape, const double[::1] values, const int[::1] columns,
+                   const long long[::1] start, Py_ssize_t n, int d, const Py_ssize_t[::1] y, const double[::1] square,
+                   const double[::1] sample_weight, const double[::1] cost_weight, double mass, const Py_ssize_t[::1] order, Py_ssize_t batch,
+                   double[::1] theta, double[::1] total, double[::1] average, double[:, ::1] R, int[::1] counts, double[::1] state, double lam,
+                   double strength, int late, const double[::1] tolerance):
+    """Make the steps of regularised dual averaging over the rows of ``order`` in batches, in place (Xiao 2010).
 
-    R_i is renewed as argmax over r of c(r) + f_i.r/w_i - smoothing/2 |r - centre_i|^2.
+    ``total`` is the sum of the subgradients of all rows seen, state[2] their number; ``average`` that of the iterates with weights 1
+    (``late`` 0) or t (1), or left alone (-1); state[4] the sum of its weights. ``tolerance`` holds the weights of the L1 penalty. R (n, kp) and
+    ``counts`` (n,) hold the mean of each row's answers.
     """
     cdef Model m
     model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, theta.shape[0])
     try:
+        model_box(&m, tolerance)
+        if (m.tolerance == NULL or total.shape[0] != m.size or average.shape[0] != m.size or batch < 1 or R.shape[0] != n
+                or R.shape[1] != m.family.kp or counts.shape[0] != n or state.shape[0] < 5):
+            raise ValueError("arrays of the pass do not fit theta and the rows")
+        with nogil:
+            averaging_pass(&m, &order[0], order.shape[0], batch, &theta[0], &total[0], &average[0], &R[0, 0], &counts[0], &state[0], lam,
+                           strength, late)
+    finally:
+        model_free(&m)
+
+
+def averaged_gradient(int kind, int k, const double[::1] parameters, int shape, const double[::1] values, const int[::1] columns,
+                      const long long[::1] start, Py_ssize_t n, int d, const Py_ssize_t[::1] y, const double[::1] square,
+                      const double[::1] sample_weight, const double[::1] cost_weight, double mass, const Py_ssize_t[::1] order, Py_ssize_t batch,
+                      double[::1] theta, double[::1] total, double[:, ::1] R, const double[:, ::1] centre, double lam, double smoothing,
+                      double step, const double[::1] tolerance):
+    """Make SAG's steps over the rows of ``order`` in batches, in place: theta -= step (total/n + lambda theta), total = sum_i s_i J_i' R_i.
+
+    R_i is renewed as argmax over r of c(r) + f_i.r/w_i - smoothing/2 |r - centre_i|^2. ``tolerance`` holds the weights of an L1 penalty or is
+    empty.
+    """
+    cdef Model m
+    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, theta.shape[0])
+    try:
+        model_box(&m, tolerance)
         if (total.shape[0] != m.size or batch < 1 or R.shape[0] != n or R.shape[1] != m.family.kp or centre.shape[0] != n
                 or centre.shape[1] != m.family.kp):
             raise ValueError("arrays of the pass do not fit theta and the rows")

@@ -38,6 +38,15 @@ cdef struct Rows:
     const long long *start    # CSR only
 
 
+cdef inline Rows bind(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, Py_ssize_t d) noexcept nogil:
+    cdef Rows x
+    x.n, x.d = n, d
+    x.values = &values[0] if values.shape[0] else NULL
+    x.columns = &columns[0] if columns.shape[0] else NULL
+    x.start = &start[0] if start.shape[0] else NULL
+    return x
+
+
 cdef inline double inner(const double *a, const double *b, Py_ssize_t count) noexcept nogil:
     """Four accumulators hide the latency of a multiply-add."""
     cdef Py_ssize_t j = 0
@@ -114,6 +123,21 @@ cdef void form(int p, int k, Py_ssize_t d, const double *inverse, const double *
                     add(z + (<Py_ssize_t>p * k + q) * d + at, gamma + (<Py_ssize_t>p * k + label) * d + at, c, width)
         at += width
     lengths(p, k, d, z, norm)
+
+
+cdef void gather(const Rows *x, const Py_ssize_t *y, const double *share, const double *F, int k, double alpha, unsigned char *member, int stride,
+                 double *gamma, long long *count) noexcept nogil:
+    """Form Gamma and its counts of examples from nothing; member + i stride keeps the classes p of the A_p that example i is in."""
+    cdef Py_ssize_t i
+    cdef int p
+    memset(gamma, 0, <Py_ssize_t>k * k * x.d * sizeof(double))
+    memset(count, 0, k * k * sizeof(long long))
+    for i in range(x.n):
+        membership(F + i * k, k, alpha, member + i * stride)
+        for p in range(k):
+            if member[i * stride + p]:
+                row_add(x, i, share[i], gamma + (<Py_ssize_t>p * k + y[i]) * x.d)
+                count[p * k + y[i]] += 1
 
 
 cdef void lengths(int p, int k, Py_ssize_t d, const double *z, double *norm) noexcept nogil:
@@ -224,40 +248,28 @@ def learn(const double[::1] values, const int[::1] columns, const long long[::1]
     cdef int k = <int>W.shape[0], p, q, r, code = LIMIT
     cdef Py_ssize_t i, update = 0, flips, size = <Py_ssize_t>k * k
     cdef double filled = <double>values.shape[0] / n if n else 0.0
-    cdef Rows x
+    cdef Rows x = bind(values, columns, start, n, d)
     cdef uint64_t state = seed
     cdef bint above = False
     cdef double scale, s, largest = 0.0
-    cdef double *block = <double *>malloc((2 * size * d + size + n + 2 * k) * sizeof(double))
+    cdef double *block = <double *>malloc((2 * size * d + size + 2 * k) * sizeof(double))
     cdef long long *count = <long long *>malloc((size + k) * sizeof(long long))
     cdef unsigned char *member = <unsigned char *>malloc(2 * n * k + size + k)
     cdef double *gamma = block
     cdef double *z = gamma + size * d
     cdef double *norm = z + size * d
-    cdef double *moved = norm + size
-    cdef double *tau = moved + n
+    cdef double *tau = norm + size
     cdef double *f = tau + k
     cdef unsigned char *fresh = member + n * k
     cdef unsigned char *refused = fresh + n * k
     cdef unsigned char *way = refused + size
     cdef long long *flipped = count + size
     cdef const double *point
-    x.n, x.d = n, d
-    x.values = &values[0] if values.shape[0] else NULL
-    x.columns = &columns[0] if columns.shape[0] else NULL
-    x.start = &start[0] if start.shape[0] else NULL
     try:
         if block == NULL or count == NULL or member == NULL:
             raise MemoryError(f"no memory for {2 * k * k} sums of {d} features")
         with nogil:
-            memset(gamma, 0, size * d * sizeof(double))
-            memset(count, 0, size * sizeof(long long))
-            for i in range(n):
-                membership(&F[i, 0], k, alpha, member + i * k)
-                for p in range(k):
-                    if member[i * k + p]:
-                        row_add(&x, i, share[i], gamma + (<Py_ssize_t>p * k + y[i]) * d)
-                        count[p * k + y[i]] += 1
+            gather(&x, &y[0], &share[0], &F[0, 0], k, alpha, member, k, gamma, count)
             for p in range(k):
                 form(p, k, d, &inverse[0, 0], gamma, count, z, norm)
             while update < limit:
@@ -333,27 +345,16 @@ def sums(const double[::1] values, const int[::1] columns, const long long[::1] 
          const double[::1] share, const double[:, ::1] inverse, const double[:, ::1] F, double alpha, double[:, :, ::1] Z):
     """Write Z (k, k, d), z_pq in Z[p, q], at the scores F (n, k)."""
     cdef int k = <int>F.shape[1], p
-    cdef Py_ssize_t i, size = <Py_ssize_t>k * k
-    cdef Rows x
+    cdef Py_ssize_t size = <Py_ssize_t>k * k
+    cdef Rows x = bind(values, columns, start, n, d)
     cdef double *gamma = <double *>malloc((size * d + size) * sizeof(double))
     cdef long long *count = <long long *>malloc(size * sizeof(long long))
     cdef unsigned char *member = <unsigned char *>malloc(k)
-    x.n, x.d = n, d
-    x.values = &values[0] if values.shape[0] else NULL
-    x.columns = &columns[0] if columns.shape[0] else NULL
-    x.start = &start[0] if start.shape[0] else NULL
     try:
         if gamma == NULL or count == NULL or member == NULL:
             raise MemoryError(f"no memory for {k * k} sums of {d} features")
         with nogil:
-            memset(gamma, 0, size * d * sizeof(double))
-            memset(count, 0, size * sizeof(long long))
-            for i in range(n):
-                membership(&F[i, 0], k, alpha, member)
-                for p in range(k):
-                    if member[p]:
-                        row_add(&x, i, share[i], gamma + (<Py_ssize_t>p * k + y[i]) * d)
-                        count[p * k + y[i]] += 1
+            gather(&x, &y[0], &share[0], &F[0, 0], k, alpha, member, 0, gamma, count)
             for p in range(k):
                 form(p, k, d, &inverse[0, 0], gamma, count, &Z[0, 0, 0], gamma + size * d)
     finally:
@@ -370,15 +371,11 @@ def online(const double[::1] values, const int[::1] columns, const long long[::1
     """
     cdef int k = <int>W.shape[0], r
     cdef Py_ssize_t i, j, t, epoch = 0, updates = 0, before = 0
-    cdef Rows x
+    cdef Rows x = bind(values, columns, start, n, d)
     cdef uint64_t state = seed
     cdef Py_ssize_t *order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
     cdef double *f = <double *>malloc(2 * k * sizeof(double))
     cdef double *tau = f + k
-    x.n, x.d = n, d
-    x.values = &values[0] if values.shape[0] else NULL
-    x.columns = &columns[0] if columns.shape[0] else NULL
-    x.start = &start[0] if start.shape[0] else NULL
     try:
         if order == NULL or f == NULL:
             raise MemoryError("no memory for the order of the examples")

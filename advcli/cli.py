@@ -544,7 +544,7 @@ class Run(Task):
         folder = ResultsFolder(planned[0][1].folder)
         done = []
         lost: ResultsError | None = None
-        with parts.shared_data():
+        with parts.shared_data(self.session):
             for number, settings in planned:
                 journal.started(number)
                 try:
@@ -612,10 +612,12 @@ class Run(Task):
         """Check what needs no data, each different combination once, then create the results folder."""
         from . import estimators
         from .data.label_noise import check_noise
-        from .evaluation.selection import Protocol, find_axes
+        from .evaluation.selection import Protocol, find_axes, split_hyper
         from .records import ResultsFolder
 
         checked: set[str] = set()
+        used: set[str] = set()
+        unused: dict[str, dict[str, Settings]] = {}
         for cell in cells:
             if cell.results is not None:
                 raise ConfigError("the key results is for advcli report; name= and results_dir= say where a run writes")
@@ -626,7 +628,18 @@ class Run(Task):
             checked.add(combination)
             estimators.check_compatible(cell.loss, cell.features, cell.solver, ordered, None)
             check_noise(cell.noise)
-            find_axes(Protocol.from_mapping(cell.protocol), estimators.hyper_names(cell.features, cell.loss), cell.hyper)
+            names = estimators.hyper_names(cell.features, cell.loss)
+            own, others = split_hyper(names, cell.hyper)
+            find_axes(Protocol.from_mapping(cell.protocol), names, own)
+            used |= set(own)
+            for key in others:
+                unused.setdefault(key, {})[f"{cell.loss['name']} {cell.features['name']}"] = cell
+        for key, methods in unused.items():
+            if key not in used:  # by no method of the sweep: the error of one of them
+                cell = next(iter(methods.values()))
+                find_axes(Protocol.from_mapping(cell.protocol), estimators.hyper_names(cell.features, cell.loss), cell.hyper)
+            elif not cells[0].quiet:
+                _say(f"note: hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
         self.settings = cells[0]
         folder = ResultsFolder(cells[0].folder)
         folder.prepare(_identity(cells, words))
@@ -700,7 +713,9 @@ def _unmake(made: list[Path]) -> None:
 
 def _run_cell(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[CellOutcome, list[str]]:
     """Run one cell; return its outcome and what to say about it, the first line without a number."""
+    from .estimators import hyper_names
     from .evaluation.runner import Cell, run_cell
+    from .evaluation.selection import split_hyper
     from .reports.table import shown, title
 
     cell = Cell(
@@ -709,7 +724,7 @@ def _run_cell(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[
         features=settings.features,
         solver=settings.solver,
         protocol=settings.protocol,
-        hyper=settings.hyper,
+        hyper=split_hyper(hyper_names(settings.features, settings.loss), settings.hyper)[0],
         seed=settings.seed,
         noise=None if settings.noise["name"] == "none" else settings.noise,
     )
@@ -896,6 +911,8 @@ class Fit(Task):
         """Search, fit, save; print what was chosen and the certificate."""
         if settings.out is None:
             raise ConfigError("advcli fit needs out=FILE, the model file to write")
+        if settings.noise["name"] != "none":
+            raise ConfigError(f"advcli fit learns from the labels of the data; leave out noise={settings.noise['name']}")
         _refuse_unwritable(settings.out, settings.dataset.get("path"))
         from . import models
         from .evaluation import Cell
@@ -910,18 +927,20 @@ class Fit(Task):
         said = [f"note: {about['dataset']}: {note}" for note in about["notes"]]
         said += [f"warning: {edge}" for edge in about["edges"]]
         said += [f"warning: {warning.message}" for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
-        if not certificate.converged:
+        if certificate is not None and not certificate.converged:
             said.append(f"warning: not converged ({certificate.status}); raise solver.max_passes or solver.tol")
         for remark in dict.fromkeys(said):
             _say(" ".join(remark.split()))
         chosen = [f"{name} = {value:g}{' (fixed)' if name in settings.hyper else ''}" for name, value in about["hyper"].items()]
         if about["searched"] is not None:
             chosen.append(f"cross-validated {about['metric']} {about['searched']:.4g}")
-        bounds = f"objective {certificate.primal:.6g}, dual {certificate.dual:.6g}, relative gap {certificate.relative_gap:.1e}"
         print(f"{settings.label}: {about['rows']} rows, {model.estimator.n_features_in_} features, {len(model.classes)} classes")
-        print(f"hyper-parameters: {', '.join(chosen)}")
-        print(f"certificate: {bounds} (tol {settings.solver['tol']:.0e}), {certificate.passes:.0f} passes")
-        if certificate.game_value == certificate.game_value:
+        if chosen:
+            print(f"hyper-parameters: {', '.join(chosen)}")
+        if certificate is not None:
+            bounds = f"objective {certificate.primal:.6g}, dual {certificate.dual:.6g}, relative gap {certificate.relative_gap:.1e}"
+            print(f"certificate: {bounds} (tol {settings.solver['tol']:.0e}), {certificate.passes:.0f} passes")
+        if certificate is not None and certificate.game_value == certificate.game_value:
             print(f"guarantee: expected loss at most {certificate.game_value:.4g} under every label distribution that the moments allow")
         print(f"{_short(settings.out)}: the model, {time.perf_counter() - began:.1f} s")
 

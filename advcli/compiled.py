@@ -104,6 +104,8 @@ class Kernels:
         self.kernel_dual = _module("kernel_dual", level)
         self.uma = _module("uma", level)
         self.corrected = _module("corrected", level)
+        self.hierarchical = _module("hierarchical", level)
+        self.label_sets = _module("label_sets", level)
         self.subgradient = _module("subgradient", level)
 
     @staticmethod

@@ -96,6 +96,8 @@ class Grid:
     regularisation: list[float] = field(metadata=POSITIVE)
     gamma: list[float] = field(metadata=POSITIVE)
     tolerance: list[float] = field(metadata=POSITIVE)
+    rho: list[float] = field(metadata=POSITIVE)
+    margin_power: list[float] = field(metadata=POSITIVE)
 
 
 @dataclass
@@ -108,6 +110,7 @@ class Protocol:
     n_splits: int = field(metadata=_at_least(1))
     train_size: float = field(metadata=FRACTION)
     folds: int = field(metadata=_at_least(2))
+    holdout: float | None = field(metadata=FRACTION)
     standardise: str = field(metadata=_choice("fold", "train", "none"))
     regularisation: str = field(metadata=_choice(*SCALES))
     stage1: Grid = field()
@@ -488,7 +491,7 @@ def _shown(value: Any) -> str:
 
 def _hyper(values: Any) -> dict[str, float]:
     """Return the fixed hyper-parameters; null means that the search chooses."""
-    known = (*SCALES, "gamma", "tolerance")
+    known = (*SCALES, "gamma", "tolerance", "rho", "margin_power")
     if not isinstance(values, Mapping):
         raise ConfigError(f"hyper={values} is not a group of options; fix a hyper-parameter with hyper.C=VALUE")
     fixed: dict[str, float] = {}

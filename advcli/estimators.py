@@ -20,11 +20,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .certificate import Certificate, certify
 from .errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
 from .features import STRENGTH, FeatureMap, feature_class, make_features
+from .features import kept_in as kept_in
+from .features.rows import merge_rows
 from .losses import AdversarialLoss, Loss, loss_class, make_loss, name_classes
 from .methods import Method, is_method, method_class
-from .methods.base import seed_of
+from .methods.base import saved_parameters, seed_of
 from .problem import Problem, Solution
-from .solvers import Limits, make_solver
+from .solvers import Limits, make_solver, solvers_for_a_box
 
 Array = NDArray[np.float64]
 
@@ -170,11 +172,12 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
             lam = 0.0
         problem = Problem(features, self.loss_.core, codes, float(lam), weights, cost, tolerance)
         solver = make_solver(self.solver, **(self.solver_options or {}))
-        lacks = solver.lacks(problem)
+        lacks, remedy = solver.lacks(problem), "choose solver=auto"
         if lacks is None and tolerance is not None and not solver.takes_box:
             lacks = "moments in a ball (features.moments=ball)"
+            remedy = f"for a box choose a solver that takes one: {', '.join(solvers_for_a_box())}"
         if lacks is not None:
-            raise IncompatibleError(f"solver={self.solver}", lacks, "choose solver=auto")
+            raise IncompatibleError(f"solver={self.solver}", lacks, remedy)
         limits = Limits(self.tol, self.max_passes, self.max_seconds)
         solution = solver.solve(problem, limits, None if start is None else start.solution_, seed=seed_of(self.random_state))
         self.solution_: Solution = solution
@@ -248,6 +251,19 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
             X = stack([X, ones], format="csr") if hasattr(X, "tocsr") else np.hstack([X, ones])
         return make_features(self.features, X, len(self.classes_), **(self.features_options or {}))
 
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep."""
+        parameters = saved_parameters(self, {"loss_options": _self_contained(self.loss_, self.loss_options)})
+        rows, theta = (None, self.theta_) if self.features_ is None else self.features_.support(self.theta_)
+        return parameters, {"theta": theta}, rows
+
+    def restore(self, attributes: Mapping[str, Any]) -> None:
+        """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
+        self.theta_ = attributes["theta"]
+        self.n_iter_ = max(1, int(np.ceil(self.certificate_.passes)))
+        self.loss_ = self._make_loss(len(self.classes_))
+
     # ---- prediction -----------------------------------------------------------------------------------------------
     def potentials(self, X: Any) -> Array:
         """Return the potentials f, shape (n, k), also for two classes."""
@@ -305,6 +321,19 @@ class SurrogateClassifier(ClassifierMixin, BaseEstimator):
         return self.predictor_distribution(X)
 
 
+def _self_contained(loss: Loss, options: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a loss's options with the matrix in the place of the file that it was read from."""
+    if options is None:
+        return None
+    own = dict(options)
+    if own.get("file") is not None:
+        own |= {"file": None, "classes": None, "matrix": loss.matrix.tolist()}  # type: ignore[attr-defined]
+    base = getattr(loss, "base", None)
+    if isinstance(base, Loss) and own.get("options"):
+        own["options"] = _self_contained(base, own["options"])
+    return own
+
+
 class AdversarialClassifier(SurrogateClassifier):
     """The adversarial classifier of Fathony et al. 2018 and the hinge losses beside it; parameters as in `SurrogateClassifier`."""
 
@@ -360,41 +389,6 @@ class OrdinalAdversarialClassifier(SurrogateClassifier):
         )
 
 
-_MERGE_LIMIT = 1_000_000  # entries of X up to which looking for equal rows costs little beside the fit
-
-
-def merge_rows(
-    X: Any, y: NDArray[np.intp], weights: Array | None, cost: Array | None = None
-) -> tuple[Any, NDArray[np.intp], Array | None, Array | None]:
-    """Return X, y, sample weights and cost weights with equal rows of equal label and cost merged, in one canonical order.
-
-    Large X only loses its rows of weight 0. A row of weight 2 and a row given twice are then the same problem to the last bit, and the
-    order of the rows cannot move the result.
-    """
-
-    def take(rows: NDArray[np.intp], weights: Array | None) -> tuple[Any, NDArray[np.intp], Array | None, Array | None]:
-        return X[rows], y[rows], weights, None if cost is None else cost[rows]
-
-    if weights is not None and not weights.all():
-        kept = np.flatnonzero(weights)
-        X, y, weights, cost = take(kept, weights[kept])
-    tail = y[:, None].astype(np.float64) if cost is None else np.column_stack([y, cost])
-    if hasattr(X, "tocsr"):
-        if X.nnz > _MERGE_LIMIT // 10:
-            return X, y, weights, cost
-        rows = zip(X.indptr[:-1], X.indptr[1:], tail, strict=True)
-        keys = [X.indices[a:b].tobytes() + X.data[a:b].tobytes() + end.tobytes() for a, b, end in rows]
-        _, first, inverse = np.unique(np.array(keys, dtype=object), return_index=True, return_inverse=True)
-    else:
-        if X.size > _MERGE_LIMIT:
-            return X, y, weights, cost
-        keyed = np.ascontiguousarray(np.column_stack([X + 0.0, tail]))  # + 0.0: -0.0 and 0.0 are the same number
-        view = keyed.view(np.dtype((np.void, keyed.itemsize * keyed.shape[1]))).ravel()
-        _, first, inverse = np.unique(view, return_index=True, return_inverse=True)
-    counts = np.bincount(inverse, weights=weights, minlength=len(first)).astype(np.float64)
-    return take(first, None if bool((counts == 1.0).all()) else counts)
-
-
 # ---- what evaluation and the command line call ------------------------------------------------------------------------
 _LIMITS = ("name", "tol", "search_tol", "search_solver", "search_passes", "max_passes", "max_seconds")
 
@@ -407,7 +401,7 @@ def hyper_names(features: Mapping[str, Any], loss: Mapping[str, Any]) -> tuple[s
     """Return the hyper-parameters that selection searches for this method: the regularisation or tolerance and those of the feature map."""
     searched = feature_class(features["name"]).searched(_options(features))
     if is_method(loss["name"]):
-        return (*method_class(loss["name"]).hyper, *(name for name in searched if name != STRENGTH))
+        return (*method_class(loss["name"]).searched(_options(loss)), *(name for name in searched if name != STRENGTH))
     return searched
 
 
@@ -447,6 +441,8 @@ def make_estimator(
     options = _options(features)
     searched = feature_class(features["name"]).searched(options)
     known = {*searched} - {STRENGTH} | ({"C", "lambda"} if STRENGTH in searched else set())
+    if is_method(loss["name"]):
+        known |= {*method_class(loss["name"]).searched(_options(loss))} - {STRENGTH}
     unknown = set(hyper) - known
     if unknown:
         name = sorted(unknown)[0]

@@ -15,7 +15,6 @@ import dataclasses
 import hashlib
 import io
 import json
-import math
 import struct
 import zipfile
 from collections.abc import Mapping
@@ -37,9 +36,8 @@ from .evaluation import parts
 from .evaluation.seeds import derive_seed
 from .evaluation.selection import Protocol, find_axes, pooled_score, select
 from .evaluation.standardise import SPARSE_NOTE, Standardiser
-from .features import make_features
-from .losses import Loss
-from .methods import is_method
+from .features import feature_class
+from .methods import Method, method_class
 from .records import atomic_bytes, atomic_file, package_version, plain, versions
 
 if TYPE_CHECKING:
@@ -57,6 +55,9 @@ ABSTAIN = "abstain"
 _ESTIMATORS = {cls.__name__: cls for cls in (SurrogateClassifier, AdversarialClassifier, OrdinalAdversarialClassifier)}
 # what zipfile and json raise on what is no archive, or a damaged one
 _UNREADABLE = (OSError, zipfile.BadZipFile, struct.error, ValueError, LookupError, EOFError, RuntimeError, AttributeError, OverflowError)
+_FITTED = "features_"  # arrays that the feature map computed
+# arrays that are no attributes of the estimator
+_RESERVED = ("rows", "rows_data", "rows_indices", "rows_indptr", "rows_shape", "mean", "scale", "set_to_one")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every member: the same fit gives the same bytes
 
 
@@ -66,7 +67,7 @@ class Model:
 
     Attributes
     ----------
-    estimator : SurrogateClassifier
+    estimator : SurrogateClassifier or Method
         Fitted. When it was loaded it predicts, but cannot be a warm start.
     classes : tuple
         Labels of the k classes, in the order of the potentials.
@@ -80,7 +81,7 @@ class Model:
         How the model was made: configuration (``cell``), data set and its checksum, rows, hyper-parameters, versions.
     """
 
-    estimator: SurrogateClassifier
+    estimator: SurrogateClassifier | Method
     classes: tuple[Any, ...]
     labels: tuple[Any, ...]
     standardiser: Standardiser | None = None
@@ -88,9 +89,9 @@ class Model:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def certificate(self) -> Certificate:
-        """The certificate of the fit."""
-        return self.estimator.certificate_
+    def certificate(self) -> Certificate | None:
+        """The certificate of the fit; None for a method that has none."""
+        return getattr(self.estimator, "certificate_", None)
 
     def features(self, X: Any) -> Any:
         """Return rows X (n, d) as the estimator takes them."""
@@ -162,12 +163,11 @@ def fit(cell: Cell, data_dir: Path) -> Model:
     dataset = parts.load(cell.dataset, data_dir, protocol.splits == "author")
     k = len(dataset.classes)
     parts.check_trainable(dataset, protocol.folds if axes.strength or axes.others else 1)
-    loss = parts.name_classes(cell.loss, dataset.classes)
+    loss = parts.fill_labels(parts.name_classes(cell.loss, dataset.classes), dataset)
     parts.check_compatible(loss, cell.features, cell.solver, bool(dataset.ordered), k)
-    if is_method(loss["name"]):
-        name = loss["name"]
+    if protocol.rough_per_class is not None:
         raise ConfigError(
-            f"advcli fit keeps models of surrogate losses; loss={name} is none: choose another, or evaluate it with advcli loss={name}"
+            "protocol.rough_per_class makes labels for an experiment; advcli fit learns from those of the data: set it to null"
         )
     notes = list(dataset.notes)
     if sparse.issparse(dataset.X) and protocol.standardise != "none":
@@ -204,16 +204,18 @@ def fit(cell: Cell, data_dir: Path) -> Model:
             "rows": len(dataset.y),
             "hyper": dict(selection.hyper),
             "searched": pooled_score(selection),
-            "metric": protocol.metric or estimator.loss_.metric,
-            "notes": notes,
+            "metric": protocol.metric or parts.metric_of(estimator),
+            "notes": [*notes, *getattr(estimator, "remarks_", ())],
             "edges": list(selection.edges),
             "versions": versions(),
         },
     )
 
 
-def _labels(estimator: SurrogateClassifier, classes: tuple[Any, ...]) -> tuple[Any, ...]:
+def _labels(estimator: SurrogateClassifier | Method, classes: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the label of every prediction code: row names of a matrix with predictions of its own, else the classes and what is beyond."""
+    if isinstance(estimator, Method):
+        return classes
     loss, k = estimator.loss_, len(classes)
     extra = loss.n_predictions - k
     named = getattr(loss, "row_names", None)
@@ -231,12 +233,12 @@ def _labels(estimator: SurrogateClassifier, classes: tuple[Any, ...]) -> tuple[A
 # ----------------------------------------------------------------------------------------------------------------- saving, loading
 
 
-def save(model: Model | SurrogateClassifier, path: str | Path) -> None:
+def save(model: Model | SurrogateClassifier | Method, path: str | Path) -> None:
     """Write a model, or a fitted estimator alone, atomically.
 
     Parameters
     ----------
-    model : Model or SurrogateClassifier
+    model : Model, SurrogateClassifier or Method
         A fitted estimator of this package; of kernels the support vectors alone are kept.
     path : path-like
         Any name.
@@ -244,30 +246,32 @@ def save(model: Model | SurrogateClassifier, path: str | Path) -> None:
     Raises
     ------
     ConfigError
-        An estimator of another package, or one whose options are no plain data.
+        An estimator of another package, or one whose options or fitted attributes are no plain data.
     ResultsError
         If the file cannot be written.
     """
     if not isinstance(model, Model):
-        if not isinstance(model, SurrogateClassifier):
+        if not isinstance(model, (SurrogateClassifier, Method)):
             raise ConfigError(f"cannot save {type(model).__name__}: give a fitted estimator of advcli (of a pipeline, its last step)")
         check_is_fitted(model)
         model = Model(model, tuple(plain(model.classes_)), tuple(plain(model.predictions_)), about={"versions": versions()})
     estimator = model.estimator
-    arrays: dict[str, NDArray[Any]] = {}
-    theta = estimator.theta_
+    try:
+        parameters, attributes, rows = estimator.saved()
+    except NotImplementedError as error:
+        raise ConfigError(f"cannot save the model: {error}; give the feature map a method support") from None
+    arrays = {name: value for name, value in attributes.items() if isinstance(value, np.ndarray)}
+    for name, value in attributes.items():
+        if name not in arrays and not _is_plain(value):
+            raise ConfigError(f"cannot save this model: {name} of {type(estimator).__name__} is neither an array nor plain data")
     if estimator.features_ is not None:
-        try:
-            rows, theta = estimator.features_.support(theta)
-        except NotImplementedError as error:
-            raise ConfigError(f"cannot save the model: {error}; give the feature map a method support") from None
         if hasattr(rows, "tocsr"):
             rows = rows.tocsr()
             arrays |= {f"rows_{part}": getattr(rows, part) for part in ("data", "indices", "indptr")}
             arrays["rows_shape"] = np.array(rows.shape)
         else:
             arrays["rows"] = rows
-    arrays["theta"] = theta
+        arrays |= {f"{_FITTED}{name}": array for name, array in estimator.features_.fitted().items()}
     if model.standardiser is not None:
         arrays |= {
             "mean": model.standardiser.mean_,
@@ -279,14 +283,18 @@ def save(model: Model | SurrogateClassifier, path: str | Path) -> None:
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "advcli": package_version(),
-        "estimator": next(cls.__name__ for cls in type(estimator).__mro__ if cls.__name__ in _ESTIMATORS),
-        "parameters": _parameters(estimator),
+        "estimator": estimator.name
+        if isinstance(estimator, Method)
+        else next(cls.__name__ for cls in type(estimator).__mro__ if cls.__name__ in _ESTIMATORS),
+        "parameters": plain(parameters),
+        "attributes": {name: plain(value) for name, value in sorted(attributes.items()) if not isinstance(value, np.ndarray)},
         "codes": {"type": estimator.classes_.dtype.str, "values": plain(estimator.classes_)},
+        "arrays": sorted(arrays),
         "n_features": int(estimator.n_features_in_),
         "classes": plain(model.classes),
         "labels": plain(model.labels),
         # without the time, so that the same fit gives the same file
-        "certificate": dataclasses.asdict(estimator.certificate_) | {"seconds": 0.0},
+        "certificate": None if model.certificate is None else dataclasses.asdict(model.certificate) | {"seconds": 0.0},
         "encoding": None
         if encoding is None
         else {
@@ -310,6 +318,14 @@ def save(model: Model | SurrogateClassifier, path: str | Path) -> None:
         file.write(packed.getbuffer())
 
 
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    if isinstance(value, Mapping):
+        return all(map(_is_plain, (*value, *value.values())))
+    return value is None or isinstance(value, (bool, int, float, str, np.bool_, np.integer, np.floating))
+
+
 def _npy(array: NDArray[Any]) -> bytes:
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
@@ -323,30 +339,6 @@ def _checksum(members: Mapping[str, bytes]) -> str:
             digest.update(f"{name} {len(members[name])}\n".encode())
             digest.update(members[name])
     return digest.hexdigest()
-
-
-def _parameters(estimator: SurrogateClassifier) -> dict[str, Any]:
-    """Return the estimator's parameters as plain data that need no other file."""
-    found = estimator.get_params(deep=False)
-    if not isinstance(found["random_state"], (int, np.integer)):
-        found["random_state"] = 0
-    if estimator.features_ is not None and estimator.features_.settled:
-        found["features_options"] = {**(found["features_options"] or {}), **estimator.features_.settled}
-    found["loss_options"] = _self_contained(estimator.loss_, found["loss_options"])
-    return plain(found)
-
-
-def _self_contained(loss: Loss, options: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a loss's options with the matrix in the place of the file that it was read from."""
-    if options is None:
-        return None
-    own = dict(options)
-    if own.get("file") is not None:
-        own |= {"file": None, "classes": None, "matrix": loss.matrix.tolist()}  # type: ignore[attr-defined]
-    base = getattr(loss, "base", None)
-    if isinstance(base, Loss) and own.get("options"):
-        own["options"] = _self_contained(base, own["options"])
-    return own
 
 
 def load(path: str | Path) -> Model:
@@ -400,23 +392,26 @@ def _rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model
     def array(name: str) -> NDArray[Any]:
         return np.lib.format.read_array(io.BytesIO(members[f"arrays/{name}.npy"]), allow_pickle=False)
 
-    parameters = dict(document["parameters"])
-    estimator = _ESTIMATORS[document["estimator"]](**parameters)
+    name = document["estimator"]
+    estimator = (_ESTIMATORS[name] if name in _ESTIMATORS else method_class(name))(**document["parameters"])
     estimator.classes_ = np.array(document["codes"]["values"], dtype=np.dtype(document["codes"]["type"]))
     estimator.n_features_in_ = document["n_features"]
-    estimator.theta_ = array("theta")
-    estimator.certificate_ = Certificate(**document["certificate"])
-    estimator.n_iter_ = max(1, math.ceil(estimator.certificate_.passes))
-    k = len(estimator.classes_)
-    estimator.loss_ = estimator._make_loss(k)
-    estimator.features_ = None
+    if document["certificate"] is not None:
+        estimator.certificate_ = Certificate(**document["certificate"])
+    members_there = [member.removeprefix("arrays/").removesuffix(".npy") for member in members if member.startswith("arrays/")]
+    stored = document.get("arrays", members_there)
     rows: Any = None
-    if "arrays/rows_data.npy" in members:
+    if "rows_data" in stored:
         rows = sparse.csr_array((array("rows_data"), array("rows_indices"), array("rows_indptr")), shape=tuple(array("rows_shape")))
-    elif "arrays/rows.npy" in members:
+    elif "rows" in stored:
         rows = array("rows")
+    estimator.features_ = None
     if rows is not None:
-        estimator.features_ = make_features(estimator.features, rows, k, **(estimator.features_options or {}))
+        fitted = {each.removeprefix(_FITTED): array(each) for each in stored if each.startswith(_FITTED)}
+        mapped = feature_class(estimator.features)
+        estimator.features_ = mapped.restored(rows, len(estimator.classes_), fitted, **(estimator.features_options or {}))
+    own = {each: array(each) for each in stored if each not in _RESERVED and not each.startswith(_FITTED)}
+    estimator.restore({**document.get("attributes", {}), **own})
     standardiser = None
     if "arrays/mean.npy" in members:
         standardiser = Standardiser()

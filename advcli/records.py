@@ -143,6 +143,14 @@ METRICS: dict[str, MetricMeaning] = {
     "abstain_rate": MetricMeaning(is_count=True, percent=True),
     "confusion_rate": MetricMeaning(),
     "confusion_rate_scaled": MetricMeaning(),
+    "hamming": MetricMeaning(percent=True),
+    "micro_f1": MetricMeaning(higher_is_better=True, percent=True),
+    "instance_f1": MetricMeaning(higher_is_better=True, percent=True),
+    "macro_f1": MetricMeaning(higher_is_better=True, percent=True),
+    "hierarchical_precision": MetricMeaning(higher_is_better=True, percent=True),
+    "hierarchical_recall": MetricMeaning(higher_is_better=True, percent=True),
+    "hierarchical_f1": MetricMeaning(higher_is_better=True, percent=True),
+    "tree_loss": MetricMeaning(),
 }
 """Meaning of every metric that this version can compute (the functions are in `advcli.evaluation.metrics`)."""
 

@@ -645,3 +645,65 @@ TEXTS: dict[str, tuple[int, int, tuple[int, int], str]] = {
     ),
 }
 """Sets of labelled texts: rows, classes, sizes of the official parts, citation."""
+
+
+@dataclass(frozen=True)
+class Hierarchical:
+    """A set whose labels are nodes of a hierarchy.
+
+    Attributes
+    ----------
+    rows, features, classes : int
+        Size of the table; the labels that occur.
+    citation : str
+        Where the data come from.
+    hierarchy : str
+        The file of edges beside it.
+    label_separator : str or None
+        What stands between the labels of a row; None for one label.
+    stub_leaves : bool
+        Labels that are inner nodes need a leaf of their own.
+    missing : str
+        What becomes of cells without a value.
+    """
+
+    rows: int
+    features: int
+    classes: int
+    citation: str
+    hierarchy: str
+    label_separator: str | None = None
+    stub_leaves: bool = False
+    missing: str = "refuse"
+
+    @property
+    def task(self) -> str:
+        """What is predicted."""
+        return "hierarchical" if self.label_separator is None else "hierarchical multi-label"
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of its YAML file where they differ from the defaults of the source."""
+        own = {"hierarchy": self.hierarchy, "allow_small_classes": True}
+        named = {"label_separator": self.label_separator, "stub_leaves": self.stub_leaves, "missing": self.missing}
+        return {**own, **named}
+
+
+_IMCLEF = (
+    "Dimitrovski, Kocev, Loskovska & Dzeroski (2008), ImageCLEF 2007 X-ray images; HMC form via Giunchiglia & Lukasiewicz (2020) C-HMCNN"
+)
+
+HIERARCHIES: dict[str, Hierarchical] = {
+    "imclef07a": Hierarchical(11006, 80, 63, _IMCLEF, "imclef07a.tree.csv.gz"),
+    "imclef07d": Hierarchical(11006, 80, 26, _IMCLEF, "imclef07d.tree.csv.gz"),
+    "cellcycle_go": Hierarchical(
+        3751,
+        77,
+        4125,
+        "Clare (2003); Vens et al. (2008), Machine Learning 73; HMC form via Giunchiglia & Lukasiewicz (2020) C-HMCNN",
+        "cellcycle_go.dag.csv.gz",
+        label_separator="@",
+        stub_leaves=True,
+        missing="mean",
+    ),
+}
+"""Sets with a hierarchy over their labels."""

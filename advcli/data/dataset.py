@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .table import Encoding
 
 Splits = tuple[tuple["NDArray[Any]", "NDArray[Any]"], ...]
+Edges = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +30,9 @@ class Dataset:
         Name of the data set, as rows of results show it.
     X : ndarray of float64, shape (n, d), C-contiguous, or scipy.sparse.csr_array of float64
         Features: finite numbers, not standardised.
-    y : ndarray of intp, shape (n,)
-        Codes of the labels, 0-based; every code in ``range(len(classes))`` occurs.
+    y : ndarray of intp, shape (n,), or scipy.sparse.csr_array of int8, shape (n, L)
+        Codes of the labels, 0-based; every code in ``range(len(classes))`` occurs. Where rows have several labels: ones where row i has
+        label l, every row and every label with at least one.
     classes : tuple of str, int or float
         The original labels; the position is the code.
     feature_names : tuple of str, length d
@@ -46,7 +48,7 @@ class Dataset:
     groups : ndarray or None
         Groups of examples that belong together; no source fills it yet.
     sha256 : str
-        Checksum of the content (X, y, classes and weights).
+        Checksum of the content (X, y, classes, weights and hierarchy).
     notes : tuple of str
         What was dropped, cut or encoded; to be told to the user.
     allow_small_classes : bool
@@ -55,11 +57,15 @@ class Dataset:
         How columns of a table became features; None where the data were no table of columns.
     official : (train, test) or None
         The official training and test rows, 0-based, where the data state them.
+    hierarchy : tuple of (parent, child) or None
+        Edges of the graph over labels by name, whose leaves are the classes; None without one.
+    stubs : tuple of str
+        Leaves of it that stand for the inner node above them (`advcli.hierarchy.graph.stub`).
     """
 
     name: str
     X: NDArray[Any] | csr_array
-    y: NDArray[Any]
+    y: NDArray[Any] | csr_array
     classes: tuple[Any, ...]
     feature_names: tuple[str, ...]
     ordered: bool
@@ -72,16 +78,25 @@ class Dataset:
     allow_small_classes: bool = False
     encoding: Encoding | None = None
     official: tuple[NDArray[Any], NDArray[Any]] | None = None
+    hierarchy: Edges | None = None
+    stubs: tuple[str, ...] = ()
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether rows have sets of labels."""
+        return hasattr(self.y, "indptr")
 
     def class_sizes(self) -> dict[Any, int]:
         """Return the number of rows of every class, by its original label."""
         import numpy as np
 
-        return dict(zip(self.classes, np.bincount(self.y, minlength=len(self.classes)).tolist(), strict=True))
+        codes: Any = getattr(self.y, "indices", self.y)
+        counts = np.bincount(codes, minlength=len(self.classes))
+        return dict(zip(self.classes, counts.tolist(), strict=True))
 
 
-def content_sha256(X: Any, y: Any, classes: Sequence[Any], example_weight: Any = None) -> str:
-    """Return the SHA-256 of what a learner sees: X (dense or CSR), the codes, the labels and the weights."""
+def content_sha256(X: Any, y: Any, classes: Sequence[Any], example_weight: Any = None, hierarchy: Edges | None = None) -> str:
+    """Return the SHA-256 of what a learner sees: X (dense or CSR), the codes, the labels, the weights and the hierarchy."""
     import numpy as np
 
     digest = hashlib.sha256()
@@ -90,13 +105,15 @@ def content_sha256(X: Any, y: Any, classes: Sequence[Any], example_weight: Any =
         parts = [X.indptr.astype("<i8"), X.indices.astype("<i8"), X.data.astype("<f8")]
     else:
         parts = [np.ascontiguousarray(X, "<f8")]
-    parts.append(np.asarray(y, "<i8"))
+    parts += [y.indptr.astype("<i8"), y.indices.astype("<i8")] if hasattr(y, "indptr") else [np.asarray(y, "<i8")]
     if example_weight is not None:
         parts.append(np.asarray(example_weight, "<f8"))
     for part in parts:
         digest.update(repr(part.shape).encode())
         digest.update(part.tobytes())
     digest.update(json.dumps(list(classes)).encode())
+    if hierarchy is not None:
+        digest.update(json.dumps(sorted(hierarchy)).encode())
     return digest.hexdigest()
 
 
@@ -114,6 +131,8 @@ def make_dataset(
     notes: Sequence[str] = (),
     allow_small_classes: bool = False,
     encoding: Encoding | None = None,
+    hierarchy: Edges | None = None,
+    stubs: Sequence[str] = (),
 ) -> Dataset:
     """Check the parts once, for all sources, and build a `Dataset`.
 
@@ -131,7 +150,10 @@ def make_dataset(
             X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     else:
         X = np.ascontiguousarray(X, dtype=np.float64)
-    y = np.ascontiguousarray(y, dtype=np.intp)
+    if hasattr(y, "indptr"):
+        y.sort_indices()
+    else:
+        y = np.ascontiguousarray(y, dtype=np.intp)
     n = X.shape[0]
     if n == 0:
         raise DataError(f"data set {name!r} has no rows")
@@ -150,10 +172,12 @@ def make_dataset(
         splits=splits,
         example_weight=None if example_weight is None else np.ascontiguousarray(example_weight, dtype=np.float64),
         groups=None,
-        sha256=content_sha256(X, y, classes, example_weight),
+        sha256=content_sha256(X, y, classes, example_weight, hierarchy),
         notes=tuple(notes),
         allow_small_classes=allow_small_classes,
         encoding=encoding,
+        hierarchy=hierarchy,
+        stubs=tuple(stubs),
     )
 
 
@@ -172,8 +196,9 @@ def check_trainable(dataset: Dataset, folds: int) -> None:
     present = [label for label, count in counts.items() if count]
     if len(present) < 2:
         raise DataError(_one_class(dataset.name, present))
-    if dataset.y.size < folds:
-        raise DataError(f"data set {dataset.name!r} has {dataset.y.size} rows, fewer than protocol.folds={folds}; use fewer folds")
+    rows = dataset.X.shape[0]
+    if rows < folds:
+        raise DataError(f"data set {dataset.name!r} has {rows} rows, fewer than protocol.folds={folds}; use fewer folds")
     small = {label: count for label, count in counts.items() if count < folds}
     if small and not dataset.allow_small_classes:
         listed = ", ".join(f"{label} ({count})" for label, count in list(small.items())[:5]) + (", ..." if len(small) > 5 else "")

@@ -13,7 +13,7 @@ import io
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConfigError, DataError, nearest
 from .cut import CUTS, cut_target
-from .dataset import Dataset, make_dataset
+from .dataset import Dataset, Edges, make_dataset
 
 # Options of every source that reads a table, with their defaults.
 TABLE_OPTIONS: dict[str, Any] = {
@@ -231,7 +231,7 @@ def read_table(path: Path, target: str, raw: bytes | None = None, separator: str
     ----------
     path : Path
     target : str
-        The column of labels.
+        The column of labels; ``label_*`` stands for all columns whose names begin with ``label_``.
     raw : bytes, optional
         The file's content, when it was read already.
     separator : str
@@ -245,10 +245,18 @@ def read_table(path: Path, target: str, raw: bytes | None = None, separator: str
         Missing, damaged, empty, not UTF-8; duplicate or nameless columns; rows of unequal length; no target column.
     """
     names, lines, content = check_shape(path, decode(path, read_bytes(path) if raw is None else raw), separator)
-    if target not in names:
+    targets = target_columns(target, names)
+    if not targets:
         raise DataError(f"{path} has no column {target!r} for the target; {_choose(target, names)} (dataset.target=...)")
-    frame = parse(path, content, names, [target, *(name for name in text if name in names)], separator)
+    frame = parse(path, content, names, [*targets, *(name for name in text if name in names)], separator)
     return Table(path, frame, lines)
+
+
+def target_columns(target: str, names: Sequence[str]) -> list[str]:
+    """Return the columns that a target means: the one of that name, or all that begin as the name does before a final ``*``."""
+    if target.endswith("*") and target not in names:
+        return [name for name in names if name.startswith(target[:-1])]
+    return [target] if target in names else []
 
 
 def parse(path: Path, text: str, names: list[str], as_text: Sequence[str], separator: str) -> pd.DataFrame:
@@ -349,9 +357,21 @@ def make_table_dataset(table: Table, options: Mapping[str, Any], ignore: Sequenc
     names = list(map(str, table.frame.columns))
     target, weight = str(options["target"]), options["weight"]
     columns = _feature_columns(table, options, ignore, names)
+    missing = str(options.get("missing") or "refuse")
+    if missing != "refuse":
+        table = _fill(table, columns, missing, said)
     encoding = _learn_encoding(table, columns, options, said)
     X = encoding.encode(table, _remedies)
-    codes, classes, ordered = target_codes(table, target, options, said)
+    hierarchy: Edges | None = None
+    stubs: tuple[str, ...] = ()
+    if asks_for_label_sets(options):
+        from .label_sets import read_label_sets
+
+        found = read_label_sets(table, options, said)
+        codes, classes, ordered = found.y, list(found.classes), False
+        hierarchy, stubs = found.hierarchy, found.stubs
+    else:
+        codes, classes, ordered = target_codes(table, target, options, said)
     weights = None
     if weight is not None:
         weights = _numbers(
@@ -380,11 +400,38 @@ def make_table_dataset(table: Table, options: Mapping[str, Any], ignore: Sequenc
         notes=said,
         encoding=encoding,
         allow_small_classes=options["allow_small_classes"],
+        hierarchy=hierarchy,
+        stubs=stubs,
     )
 
 
+def asks_for_label_sets(options: Mapping[str, Any]) -> bool:
+    """Return whether the target holds nodes of a hierarchy or sets of labels (`advcli.data.label_sets`)."""
+    return options.get("hierarchy") is not None or options.get("label_separator") is not None or str(options["target"]).endswith("*")
+
+
+def _fill(table: Table, columns: Sequence[str], missing: str, notes: list[str]) -> Table:
+    """Return the table with the mean or median of its column in every cell without a number; the rows of an official test do not count."""
+    if missing not in ("mean", "median"):
+        raise ConfigError(f"dataset.missing={missing} must be refuse, mean or median")
+    frame, filled = table.frame.copy(), 0
+    known = (frame["split"] != "test").to_numpy() if "split" in frame else np.ones(len(frame), dtype=bool)
+    for name in columns:
+        if _is_number(frame[name]) or not _reads_as_numbers(frame[name]):
+            continue
+        values = pd.to_numeric(frame[name].astype(str).str.strip(), errors="coerce")
+        if values[known].notna().any():
+            filled += int(values.isna().sum())
+            frame[name] = values.fillna(getattr(values[known], missing)())
+    if filled:
+        notes.append(
+            f"{filled} cells without a value hold the {missing} of their column" + (" over the training rows" if not known.all() else "")
+        )
+    return replace(table, frame=frame)
+
+
 def _feature_columns(table: Table, options: Mapping[str, Any], ignore: Sequence[str], names: list[str]) -> list[str]:
-    special = {str(options["target"]), *([str(options["weight"])] if options["weight"] is not None else [])}
+    special = {*target_columns(str(options["target"]), names), *([str(options["weight"])] if options["weight"] is not None else [])}
     drop = _names(options["drop"], "drop")
     wanted = None if options["features"] is None else _names(options["features"], "features")
     categorical = [] if options["categorical"] == "auto" else _names(options["categorical"], "categorical")

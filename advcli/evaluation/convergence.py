@@ -74,6 +74,7 @@ def trace(
         For input that cannot be fitted.
     """
     data = parts.load(dataset, data_dir, False)
+    loss = parts.fill_labels(loss, data)
     parts.check_compatible(loss, features, solver, bool(data.ordered), len(data.classes))
     X = data.X
     if protocol["standardise"] != "none":

@@ -3,7 +3,8 @@
 A metric is a function ``(y_true, y_predicted, n_classes, options) -> float`` registered here under a name whose meaning
 (direction, whether it is a count, percent) stands in `advcli.records.METRICS`, so that reports can read rows without this
 module. ``options`` are those of the loss (for example ``alpha`` of an abstention). Codes from ``n_classes`` on are predictions
-that are no class: abstentions.
+that are no class: abstentions. Where rows have several labels, truth and predictions are CSR matrices (n, k) of ones, which metrics
+registered with ``sets=True`` take; those take codes as sets of one label as well.
 """
 
 from __future__ import annotations
@@ -13,20 +14,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..errors import ConfigError, nearest
 
 Codes = NDArray[np.intp]
-Metric = Callable[[Codes, Codes, int, Mapping[str, Any]], float]
+Metric = Callable[[Any, Any, int, Mapping[str, Any]], float]
 
 _REGISTRY: dict[str, Metric] = {}
+_OF_SETS: set[str] = set()
 
 
-def register(name: str) -> Callable[[Metric], Metric]:
-    """Register a metric under a name."""
+def _are_sets(y: Any) -> bool:
+    return hasattr(y, "indptr")
+
+
+def register(name: str, sets: bool = False) -> Callable[[Metric], Metric]:
+    """Register a metric under a name; with ``sets`` it also takes several labels a row."""
 
     def keep(function: Metric) -> Metric:
         _REGISTRY[name] = function
+        if sets:
+            _OF_SETS.add(name)
         return function
 
     return keep
@@ -43,15 +52,15 @@ def check_metric(name: str) -> None:
         raise ConfigError(f"no metric {name!r}; {nearest(name, _REGISTRY)}")
 
 
-def compute(name: str, y_true: Codes, y_predicted: Codes, n_classes: int, options: Mapping[str, Any]) -> float:
+def compute(name: str, y_true: Any, y_predicted: Any, n_classes: int, options: Mapping[str, Any]) -> float:
     """Return the value of a metric.
 
     Parameters
     ----------
     name : str
         Name in the registry.
-    y_true, y_predicted : ndarray of intp, shape (n,)
-        0-based codes; predicted codes >= ``n_classes`` are abstentions.
+    y_true, y_predicted : ndarray of intp, shape (n,), or csr_array, shape (n, n_classes)
+        0-based codes, predicted codes >= ``n_classes`` being abstentions; or ones where a row has a label.
     n_classes : int
         Number of classes of the data set.
     options : mapping
@@ -60,21 +69,30 @@ def compute(name: str, y_true: Codes, y_predicted: Codes, n_classes: int, option
     Raises
     ------
     ConfigError
-        If there is no metric of that name or an option that it needs is missing.
+        If there is no metric of that name, an option that it needs is missing, or it is for one label a row and rows have several.
     """
     check_metric(name)
+    if _are_sets(y_true):
+        if name not in _OF_SETS:
+            raise ConfigError(f"metric {name} is for one label a row; for several there are {', '.join(sorted(_OF_SETS))}")
+        return float(_REGISTRY[name](sparse.csr_array(y_true), sparse.csr_array(y_predicted), n_classes, options))
     return float(_REGISTRY[name](np.asarray(y_true), np.asarray(y_predicted), n_classes, options))
 
 
-@register("error")
-def error(y_true: Codes, y_predicted: Codes, n_classes: int, options: Mapping[str, Any]) -> float:
-    """Share of predictions that are not the true class; an abstention counts as an error."""
+@register("error", sets=True)
+def error(y_true: Any, y_predicted: Any, n_classes: int, options: Mapping[str, Any]) -> float:
+    """Share of predictions that are not the true class, or not the very set of true labels; an abstention counts as an error."""
+    if _are_sets(y_true):
+        return int(np.count_nonzero(_counts(y_true != y_predicted))) / y_true.shape[0]
     return int(np.count_nonzero(y_true != y_predicted)) / len(y_true)
 
 
-@register("accuracy")
-def accuracy(y_true: Codes, y_predicted: Codes, n_classes: int, options: Mapping[str, Any]) -> float:
-    """Share of predictions that are the true class."""
+@register("accuracy", sets=True)
+def accuracy(y_true: Any, y_predicted: Any, n_classes: int, options: Mapping[str, Any]) -> float:
+    """Share of predictions that are the true class, or the very set of true labels."""
+    if _are_sets(y_true):
+        rows = y_true.shape[0]
+        return (rows - int(np.count_nonzero(_counts(y_true != y_predicted)))) / rows
     return int(np.count_nonzero(y_true == y_predicted)) / len(y_true)
 
 
@@ -135,3 +153,91 @@ def confusion_rate(y_true: Codes, y_predicted: Codes, n_classes: int, options: M
 def confusion_rate_scaled(y_true: Codes, y_predicted: Codes, n_classes: int, options: Mapping[str, Any]) -> float:
     """Return the confusion rate divided by sqrt(Q), as louche2015 section 4 defines it: within [0, 1] without abstentions."""
     return confusion_rate(y_true, y_predicted, n_classes, options) / n_classes**0.5
+
+
+# ---- sets of labels, and labels with a hierarchy ----------------------------------------------------------------------------
+
+
+def _sets(y: Any, n_classes: int) -> sparse.csr_array:
+    """Return labels as ones, shape (n, n_classes); an abstention is the empty set."""
+    if _are_sets(y):
+        return sparse.csr_array(y.astype(np.int64))
+    rows = np.flatnonzero(y < n_classes)
+    return sparse.csr_array((np.ones(len(rows), dtype=np.int64), (rows, y[rows])), shape=(len(y), n_classes))
+
+
+def _counts(matrix: Any) -> NDArray[np.int64]:
+    """Return the number of ones of every row."""
+    return np.asarray(matrix.sum(axis=1), dtype=np.int64).ravel()
+
+
+def _closed(y_true: Any, y_predicted: Any, n_classes: int, options: Mapping[str, Any]) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Return the nodes of true and of predicted labels, ancestors included."""
+    graph = options.get("label_graph")
+    if graph is None:
+        raise ConfigError(
+            "hierarchical metrics need a hierarchy over the labels; give dataset.hierarchy=EDGES.csv or choose another metric"
+        )
+    return graph.nodes(_sets(y_true, n_classes)), graph.nodes(_sets(y_predicted, n_classes))
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+@register("hamming", sets=True)
+def hamming(y_true: Any, y_predicted: Any, n_classes: int, options: Mapping[str, Any]) -> float:
+    """Share of (row, label) pairs that are wrong: mean of |y ^ y'| / k."""
+    true, predicted = _sets(y_true, n_classes), _sets(y_predicted, n_classes)
+    return int(_counts(true != predicted).sum()) / (true.shape[0] * n_classes)
+
+
+@register("micro_f1", sets=True)
+def micro_f1(y_true: Any, y_predicted: Any, n_classes: int, options: Mapping[str, Any]) -> float:
+    """F1 of all (row, label) pairs pooled: 2 sum |y & y'| / sum (|y| + |y'|)."""
+    true, predicted = _sets(y_true, n_classes), _sets(y_predicted, n_classes)
+    return _ratio(2 * int(true.multiply(predicted).sum()), int(true.sum() + predicted.sum()))
+
+
+@register("instance_f1", sets=True)
+def instance_f1(y_true: Any, y_predicted: Any, n_classes: int, options: Mapping[str, Any]) -> float:
+    """Mean over rows of 2 |y & y'| / (|y| + |y'|), which choi2018 calls Micro-F1; a row with neither counts 0."""
+    true, predicted = _sets(y_true, n_classes), _sets(y_predicted, n_classes)
+    return float(np.mean(2 * _counts(true.multiply(predicted)) / np.maximum(_counts(true) + _counts(predicted), 1)))
+
+
+@register("macro_f1", sets=True)
+def macro_f1(y_true: Any, y_predicted: Any, n_classes: int, options: Mapping[str, Any]) -> float:
+    """Mean of the labels' own F1 over the labels that are true or predicted somewhere."""
+    true, predicted = _sets(y_true, n_classes), _sets(y_predicted, n_classes)
+    total = _counts((true + predicted).T)
+    found = np.flatnonzero(total)
+    return float(np.mean(2 * _counts(true.multiply(predicted).T)[found] / total[found])) if len(found) else 0.0
+
+
+@register("hierarchical_precision", sets=True)
+def hierarchical_precision(y_true: Any, y_predicted: Any, n_classes: int, options: Mapping[str, Any]) -> float:
+    """Share of the predicted labels' nodes, ancestors included and the root left out, that are nodes of true labels; pooled over rows."""
+    true, predicted = _closed(y_true, y_predicted, n_classes, options)
+    return _ratio(int(true.multiply(predicted).sum()), int(predicted.sum()))
+
+
+@register("hierarchical_recall", sets=True)
+def hierarchical_recall(y_true: Any, y_predicted: Any, n_classes: int, options: Mapping[str, Any]) -> float:
+    """Share of the true labels' nodes, ancestors included and the root left out, that are nodes of predicted labels; pooled over rows."""
+    true, predicted = _closed(y_true, y_predicted, n_classes, options)
+    return _ratio(int(true.multiply(predicted).sum()), int(true.sum()))
+
+
+@register("hierarchical_f1", sets=True)
+def hierarchical_f1(y_true: Any, y_predicted: Any, n_classes: int, options: Mapping[str, Any]) -> float:
+    """Harmonic mean of hierarchical precision and recall (Kiritchenko et al. 2006)."""
+    true, predicted = _closed(y_true, y_predicted, n_classes, options)
+    return _ratio(2 * int(true.multiply(predicted).sum()), int(true.sum() + predicted.sum()))
+
+
+@register("tree_loss", sets=True)
+def tree_loss(y_true: Any, y_predicted: Any, n_classes: int, options: Mapping[str, Any]) -> float:
+    """Mean number of nodes that only one of truth and prediction has, ancestors included: on a tree the length of the path between them."""
+    true, predicted = _closed(y_true, y_predicted, n_classes, options)
+    return int(_counts(true != predicted).sum()) / true.shape[0]

@@ -32,12 +32,21 @@ def load(options: Mapping[str, Any], data_dir: Path, author_splits: bool) -> Any
 
 
 @contextlib.contextmanager
-def shared_data() -> Iterator[None]:
-    """Load a data set once for consecutive cells: reading and hashing it takes longer than a small cell."""
+def shared_data(folder: Path | None = None) -> Iterator[None]:
+    """Load a data set once for consecutive cells: reading and hashing it takes longer than a small cell.
+
+    With a folder, costly features are computed once for all processes that share it.
+    """
     global _last
     before, _last = _last, []
     try:
-        yield
+        if folder is None:
+            yield
+        else:
+            from .. import estimators
+
+            with estimators.kept_in(folder):
+                yield
     finally:
         _last = before
 
@@ -63,6 +72,28 @@ def name_classes(loss: Mapping[str, Any], classes: Any) -> dict[str, Any]:
     from .. import estimators
 
     return estimators.name_classes(loss, classes)
+
+
+def fill_labels(loss: Mapping[str, Any], dataset: Any) -> Mapping[str, Any]:
+    """Return a loss's configuration with the data set's hierarchy where the method takes one, after checking that it can learn the labels.
+
+    Raises
+    ------
+    IncompatibleError
+        Rows have several labels and the loss is for one, or the method needs a hierarchy and there is none.
+    """
+    from .. import methods
+    from ..errors import IncompatibleError
+
+    takes, several = False, bool(dataset.multilabel)
+    if methods.is_method(loss["name"]):
+        chosen = methods.method_class(loss["name"])
+        takes, several = chosen.takes_hierarchy, several and not chosen.multilabel
+    if several:
+        raise IncompatibleError(f"loss={loss['name']}", "one label a row", f"{dataset.name} has several: choose loss=flat, hsvm or nhsvm")
+    if takes and loss.get("hierarchy") is None and dataset.hierarchy is not None:
+        return {**loss, "hierarchy": {"edges": [list(edge) for edge in dataset.hierarchy], "classes": list(dataset.classes)}}
+    return loss
 
 
 def hyper_names(features: Mapping[str, Any], loss: Mapping[str, Any]) -> tuple[str, ...]:
@@ -131,10 +162,20 @@ def metric_of(estimator: Any) -> str:
     return str(getattr(getattr(estimator, "loss_", estimator), "metric", "error"))
 
 
-def metric_options(loss: Mapping[str, Any], estimator: Any) -> dict[str, Any]:
-    """Return what metrics may ask of a loss: its options, those of a loss that it wraps, and its matrix."""
+def metric_options(loss: Mapping[str, Any], estimator: Any, graph: Any = None) -> dict[str, Any]:
+    """Return what metrics may ask for: a loss's options, those of a loss that it wraps, its matrix, and the graph over the labels."""
     fitted = getattr(estimator, "loss_", None)
-    return {**(loss.get("options") or {}), **loss, "cost_matrix": getattr(fitted, "matrix", None)}
+    return {**(loss.get("options") or {}), **loss, "cost_matrix": getattr(fitted, "matrix", None), "label_graph": graph}
+
+
+def label_graph(dataset: Any) -> Any:
+    """Return the ancestor sets of labels (`advcli.hierarchy.closures`), for metrics; None without a hierarchy."""
+    if dataset.hierarchy is None:
+        return None
+    from ..hierarchy.closures import LabelClosures
+    from ..hierarchy.graph import LabelGraph
+
+    return LabelClosures.of(LabelGraph.from_edges(dataset.hierarchy, several_tops=True), dataset.classes, dataset.stubs)
 
 
 def solver_choice(estimator: Any) -> str:

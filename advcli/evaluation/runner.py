@@ -356,7 +356,7 @@ def _trace(cell: Cell, error: Exception) -> str:
 
 def _splits_of(dataset: Any, protocol: Protocol, seed: int) -> tuple[list[Split], list[str]]:
     """Return the splits and what is to be said about them."""
-    n = len(dataset.y)
+    n = dataset.X.shape[0]
     if protocol.splits == "author":
         if not dataset.splits:
             raise DataError(f"{dataset.name} has no published splits; use protocol.splits=random")
@@ -390,9 +390,12 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
     axes = find_axes(protocol, parts.hyper_names(cell.features, cell.loss), cell.hyper)
     dataset = parts.load(cell.dataset, data_dir, protocol.splits == "author")
     n_classes = len(dataset.classes)
-    # Without a search there are no folds, and classes of any size will do.
-    parts.check_trainable(dataset, protocol.folds if axes.strength or axes.others else 1)
-    named = replace(cell, loss=parts.name_classes(cell.loss, dataset.classes))
+    # Without folds classes of any size will do.
+    parts.check_trainable(dataset, protocol.folds if (axes.strength or axes.others) and protocol.holdout is None else 1)
+    if dataset.multilabel and (cell.noise or protocol.rough_per_class is not None):
+        raise ConfigError(f"noisy labels are for rows with one label, {dataset.name} has several; use noise=none and another protocol")
+    named = replace(cell, loss=parts.fill_labels(parts.name_classes(cell.loss, dataset.classes), dataset))
+    graph = parts.label_graph(dataset)
     parts.check_compatible(named.loss, cell.features, cell.solver, bool(dataset.ordered), n_classes)
     key = cell.key(dataset)
     stored = folder.read_cell(key)
@@ -426,10 +429,11 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
             seed=cell.seed,
             dataset=dataset.name,
             sample_weight=None if dataset.example_weight is None else dataset.example_weight[first_rows],
+            graph=graph,
         )
         head = _head(cell, dataset.name, key) | dict(selection.hyper)
         head |= {"n_features": int(dataset.X.shape[1]), "n_classes": n_classes}
-        rows, failure, label_notes, choices = _fit_splits(named, dataset, protocol, splits, selection, head, strict)
+        rows, failure, label_notes, choices = _fit_splits(named, dataset, protocol, splits, selection, head, strict, graph)
         notes += label_notes
 
     search_rows = [{"cell": key, "dataset": dataset.name, "method": cell.method, **row} for row in selection.rows]
@@ -462,6 +466,7 @@ def _fit_splits(
     selection: Selection,
     head: Mapping[str, Any],
     strict: bool,
+    graph: Any,
 ) -> tuple[list[dict[str, Any]], str, list[str], Counter[str]]:
     """Fit and score every split.
 
@@ -516,7 +521,7 @@ def _fit_splits(
             primary = protocol.metric or parts.metric_of(estimator)
             facts = certificate_columns(estimator)
             facts |= parts.guarantee(estimator, X_train, codes, X_test, dataset.y[test])
-            options = parts.metric_options(cell.loss, estimator)
+            options = parts.metric_options(cell.loss, estimator, graph)
             base |= facts | {"fit_seconds": fit_seconds, "predict_seconds": predict_seconds}
             base |= {"status": "ok" if facts.get("converged", True) else "not_converged", "error": ""}
             rows += [

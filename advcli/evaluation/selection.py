@@ -19,7 +19,7 @@ from ..errors import ConfigError, NotConvergedWarning, nearest
 from ..records import meaning
 from . import metrics, parts
 from .seeds import derive_seed
-from .splits import make_folds
+from .splits import make_folds, make_holdout
 from .standardise import Standardiser
 
 STRENGTH = "regularisation"
@@ -41,6 +41,8 @@ class Protocol:
         Share of training rows where the papers print no sizes.
     folds : int
         Folds of the search.
+    holdout : float or None
+        Share of the training rows that one fit of each candidate leaves out and is judged by, in the place of folds.
     standardise : {"fold", "train", "none"}
         Statistics from the rows of each fit; from the whole training part, once, before the folds; no standardisation.
     splits : {"random", "author", "official"}
@@ -67,6 +69,7 @@ class Protocol:
     n_splits: int = 20
     train_size: float = 0.7
     folds: int = 5
+    holdout: float | None = None
     standardise: str = "fold"
     splits: str = "random"
     regularisation: str = "C"
@@ -115,6 +118,8 @@ class Protocol:
                 raise ConfigError(f"protocol.{key} must be a whole number of at least 1, got {value!r}")
         if not _is_positive(protocol.labelled_share) or not protocol.labelled_share < 1:
             raise ConfigError(f"protocol.labelled_share must lie between 0 and 1, got {protocol.labelled_share!r}")
+        if protocol.holdout is not None and not (_is_positive(protocol.holdout) and protocol.holdout < 1):
+            raise ConfigError(f"protocol.holdout must lie between 0 and 1 or be null, got {protocol.holdout!r}")
         if not _is_positive(protocol.train_size) or not protocol.train_size < 1:
             raise ConfigError(f"protocol.train_size must lie between 0 and 1, got {protocol.train_size!r}")
         for key, choices in (
@@ -152,6 +157,19 @@ class Axes:
     fixed: Mapping[str, float]
 
 
+def _fixable(names: Sequence[str]) -> set[str]:
+    return {*(name for name in names if name != STRENGTH), *(("C", "lambda") if STRENGTH in names else ())}
+
+
+def split_hyper(names: Sequence[str], fixed: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
+    """Return the given hyper-parameters that a method has, whose `hyper_names` these are, and the names of those that it has not.
+
+    In a sweep some methods may lack what others have; ``null`` gives nothing.
+    """
+    given, valid = {key: value for key, value in fixed.items() if value is not None}, _fixable(names)
+    return {key: value for key, value in given.items() if key in valid}, [key for key in given if key not in valid]
+
+
 def find_axes(protocol: Protocol, names: Sequence[str], fixed: Mapping[str, float]) -> Axes:
     """Separate searched from fixed hyper-parameters.
 
@@ -170,7 +188,7 @@ def find_axes(protocol: Protocol, names: Sequence[str], fixed: Mapping[str, floa
         hyper-parameter without a grid.
     """
     given = {key: value for key, value in fixed.items() if value is not None}
-    valid = {*(name for name in names if name != STRENGTH), *(("C", "lambda") if STRENGTH in names else ())}
+    valid = _fixable(names)
     for key, value in given.items():
         if key not in valid:
             has = f"it has {', '.join(sorted(valid))}" if valid else "it has none"
@@ -251,6 +269,7 @@ def select(
     seed: int,
     dataset: str,
     sample_weight: NDArray[np.float64] | None = None,
+    graph: Any = None,
 ) -> Selection:
     """Choose hyper-parameters by two-stage cross-validation on one training part.
 
@@ -261,8 +280,8 @@ def select(
     ----------
     X : ndarray or csr_array, shape (n, d)
         Training rows, not standardised.
-    y : ndarray of intp, shape (n,)
-        0-based codes; a fold may miss a class.
+    y : ndarray of intp, shape (n,), or csr_array, shape (n, L)
+        0-based codes, or ones where a row has a label; a fold may miss a class.
     loss, features, solver : mapping
         Configuration groups.
     protocol, axes
@@ -275,6 +294,8 @@ def select(
         Name of the data set.
     sample_weight : ndarray, shape (n,), optional
         Example weights.
+    graph : optional
+        What metrics know of a hierarchy over the labels (`parts.label_graph`).
     """
     if axes.strength is None and not axes.others:
         return Selection(dict(axes.fixed), [], ())
@@ -301,7 +322,11 @@ def select(
         scores: dict[tuple[int, int], list[float]] = {}
         counts: list[int] = []
         metric = ""
-        for fold, (fit_rows, held_rows) in enumerate(make_folds(len(y), protocol.folds, seed, dataset, stage), start=1):
+        if protocol.holdout is None:
+            folds = make_folds(X.shape[0], protocol.folds, seed, dataset, stage)
+        else:
+            folds = [make_holdout(X.shape[0], protocol.holdout, seed, dataset)]
+        for fold, (fit_rows, held_rows) in enumerate(folds, start=1):
             X_fit, X_held = X[fit_rows], X[held_rows]
             if protocol.standardise == "fold":
                 standardiser = Standardiser().fit(X_fit)
@@ -326,7 +351,7 @@ def select(
                     estimator.fit(X_fit, y[fit_rows], sample_weight=weight, start=previous)
                     previous = estimator
                     metric = protocol.metric or parts.metric_of(estimator)
-                    options = parts.metric_options(loss, estimator)
+                    options = parts.metric_options(loss, estimator, graph)
                     value = metrics.compute(metric, y[held_rows], estimator.predict_codes(X_held), n_classes, options)
                     scores.setdefault((strength_at, other_at), []).append(value)
                     certificate = getattr(estimator, "certificate_", None)

@@ -79,3 +79,16 @@ def make_folds(n: int, folds: int, seed: int, dataset: str, stage: int) -> list[
         raise DataError(f"{n} training rows are too few for {folds} folds; lower protocol.folds or fix the hyper-parameters")
     splitter = KFold(folds, shuffle=True, random_state=derive_seed(seed, "folds", dataset, stage))
     return [(fit.astype(np.intp), held.astype(np.intp)) for fit, held in splitter.split(np.empty((n, 0)))]
+
+
+def make_holdout(n: int, share: float, seed: int, dataset: str) -> Split:
+    """Return a random split of ``n`` training rows into (rows to fit, ``share`` of them held out), positions within the training part.
+
+    Raises
+    ------
+    DataError
+        If a part would be empty.
+    """
+    n_fit, _ = split_sizes(n, 1.0 - share)
+    order = np.random.default_rng(derive_seed(seed, "holdout", dataset)).permutation(n).astype(np.intp)
+    return order[:n_fit], order[n_fit:]

@@ -142,6 +142,15 @@ class FeatureMap(ABC):
         """Return what scores at new rows need of the rows a map keeps, and the parameters over those; a saved model holds both."""
         raise NotImplementedError(f"features={self.name} keep rows and do not say which")
 
+    def fitted(self) -> dict[str, Array]:
+        """Return by name what a map computed from its rows and needs at new ones, beside `support`; a saved model holds it."""
+        return {}
+
+    @classmethod
+    def restored(cls, rows: Any, n_classes: int, arrays: Mapping[str, Array], **options: Any) -> FeatureMap:
+        """Return the map of a saved model from the rows of `support`, the arrays of `fitted` and the options, `settled` among them."""
+        return make_features(cls.name, rows, n_classes, **options)
+
     @property
     def settled(self) -> dict[str, Any]:
         """Options that the training rows settled, such as a width by their median; a saved model holds them."""

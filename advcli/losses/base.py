@@ -62,6 +62,7 @@ class Loss(ABC):
     needs_order: ClassVar[bool] = False  # labels must have a meaningful order
     metric: ClassVar[str] = "error"  # what selection minimises by default
     simplex: ClassVar[bool] = False  # whether r + e_y runs over all distributions
+    separate: ClassVar[bool] = False  # whether r = a - mean a and c = sum a with a_y = 0 and every other a_j in [0, 1] alone
 
     def __init__(self, n_classes: int) -> None:
         if n_classes < 1:

@@ -74,6 +74,7 @@ class LeeLinWahbaLoss(Loss):
     """Sum of absolute hinges over the other classes, for scores that sum to zero."""
 
     kernel = "llw"
+    separate = True
 
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
         """Answer like `oracle`: a_j = 1 where the margin 1 + f_j - mean f is positive."""

@@ -68,8 +68,12 @@ class Method(ClassifierMixin, BaseEstimator):
     hyper: ClassVar[tuple[str, ...]] = ()  # what selection searches, beside the hyper-parameters of the features
     view: ClassVar[str] = "noisy"  # one of VIEWS
     takes_confusion: ClassVar[bool] = False  # whether it has the option ``confusion``, the matrix behind its labels
+    takes_hierarchy: ClassVar[bool] = False  # whether it has the option ``hierarchy``, filled from the data set where it is null
+    multilabel: ClassVar[bool] = False  # whether rows may have several labels
     metric: ClassVar[str] = "error"
     constant: ClassVar[bool] = False  # whether a constant 1 is appended to linear features
+
+    of_sets_: bool = False  # whether it was fitted to several labels a row
 
     features: Any
     features_options: Any
@@ -86,13 +90,20 @@ class Method(ClassifierMixin, BaseEstimator):
         """Return the weight vectors (k, d) from rows X (n, d) of the feature map, codes y (n,) and example weights (n,) or None."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Method:
-        """Fit to rows X (n, d), dense or sparse, and labels y (n,); ``sample_weight`` (n,) counts how often each row occurs.
+        """Fit to rows X (n, d), dense or sparse, and labels y (n,), or ones (n, k) at every row's labels where `multilabel`.
+
+        ``sample_weight`` (n,) counts how often each row occurs.
 
         Rows of weight 0 are not learned from; a feature map that is fitted to rows (kernel PCA) is fitted to them as well.
         ``start`` is there for the search, which hands over the fit before; a method without a path of fits does not use it.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
-        codes = self._encode(y)
+        self.of_sets_ = self.multilabel and np.ndim(y) == 2
+        if self.of_sets_:
+            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
+            codes: Any = self._encode_sets(y)
+        else:
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
+            codes = self._encode(y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         chosen = feature_class(self.features)
         if not chosen.multiclass_linear:
@@ -107,11 +118,12 @@ class Method(ClassifierMixin, BaseEstimator):
             if not len(kept):
                 raise ConfigError("sample_weight is zero for every row")
             X, codes, weights = X[kept], codes[kept], weights[kept]
-        self.coef_ = self.learn(X, codes, weights)
+        self.coef_: Any = self.learn(X, codes, weights)
         return self
 
     def _with_constant(self, X: Any) -> Any:
-        if not (self.constant and feature_class(self.features).takes_constant):
+        # without a constant no label could be rare
+        if not ((self.constant or self.of_sets_) and feature_class(self.features).takes_constant):
             return X
         ones = np.ones((X.shape[0], 1))
         stack: Any = sparse.hstack  # its stubs do not know estimators' X
@@ -132,6 +144,40 @@ class Method(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y holds one class only ({self.classes_[0]!r}); a classifier needs at least 2 classes")
         return codes.astype(np.intp)
 
+    def _encode_sets(self, Y: Any) -> sparse.csr_array:
+        """Set `classes_` and return ones where a row has a label, shape (n, k)."""
+        Y = sparse.csr_array(Y)
+        Y.eliminate_zeros()
+        Y.sum_duplicates()
+        if not (Y.data == 1).all():
+            raise ValueError("y of several columns must hold 0 and 1")
+        if self.n_classes not in (None, Y.shape[1]):
+            raise ConfigError(f"n_classes={self.n_classes}, but y has {Y.shape[1]} columns")
+        empty = np.flatnonzero(np.diff(Y.indptr) == 0)
+        if len(empty):
+            raise ValueError(f"{len(empty)} rows of y have no label, the first is row {empty[0] + 1}; every row needs one")
+        self.classes_ = np.arange(Y.shape[1])
+        return Y
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep.
+
+        The attributes are all whose name ends in ``_``: arrays and plain data. A method with others (an object, a file) overrides this and
+        `restore`.
+        """
+        given = self.confusion_ if self.takes_confusion and getattr(self, "confusion", None) is not None else None
+        parameters = saved_parameters(self, {} if given is None else {"confusion": given.tolist()})
+        everywhere = ("classes_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
+        attributes = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in everywhere}
+        rows = None if self.features_ is None else self.features_.support(self.coef_)[0]
+        return parameters, attributes, rows
+
+    def restore(self, attributes: Mapping[str, Any]) -> None:
+        """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already."""
+        for name, value in attributes.items():
+            setattr(self, name, tuple(value) if isinstance(value, list) else value)
+
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property
     def predictions_(self) -> NDArray[Any]:
@@ -145,7 +191,8 @@ class Method(ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         X = self._with_constant(X)
         rows = X if self.features_ is None else self.features_.at(X).X
-        return np.ascontiguousarray(rows @ self.coef_.T)
+        # weights of very many classes come in factors, which know how to score
+        return np.ascontiguousarray(self.coef_.scores(rows) if hasattr(self.coef_, "scores") else rows @ self.coef_.T)
 
     def decision_function(self, X: Any) -> Array:
         """Return the scores (n, k); for two classes w_1.x - w_0.x, shape (n,), as scikit-learn has it."""
@@ -167,6 +214,11 @@ class Method(ClassifierMixin, BaseEstimator):
         """Return the options that a configuration may set."""
         builtin = {"self", "features", "features_options", "n_classes", "random_state"}
         return tuple(name for name in inspect.signature(cls.__init__).parameters if name not in builtin)
+
+    @classmethod
+    def searched(cls, options: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return what selection searches at these options of the group ``loss``: all of `hyper` but what an option of that name fixes."""
+        return tuple(name for name in cls.hyper if options.get(name) is None)
 
     @classmethod
     def check(cls, options: Mapping[str, Any], features: Mapping[str, Any], solver: str) -> None:
@@ -225,6 +277,16 @@ def method_class(name: str) -> type[Method]:
     if name not in _REGISTRY:
         raise ConfigError(f"unknown method {name!r}: {nearest(name, _REGISTRY)}")
     return _REGISTRY[name]
+
+
+def saved_parameters(estimator: Any, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an estimator's parameters as a saved model holds them: what the rows settled, a plain seed, and ``own`` in place of its."""
+    found = estimator.get_params(deep=False)
+    if not isinstance(found["random_state"], (int, np.integer)):
+        found["random_state"] = 0
+    if estimator.features_ is not None and estimator.features_.settled:
+        found["features_options"] = {**(found["features_options"] or {}), **estimator.features_.settled}
+    return {**found, **own}
 
 
 def seed_of(random_state: Any) -> int:

@@ -24,6 +24,7 @@ import numpy as np
 from ..certificate import Certificate
 from ..compiled import kernels
 from ..errors import ConfigError, NotConvergedWarning
+from ..features.rows import merge_rows
 from ..losses import make_loss
 from .base import Array, Labels, Method, compiled_rows, register, seed_of
 from .ultraconservative import confusion_matrix
@@ -104,6 +105,7 @@ class _Corrected(Method):
             if not (np.isfinite(value) and value > 0):
                 raise ConfigError(f"{name} must be a positive number, got {value}")
         began = time.perf_counter()
+        X, y, weights, _ = merge_rows(X, y, weights)
         k, (n, d) = len(self.classes_), X.shape
         self.confusion_, self.condition_ = confusion_matrix(self.confusion, k, list(self.classes_))
         noise = self.confusion_

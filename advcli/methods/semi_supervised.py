@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from ..errors import ConfigError
@@ -131,20 +132,21 @@ class SemiSupervisedSVM(Method):
         squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, X)
         penalty = float(self.ridge) * max(float(base @ squares / base.sum()), 1e-300)
         codes = np.eye(k) - 1.0 / k
+        known = np.flatnonzero(~unlabelled)
+        W = _Ridge(X[known], base[known], unlabelled[known], penalty).at(1.0)(codes[y[known]], np.zeros((X.shape[1], k)), _EXACT)
         labels, rounds, settled = np.where(unlabelled, 0, y), 0, True
-        W = np.zeros((X.shape[1], k))
-        for stage in range(-1, int(self.stages)):
-            trust = 0.0 if stage < 0 else float(self.ratio) * 10.0 ** (stage - int(self.stages) + 1)
-            solve = _ridge(X, base * np.where(unlabelled, trust, 1.0), penalty)
-            if stage < 0:
-                W = solve(codes[labels])
-            for done in range(int(self.max_rounds) if stage >= 0 and unlabelled.any() else 0):
+        ridge = _Ridge(X, base, unlabelled, penalty)
+        for stage in range(int(self.stages) if unlabelled.any() else 0):
+            solve = ridge.at(float(self.ratio) * 10.0 ** (stage - int(self.stages) + 1))
+            last, enough = stage + 1 == int(self.stages), _ROUGH
+            for done in range(int(self.max_rounds)):
                 before, labels = labels, np.where(unlabelled, np.argmax(X @ W, axis=1), y)
                 settled = done > 0 and bool((labels == before).all())  # W is that of these labels at this ratio
-                if settled:
+                if settled and (enough == _EXACT or not last):
                     break
-                rounds += 1
-                W = solve(codes[labels])
+                enough = _EXACT if settled else enough
+                rounds += int(not settled)
+                W = solve(codes[labels], W, enough)
         labels = np.where(unlabelled, np.argmax(X @ W, axis=1), y)
         errors = ((X @ W - codes[labels]) ** 2).sum(axis=1)
         self.objective_ = float((base * np.where(unlabelled, self.ratio, 1.0)) @ errors + penalty * np.vdot(W, W))
@@ -153,21 +155,78 @@ class SemiSupervisedSVM(Method):
         return np.ascontiguousarray(W.T)
 
 
-def _ridge(X: Any, weights: Array, penalty: float) -> Any:
-    """Return T -> argmin over W (d, k) of sum_i weights_i |W'x_i - T_i|^2 + penalty |W|^2, through the smaller of the two Gram matrices."""
-    used = np.flatnonzero(weights)
-    rows, root = X[used], np.sqrt(weights[used])
-    scaled = rows.multiply(root[:, None]).tocsr() if hasattr(rows, "multiply") else rows * root[:, None]
-    primal = X.shape[1] <= len(used)
-    gram = scaled.T @ scaled if primal else scaled @ scaled.T
-    gram = gram.toarray() if hasattr(gram, "toarray") else gram
-    gram[np.diag_indices_from(gram)] += penalty
-    factor = linalg.cho_factor(gram, overwrite_a=True, check_finite=False)
+_DIRECT = 2000  # rows or columns up to which a Gram matrix of sparse rows is factored; beyond, its cube costs more than iterating
+_ROUGH, _EXACT = 1e-5, 1e-10  # relative residuals at which the iteration ends, while labels still move and at the end
+_ITERATIONS = 10_000
 
-    def solve(T: Array) -> Array:
-        target = root[:, None] * T[used]
-        if primal:
-            return linalg.cho_solve(factor, scaled.T @ target, check_finite=False)
-        return np.asarray(scaled.T @ linalg.cho_solve(factor, target, check_finite=False))
 
-    return solve
+class _Ridge:
+    """Ridge regression: W (d, k) minimises sum_i w_i |W'x_i - T_i|^2 + penalty |W|^2, w_i = s_i on labelled rows, else trust s_i.
+
+    The smaller of the two Gram matrices is formed once for every trust. Where X is sparse and both are large, conjugate gradients do.
+    """
+
+    def __init__(self, X: Any, sample: Array, unlabelled: NDArray[np.bool_], penalty: float) -> None:
+        self.X, self.sample, self.unlabelled, self.penalty = X, sample, unlabelled, penalty
+        n, d = X.shape
+        self.sparse = hasattr(X, "multiply")
+        self.primal, self.iterates = d <= n, self.sparse and min(n, d) > _DIRECT
+        if self.iterates:
+            self.transposed = X.T.tocsr()
+            self.squares = np.asarray(X.multiply(X).sum(axis=1)).reshape(-1, 1)
+        elif self.primal:
+            self.grams = [self._gram(rows) for rows in (np.flatnonzero(~unlabelled), np.flatnonzero(unlabelled))]
+        else:
+            self.grams = [_dense(X @ X.T)]
+
+    def _gram(self, rows: Labels) -> Array:
+        X, root = self.X[rows], np.sqrt(self.sample[rows])[:, None]
+        X = X.multiply(root).tocsr() if self.sparse else X * root
+        return _dense(X.T @ X)
+
+    def at(self, trust: float) -> Callable[[Array, Array, float], Array]:
+        """Return (T (n, k), W near the least, relative residual that will do) -> the least W; only an iteration looks at the last two."""
+        weights = self.sample * np.where(self.unlabelled, trust, 1.0)
+        root = np.sqrt(weights)[:, None]
+        if self.iterates:
+            return lambda T, W, enough: self._iterate(root, T, W, enough)
+        if self.primal:
+            factor = self._factor(self.grams[0] + trust * self.grams[1])
+            return lambda T, *_: linalg.cho_solve(factor, self.X.T @ (weights[:, None] * T), check_finite=False)
+        factor = self._factor(root * self.grams[0] * root.T)
+        return lambda T, *_: np.asarray(self.X.T @ (root * linalg.cho_solve(factor, root * T, check_finite=False)))
+
+    def _factor(self, gram: Array) -> Any:
+        gram[np.diag_indices_from(gram)] += self.penalty
+        return linalg.cho_factor(gram, overwrite_a=True, check_finite=False)
+
+    def _iterate(self, root: Array, T: Array, W: Array, enough: float) -> Array:
+        """Conjugate gradients, scaled by the diagonal, for (S X X'S + penalty I) B = S T, S = diag(root); then W = X'S B."""
+        scale = 1.0 / (root**2 * self.squares + self.penalty)
+
+        def product(V: Array) -> Array:
+            return root * (self.X @ (self.transposed @ (root * V))) + self.penalty * V
+
+        target = root * T
+        bound = enough * np.maximum(np.linalg.norm(target, axis=0), 1e-300)
+        B = (target - root * (self.X @ W)) / self.penalty  # what the least W and its B fulfil
+        R = target - product(B)
+        Z = scale * R
+        V, slope = Z.copy(), np.einsum("ij,ij->j", R, Z)
+        for _ in range(_ITERATIONS):
+            active = np.sqrt(np.einsum("ij,ij->j", R, R)) > bound
+            if not active.any():
+                break
+            AV = product(V)
+            step = np.where(active, slope / np.where(active, np.einsum("ij,ij->j", V, AV), 1.0), 0.0)
+            B += step * V
+            R -= step * AV
+            Z = scale * R
+            before, slope = slope, np.einsum("ij,ij->j", R, Z)
+            V *= np.where(active, slope / np.where(active, before, 1.0), 0.0)
+            V += Z
+        return np.asarray(self.transposed @ (root * B))
+
+
+def _dense(matrix: Any) -> Array:
+    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)

@@ -49,6 +49,8 @@ def warm_start(problem: Problem, start: Solution | None) -> tuple[Array, float]:
     """
     if start is None or start.R is None or start.R.shape != (len(problem.y), problem.loss.n_classes):
         return np.zeros((len(problem.y), problem.loss.n_classes)), 1.0
+    if not problem.lam > 0:  # moments in a box
+        return start.R, 1.0
     factor = problem.lam / start.lam
     if factor < 1.0 and problem.dual(start.R * factor) > problem.dual(start.R):
         return start.R * factor, factor
@@ -89,6 +91,11 @@ def register(name: str) -> Callable[[SolverType], SolverType]:
 def solver_names() -> list[str]:
     """Return every registered name, sorted."""
     return sorted(_REGISTRY)
+
+
+def solvers_for_a_box() -> list[str]:
+    """Return the names of the solvers that take moments in a box, an L1 penalty."""
+    return [name for name in solver_names() if _REGISTRY[name].takes_box]
 
 
 def make_solver(name: str, **options: Any) -> Solver:

@@ -10,22 +10,24 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from ..compiled import Face, kernels
+from ..compiled import kernels
 from ..features.base import KernelMap
 from ..problem import Array, Labels, Problem, Solution
 from .base import Limits, Solver, register
 from .kernel_dual import KernelDualSolver
-from .newton import WARM, NewtonSolver, Point, Smoothed
+from .newton import WARM, NewtonSolver, Point, Separate, Smoothed
 
 MAX_ROWS = 10_000  # beyond, one product with K costs more than the block method's pass over the rows that matter
 MAX_FACTORED = 2500  # the same for a factor of n^3 operations, which free thresholds need
 _MOST_PARAMETERS = 1500  # k times the rank of K up to which Newton works on a factor of K
 _MOST_FREE = 4000  # free directions up to which their system is factorised
-_ITERATIONS = 100  # of conjugate gradients beyond
+_LARGEST_BLOCK = 2000  # of the preconditioner beyond
+_ITERATIONS = 100  # of conjugate gradients
 
 
 @register("kernel_newton")
@@ -54,13 +56,14 @@ class KernelNewtonSolver(Solver):
         if start is not None and (start.R is None or start.R.shape != (len(problem.y), k) or start.theta.shape != features.shape):
             start = None
         if features.regularised is None and not factor_pays(features):
-            found = NewtonSolver.minimise(CoefficientSmoothed(problem), limits, start)
+            smoothed = SeparateCoefficients(problem) if problem.loss.separate else CoefficientSmoothed(problem)
+            found = NewtonSolver.minimise(smoothed, limits, start)
         else:
             explicit = replace(problem, features=features.explicit())
             if start is not None:
                 start = replace(start, theta=features.to_explicit(start.theta))
             rest = replace(limits, max_seconds=limits.max_seconds - (time.perf_counter() - started))
-            found = NewtonSolver.minimise(Smoothed(explicit), rest, start)
+            found = NewtonSolver().solve(explicit, rest, start)
             found.theta = features.from_explicit(found.theta)
         assert found.R is not None
         spanned = problem.parameters(found.R)
@@ -86,7 +89,7 @@ class CoefficientSmoothed(Smoothed):
         assert isinstance(problem.features, KernelMap)
         self.K = problem.features.matrix
 
-    def at(self, theta: Array, F: Array, R: Array, face: Face) -> Point:
+    def at(self, theta: Array, F: Array, R: Array, face: Any) -> Point:
         """Return the point at theta, with the scores of its residual; scores are computed afresh, which the same read of K pays for."""
         residual, k = self.residual(theta, R), theta.shape[1]
         scores = self.K @ np.hstack([theta, residual])
@@ -106,8 +109,16 @@ class CoefficientSmoothed(Smoothed):
         return D, dF, float(np.vdot(point.residual, dF))
 
 
+class SeparateCoefficients(CoefficientSmoothed, Separate):
+    """The same where every label moves alone."""
+
+
 class _System:
-    """(diag(shift) + Z Z') v = Z g over directions B (m, k) in the scores of the rows ``owner`` (m,); Z Z' = (B B') o K[owner, owner]."""
+    """(diag(shift) + Z Z') v = Z g over directions B (m, k) in the scores of the rows ``owner`` (m,); Z Z' = (B B') o K[owner, owner].
+
+    Few directions: one Cholesky factor. Many: conjugate gradients, preconditioned by the blocks of directions that move the same class
+    most.
+    """
 
     def __init__(self, K: Array, B: Array, owner: Labels, shift: Array) -> None:
         self.K, self.B, self.owner, self.shift = K, B, owner, shift
@@ -128,12 +139,17 @@ class _System:
         right = self.forward(scores)
         return self._factorise(right) if len(right) <= _MOST_FREE else self._iterate(right)
 
+    def _factor(self, rows: Labels | slice) -> Any:
+        """Return the Cholesky factor of the system among some of the directions."""
+        B, owner = self.B[rows], self.owner[rows]
+        gram = B @ B.T
+        gram *= self.K[np.ix_(owner, owner)]
+        gram[np.diag_indices_from(gram)] += self.shift[rows]
+        return cho_factor(gram.T, lower=False, overwrite_a=True, check_finite=False)
+
     def _factorise(self, right: Array) -> tuple[Array, Array]:
         """Cholesky, with a step of refinement where cancellation left too much."""
-        gram = self.B @ self.B.T
-        gram *= self.K[np.ix_(self.owner, self.owner)]
-        gram[np.diag_indices_from(gram)] += self.shift
-        factor = cho_factor(gram.T, lower=False, overwrite_a=True, check_finite=False)
+        factor = self._factor(slice(None))
         v = cho_solve(factor, right, check_finite=False)
         A, F = self.backward(v)
         left = right - self.forward(F) - self.shift * v
@@ -143,19 +159,33 @@ class _System:
         return A, F
 
     def _iterate(self, right: Array) -> tuple[Array, Array]:
-        """Conjugate gradients: any number of them gives a direction of descent."""
-        A, F, left = *self.backward(np.zeros_like(right)), right.copy()
-        p, square = left, float(left @ left)
-        goal = 1e-12 * square
+        """Any number of iterations gives a direction of descent."""
+        label, blocks = np.abs(self.B).argmax(axis=1), []
+        for c in range(self.B.shape[1]):
+            rows = np.flatnonzero(label == c)
+            pieces = -(-len(rows) // _LARGEST_BLOCK)
+            blocks += [(piece, self._factor(piece)) for piece in (rows[first::pieces] for first in range(pieces))]
+
+        def precondition(left: Array) -> Array:
+            out = np.empty_like(left)
+            for rows, factor in blocks:
+                out[rows] = cho_solve(factor, left[rows], check_finite=False)
+            return out
+
+        A, F = self.backward(np.zeros_like(right))
+        left, p = right, precondition(right)
+        along = float(left @ p)
+        goal = 1e-12 * float(right @ right)
         for _ in range(_ITERATIONS):
             moved, scores = self.backward(p)
             q = self.forward(scores) + self.shift * p
-            length = square / float(p @ q)
+            length = along / float(p @ q)
             A, F, left = A + length * moved, F + length * scores, left - length * q
-            before, square = square, float(left @ left)
-            if square <= goal:
+            if float(left @ left) <= goal:
                 break
-            p = left + (square / before) * p
+            better = precondition(left)
+            before, along = along, float(left @ better)
+            p = better + (along / before) * p
         return A, F
 
 

@@ -7,17 +7,23 @@ One proximal step on the dual point, r <- argmax D(r') - (C c/2) |r' - r|^2 (in 
 by Newton steps with H = I + sum_i (C s_i / (c w_i)) J_i' M_i J_i, M_i the projector on the face of the exact block step
 (compiled), non-zero only for examples at a kink. Line search by regula falsi on the exact slope. The rules for c, the inner stop
 and the recovery are those of the large-C note, section 3; each was needed for robustness.
+
+A loss whose dual variables are boxes, one for each label, and whose scores sum to zero (llw) gets a proximal term on those variables
+instead of r: then every label moves alone and H falls into one block for each class (`Separate`).
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotri
 
-from ..compiled import Face, kernels
+from ..compiled import kernels
 from ..problem import Array, Labels, Problem, Solution, gap_scale
 from .base import Limits, Solver, register, warm_start
 
@@ -36,7 +42,7 @@ class Point:
     F: Array
     R: Array
     residual: Array  # theta - theta(r), the gradient of psi
-    face: Face
+    face: Any  # what `tangents` needs of where the block steps end
     pull: Array  # scores of the residual, (n, k), where inner products need them; else one zero
 
 
@@ -54,20 +60,59 @@ class Smoothed:
         self.c = 1.0
         self.projections = 0
 
-    def face(self, F: Array) -> tuple[Array, Face]:
-        """Return the block steps (n, k) at scores F and their faces."""
+    def face(self, F: Array) -> tuple[Array, Any]:
+        """Return the block steps r (n, k) at scores F, and where they end."""
         self.projections += 1
         R, face, _ = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
         return R, face
 
-    def at(self, theta: Array, F: Array, R: Array, face: Face) -> Point:
-        """Return the point at theta, whose block steps (n, k) and faces are known."""
+    def at(self, theta: Array, F: Array, R: Array, face: Any) -> Point:
+        """Return the point at theta, whose block steps are known."""
         return Point(theta, F, R, self.residual(theta, R), face, np.zeros((1, 1)))
 
     def inner(self, theta: Array, other: Array, scores: Array) -> float:
         """Return the inner product of theta with a direction and its scores (n, k), over the regularised parameters."""
         mask = self.features.regularised
         return float(np.vdot(theta, other if mask is None else other * mask))
+
+    def tangents(self, point: Point) -> tuple[Array, Labels, Array]:
+        """Return the directions in which r can move (m, k), the examples i that own them, and their C s_i / (c w_i) (m,)."""
+        # examples of weight 0 have no curvature
+        B, owner = kernels.tangents(self.problem.loss.family, point.face, self.sample == 0.0)
+        return B, owner, self.scale(owner)
+
+    def scale(self, owner: Labels) -> Array:
+        """Return C s_i / (c w_i) of examples."""
+        scale: Array = (self.C / self.c) * (self.sample / self.cost)[owner]
+        return scale
+
+    def direction(self, point: Point) -> tuple[Array, Array, float]:
+        """Return the Newton direction D, H D = -residual, its scores (n, k) and the slope of psi along it."""
+        D = self.step(point)
+        return D, self.features.scores(D), float(np.vdot(point.residual, D))
+
+    def step(self, point: Point) -> Array:
+        """Return the Newton direction."""
+        return self.solve(*self.tangents(point), point.residual)
+
+    def solve(self, B: Array, owner: Labels, scale: Array, residual: Array) -> Array:
+        """Return D with (I + sum_m scale_m z_m z_m') D = -residual for the directions z_m = J_i' b_m of examples i = owner_m."""
+        directions = self.features.directions(B, owner)
+        if not directions.low_rank:
+            factor = cho_factor(directions.hessian(scale), lower=True, overwrite_a=True, check_finite=False)
+            return -cho_solve(factor, residual.ravel(), check_finite=False).reshape(residual.shape)
+        if len(owner) == 0:
+            return -residual
+        # Woodbury: D = -r + Z'(diag(1/scale) + Z Z')^{-1} Z r, with one step of refinement against cancellation at large scale
+        gram = directions.gram()
+        gram[np.diag_indices_from(gram)] += 1.0 / scale
+        factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+
+        def approximately(right: Array) -> Array:
+            return right - directions.backward(cho_solve(factor, directions.forward(right), check_finite=False))
+
+        D = approximately(-residual)
+        return D + approximately(-residual - D - directions.backward(scale * directions.forward(D)))
 
     def residual(self, theta: Array, R: Array) -> Array:
         """The gradient of psi: the regularised part of theta plus C J'(s r)."""
@@ -93,38 +138,64 @@ class Smoothed:
         dual = self.C * float(problem.weight @ offset) - 0.5 * self.inner(model, model, point.F - point.pull)
         return primal, dual, mismatch, R
 
+
+class Separate(Smoothed):
+    """psi for r = a - mean a, each a_j in [0, 1] alone, with the proximal term c/2 |a - a_t|^2.
+
+    With linear features, on parameters that sum to zero over the classes, where these losses' gradients lie, H = I + blocks
+    s X' diag(free_j) X, one (d, d) block for each class j, and the constraint adds one more (d, d) system for its multiplier.
+    """
+
+    def face(self, F: Array) -> tuple[Array, Any]:
+        """Return r (n, k) and a (n, k) before it is held in its box."""
+        self.projections += 1
+        rows, y = np.arange(len(F)), self.problem.y
+        F = self.problem.scaled(F)
+        inside = F * (1.0 / self.c)
+        inside += ((1.0 - F.mean(axis=1)) / self.c - self.center[rows, y])[:, None]  # a = r - r_y, since a_y = 0
+        inside += self.center
+        inside[rows, y] = 0.0
+        A = np.clip(inside, 0.0, 1.0)
+        A -= A.mean(axis=1, keepdims=True)
+        return A, inside
+
     def tangents(self, point: Point) -> tuple[Array, Labels, Array]:
-        """Return the directions in which r can move (m, k), whose they are, and C s_i / (c w_i) of their owners (m,)."""
-        # examples of weight 0 have no curvature
-        B, owner = kernels.tangents(self.problem.loss.family, point.face, self.sample == 0.0)
-        return B, owner, (self.C / self.c) * (self.sample / self.cost)[owner]
+        """Return e_j - 1/k for every a_j inside its box; the largest entry of a direction is the class j that it moves."""
+        free = (point.face > 0.0) & (point.face < 1.0) & (self.sample > 0.0)[:, None]
+        owner, label = np.nonzero(free)
+        B = np.full((len(owner), free.shape[1]), -1.0 / free.shape[1])
+        B[np.arange(len(owner)), label] += 1.0
+        return B, owner, self.scale(owner)
 
-    def direction(self, point: Point) -> tuple[Array, Array, float]:
-        """Return the Newton direction D, H D = -residual, its scores (n, k) and the slope of psi along it."""
-        D = _step(self, point)
-        return D, self.features.scores(D), float(np.vdot(point.residual, D))
+    def step(self, point: Point) -> Array:
+        """Return the Newton direction from the cheaper of two forms."""
+        B, owner, scale = self.tangents(point)
+        label = B.argmax(axis=1)
+        k, d, m = point.R.shape[1], point.theta.shape[0], len(owner)
+        # operations of the Woodbury form over all directions against those of k factorisations and inverses
+        if m * m * (d + m / 3.0) < m * d * d + k * 7.0 / 3.0 * d**3:
+            return self.solve(B, owner, scale, point.residual)
+        root = np.sqrt((self.C / self.c) * (self.sample / self.cost))
+        D, inverses = np.empty_like(point.theta), np.empty((k, d, d))
+        for j in range(k):
+            seen = owner[label == j]
+            X: Any = self.features.X[seen]
+            rows = (X.toarray() if hasattr(X, "toarray") else X) * root[seen][:, None]
+            H = dsyrk(1.0, rows.T, lower=1) if len(seen) else np.zeros((d, d), order="F")
+            H[np.diag_indices(d)] += 1.0
+            factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+            D[:, j] = cho_solve(factor, -point.residual[:, j], check_finite=False)
+            lower = np.tril(dpotri(factor[0], lower=1)[0])
+            inverses[j] = lower + np.tril(lower, -1).T
+        total = cho_factor(inverses.sum(axis=0), lower=True, overwrite_a=True, check_finite=False)
+        for _ in range(2):  # the multiplier that keeps the sum over classes at zero, and its rounding error
+            D -= (inverses @ cho_solve(total, D.sum(axis=1), check_finite=False)).T
+        return D
 
 
-def _step(smoothed: Smoothed, point: Point) -> Array:
-    B, owner, scale = smoothed.tangents(point)
-    m = len(owner)
-    directions = smoothed.features.directions(B, owner)
-    if not directions.low_rank:
-        factor = cho_factor(directions.hessian(scale), lower=True, overwrite_a=True, check_finite=False)
-        return -cho_solve(factor, point.residual.ravel(), check_finite=False).reshape(point.residual.shape)
-    if m == 0:
-        return -point.residual
-    # Woodbury: D = -r + Z'(diag(1/scale) + Z Z')^{-1} Z r, with one step of refinement against cancellation at large scale
-    gram = directions.gram()
-    gram[np.diag_indices_from(gram)] += 1.0 / scale
-    factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
-
-    def solve(right: Array) -> Array:
-        return right - directions.backward(cho_solve(factor, directions.forward(right), check_finite=False))
-
-    D = solve(-point.residual)
-    defect = -point.residual - D - directions.backward(scale * directions.forward(D))
-    return D + solve(defect)
+def falls_into_blocks(problem: Problem) -> bool:
+    """Return whether the Hessian has one block for each class."""
+    return problem.loss.separate and problem.features.multiclass_linear and problem.features.regularised is None
 
 
 @register("newton")
@@ -144,16 +215,16 @@ class NewtonSolver(Solver):
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""
-        return self.minimise(Smoothed(problem), limits, start)
+        return self.minimise(Separate(problem) if falls_into_blocks(problem) else Smoothed(problem), limits, start)
 
     @classmethod
     def minimise(cls, smoothed: Smoothed, limits: Limits, start: Solution | None) -> Solution:
         """Run the proximal point method on a problem whose geometry `smoothed` knows."""
         started = time.perf_counter()
-        problem, C = smoothed.problem, smoothed.C
+        problem, C, separate = smoothed.problem, smoothed.C, isinstance(smoothed, Separate)
         smoothed.center, factor = warm_start(problem, start)
         if start is not None:
-            theta = start.theta.copy()
+            theta = start.theta - start.theta.mean(axis=1, keepdims=True) if separate else start.theta.copy()
             known = start.memory.get("c")
             smoothed.c = min(10.0 * C, max(1e-3, WARM * known)) * factor if known is not None else max(1.0, 10.0 * C)
         else:
@@ -166,10 +237,11 @@ class NewtonSolver(Solver):
         best_dual = problem.dual(best_R) / problem.lam
         status, failures, steps = "max_passes", 0, 0
         while True:
-            inner = 0
+            inner, first = 0, np.inf
             point = smoothed.at(theta, F, *smoothed.face(F))
             while True:
                 primal, dual, mismatch, feasible = smoothed.values(point)
+                first = primal if inner == 0 else first
                 if primal < best_primal:
                     best_primal, best_theta = primal, point.theta
                 if dual > best_dual:
@@ -204,14 +276,16 @@ class NewtonSolver(Solver):
             if time.perf_counter() - started > limits.max_seconds:
                 status = "max_seconds"
                 break
-            theta, F = point.theta, point.F
             if inner >= _MAX_INNER:
                 failures += 1
                 if failures > _MAX_FAILURES:
                     status = "stalled"
                     break
                 smoothed.c *= 5.0
+                if primal < first:  # what failed at the smaller c may have run far away
+                    theta, F = point.theta, point.F
             else:
+                theta, F = point.theta, point.F
                 smoothed.center = point.R
                 smoothed.c = max(smoothed.c * (0.1 if inner <= 2 else 0.3 if inner <= 10 else 0.5), _SMALLEST_C)
         seconds = time.perf_counter() - started
@@ -227,7 +301,7 @@ class NewtonSolver(Solver):
         inner_theta, inner_D = smoothed.inner(point.theta, D, dF), smoothed.inner(D, D, dF)
         weight = smoothed.C * smoothed.sample
 
-        def slope(t: float) -> tuple[float, tuple[Array, Face]]:
+        def slope(t: float) -> tuple[float, tuple[Array, Any]]:
             face = smoothed.face(point.F + t * dF)
             return inner_theta + t * inner_D + float(weight @ np.einsum("ij,ij->i", face[0], dF)), face
 

@@ -36,6 +36,7 @@ class Passes:
         none = np.empty(0)
         values, columns, start = compiled_rows(rows)
         self.squares = squares
+        self.tolerance = none if problem.tolerance is None else self.flat(problem.tolerance)
         self.arguments = (
             *kernels.arguments(problem.loss.family),
             self.kind,
@@ -108,12 +109,12 @@ class Best:
         problem = self.problem
         thetas = [] if theta is None else [theta]
         if R is not None:
-            R = problem.features.feasible(R, problem.y, problem.sample_weight)
+            R = problem.into_box(problem.features.feasible(R, problem.y, problem.sample_weight))
             value = problem.dual(R)
             self.passes += 1.0
             if value > self.dual:
                 self.dual, self.R = value, R
-            if problem.features.regularised is None:
+            if problem.features.regularised is None and problem.lam > 0:
                 thetas.append(problem.parameters(R))
         for each in thetas:
             value = problem.primal(each)

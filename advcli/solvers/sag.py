@@ -2,7 +2,8 @@
 
 SAG keeps every row's last gradient and steps along their mean, renewing a few at a time. Its linear rate needs a smooth objective, which
 the surrogates are not; on the smoothed one a row's last gradient is its r_i, so the memory of the method is a dual point. Like `lbfgs`, it
-moves the centres when new ones promise more than further passes, so its limit is the optimum of the surrogate itself.
+moves the centres when new ones promise more than further passes, so its limit is the optimum of the surrogate itself. With moments in a box
+every step ends with the proximal map of the L1 penalty.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class SagSolver(Solver):
     """
 
     precision = 1e-4
+    takes_box = True
 
     def __init__(self, step: float = 1.0, batch: int | None = None) -> None:
         self.step = positive_option("step", step)
@@ -72,7 +74,7 @@ class SagSolver(Solver):
             for _ in range(interval):
                 order = random.integers(n, size=n)
                 kernels.subgradient.averaged_gradient(
-                    *passes.arguments, order, rows, theta, total, R, passes.padded(centre), problem.lam, mu, step
+                    *passes.arguments, order, rows, theta, total, R, passes.padded(centre), problem.lam, mu, step, passes.tolerance
                 )
             since += interval
             smoothed = Smoothed(problem, centre, mu)

@@ -54,7 +54,7 @@ class Smoothed:
         offset = problem.loss.offset(point.R, problem.y)
         mismatch = float(problem.weight @ (value - offset - np.einsum("ij,ij->i", point.F, point.R))) / problem.n
         primal = problem.penalty(point.theta) + float(problem.weight @ value) / problem.n
-        R = problem.features.feasible(point.R, problem.y, problem.sample_weight)
+        R = problem.into_box(problem.features.feasible(point.R, problem.y, problem.sample_weight))
         return primal, problem.dual(R), mismatch, R
 
 
@@ -65,6 +65,8 @@ def check_smoothable(problem: Problem) -> str | None:
 
 def first_smoothing(problem: Problem, known: float | None) -> float:
     """Return mu of the first proximal step: 10 C, at least 1, as the large-C note has it, or near the last one of a warm start."""
+    if not problem.lam > 0:  # moments in a box: C is no scale; that of the box solver
+        return 10.0 * (problem.empirical(problem.features.scores(np.zeros(problem.features.shape))) or 1.0) if known is None else known
     if known is None:
         return max(1.0, 10.0 * problem.C)
     return min(max(1.0, 10.0 * problem.C), 30.0 * known)

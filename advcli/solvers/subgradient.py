@@ -6,11 +6,15 @@ falls like 1/passes (SGD) or slower, so ask them for 1e-2 rather than 1e-6.
 
 Certificate: the mean of each row's answers over the passes lies in conv R(y_i), so it is a dual point; and it converges, since the steps of
 a method that settles cancel on average. For SGD with a permutation every pass it is exact bookkeeping: theta = theta(r) after every pass.
+
+Moments in a box, an L1 penalty: AdaGrad and Adam end every step with the proximal map of the penalty in the metric of the step (Duchi,
+Hazan & Singer 2011), and SGD becomes regularised dual averaging (Xiao 2010), which needs no lambda for its steps and gives exact zeros. The
+certificate is that of the mean answers, scaled back until their moments lie in the box.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -87,9 +91,45 @@ class SgdDescent(Descent):
             best.offer(self.passes.shaped(average), None if self.late is None else np.array(self.late[:, :k], order="C"))
 
 
+class AveragingDescent(Descent):
+    """Regularised dual averaging: theta = -soft(g, tolerance) / (lambda + strength / sqrt(t)), g the mean of the t subgradients seen."""
+
+    def __init__(self, passes: Passes, averaging: str, strength: float) -> None:
+        self.passes, self.averaging, self.strength = passes, AVERAGING[averaging], strength
+        n = len(passes.problem.y)
+        self.theta, self.total, self.average = (passes.flat(np.zeros(passes.problem.features.shape)) for _ in range(3))
+        self.R, self.counts = np.zeros((n, passes.width)), np.zeros(n, dtype=np.int32)
+        self.state = np.zeros(5)
+
+    def run(self, order: Labels) -> None:
+        """Make a pass of steps."""
+        kernels.subgradient.dual_averaging(
+            *self.passes.arguments,
+            order,
+            self.passes.batch(None, 1),
+            self.theta,
+            self.total,
+            self.average,
+            self.R,
+            self.counts,
+            self.state,
+            self.passes.problem.lam,
+            self.strength,
+            self.averaging,
+            self.passes.tolerance,
+        )
+
+    def offer(self, best: Best) -> None:
+        """Offer the last iterate, the average and the mean answers."""
+        k = self.passes.problem.loss.n_classes
+        best.offer(self.passes.shaped(self.theta), np.array(self.R[:, :k], order="C"))
+        if self.averaging >= 0:
+            best.offer(self.passes.shaped(self.average))
+
+
 @register("sgd")
 class SgdSolver(StochasticSolver):
-    """Stochastic subgradient descent with steps 1/(lambda t), a fresh permutation every pass.
+    """Stochastic subgradient descent with steps 1/(lambda t), a fresh permutation every pass; dual averaging for moments in a box.
 
     Parameters
     ----------
@@ -98,6 +138,8 @@ class SgdSolver(StochasticSolver):
         the average is returned.
     """
 
+    takes_box = True
+
     def __init__(self, averaging: str = "late") -> None:
         if averaging not in AVERAGING:
             raise ConfigError(f"solver.averaging={averaging!r} is not known: {nearest(str(averaging), AVERAGING)}")
@@ -105,7 +147,11 @@ class SgdSolver(StochasticSolver):
 
     def begin(self, problem: Problem, best: Best, start: Solution | None, random: np.random.Generator) -> Descent:
         """Start at 0, or where a start stands after one pass."""
-        return SgdDescent(Passes(problem), best, start, self.averaging)
+        passes = Passes(problem)
+        if problem.tolerance is None:
+            return SgdDescent(passes, best, start, self.averaging)
+        unit = max(float(passes.largest_squares.mean()), 1e-150)
+        return _lowest([AveragingDescent(passes, self.averaging, unit / size) for size in _SIZES], best, random, gap=True)
 
 
 class AdaptiveDescent(Descent):
@@ -136,6 +182,7 @@ class AdaptiveDescent(Descent):
             self.passes.problem.lam,
             self.step if self.betas[1] == 0.0 else self.step / np.sqrt(self.done),
             *self.betas,
+            self.passes.tolerance,
         )
 
     def offer(self, best: Best) -> None:
@@ -144,13 +191,16 @@ class AdaptiveDescent(Descent):
         best.offer(self.passes.shaped(self.theta), np.array(self.R[:, :k], order="C"))
 
 
+Tried = TypeVar("Tried", AveragingDescent, AdaptiveDescent)
 _TRIALS = (1.0, 0.25, 0.06, 0.015, 0.004)  # step sizes that are tried, in units of 1 / (root mean square of the features)
+_SIZES = (1e4, 1e3, 1e2, 10.0, 1.0)  # of dual averaging, in units of 1 / (mean square of a row): large ones close the gap sooner
 
 
 class AdaptiveSolver(StochasticSolver):
     """What AdaGrad and Adam share: a step size, mini-batches, and the choice of a step size by trying."""
 
     betas: tuple[float, float] = (0.0, 0.0)
+    takes_box = True
 
     def __init__(self, step: float | None = None, batch: int | None = None) -> None:
         self.step = None if step is None else positive_option("step", step)
@@ -167,16 +217,22 @@ class AdaptiveSolver(StochasticSolver):
             return AdaptiveDescent(passes, theta, self.step, rows, self.betas)
         X = problem.features.X
         unit = 1.0 / max(np.sqrt(float(problem.features.squares.mean()) / X.shape[1]), 1e-150)
-        order = random.permutation(len(problem.y))
-        chosen, lowest = _TRIALS[-1] * unit, np.inf
-        for size in _TRIALS:
-            trial = AdaptiveDescent(passes, theta, size * unit, rows, self.betas)
-            trial.run(order)
-            reached = problem.primal(passes.shaped(trial.theta))
-            best.passes += 2.0
-            if reached < lowest:
-                chosen, lowest = size * unit, reached
-        return AdaptiveDescent(passes, theta, chosen, rows, self.betas)
+        chosen = _lowest([AdaptiveDescent(passes, theta, size * unit, rows, self.betas) for size in _TRIALS], best, random)
+        return AdaptiveDescent(passes, theta, chosen.step, rows, self.betas)
+
+
+def _lowest(tried: list[Tried], best: Best, random: np.random.Generator, gap: bool = False) -> Tried:
+    """Return the descent that stands lowest after one pass, the same for all: by its primal value, or by its ``gap``."""
+    problem = best.problem
+    order = random.permutation(len(problem.y))
+    reached = []
+    for descent in tried:
+        descent.run(order)
+        reached.append(problem.primal(descent.passes.shaped(descent.theta)))
+        if gap:
+            reached[-1] -= problem.dual(problem.into_box(descent.R[:, : problem.loss.n_classes].copy()))
+        best.passes += 2.0
+    return tried[int(np.argmin(reached))]
 
 
 @register("adagrad")

@@ -116,6 +116,28 @@ def test_every_kind_of_method(words: list[str], columns: int) -> None:
         assert (found["label"] == frame()["label"]).mean() > 0.6
 
 
+@pytest.mark.parametrize(
+    ("words", "certified"),
+    [
+        (["loss=uma", "features=kernel_pca", "features.dimensions=20", "loss.confusion=confusion.csv"], False),
+        (["loss=perceptron"], False),
+        (["loss=forward", "hyper.C=1", "loss.confusion=confusion.csv"], True),
+        (["loss=s3vm", "features=nystroem"], False),
+    ],
+)
+def test_methods_that_are_no_surrogates(words: list[str], certified: bool, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("confusion.csv").write_text("0.8,0,0\n0.2,1,0.1\n0,0,0.9\n")
+    train("hyper.C=null", *words)
+    out, err = capfd.readouterr()
+    assert ("certificate:" in out) == certified == ("hyper-parameters: C = 1 (fixed)" in out)
+    assert words[0] != "loss=uma" or "advcli: note: csv: no update vector was a mistake any more" in err
+    Path("confusion.csv").unlink()
+    assert main(["predict", "model=m.model", "input=train.csv", "out=pred.csv", "chunk_rows=40"]) == 0
+    found = pd.read_csv("pred.csv")
+    assert list(found) == ["label", "potential_large", "potential_medium", "potential_small"]
+    assert (found["label"] == frame()["label"]).mean() > 0.6
+
+
 def test_a_fit_is_the_protocols_search_and_standardisation() -> None:
     """By hand: the csv source's features, the runner's selection on all rows, the standardiser of all rows, one estimator."""
     from advcli import SurrogateClassifier
@@ -246,6 +268,8 @@ def test_words_that_make_no_sense_are_refused(capfd: pytest.CaptureFixture[str])
         (["fit", *FIT, "out=none/m"], "there is no folder none"),
         (["fit", *FIT, "out=n.model", "loss=absolute", "dataset.categorical=auto"], "labels with an order"),
         (["fit", "dataset=csv", "out=n.model"], "dataset=csv needs dataset.path"),
+        (["fit", *FIT, "out=n.model", "noise=pairwise"], "leave out noise=pairwise"),
+        (["fit", *FIT, "out=n.model", "protocol=louche2015", "dataset.categorical=auto"], "protocol.rough_per_class makes labels"),
         (["fit", *FIT, "out=n.model", "-m"], "advcli fit does one thing at a time"),
         (["predict"], "advcli predict needs model=FILE"),
         (["predict", "model=m.model"], "advcli predict needs input=FILE"),

@@ -109,3 +109,23 @@ def test_a_matrix_whose_columns_are_no_classes(column: str, said: str, capfd: py
     Path("costs.csv").write_text(text)
     assert main(["loss=general", "loss.file=costs.csv", *QUICK]) == 2
     assert said in capfd.readouterr().err
+
+
+def test_a_sweep_may_mix_methods_with_and_without_a_hyper_parameter(capsys: pytest.CaptureFixture[str]) -> None:
+    """A key that one method has is a note for the others, and their rows are those without it; a key that none has is an error."""
+    sweep = ["-m", "loss=zero_one,uma,forward", *QUICK]
+    assert main([*sweep, "name=mixed"]) == 0
+    said = capsys.readouterr().err
+    assert said.count("advcli: note: hyper.C is no hyper-parameter of uma linear") == 1
+    mixed = pd.read_csv("mixed/runs.csv").set_index("loss")
+    assert set(mixed.loc["zero_one", "C"]) == set(mixed.loc["forward", "C"]) == {4.0}
+    assert mixed.loc["uma", "C"].isna().all()
+    assert main(["loss=uma", *QUICK[1:], "name=alone"]) == 0
+    alone = pd.read_csv("alone/runs.csv")
+    assert set(alone["cell"]) == set(mixed.loc["uma", "cell"])
+    assert main([*sweep, "name=mixed"]) == 0
+    assert "already there" in capsys.readouterr().out
+    assert main(["loss=uma", *QUICK, "name=refused"]) == 2
+    assert main(["-m", "loss=uma,perceptron", *QUICK, "name=refused"]) == 2
+    assert capsys.readouterr().err.count("hyper.C is no hyper-parameter of this method; it has none") == 2
+    assert main(["-m", "features=linear,rbf", "hyper.gama=1", *QUICK, "name=refused"]) == 2

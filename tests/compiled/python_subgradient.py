@@ -51,7 +51,34 @@ def sgd(oracle, k, J, penalised, y, lam, order, sample=None, cost=None, radius=0
     return theta, average, R
 
 
-def adaptive(oracle, k, J, penalised, y, lam, order, batch, step, beta1, beta2, sample=None, cost=None, theta=None):
+def soft(theta, width):
+    """The proximal map of width |.|."""
+    return np.sign(theta) * np.maximum(np.abs(theta) - width, 0.0)
+
+
+def dual_averaging(oracle, k, J, y, lam, strength, tolerance, order, batch, sample=None, cost=None, weights=None):
+    """Return theta, the average of the iterates with ``weights(t)``, and the mean answers, of regularised dual averaging."""
+    n = len(y)
+    s, w, mass = factors(n, sample, cost)
+    theta, total = np.zeros(len(tolerance)), np.zeros(len(tolerance))
+    average, summed = np.zeros(len(tolerance)), 0.0
+    R, counts = np.zeros((n, k)), np.zeros(n)
+    for start in range(0, len(order), batch):
+        rows = order[start : start + batch]
+        answers = [oracle(J(i) @ theta / w[i], y[i]) for i in rows]
+        for i, r in zip(rows, answers, strict=True):
+            counts[i] += 1
+            R[i] += (r - R[i]) / counts[i]
+            total = total + s[i] * n / mass * (J(i).T @ r)
+        t = start + len(rows)
+        theta = -soft(total / t, tolerance) / (lam + strength / np.sqrt(t))
+        if weights is not None:
+            summed += weights(t)
+            average = average + weights(t) / summed * (theta - average)
+    return theta, average, R
+
+
+def adaptive(oracle, k, J, penalised, y, lam, order, batch, step, beta1, beta2, sample=None, cost=None, theta=None, tolerance=0.0):
     """Return theta and the mean answers (the t-th with weight t) after AdaGrad's (beta2 = 0) or Adam's steps."""
     n = len(y)
     s, w, mass = factors(n, sample, cost)
@@ -68,15 +95,17 @@ def adaptive(oracle, k, J, penalised, y, lam, order, batch, step, beta1, beta2, 
             g = g + s[i] * n / mass * (J(i).T @ r) / len(rows)
         if beta2 == 0:
             second += g**2
-            theta = theta - step * np.divide(g, np.sqrt(second), out=np.zeros_like(g), where=g != 0)
+            size = np.divide(step, np.sqrt(second), out=np.zeros_like(g), where=second != 0)
+            theta = soft(theta - size * g, size * tolerance)
         else:
             first = beta1 * first + (1 - beta1) * g
             second = beta2 * second + (1 - beta2) * g**2
-            theta = theta - step * first / (1 - beta1**steps) / (np.sqrt(second / (1 - beta2**steps)) + 1e-8)
+            size = step / (np.sqrt(second / (1 - beta2**steps)) + 1e-8)
+            theta = soft(theta - size * first / (1 - beta1**steps), size * tolerance)
     return theta, R
 
 
-def averaged_gradient(block, J, penalised, y, lam, order, batch, step, smoothing, centre, sample=None, cost=None):
+def averaged_gradient(block, J, penalised, y, lam, order, batch, step, smoothing, centre, sample=None, cost=None, tolerance=0.0):
     """Return theta and the last answers of SAG; ``block(f, r0, y, w)`` is argmax over r of c(r) + f.r - w/2 |r - r0|^2."""
     n = len(y)
     s, w, mass = factors(n, sample, cost)
@@ -86,5 +115,5 @@ def averaged_gradient(block, J, penalised, y, lam, order, batch, step, smoothing
             if s[i] > 0:
                 R[i] = block(J(i) @ theta / w[i], centre[i], y[i], smoothing)
         total = sum(s[i] * (J(i).T @ R[i]) for i in range(n))
-        theta = theta - step * (total / mass + lam * penalised * theta)
+        theta = soft(theta - step * (total / mass + lam * penalised * theta), step * tolerance)
     return theta, R

@@ -51,6 +51,18 @@ def maps(shape, X, k):
     return plain.linear_map(X, k), np.ones(X.shape[1] * k)
 
 
+def box_of(kernels, shape, d, k, boxed):
+    """Weights of an L1 penalty as the passes take them and as the reference does; with one, every parameter carries lambda."""
+    if not boxed:
+        return np.empty(0), 0.0
+    tolerance = np.random.default_rng(k).uniform(0.0, 0.3, size=(d + k - 1,) if shape == THRESHOLD else (d, k))
+    if shape == THRESHOLD:
+        return tolerance, tolerance
+    padded = np.zeros((d, kernels.subgradient.width(k)))
+    padded[:, :k] = tolerance
+    return padded.ravel(), tolerance.ravel()
+
+
 def answers_of(kernels, loss):
     return lambda f, y: kernels.oracle(loss.family, f[None], np.array([y]))[1][0]
 
@@ -127,42 +139,76 @@ def test_pegasos_potentials_of_step_t_use_one_over_lambda_times_t_minus_one(kern
     assert np.array_equal(counts, np.bincount(order, minlength=n))
 
 
+@pytest.mark.parametrize("boxed", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("shape", "k", "weights", "sparse", "batch"), [(0, 3, 0, 0, 1), (0, 9, 1, 1, 4), (1, 4, 1, 1, 1), (1, 3, 0, 0, 5)])
 @pytest.mark.parametrize("betas", [(0.0, 0.0), (0.9, 0.99)])
-def test_adaptive_steps(kernels, name, shape, k, weights, sparse, batch, betas):
+def test_adaptive_steps(kernels, name, shape, k, weights, sparse, batch, betas, boxed):
     X, y, sample, cost, random = data(k, weights)
     n, d = X.shape
     loss = cases.surrogates(name, k)[0]
     J, penalised = maps(shape, X, k)
+    padded, tolerance = box_of(kernels, shape, d, k, boxed)
+    penalised = np.ones_like(penalised) if boxed else penalised
     order = np.concatenate([random.permutation(n) for _ in range(2)])
     theta, scratch, first, second = np.zeros((4, flat_size(kernels, shape, d, k)))
     R, counts = np.zeros((n, kernels.subgradient.width(k))), np.zeros(n, dtype=np.int32)
     bound = arguments(kernels, loss, sp.csr_array(X) if sparse else X, y, sample, cost, shape)
-    steps = kernels.subgradient.adaptive(*bound, order, batch, theta, scratch, first, second, R, counts, 0.0, LAM, 0.3, *betas)
-    expected, answers = plain.adaptive(answers_of(kernels, loss), k, J, penalised, y, LAM, order, batch, 0.3, *betas, sample, cost)
+    steps = kernels.subgradient.adaptive(*bound, order, batch, theta, scratch, first, second, R, counts, 0.0, LAM, 0.3, *betas, padded)
+    expected, answers = plain.adaptive(
+        answers_of(kernels, loss), k, J, penalised, y, LAM, order, batch, 0.3, *betas, sample, cost, None, tolerance
+    )
     assert steps == -(-len(order) // batch)
     assert np.abs(unpadded(kernels, theta, shape, d, k) - expected).max() <= 1e-9 * (1.0 + np.abs(expected).max())
     assert np.abs(R[:, :k] - answers).max() <= 1e-9
 
 
+@pytest.mark.parametrize("boxed", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("shape", "k", "weights", "sparse", "batch"), [(0, 3, 0, 0, 1), (0, 9, 1, 1, 4), (1, 4, 1, 1, 1), (1, 3, 0, 0, 5)])
-def test_averaged_gradient_steps(kernels, name, shape, k, weights, sparse, batch):
+def test_averaged_gradient_steps(kernels, name, shape, k, weights, sparse, batch, boxed):
     X, y, sample, cost, random = data(k, weights)
     n, d = X.shape
     loss = cases.surrogates(name, k)[0]
     J, penalised = maps(shape, X, k)
+    padded, tolerance = box_of(kernels, shape, d, k, boxed)
+    penalised = np.ones_like(penalised) if boxed else penalised
     order = random.integers(n, size=2 * n)
     theta, total = np.zeros((2, flat_size(kernels, shape, d, k)))
     width = kernels.subgradient.width(k)
     R, centre = np.zeros((2, n, width))
     bound = arguments(kernels, loss, sp.csr_array(X) if sparse else X, y, sample, cost, shape)
-    kernels.subgradient.averaged_gradient(*bound, order, batch, theta, total, R, centre, LAM, 1.5, 0.2)
+    kernels.subgradient.averaged_gradient(*bound, order, batch, theta, total, R, centre, LAM, 1.5, 0.2, padded)
     block = partial(python_dual.block, loss)
-    expected, answers = plain.averaged_gradient(block, J, penalised, y, LAM, order, batch, 0.2, 1.5, np.zeros((n, k)), sample, cost)
+    expected, answers = plain.averaged_gradient(
+        block, J, penalised, y, LAM, order, batch, 0.2, 1.5, np.zeros((n, k)), sample, cost, tolerance
+    )
     assert np.abs(unpadded(kernels, theta, shape, d, k) - expected).max() <= 1e-6 * (1.0 + np.abs(expected).max())
     assert np.abs(R[:, :k] - answers).max() <= 1e-6
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("shape", "k", "weights", "sparse", "batch"), [(0, 3, 0, 0, 1), (0, 9, 1, 1, 4), (1, 4, 1, 1, 1), (1, 3, 0, 0, 5)])
+@pytest.mark.parametrize("late", [-1, 0, 1])
+def test_dual_averaging_steps(kernels, name, shape, k, weights, sparse, batch, late):
+    X, y, sample, cost, random = data(k, weights)
+    n, d = X.shape
+    loss = cases.surrogates(name, k)[0]
+    J, _ = maps(shape, X, k)
+    padded, tolerance = box_of(kernels, shape, d, k, True)
+    order = np.concatenate([random.permutation(n) for _ in range(2)])
+    theta, total, average = np.zeros((3, flat_size(kernels, shape, d, k)))
+    R, counts = np.zeros((n, kernels.subgradient.width(k))), np.zeros(n, dtype=np.int32)
+    bound = arguments(kernels, loss, sp.csr_array(X) if sparse else X, y, sample, cost, shape)
+    kernels.subgradient.dual_averaging(*bound, order, batch, theta, total, average, R, counts, np.zeros(5), LAM, 0.7, late, padded)
+    weight = {-1: None, 0: lambda t: 1.0, 1: float}[late]
+    answers = answers_of(kernels, loss)
+    expected, mean, kept = plain.dual_averaging(answers, k, J, y, LAM, 0.7, tolerance, order, batch, sample, cost, weight)
+    scale = 1.0 + np.abs(expected).max()
+    assert (expected == 0).any() or name not in ("zero_one", "cs")  # the soft threshold is at work
+    assert np.abs(unpadded(kernels, theta, shape, d, k) - expected).max() <= 1e-9 * scale
+    assert np.abs(unpadded(kernels, average, shape, d, k) - mean).max() <= 1e-9 * scale
+    assert np.abs(R[:, :k] - kept).max() <= 1e-9
 
 
 def test_arrays_that_do_not_fit_are_refused(kernels):
@@ -177,6 +223,10 @@ def test_arrays_that_do_not_fit_are_refused(kernels):
     with pytest.raises(ValueError, match="do not fit"):
         kernels.subgradient.sgd(*bound, order, right, wrong, np.zeros(3), R, counts, state, LAM, 0.0, 1.0, 0)
     with pytest.raises(ValueError, match="do not fit"):
-        kernels.subgradient.adaptive(*bound, order, 0, right, right, right, right, R, counts, 0.0, LAM, 0.1, 0.0, 0.0)
+        kernels.subgradient.adaptive(*bound, order, 0, right, right, right, right, R, counts, 0.0, LAM, 0.1, 0.0, 0.0, np.empty(0))
     with pytest.raises(ValueError, match="do not fit"):
-        kernels.subgradient.averaged_gradient(*bound, order, 1, right, wrong, R, R, LAM, 1.0, 0.1)
+        kernels.subgradient.averaged_gradient(*bound, order, 1, right, wrong, R, R, LAM, 1.0, 0.1, np.empty(0))
+    with pytest.raises(ValueError, match="penalty do not fit"):
+        kernels.subgradient.averaged_gradient(*bound, order, 1, right, right, R, R, LAM, 1.0, 0.1, wrong)
+    with pytest.raises(ValueError, match="do not fit"):  # without a penalty there is nothing to average for
+        kernels.subgradient.dual_averaging(*bound, order, 1, right, right, right, R, counts, state, LAM, 1.0, 0, np.empty(0))

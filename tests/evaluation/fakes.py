@@ -30,6 +30,8 @@ class FakeDataset:
     groups: np.ndarray | None = None
     sha256: str = ""
     notes: tuple = ()
+    hierarchy: tuple | None = None
+    multilabel: bool = False
 
 
 def make_dataset(name="blobs", n=60, d=3, k=3, seed=0, **more):

@@ -31,9 +31,10 @@ ALLOWED: dict[str, set[str]] = {
     "config": set(),
     "estimators": {"problem", "certificate", "solvers", "features", "losses", "methods", "reductions"},
     # methods that are no surrogate behind an oracle; those that solve one all the same bring the certificate
-    "methods": {"features", "losses", "certificate", "compiled", "confusion"},
+    "methods": {"features", "losses", "certificate", "compiled", "confusion", "hierarchy"},
     "confusion": set(),
-    "evaluation": {"estimators", "methods", "data", "records", "confusion", "limits"},
+    "hierarchy": {"compiled"},
+    "evaluation": {"estimators", "methods", "data", "records", "confusion", "limits", "hierarchy"},
     "models": {"estimators", "methods", "evaluation", "data", "records", "features", "losses", "certificate"},
     "records": set(),
     "reports": {"records", "statistics"},
@@ -47,7 +48,7 @@ ALLOWED: dict[str, set[str]] = {
     "features": {"compiled"},
     "losses": {"costs", "compiled"},
     "costs": set(),
-    "data": {"confusion"},  # label noise is drawn from a confusion matrix
+    "data": {"confusion", "hierarchy"},  # label noise is drawn from a confusion matrix; a hierarchy is checked where it is read
     "limits": set(),
     "progress": set(),
     "errors": set(),

@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from advcli import AdversarialClassifier, UMAClassifier
 from advcli.errors import ConfigError
-from advcli.features import make_features
+from advcli.features import kept_in, kernel_pca, make_features, shared
 from advcli.features.kernel_pca import median_gamma
 
 
@@ -17,10 +17,11 @@ def rows(n=60, d=3, seed=0):
     return np.random.default_rng(seed).standard_normal((n, d))
 
 
-def test_exact_components_are_those_of_scikit_learn():
+@pytest.mark.parametrize("dimensions", [7, 24, 25, 40])  # few are computed alone, many with all the others
+def test_exact_components_are_those_of_scikit_learn(dimensions):
     X, Z = rows(), rows(seed=1)
-    features = make_features("kernel_pca", X, 2, dimensions=7, gamma=0.4)
-    theirs = KernelPCA(7, kernel="rbf", gamma=0.4).fit(X)
+    features = make_features("kernel_pca", X, 2, dimensions=dimensions, gamma=0.4)
+    theirs = KernelPCA(dimensions, kernel="rbf", gamma=0.4).fit(X)
     signs = np.sign(np.sum(features.X * theirs.transform(X), axis=0))
     np.testing.assert_allclose(features.X * signs, theirs.transform(X), atol=1e-9)
     np.testing.assert_allclose(features.at(Z).X * signs, theirs.transform(Z), atol=1e-9)
@@ -80,6 +81,55 @@ def test_surrogates_and_methods_learn_on_them(name):
         UMAClassifier(features=name, features_options={"dimensions": 20, "width": 2.0}),
     ):
         assert model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
+
+
+def fresh(X, Z):
+    """Components of X and Z as another process finds them."""
+    kernel_pca._recent.clear()
+    features = make_features("kernel_pca", X, 2, dimensions=4, gamma=0.3)
+    return features.X, features.at(Z).X
+
+
+def test_processes_share_what_one_has_computed(tmp_path, monkeypatch):
+    X, Z = rows(), rows(seed=1)
+    alone = fresh(X, Z)
+    with kept_in(tmp_path):
+        first = fresh(X, Z)
+        with monkeypatch.context() as patch:
+            patch.setattr(kernel_pca, "_principal", None)
+            patch.setattr(kernel_pca._Fitted, "_project", None)
+            second = fresh(X, Z)
+        for path in tmp_path.iterdir():
+            content = path.read_bytes()
+            path.unlink()  # the arrays above are mapped to it
+            path.write_bytes(content[:-9])
+        damaged = fresh(X, Z)
+    for found in (first, second, damaged):
+        np.testing.assert_array_equal(found[0], alone[0])
+        np.testing.assert_array_equal(found[1], alone[1])
+    assert len(list(tmp_path.iterdir())) == 3
+    assert len(fresh(rows(seed=2), Z)) == 2
+    assert len(list(tmp_path.iterdir())) == 3  # outside nothing is kept
+
+
+def test_a_short_disk_costs_time_only(tmp_path, monkeypatch):
+    X, Z = rows(), rows(seed=1)
+    monkeypatch.setattr(shared, "_FREE_BYTES", 2**62)
+    with kept_in(tmp_path):
+        np.testing.assert_array_equal(fresh(X, Z)[1], fresh(X, Z)[1])
+    assert not list(tmp_path.iterdir())
+
+
+def test_rows_asked_for_again_are_not_projected_again(monkeypatch):
+    X, asked = rows(), []
+    project = kernel_pca._Fitted._project
+    monkeypatch.setattr(kernel_pca._Fitted, "_project", lambda self, X: asked.append(len(X)) or project(self, X))
+    kernel_pca._recent.clear()
+    for other in (rows(7), rows(8), rows(8)):
+        features = make_features("kernel_pca", X, 2, dimensions=4, gamma=0.3)
+        np.testing.assert_array_equal(features.at(X).X, features.X)
+        features.at(other)
+    assert asked == [60, 7, 8]
 
 
 @pytest.mark.parametrize("options", [{"dimensions": 0}, {"width": -1.0}, {"gamma": 0.0}, {"landmarks": 1.5}, {"width": True}])

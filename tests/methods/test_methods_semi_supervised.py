@@ -72,6 +72,22 @@ def test_unlabelled_rows_help_and_labels_agree_with_weights():
     assert min(gained) > 0
 
 
+@pytest.mark.parametrize("shape", [(200, 90), (90, 200)])
+def test_iterating_on_sparse_rows_gives_the_weights_of_the_factored_problem(shape, monkeypatch):
+    random = np.random.default_rng(2)
+    (n, d), k = shape, 4
+    y = random.integers(0, k, n)
+    X = sp.random_array(shape, density=0.1, random_state=3).toarray() + 0.3 * np.eye(k, d)[y]
+    codes = np.where(random.random(n) < 0.2, y, -1)
+    weights = random.integers(1, 4, n).astype(float)
+    factored = SemiSupervisedSVM(n_classes=k, ridge=0.02).fit(X, codes, sample_weight=weights)
+    monkeypatch.setattr("advcli.methods.semi_supervised._DIRECT", 10)
+    iterated = SemiSupervisedSVM(n_classes=k, ridge=0.02).fit(sp.csr_array(X), codes, sample_weight=weights)
+    assert factored.n_iter_ == iterated.n_iter_ > 4
+    np.testing.assert_allclose(iterated.coef_, factored.coef_, atol=1e-8)
+    assert iterated.objective_ == pytest.approx(factored.objective_, rel=1e-12)
+
+
 def test_refusals():
     X, y = blobs()
     with pytest.raises(ConfigError, match="labelled"):

@@ -16,13 +16,16 @@ from scipy import sparse
 from advcli import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
 from advcli.errors import ConfigError, ModelError, ResultsError
 from advcli.features import feature_names
+from advcli.hierarchy import LabelGraph
 from advcli.losses import loss_names
+from advcli.methods import Method, hierarchical, method_class, method_names
 from advcli.models import FORMAT_VERSION, Model, _checksum, load, save
 
 RNG = np.random.default_rng(5)
 Y = np.repeat([0, 1, 2], 20)
 X = RNG.normal(size=(60, 4)) + Y[:, None]
 NEW = RNG.normal(size=(25, 4)) + 1.0
+TREE = [["r", "a"], ["r", "s"], ["s", "bb"], ["s", "ccc"]]
 MATRIX = [[0, 1, 4], [1, 0, 2], [3, 1, 0], [0.7, 0.7, 0.7]]
 
 
@@ -50,6 +53,92 @@ def test_every_loss_comes_back(loss: str, tmp_path: Path) -> None:
     assert back.estimator.get_params() == model.get_params()
     assert back.certificate.primal == model.certificate_.primal
     assert back.labels == tuple(model.predictions_.tolist())
+
+
+@pytest.mark.parametrize("name", method_names())
+@pytest.mark.parametrize("features", ["linear", "kernel_pca", "nystroem"])
+def test_every_method_comes_back(name: str, features: str, tmp_path: Path) -> None:
+    own = {"hierarchy": TREE} if method_class(name).takes_hierarchy else {}
+    model = method_class(name)(features=features, **own)
+    model.fit(X, np.array(["a", "bb", "ccc"])[Y])
+    save(model, tmp_path / "m")
+    back = load(tmp_path / "m")
+    assert type(back.estimator) is type(model)
+    np.testing.assert_array_equal(back.estimator.potentials(NEW), model.potentials(NEW))
+    assert back.predict(NEW).tolist() == model.predict(NEW).tolist()
+    settled = model.features_.settled if model.features_ is not None else {}
+    options = settled or model.features_options
+    assert back.estimator.get_params() == model.get_params() | {"features_options": options}
+    apart = ("features_", "certificate_", "dual_")
+    attributes = {each: value for each, value in vars(model).items() if each.endswith("_") and each not in apart}
+    assert all(np.array_equal(vars(back.estimator)[each], value) for each, value in attributes.items())
+    certificate = getattr(model, "certificate_", None)
+    assert (back.certificate is None) == (certificate is None)
+    save(back, tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes() or certificate is None
+    assert list(back.table(NEW)) == ["label", "potential_a", "potential_bb", "potential_ccc"]
+
+
+@pytest.mark.parametrize("name", ["hsvm", "nhsvm", "ssvm"])
+def test_sets_of_labels_come_back(name: str, tmp_path: Path) -> None:
+    sets = np.eye(3, dtype=int)[Y]
+    sets[::7, 2] = 1
+    model = method_class(name)(hierarchy={"edges": TREE, "classes": ["a", "bb", "ccc"]}, n_classes=3).fit(X, sets)
+    save(model, tmp_path / "m")
+    back = load(tmp_path / "m").estimator
+    np.testing.assert_array_equal(back.potentials(NEW), model.potentials(NEW))
+    np.testing.assert_array_equal(back.predict_codes(NEW).toarray(), model.predict_codes(NEW).toarray())
+
+
+def test_factored_weights_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hierarchical, "LISTS", 0)
+    rows = sparse.csr_array(X)
+    model = method_class("nhsvm")(hierarchy=LabelGraph.from_edges(TREE)).fit(rows, np.array(["a", "bb", "ccc"])[Y])
+    assert isinstance(model.coef_, hierarchical.FactoredWeights)
+    save(model, tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").estimator.potentials(sparse.csr_array(NEW)), model.potentials(sparse.csr_array(NEW)))
+
+
+def test_the_general_face_says_which_model_to_save(tmp_path: Path) -> None:
+    model = hierarchical.HierarchicalClassifier().fit(X, Y)
+    with pytest.raises(ConfigError, match="save NormalisedHierarchicalSVM"):
+        save(model, tmp_path / "m")
+
+
+def test_a_confusion_matrix_from_a_file_travels_with_the_model(tmp_path: Path) -> None:
+    source = tmp_path / "confusion.csv"
+    source.write_text("0.8,0,0\n0.2,1,0.1\n0,0,0.9\n")
+    for name in ("uma", "forward"):
+        model = method_class(name)(confusion=str(source)).fit(X, Y)
+        save(model, tmp_path / name)
+        assert load(tmp_path / name).estimator.get_params()["confusion"] == [[0.8, 0, 0], [0.2, 1, 0.1], [0, 0, 0.9]]
+
+
+def test_a_basis_is_stored_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On another machine equal eigenvectors may come out turned, and then the weights would not fit them."""
+    model = fitted(features="kernel_pca", features_options={"dimensions": 7})
+    save(model, tmp_path / "m")
+    monkeypatch.setattr("advcli.features.kernel_pca._principal", None)
+    same(model, load(tmp_path / "m").estimator, NEW)
+
+
+class Peculiar(Method):
+    """A method with an attribute that is no plain data."""
+
+    name = "uma"
+
+    def __init__(self, *, features="linear", features_options=None, n_classes=None, random_state=0):
+        self.features, self.features_options, self.n_classes, self.random_state = features, features_options, n_classes, random_state
+
+    def learn(self, X, y, weights):
+        self.rule_ = object()
+        return np.zeros((3, X.shape[1]))
+
+
+def test_attributes_that_are_no_data_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="rule_ of Peculiar is neither an array nor plain data"):
+        save(Peculiar().fit(X, Y), tmp_path / "m")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("features", feature_names())
@@ -221,6 +310,7 @@ def test_nothing_is_executed(tmp_path: Path) -> None:
         (edited(format="other"), "no model of advcli"),
         (edited(parameters={"loss": "unheard_of"}), "cannot be used here: unknown loss 'unheard_of'"),
         (edited(parameters={"los": "ww"}), "unexpected keyword"),
+        (edited(estimator="unheard_of"), "cannot be used here: unknown method 'unheard_of'"),
         (edited(estimator="os.system"), "os.system"),
         (oversized, "cannot read the model"),
         (lambda members: members.pop("arrays/theta.npy"), "arrays/theta.npy"),

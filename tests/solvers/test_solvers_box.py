@@ -234,10 +234,47 @@ def test_bad_options_are_one_clear_line(options, words):
         AdversarialClassifier(features_options=options).fit(X, y)
 
 
+FIRST_ORDER = {"sgd": 3e-2, "adagrad": 1e-2, "adam": 1e-2, "sag": 1e-3}  # and the gap that they reach here within 20,000 passes
+
+
+@pytest.mark.parametrize("solver", FIRST_ORDER)
+@pytest.mark.parametrize("features", FEATURES)
+@pytest.mark.parametrize("name", ["zero_one", "absolute", "llw", "general"])
+def test_first_order_solvers_certify_themselves(name, features, solver):
+    """Dense and sparse, with and without weights and a ridge: never beyond the optimum, and within the gap that they claim."""
+    data = problems.make_data("noisy", n=60)
+    sample, cost = problems.weights_of(data)
+    for problem in (
+        box_problem(data, name, 0, features),
+        box_problem(data, name, 0, features, 0.3, 0.05, sample, cost, X=sp.csr_array(data.X)),
+    ):
+        optimum = problem.primal(make_solver("box").solve(problem, Limits(1e-8)).theta)
+        tol = FIRST_ORDER[solver]
+        solution = make_solver(solver).solve(problem, Limits(tol, max_passes=20_000))
+        certificate = certify(problem, solution, tol)
+        assert certificate.converged, certificate
+        assert problems.outside(problem, solution.R) <= 1e-9
+        assert certificate.dual <= optimum * (1 + 1e-7)
+        assert optimum * (1 - 1e-7) <= certificate.primal <= optimum / (1 - tol)
+        again = make_solver(solver).solve(problem, Limits(tol), solution)
+        assert again.passes <= 3
+
+
+def test_dual_averaging_gives_exact_zeros():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    options = {"features_options": {"moments": "box", "tolerance": 2.0}, "tol": 0.05}
+    exact = AdversarialClassifier(**options).fit(X, y)
+    model = AdversarialClassifier(solver="sgd", solver_options={"averaging": "none"}, **options).fit(X, y)
+    assert model.certificate_.converged
+    assert (exact.theta_ == 0).mean() >= 0.2
+    assert (model.theta_ == 0).mean() >= 0.2
+
+
 def test_solvers_of_the_ball_refuse_a_box():
     X, y = load_iris(return_X_y=True)
-    for solver in ("dual", "newton"):
-        with pytest.raises(IncompatibleError, match="moments in a ball"):
+    for solver in ("dual", "newton", "lbfgs", "pegasos"):
+        with pytest.raises(IncompatibleError, match=r"moments in a ball.*adagrad, adam, auto, box, sag, sgd"):
             AdversarialClassifier(solver=solver, features_options={"moments": "box"}).fit(X, y)
     with pytest.raises(IncompatibleError, match="box"):
         AdversarialClassifier(solver="box").fit(X, y)

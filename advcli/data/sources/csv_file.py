@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import ConfigError, DataError, nearest
 from ..cut import cut_target
 from ..dataset import Dataset, make_dataset
+from ..label_sets import LABEL_OPTIONS
 from ..listing import Entry
 from ..registry import Source
 from ..table import TABLE_OPTIONS, check_cut, make_table_dataset, order_labels, read_bytes, read_table
@@ -40,7 +41,7 @@ def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
 
-    for key in ("features", "drop", "categorical", "weight"):
+    for key in ("features", "drop", "categorical", "weight", "hierarchy", "label_separator"):
         if options[key]:
             raise ConfigError(f"dataset.{key} needs named columns; dataset.format=svmlight has none")
     read_bytes(path)  # for its messages: missing, folder, not readable
@@ -86,4 +87,4 @@ def _entries(data_dir: Path) -> list[Entry]:
     return []
 
 
-SOURCE = Source("csv", {"path": None, "format": "csv", "separator": ",", **TABLE_OPTIONS}, _load, _entries)
+SOURCE = Source("csv", {"path": None, "format": "csv", "separator": ",", **TABLE_OPTIONS, **LABEL_OPTIONS}, _load, _entries)

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataError, nearest
-from ..catalogue import CATALOGUE, TEXTS
+from ..catalogue import CATALOGUE, HIERARCHIES, TEXTS
 from ..dataset import Dataset
 from ..listing import Entry
 from ..manifest import read_manifest
 from ..registry import Source
-from ..table import TABLE_OPTIONS, make_table_dataset, read_bytes, read_table
+from ..table import TABLE_OPTIONS, asks_for_label_sets, make_table_dataset, read_bytes, read_table
 
 _LOADABLE = ("multiclass", "ordinal", "regression_to_ordinal")
 _TEXT = "text"
@@ -51,19 +51,27 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     task = task_of(name, row)
     if task == _TEXT:
         raise DataError(f"data set {name!r} is a set of texts: load it with dataset.source=text, for example dataset={next(iter(TEXTS))}")
+    if name in HIERARCHIES:
+        raise DataError(f"data set {name!r} has labels with a hierarchy: load it with dataset={name} or dataset.source=hierarchical")
     if task not in _LOADABLE:
         loadable = [known for known in manifest if task_of(known, manifest[known]) in _LOADABLE]
         raise DataError(
             f"data set {name!r} is a {task} set, which cannot be loaded yet; only one class per row and numeric features can: "
             f"{', '.join(loadable) or ', '.join(CATALOGUE)}"
         )
+    return load_table(options, path, row)
+
+
+def load_table(options: Mapping[str, Any], path: Path, row: Mapping[str, str] | None) -> Dataset:
+    """Load the table of a set, checked against its line of the manifest; a column ``split`` becomes the official parts."""
+    name = options["name"]
     if not path.is_file():
-        known = {*CATALOGUE, *manifest}
+        known = {*CATALOGUE, *HIERARCHIES, *read_manifest(path.parent)}
         if name not in known and options["file"] is None:
             raise DataError(f"no data set is named {name!r}, and {path} does not exist; {nearest(name, known)} (see `advcli data list`)")
+        fetch = "" if name in HIERARCHIES else f"run `advcli data fetch {name}`, or "
         raise DataError(
-            f"data set {name!r} is not here: no file {path}; run `advcli data fetch {name}`, "
-            f"or point data_dir= or ADVCLI_DATA to the folder that has {path.name}"
+            f"data set {name!r} is not here: no file {path}; {fetch}point data_dir= or ADVCLI_DATA to the folder that has {path.name}"
         )
     raw = read_bytes(path)
     if row is not None and row["sha256"] and path.name == row["file"] and hashlib.sha256(raw).hexdigest() != row["sha256"].lower():
@@ -73,7 +81,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     table = read_table(path, str(options["target"]), raw)
     reserved, notes = [], []
     for column in map(str, table.frame.columns):
-        if column == "sentence_id" or column.startswith("label_"):
+        if column == "sentence_id" or (column.startswith("label_") and not asks_for_label_sets(options)):
             raise DataError(f"{path} has the reserved column {column!r}: multi-label and sequence sets cannot be loaded yet")
         if column == "split":
             reserved.append(column)
@@ -83,10 +91,10 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
             )
     dataset = make_table_dataset(table, options, ignore=reserved, notes=notes)
     if "split" in reserved:
-        train = (table.frame["split"] == "train").to_numpy()
-        if len(train) == len(dataset.y):
+        train = (table.frame["split"] != "test").to_numpy()  # with the validation part, where there is one
+        if len(train) == dataset.X.shape[0]:
             dataset = dataclasses.replace(dataset, official=(np.flatnonzero(train), np.flatnonzero(~train)))
-    if name in CATALOGUE and CATALOGUE[name].printed_classes not in (None, len(dataset.classes)) and options["cut"] == "none":
+    if name in CATALOGUE and CATALOGUE[name].printed_classes not in (None, len(dataset.classes)) and options.get("cut") == "none":
         said = f"{len(dataset.classes)} classes occur; the papers print {CATALOGUE[name].printed_classes}"
         dataset = dataclasses.replace(dataset, notes=(*dataset.notes, said))
     return dataset
@@ -103,8 +111,8 @@ def _entries(data_dir: Path) -> list[Entry]:
                 names.append(name)
     entries = []
     for name in dict.fromkeys(names):
-        if name in TEXTS:
-            continue  # the source `text` lists it
+        if name in TEXTS or name in HIERARCHIES:
+            continue  # the sources `text` and `hierarchical` list them
         row, known = manifest.get(name), CATALOGUE.get(name)
         task = task_of(name, row)
         here = find_file(name, None, data_dir, manifest).is_file()

@@ -1,0 +1,129 @@
+"""The synthetic sets of choi2018, section 6.8.1: linear concepts whose classes are the leaves of a balanced or an unbalanced binary tree.
+
+All runs stand in one data set; its splits are the runs, each with its own weights or hyperplanes, training and test rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ConfigError, nearest
+from ..dataset import Dataset, make_dataset
+from ..listing import Entry
+from ..registry import Source
+
+_KINDS = ("balanced", "unbalanced")
+_OPTIONS: dict[str, Any] = {"kind": "balanced", "runs": 10, "rows": 8000, "features": 1000, "leaves": 8, "train_share": 0.75, "seed": 0}
+
+Edges = tuple[tuple[str, str], ...]
+
+
+def _balanced(random: np.random.Generator, X: NDArray[Any], leaves: int) -> NDArray[Any]:
+    """Return the leaf of largest sum of node scores along its path in a complete binary tree; nodes are numbered as in a heap."""
+    scores = X @ random.standard_normal((2 * leaves, X.shape[1])).T
+    path = np.arange(leaves, 2 * leaves)
+    total = np.zeros((len(X), leaves))
+    while path[0] > 0:
+        total += scores[:, path]
+        path = path // 2
+    return np.argmax(total, axis=1)
+
+
+def _unbalanced(random: np.random.Generator, X: NDArray[Any], leaves: int) -> NDArray[Any]:
+    """Return the first of leaves - 1 hyperplanes through 0 on whose positive side a row lies, or the last leaf."""
+    inside = X @ random.standard_normal((leaves - 1, X.shape[1])).T > 0
+    return np.where(inside.any(axis=1), inside.argmax(axis=1), leaves - 1)
+
+
+def _edges(kind: str, leaves: int) -> Edges:
+    if kind == "balanced":
+
+        def name(node: int) -> str:
+            return f"leaf {node - leaves + 1}" if node >= leaves else f"node {node}"
+
+        return tuple((name(node // 2), name(node)) for node in range(2, 2 * leaves))
+    pairs = []
+    for at in range(1, leaves):
+        pairs += [(f"node {at}", f"leaf {at}"), (f"node {at}", f"node {at + 1}" if at < leaves - 1 else f"leaf {leaves}")]
+    return tuple(pairs)
+
+
+def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
+    kind, leaves, share = options["kind"], options["leaves"], options["train_share"]
+    if kind not in _KINDS:
+        raise ConfigError(f"dataset.kind={kind} does not exist; {nearest(str(kind), _KINDS)}")
+    for key, least in (("runs", 1), ("rows", 2), ("features", 1), ("leaves", 2), ("seed", 0)):
+        if isinstance(options[key], bool) or not isinstance(options[key], int) or options[key] < least:
+            raise ConfigError(f"dataset.{key}={options[key]} must be a whole number of at least {least}")
+    if kind == "balanced" and leaves & (leaves - 1):
+        raise ConfigError(f"dataset.leaves={leaves} must be a power of 2 in a balanced tree")
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
+        raise ConfigError(f"dataset.train_share={share} must lie between 0 and 1")
+    runs, n, d = options["runs"], options["rows"], options["features"]
+    train = int(share * n)
+    if not 0 < train < n:
+        raise ConfigError(f"dataset.train_share={share} leaves {train} of {n} rows for training; both parts need one")
+    X, y, splits = np.empty((runs * n, d)), np.empty(runs * n, dtype=np.intp), []
+    for run in range(runs):
+        random = np.random.default_rng([options["seed"], run])
+        rows = slice(run * n, (run + 1) * n)
+        random.standard_normal(out=X[rows])
+        if kind == "balanced":
+            y[rows] = _balanced(random, X[rows], leaves)
+        else:
+            X[rows] /= np.linalg.norm(X[rows], axis=1, keepdims=True)
+            y[rows] = _unbalanced(random, X[rows], leaves)
+        order = np.arange(rows.start, rows.stop, dtype=np.intp)
+        splits.append((order[:train], order[train:]))
+    dataset = make_dataset(
+        name=options["name"],
+        X=X,
+        y=y,
+        classes=[f"leaf {leaf + 1}" for leaf in range(leaves)],
+        feature_names=[f"x{column + 1}" for column in range(d)],
+        ordered=bool(options["ordered"]),
+        sizes=options["sizes"],
+        notes=[f"{runs} runs, each with its own concept, training and test rows; the splits are the runs"],
+        allow_small_classes=options["allow_small_classes"],
+        hierarchy=_edges(kind, leaves),
+    )
+    return replace(dataset, splits=tuple(splits))
+
+
+def _entries(data_dir: Path) -> list[Entry]:
+    small = {"allow_small_classes": True}  # the deepest leaves hold one row in 512
+    return [
+        Entry(
+            "choi2018_balanced",
+            "choi_synthetic",
+            80_000,
+            1000,
+            8,
+            "hierarchical",
+            True,
+            "dataset=choi2018_balanced protocol=choi2018",
+            "Choi 2018, section 6.8.1: linear concept over a balanced tree",
+            small,
+        ),
+        Entry(
+            "choi2018_unbalanced",
+            "choi_synthetic",
+            100_000,
+            1000,
+            10,
+            "hierarchical",
+            True,
+            "dataset=choi2018_unbalanced protocol=choi2018",
+            "Choi 2018, section 6.8.1: space cut by hyperplanes, a tree that grows on one side",
+            {"kind": "unbalanced", "rows": 10_000, "leaves": 10, **small},
+        ),
+    ]
+
+
+SOURCE = Source("choi_synthetic", _OPTIONS, _load, _entries, own_splits=True)

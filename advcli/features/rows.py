@@ -1,0 +1,41 @@
+"""Rows of X before a fit: equal ones become one of their summed weight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .base import Array, Labels
+
+_MERGE_LIMIT = 1_000_000  # entries of X up to which looking for equal rows costs little beside the fit
+
+
+def merge_rows(X: Any, y: Labels, weights: Array | None, cost: Array | None = None) -> tuple[Any, Labels, Array | None, Array | None]:
+    """Return X, y, sample weights and cost weights with equal rows of equal label and cost merged, in one canonical order.
+
+    Large X only loses its rows of weight 0. A row of weight 2 and a row given twice are then the same problem to the last bit, and the
+    order of the rows cannot move the result.
+    """
+
+    def take(rows: Labels, weights: Array | None) -> tuple[Any, Labels, Array | None, Array | None]:
+        return X[rows], y[rows], weights, None if cost is None else cost[rows]
+
+    if weights is not None and not weights.all():
+        kept = np.flatnonzero(weights)
+        X, y, weights, cost = take(kept, weights[kept])
+    tail = y[:, None].astype(np.float64) if cost is None else np.column_stack([y, cost])
+    if hasattr(X, "tocsr"):
+        if X.nnz > _MERGE_LIMIT // 10:
+            return X, y, weights, cost
+        rows = zip(X.indptr[:-1], X.indptr[1:], tail, strict=True)
+        keys = [X.indices[a:b].tobytes() + X.data[a:b].tobytes() + end.tobytes() for a, b, end in rows]
+        _, first, inverse = np.unique(np.array(keys, dtype=object), return_index=True, return_inverse=True)
+    else:
+        if X.size > _MERGE_LIMIT:
+            return X, y, weights, cost
+        keyed = np.ascontiguousarray(np.column_stack([X + 0.0, tail]))  # + 0.0: -0.0 and 0.0 are the same number
+        view = keyed.view(np.dtype((np.void, keyed.itemsize * keyed.shape[1]))).ravel()
+        _, first, inverse = np.unique(view, return_index=True, return_inverse=True)
+    counts = np.bincount(inverse, weights=weights, minlength=len(first)).astype(np.float64)
+    return take(first, None if bool((counts == 1.0).all()) else counts)

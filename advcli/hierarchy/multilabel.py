@@ -1,0 +1,178 @@
+"""Sets of labels over a hierarchy: which set scores highest, exactly on trees, by linear and integer programs on DAGs.
+
+A set of leaves is z in {0, 1}^M over the nodes, ancestors included; relaxed to the polytope (choi2018, 6.22 with the errata's arg max and
+with covering rows for inner nodes only)
+
+    z_root = 1,   z_child <= z_parent on every edge,   z_node <= sum of z over its children for every inner node.
+
+On a tree all vertices are integral and one pass over the nodes finds the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..compiled import kernels
+from .graph import LabelGraph, Starts
+
+Array = NDArray[np.float64]
+
+_INTEGRAL = 1e-6  # distance from 0 or 1 up to which a solution of the linear program counts as integral
+
+
+def restricted(graph: LabelGraph, positions: NDArray[np.intp]) -> tuple[LabelGraph, NDArray[np.intp]]:
+    """Return the part of a graph above some of its leaves, given by position, and their positions in that part."""
+    if len(positions) == len(graph.leaves):
+        return graph, positions
+    kept = np.zeros(graph.size, dtype=bool)
+    kept[graph.membership[positions].indices] = True
+    names = {name for name, keep in zip(graph.names, kept, strict=True) if keep}
+    edges = [(parent, child) for parent, child in graph.edges() if child in names]
+    part = LabelGraph.from_edges(edges, several_tops=True)
+    return part, part.leaf_positions(graph.names[leaf] for leaf in graph.leaves[positions])
+
+
+class LabelSets:
+    """The sets of labels over a graph, as kernels and programs take them.
+
+    Parameters
+    ----------
+    graph : LabelGraph
+        With several tops a root above them is added, so that every set has at least one leaf.
+
+    Attributes
+    ----------
+    size : int
+        M, the number of nodes with that root.
+    first : int
+        The node of the graph's node 0: 1 after an added root, else 0.
+    start, child : ndarray of int64 (M + 1,), of int32 (edges,)
+        Children of every node; parents come before children, node 0 is the root.
+    leaves : ndarray of int32 (L,)
+        The nodes of the leaves, in the order of the graph's.
+    leaf : ndarray of uint8 (M,)
+        Ones at leaves.
+    """
+
+    def __init__(self, graph: LabelGraph) -> None:
+        self.graph = graph
+        tops = graph.tops
+        self.first = int(len(tops) > 1)
+        self.size = graph.size + self.first
+        if self.first:
+            self.start: Starts = np.concatenate([[0], graph.child_start + len(tops)]).astype(np.int64)
+            self.child = np.concatenate([tops + 1, graph.children + 1]).astype(np.int32)
+        else:
+            self.start, self.child = graph.child_start, graph.children
+        self.leaves = (graph.leaves + self.first).astype(np.int32)
+        self.leaf = np.zeros(self.size, dtype=np.uint8)
+        self.leaf[self.leaves] = 1
+        self.is_tree = graph.is_tree
+
+    def closed(self, Y: Any) -> sparse.csr_array:
+        """Return the nodes of every row's labels, ancestors included: ones, shape (n, M).
+
+        Parameters
+        ----------
+        Y : csr_array (n, L)
+            Ones where a row has a leaf.
+        """
+        found = sparse.csr_array(Y.astype(np.int64) @ self.graph.membership.astype(np.int64))
+        found.data[:] = 1
+        found.sort_indices()
+        if self.first:
+            n = found.shape[0]
+            found = sparse.csr_array(sparse.hstack([sparse.csr_array(np.ones((n, 1), dtype=np.int64)), found]))
+            found.sort_indices()
+        return found
+
+    def best(self, R: Array) -> tuple[Array, NDArray[np.uint8]]:
+        """Return the largest r.z over integral sets, shape (n,), and the z, shape (n, M), for every row r of R (n, M)."""
+        R = np.ascontiguousarray(R, dtype=np.float64)
+        value, Z = np.empty(len(R)), np.empty(R.shape, dtype=np.uint8)
+        if self.is_tree:
+            kernels.label_sets.best_sets(self.start, self.child, R, value, Z)
+            return value, Z
+        for row, (r, z) in enumerate(zip(R, self._programs(R, True), strict=True)):
+            Z[row] = np.rint(z)
+            value[row] = float(r @ Z[row])
+        return value, Z
+
+    def relaxed(self, R: Array) -> tuple[Array, Array]:
+        """Return the largest r.z over the relaxed sets, shape (n,), and the z, shape (n, M), for every row r of R (n, M)."""
+        R = np.ascontiguousarray(R, dtype=np.float64)
+        if self.is_tree:
+            value, found = self.best(R)
+            return value, found.astype(np.float64)
+        Z = np.array(list(self._programs(R, False))).reshape(R.shape)
+        return np.einsum("ij,ij->i", R, Z), Z
+
+    @cached_property
+    def rows(self) -> sparse.csr_array:
+        """The rows of the polytope: C z <= 0, shape (edges + inner nodes, M)."""
+        counts = np.diff(self.start)
+        parent, edges = np.repeat(np.arange(self.size), counts), np.arange(len(self.child))
+        inner = np.flatnonzero(counts)
+        cover = len(edges) + np.cumsum(counts > 0)[parent] - 1
+        ones = np.ones(len(edges))
+        at = (
+            np.concatenate([edges, edges, len(edges) + np.arange(len(inner)), cover]),
+            np.concatenate([self.child, parent, inner, self.child]),
+        )
+        return sparse.csr_array((np.concatenate([ones, -ones, np.ones(len(inner)), -ones]), at), shape=(len(edges) + len(inner), self.size))
+
+    def _programs(self, R: Array, integral: bool) -> Iterator[Array]:
+        """Yield a maximiser for every row of R; each linear program starts from the basis of the one before."""
+        import highspy
+
+        solver = highspy.Highs()
+        solver.silent()
+        solver.setOptionValue("threads", 1)
+        C, M = self.rows, self.size
+        program = highspy.HighsLp()
+        program.num_col_, program.num_row_ = M, C.shape[0]
+        program.sense_ = highspy.ObjSense.kMaximize
+        lower, upper = np.eye(1, M)[0], np.ones(M)
+        program.col_cost_, program.col_lower_, program.col_upper_ = np.zeros(M), lower, upper
+        program.row_lower_, program.row_upper_ = np.full(C.shape[0], -np.inf), np.zeros(C.shape[0])
+        matrix = program.a_matrix_
+        matrix.format_ = highspy.MatrixFormat.kRowwise
+        matrix.start_, matrix.index_, matrix.value_ = C.indptr.astype(np.int32), C.indices.astype(np.int32), C.data
+        solver.passModel(program)
+        nodes = np.arange(M, dtype=np.int32)
+        kinds = {kind: np.full(M, int(kind), dtype=np.uint8) for kind in (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)}
+        for r in R:
+            solver.changeColsCost(M, nodes, r)
+            solver.run()
+            z = np.array(solver.getSolution().col_value)
+            if integral and (np.minimum(np.abs(z), np.abs(1.0 - z)) > _INTEGRAL).any():
+                basis = solver.getBasis()
+                rounded = self._rounded(z, r)
+                # a node whose reduced cost exceeds what rounding has lost keeps its value in every better set
+                lost = float(r @ z) - float(r @ rounded) + _INTEGRAL
+                fixed = np.abs(np.array(solver.getSolution().col_dual)) > lost
+                solver.changeColsBounds(M, nodes, np.where(fixed, np.rint(z), lower), np.where(fixed, np.rint(z), upper))
+                solver.changeColsIntegrality(M, nodes, kinds[highspy.HighsVarType.kInteger])
+                solver.run()
+                z = np.array(solver.getSolution().col_value)
+                if r @ rounded > r @ z:
+                    z = rounded
+                solver.changeColsIntegrality(M, nodes, kinds[highspy.HighsVarType.kContinuous])
+                solver.changeColsBounds(M, nodes, lower, upper)
+                solver.setBasis(basis)
+            yield z
+
+    def _rounded(self, z: Array, r: Array) -> Array:
+        """Return the best r.z among the sets of the leaves above some level of a fractional z."""
+        levels = np.unique(z[self.leaves])
+        levels = levels[levels > _INTEGRAL] * (1.0 - 1e-9)
+        chosen = sparse.csr_array((z[self.leaves] > levels[:, None]).astype(np.int8))
+        candidates = self.closed(chosen)
+        best = int(np.argmax(candidates @ r))
+        return candidates[[best]].toarray()[0].astype(np.float64)

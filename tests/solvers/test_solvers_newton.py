@@ -1,0 +1,78 @@
+"""Newton's steps for a loss of separate boxes (llw): the maximiser of its smoothed row, and the direction from one block for each class."""
+
+import numpy as np
+import pytest
+import random_problems as problems
+import scipy.sparse as sp
+
+from advcli.certificate import certify
+from advcli.solvers import Limits, make_solver
+from advcli.solvers.newton import _Separate, falls_into_blocks
+
+
+def smoothed_problem(n, d, k, sparse=False):
+    """A proximal step with a centre inside its boxes, and sum-zero parameters."""
+    data = problems.make_data("noisy", n=n, d=d, k=k)
+    sample, cost = problems.weights_of(data)
+    X = sp.csr_array(data.X) if sparse else data.X
+    problem = problems.make_problem(data, "llw", C=3.0, sample_weight=sample, cost_weight=cost, X=X)
+    random = np.random.default_rng(0)
+    A = random.random((n, k))
+    A[np.arange(n), data.y] = 0.0
+    smoothed = _Separate(problem)
+    smoothed.center, smoothed.c = A - A.mean(axis=1, keepdims=True), 2.0
+    theta = random.normal(size=(d, k))
+    return problem, smoothed, A, theta - theta.mean(axis=1, keepdims=True)
+
+
+def test_the_smoothed_row_is_maximised():
+    """c(a) + f.r(a) - c/2 |a - a_t|^2 at the answer against random points of the box, and every one of them nearer to the answer."""
+    problem, smoothed, centre, theta = smoothed_problem(30, 3, 4)
+    F = problem.features.scores(theta)
+    R, _ = smoothed.face(F)
+    rows = np.arange(30)
+    found = R - R[rows, problem.y][:, None]
+    assert found.min() >= -1e-15
+    assert found.max() <= 1.0 + 1e-15
+
+    def value(A):
+        fitted = np.einsum("ij,ij->i", problem.scaled(F), A - A.mean(axis=1, keepdims=True))
+        return A.sum(axis=1) + fitted - smoothed.c / 2 * ((A - centre) ** 2).sum(axis=1)
+
+    random = np.random.default_rng(1)
+    for share in (1.0, 0.1, 1e-3):
+        for _ in range(50):
+            A = found + share * (random.random(found.shape) - found)
+            A[rows, problem.y] = 0.0
+            assert (value(A) <= value(found) + 1e-12).all()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("n", "d", "k"), [(12, 40, 3), (200, 3, 5), (200, 30, 2)])
+def test_the_direction_solves_the_whole_system(n, d, k, sparse):
+    """Few rows take the Woodbury form, many the blocks; both are the Newton system of size d k, written out."""
+    problem, smoothed, _, theta = smoothed_problem(n, d, k, sparse)
+    point = smoothed.at(theta, problem.features.scores(theta))
+    inside = point.R - point.R[np.arange(n), problem.y][:, None]
+    H = np.eye(d * k)
+    X = problem.features.X.toarray() if sparse else problem.features.X
+    for i in range(n):
+        for j in range(k):
+            if j != problem.y[i] and 0.0 < inside[i, j] < 1.0:
+                z = np.outer(X[i], np.eye(k)[j] - 1.0 / k).ravel()
+                H += smoothed.C / smoothed.c * problem.sample_weight[i] / problem.cost_weight[i] * np.outer(z, z)
+    expected = np.linalg.solve(H, -point.residual.ravel()).reshape(d, k)
+    found = smoothed.step(point)
+    np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
+    assert np.abs(found.sum(axis=1)).max() <= 1e-12 * np.abs(found).max()
+
+
+def test_a_start_that_does_not_sum_to_zero_is_centred():
+    data = problems.make_data("noisy")
+    problem = problems.make_problem(data, "llw", C=8.0)
+    assert falls_into_blocks(problem)
+    start = make_solver("dual").solve(problems.make_problem(data, "llw", C=1.0), Limits(1e-3))
+    start.theta += 1.0
+    solution = make_solver("newton").solve(problem, Limits(1e-8), start)
+    assert certify(problem, solution, 1e-8).converged
+    assert np.abs(solution.theta.sum(axis=1)).max() <= 1e-9
