@@ -190,6 +190,7 @@ class _System:
 
 
 _FIRST_PASSES = 60.0  # of the block method, before anything is known about the support
+_MOST_PASSES = 1500.0  # what is still open then will stay open for long
 _STEPS = 6  # Newton steps from where the block method gets to
 _FLOPS = 1.5e10  # of one core
 
@@ -203,7 +204,7 @@ def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, 
     done = block.solve(problem, replace(limits, max_passes=min(_FIRST_PASSES, limits.max_passes)), start, seed)
     while done.status == "max_passes" and done.passes < limits.max_passes:
         assert done.R is not None
-        wanted = block_passes(problem, done.R, c)
+        wanted = min(block_passes(problem, done.R, c), _MOST_PASSES)
         last = done.passes >= wanted
         left = limits.max_passes - done.passes
         if last:
