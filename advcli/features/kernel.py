@@ -466,12 +466,15 @@ def _check_kernel_matrix(K: Array) -> None:
             columns = slice(first, min(first + _PIECE, n))
             tile = K[rows, columns]
             skew = tile - K[columns, rows].T
-            if max(skew.max(), -skew.min()) > 1e-8 * max(largest, float(np.abs(tile).max())):
+            high = max(float(tile.max()), -float(tile.min()))
+            if max(skew.max(), -skew.min()) > 1e-8 * max(largest, high):
                 i, j = np.unravel_index(int(np.abs(skew).argmax()), skew.shape)
                 raise DataError(
                     f"features=precomputed needs a symmetric kernel matrix, but K[{start + i}, {first + j}] = {tile[i, j]:.6g} and "
                     f"K[{first + j}, {start + i}] = {K[first + j, start + i]:.6g}; symmetrise it with (K + K') / 2"
                 )
+            if high <= root[rows].min() * root[columns].min():
+                continue
             bound = np.multiply.outer(root[rows], root[columns])
             if not (tile - bound).max() <= 1e-8 * largest or not (tile + bound).min() >= -1e-8 * largest:
                 i, j = np.unravel_index(int((np.abs(tile) - bound).argmax()), tile.shape)
