@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, NotConvergedWarning, nearest
+from ..hyper import STRENGTH
 from ..records import meaning
 from . import metrics, parts
 from .seeds import derive_seed
 from .splits import make_folds, make_holdout
 from .standardise import Standardiser
 
-STRENGTH = "regularisation"
 DESCENDING = ("tolerance",)  # hyper-parameters whose large values are the strong ones, which win ties
-"""Name of the axis that C and lambda are two views of."""
+ALTERNATIVES = ("rho", "margin_power")  # hyper-parameters whose candidates are models of their own, not points of a range
 
 __all__ = ["Axes", "NotConvergedWarning", "Protocol", "Selection", "certificate_columns", "find_axes", "select"]
 
@@ -377,7 +377,7 @@ def select(
     for name in names:
         low, high = min(tried[name]), max(tried[name])
         label = axes.strength if name == STRENGTH else name
-        if low < high and best[name] in (low, high):
+        if low < high and best[name] in (low, high) and name not in ALTERNATIVES:
             side = "smallest" if best[name] == low else "largest"
             edges.append(f"{label}={best[name]:g} is the {side} value tried ({low:g} to {high:g}); widen protocol.stage1.{name}")
     chosen = {(axes.strength or name) if name == STRENGTH else name: value for name, value in best.items()}

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from .. import plugins
 from ..errors import ConfigError, nearest
+from ..hyper import STRENGTH
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
-STRENGTH = "regularisation"  # the hyper-parameter that is C or lambda
 MOMENTS = ("ball", "box")
 
 

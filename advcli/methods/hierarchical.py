@@ -52,6 +52,7 @@ OBJECTIVES = ("difference", "normalised")
 MARGINS = ("zero_one", "normalised")
 _CHUNK = 4_000_000  # scores that the referee holds at once
 _STRETCHES = 13  # multiples of the dual point's weights that are tried, as in the kernel
+_FARTHER = 2.0  # power of an update of the shared weights by which the next squared lengths are taken to have changed as well
 _BLEND = 1e-2  # share of the tolerance by which new weights of the shared SVM keep away from 0, which they could not leave again
 
 
@@ -322,7 +323,7 @@ class _HierarchicalSVM(Method):
 
         ``start``, an estimator fitted to the same rows, is where the dual ascent begins: the search hands over the fit before.
         """
-        self._start = getattr(start, "dual_", None)
+        self._start = start
         try:
             return super().fit(X, y, sample_weight)
         finally:
@@ -345,7 +346,7 @@ class _HierarchicalSVM(Method):
         task = Task(X, np.ascontiguousarray(y, dtype=np.intp), sample, float(C), weights is not None, single)
         beta = sparse.csr_array((n, k))
         # a dual point of the same rows is feasible at any C once it is shortened
-        start = getattr(self, "_start", None)
+        start = getattr(getattr(self, "_start", None), "dual_", None)
         if start is not None and start.shape == (n, k):
             beta = _shortened(task, attributes, start)
         self._solve(task, attributes, beta, began)
@@ -368,7 +369,7 @@ class _HierarchicalSVM(Method):
         self.sets_, self.positions_ = LabelSets(graph), positions
         order = np.argsort(positions)  # columns of Y in the order of the leaves
         problem = SetProblem(X, sparse.csr_array(Y[:, order]), np.ascontiguousarray(sample, dtype=np.float64), self.sets_, 0.5 / C)
-        start = getattr(self, "_start", None)
+        start = getattr(getattr(self, "_start", None), "dual_", None)
         fit = learn_sets(
             problem, attributes.alpha, self.tol, int(self.max_passes), seed_of(self.random_state), start, **self._shared(graph)
         )
@@ -385,8 +386,7 @@ class _HierarchicalSVM(Method):
         """Return codes (n,), or where labels are sets ones at the labels of the set that scores highest, csr_array (n, k)."""
         if not getattr(self, "of_sets_", False):
             return super().predict_codes(X)
-        scores = self.potentials(X)
-        chosen = self.sets_.best(scores)[1][:, self.sets_.leaves]
+        chosen = self.sets_.best(self.sets_.scores(self.potentials(X)))[1][:, self.sets_.leaves]
         return sparse.csr_array(chosen[:, self.positions_].astype(np.int8))
 
     def predict(self, X: Any) -> Any:
@@ -747,21 +747,28 @@ class SharedSVM(_HierarchicalSVM):
             raise ConfigError(f"updates={self.updates} must be a whole number of at least 0, or null")
         fixed = _choice("margin", self.margin, MARGINS) == "zero_one"
         best_weights(graph, np.ones(graph.size))  # refuses what is no tree
-        alpha = node_weights(graph, self.rho)
-        return Attributes(graph, positions, alpha, alpha, 0.0 if fixed else 0.5)
+        mu = node_weights(graph, self.rho)
+        before = getattr(getattr(self, "_start", None), "alpha_", mu)
+        return Attributes(graph, positions, self._away_from_zero(before if before.shape == mu.shape else mu, mu), mu, 0.0 if fixed else 0.5)
+
+    def _away_from_zero(self, alpha: Array, mu: Array) -> Array:
+        """Return alpha mixed with a little of weights above 0: a weight of 0 would stay so for ever."""
+        blend = _BLEND * self.tol
+        return (1.0 - blend) * alpha + blend * mu
 
     def _shared(self, graph: LabelGraph) -> dict[str, Any]:
         return {"graph": graph, "updates": self.updates}
 
     def _solve(self, task: Task, attributes: Attributes, beta: sparse.csr_array, began: float) -> None:
-        graph, A, first = attributes.graph, attributes.membership, attributes.alpha
+        graph, A = attributes.graph, attributes.membership
         passes, spent, done, inner = 0.0, 0.0, 0, 0.1
         while True:
             beta, spent, _ = task.ascend(attributes, beta, inner, self.max_passes - passes, seed_of(self.random_state) + done)
             passes += spent
             found = task.evaluate(attributes, beta, self.tol)
             squares = row_squares(A.T @ found.Z)
-            fresh, value = best_weights(graph, (found.stretch * task.C * attributes.alpha) ** 2 * squares)
+            lengths = (found.stretch * task.C * attributes.alpha) ** 2 * squares
+            fresh, value = best_weights(graph, lengths)
             primal = (value / (2.0 * task.C) + found.hinge) / task.mass
             dual = (found.linear - 0.5 * task.C * dual_bound(graph, squares)) / task.mass
             gap = (primal - dual) / primal if primal > 0 else 0.0
@@ -769,8 +776,10 @@ class SharedSVM(_HierarchicalSVM):
                 break
             # the gap of the inner problem need only be below that of the joint one
             inner = max(0.3 * self.tol, 0.1 * gap)
-            blend = _BLEND * self.tol
-            attributes = replace(attributes, alpha=(1.0 - blend) * fresh + blend * first)
+            # twice the step, in logarithms: the updates creep, mostly in one direction
+            ratio = np.divide(fresh, attributes.alpha, out=np.ones_like(fresh), where=attributes.alpha > 0)
+            farther = best_weights(graph, lengths * ratio**_FARTHER)[0] if done + 1 != self.updates else fresh
+            attributes = replace(attributes, alpha=self._away_from_zero(farther, attributes.mu))
             done += 1
         self.alpha_, self.n_updates_ = fresh, done
         self.remarks_ = (f"alpha was updated {done} times" if gap <= self.tol else f"stopped after {done} updates of alpha",)

@@ -25,7 +25,7 @@ from ..hierarchy.multilabel import LabelSets
 from ..hierarchy.shared_norm import best_weights, dual_bound
 from .base import Array, compiled_rows
 
-_SWEEPS = 40  # of coordinate ascent on the multipliers of one row's polytope, at most
+_SWEEPS = 8  # of coordinate ascent on the multipliers of one row's polytope, at most
 _PRECISION = 1e-6  # change of the marginals at which it ends
 _BATCH = 8  # passes between two looks at the gap, at most
 _BLEND = 1e-2  # share of the tolerance by which new weights keep away from 0

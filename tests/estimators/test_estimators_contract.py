@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from registered import plain_losses
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -15,20 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from advcli import AdversarialClassifier
 from advcli.errors import ConfigError, IncompatibleError, NotConvergedWarning
-from advcli.losses import AdversarialLoss, loss_class, loss_names, make_loss
-
-
-def plain_losses():
-    """Losses that need no options."""
-    found = []
-    for name in sorted({loss_class(each).name for each in loss_names()}):
-        try:
-            make_loss(name, 3)
-        except ValueError:
-            continue
-        found.append(name)
-    return found
-
+from advcli.losses import AdversarialLoss, loss_class
 
 LOSSES = plain_losses()
 

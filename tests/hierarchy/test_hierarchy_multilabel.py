@@ -165,6 +165,9 @@ def test_fits_reach_the_optimum_of_a_cone_solver(name: str, edges: list[tuple[st
     best = optimum(np.hstack([X, np.ones((len(X), 1))]), Y, sets, alpha, 0.5 / C) / len(X)
     assert certificate.dual <= best * (1 + 1e-6)
     assert best * (1 - 1e-6) <= certificate.primal <= best * (1 + 1.1e-3)
+    every = all_sets(sets)
+    best_sets = every[np.argmax(sets.scores(model.potentials(X)) @ every.T, axis=1)][:, sets.leaves]
+    assert (model.predict(X).toarray() == best_sets).all()
     # the certificate's weights are those that predict
     problem = SetProblem(np.hstack([X, np.ones((len(X), 1))]), sparse.csr_array(Y), np.ones(len(X)), sets, 0.5 / C)
     Z = np.vstack([np.zeros((sets.first, X.shape[1] + 1)), model.coef_]).T / np.where(alpha > 0, C * alpha, 1.0)

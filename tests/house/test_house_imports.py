@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "methods": {"features", "losses", "certificate", "compiled", "confusion", "hierarchy"},
     "confusion": set(),
     "hierarchy": {"compiled"},
-    "evaluation": {"estimators", "methods", "data", "records", "confusion", "limits", "hierarchy"},
+    "evaluation": {"estimators", "methods", "data", "records", "confusion", "limits", "hierarchy", "hyper"},
     "models": {"estimators", "methods", "evaluation", "data", "records", "features", "losses", "certificate"},
     "records": set(),
     "reports": {"records", "statistics"},
@@ -45,9 +45,10 @@ ALLOWED: dict[str, set[str]] = {
     # a kernel solver is bound to kernel features, and its Newton step to their explicit linear form
     "solvers": {"problem", "losses.base", "features.base", "features.kernel", "features.linear", "features.threshold", "compiled"},
     "reductions": {"problem", "certificate", "solvers", "features", "losses", "costs"},
-    "features": {"compiled"},
+    "features": {"compiled", "hyper"},
     "losses": {"costs", "compiled"},
     "costs": set(),
+    "hyper": set(),
     "data": {"confusion", "hierarchy"},  # label noise is drawn from a confusion matrix; a hierarchy is checked where it is read
     "limits": set(),
     "progress": set(),

@@ -73,3 +73,24 @@ def test_options_are_checked(options):
 def test_threshold_features_are_refused():
     problem = problems.make_problem(problems.make_data("noisy"), "absolute", features="threshold")
     assert "linear or kernel" in make_solver("constraint_generation").lacks(problem)
+
+
+@pytest.mark.parametrize("C", [1.0, 64.0])
+def test_the_masters_of_linear_features_and_of_a_kernel_are_one_program(C):
+    """One is solved in the parameters, the other in the weights by PIQP: the same way, the same constraints, the same optimum."""
+    data = problems.make_data("noisy", n=120, d=4, k=5)
+    linear, kernel = (problems.make_problem(data, "zero_one", features=each, C=C) for each in (problems.LINEAR, "precomputed"))
+    one, other = solve(linear), solve(kernel)
+    assert certify(linear, one, 1e-7).converged
+    assert certify(kernel, other, 1e-7).converged
+    assert linear.primal(one.theta) == pytest.approx(kernel.primal(other.theta), rel=1e-7)
+    assert one.memory["n_constraints_active"] == other.memory["n_constraints_active"]
+    assert one.memory["n_constraints_added"] == pytest.approx(other.memory["n_constraints_added"], rel=0.02)
+
+
+def test_a_deadline_ends_a_master_with_an_honest_certificate():
+    problem = problems.make_problem(problems.make_data("noisy", n=200, d=6, k=5), "zero_one", C=64.0)
+    solution = make_solver("constraint_generation").solve(problem, Limits(1e-3, max_seconds=1e-3))
+    certificate = certify(problem, solution, 1e-3)
+    assert solution.status == "max_seconds"
+    assert certificate.dual <= problem.primal(make_solver("newton").solve(problem, Limits(1e-6)).theta) * (1 + 1e-9)

@@ -4,27 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
+from registered import plain_losses
 
 from advcli.certificate import certify
 from advcli.features.linear import LinearFeatures
-from advcli.losses import loss_class, loss_names, make_loss
+from advcli.losses import make_loss
 from advcli.problem import Problem
 from advcli.solvers import Limits, make_solver
 
 TOL = 1e-6
-
-
-def plain_losses():
-    """Losses that need no options."""
-    names = sorted({loss_class(name).name for name in loss_names()})
-    found = []
-    for name in names:
-        try:
-            make_loss(name, 3)
-        except ValueError:  # needs a matrix
-            continue
-        found.append(name)
-    return found
 
 
 LOSSES = plain_losses()
