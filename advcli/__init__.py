@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .estimators import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
+    from .methods.hierarchical import HierarchicalClassifier
     from .methods.ultraconservative import PerceptronClassifier, UMAClassifier
 
 __version__ = "0.1.0"
 __all__ = [
     "AdversarialClassifier",
+    "HierarchicalClassifier",
     "OrdinalAdversarialClassifier",
     "PerceptronClassifier",
     "SurrogateClassifier",
@@ -23,7 +25,8 @@ def __getattr__(name: str) -> Any:
     # the command line imports this package on every <TAB>: load the estimators only when they are asked for
     if name in __all__:
         from . import estimators
-        from .methods import ultraconservative
+        from .methods import hierarchical, ultraconservative
 
-        return getattr(ultraconservative if hasattr(ultraconservative, name) else estimators, name)
+        home = next((module for module in (estimators, ultraconservative) if hasattr(module, name)), hierarchical)
+        return getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -164,6 +164,10 @@ def fit(cell: Cell, data_dir: Path) -> Model:
     k = len(dataset.classes)
     parts.check_trainable(dataset, protocol.folds if axes.strength or axes.others else 1)
     loss = parts.fill_labels(parts.name_classes(cell.loss, dataset.classes), dataset)
+    if dataset.multilabel:
+        raise ConfigError(
+            f"advcli fit keeps models of one label a row, {dataset.name} has several: evaluate them with advcli loss={loss['name']}"
+        )
     parts.check_compatible(loss, cell.features, cell.solver, bool(dataset.ordered), k)
     if protocol.rough_per_class is not None:
         raise ConfigError(

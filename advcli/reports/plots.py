@@ -31,6 +31,8 @@ COLOURS = ("#3b82c4", "#d9822b", "#2f9e6e", "#c2588f", "#8f6fd1", "#a3862b", "#3
 MARKERS = "osD^vP*X"
 MAX_POINTS = 800
 """More results than this make no readable plot."""
+MAX_METHODS = 20
+"""More methods than this make no readable legend; a sweep over an option has its curves."""
 
 
 def missing_library() -> str:
@@ -83,8 +85,13 @@ def _look(at: int) -> dict[str, Any]:
     return {"color": COLOURS[at % len(COLOURS)], "marker": MARKERS[(at + at // len(COLOURS)) % len(MARKERS)]}
 
 
-def _legend(axes: Axes, n_entries: int, columns: int = 4) -> None:
-    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(columns, n_entries), borderaxespad=0.2, handletextpad=0.3)
+def _legend_columns(labels: Sequence[str]) -> int:
+    """Return how many columns keep a legend from being wider than the figure, which would squeeze the axes."""
+    return max(1, min(4, len(labels), 75 // (max(map(len, labels)) + 6)))
+
+
+def _legend(axes: Axes, labels: Sequence[str]) -> None:
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=_legend_columns(labels), borderaxespad=0.2, handletextpad=0.3)
 
 
 def means_plot(summary: pd.DataFrame, metric: str) -> Figure | None:
@@ -93,6 +100,8 @@ def means_plot(summary: pd.DataFrame, metric: str) -> Figure | None:
     if part.empty or len(part) > MAX_POINTS:
         return None
     datasets, methods = sorted(set(part["dataset"])), sorted(set(part["method"]))
+    if len(methods) > MAX_METHODS:
+        return None
     percent = meaning(metric).percent
     factor = 100.0 if percent else 1.0
     step = 0.7 / max(1, len(methods))
@@ -111,9 +120,9 @@ def means_plot(summary: pd.DataFrame, metric: str) -> Figure | None:
             axes.axhline(line - 0.5, color="#888888", linewidth=0.5, alpha=0.4)
         axes.grid(axis="x")
         axes.set_xlabel(title(metric))
-        _legend(axes, len(methods))
+        _legend(axes, methods)
 
-    height = 1.2 + max(len(datasets) * 0.4, len(part) * 0.13)
+    height = 1.0 + max(len(datasets) * 0.4, len(part) * 0.13) + 0.2 * -(-len(methods) // _legend_columns(methods))
     side = "right" if metric == "error" or meaning(metric).higher_is_better else "left"
     caption = f"Mean and sample standard deviation over the splits: {title(metric)}; further {side} is better."
     return _draw(f"means-{metric}".replace("_", "-"), caption, (7.0, height), paint)
@@ -227,8 +236,7 @@ def curve_plot(points: pd.DataFrame) -> Figure | None:
         axes.grid()
         axes.set_xlabel(f"mean |C - diag C| (Frobenius) over the runs, {option}" if noise else option)
         axes.set_ylabel(title(metric))
-        # a legend wider than the figure would squeeze the axes
-        _legend(axes, len(lines), columns=max(1, min(4, 75 // (max(map(len, lines)) + 6))))
+        _legend(axes, lines)
 
     least = int(points["n_runs"].min())
     caption = f"{dataset}: {title(metric)} along {option}; bars are standard errors over the runs (at least {least})."
@@ -258,7 +266,7 @@ def published_plot(compared: pd.DataFrame) -> Figure | None:
         axes.set_xlim(-limit, limit)
         axes.grid(axis="x")
         axes.set_xlabel("z-score of our mean against the published mean")
-        _legend(axes, len(names))
+        _legend(axes, [f"{method}, {metric}" if several else method for method, metric in names])
 
     caption = f"Ours against the published means: z-scores; beyond the shaded band (|z| > {FAR:g}) the two disagree."
     return _draw("published", caption, (7.0, 1.4 + 0.3 * len(datasets)), paint)

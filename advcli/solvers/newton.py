@@ -99,14 +99,14 @@ class Smoothed:
         """Return D with (I + sum_m scale_m z_m z_m') D = -residual for the directions z_m = J_i' b_m of examples i = owner_m."""
         directions = self.features.directions(B, owner)
         if not directions.low_rank:
-            factor = cho_factor(directions.hessian(scale), lower=True, overwrite_a=True, check_finite=False)
+            factor = _factor(directions.hessian(scale))
             return -cho_solve(factor, residual.ravel(), check_finite=False).reshape(residual.shape)
         if len(owner) == 0:
             return -residual
         # Woodbury: D = -r + Z'(diag(1/scale) + Z Z')^{-1} Z r, with one step of refinement against cancellation at large scale
         gram = directions.gram()
         gram[np.diag_indices_from(gram)] += 1.0 / scale
-        factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+        factor = _factor(gram)
 
         def approximately(right: Array) -> Array:
             return right - directions.backward(cho_solve(factor, directions.forward(right), check_finite=False))
@@ -183,7 +183,7 @@ class Separate(Smoothed):
             rows = (X.toarray() if hasattr(X, "toarray") else X) * root[seen][:, None]
             H = dsyrk(1.0, rows.T, lower=1) if len(seen) else np.zeros((d, d), order="F")
             H[np.diag_indices(d)] += 1.0
-            factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+            factor = _factor(H)
             D[:, j] = cho_solve(factor, -point.residual[:, j], check_finite=False)
             lower = np.tril(dpotri(factor[0], lower=1)[0])
             inverses[j] = lower + np.tril(lower, -1).T
@@ -191,6 +191,16 @@ class Separate(Smoothed):
         for _ in range(2):  # the multiplier that keeps the sum over classes at zero, and its rounding error
             D -= (inverses @ cho_solve(total, D.sum(axis=1), check_finite=False)).T
         return D
+
+
+def _factor(H: Array) -> tuple[Array, bool]:
+    """Return the Cholesky factor of H, which may be written to; where rounding has lost its ridge, that of H plus a trace of one."""
+    try:
+        factor: tuple[Array, bool] = cho_factor(H, lower=True, check_finite=False)
+    except LinAlgError:
+        H[np.diag_indices_from(H)] += 1e-13 * float(H.diagonal().max())
+        factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+    return factor
 
 
 def falls_into_blocks(problem: Problem) -> bool:

@@ -88,3 +88,10 @@ def test_what_is_refused_in_one_line(edges: str, words: list[str], said: str, ca
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+def test_models_of_sets_are_not_kept_yet(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", *QUICK[:4], *SETS, "dataset.path=sets.csv", "loss=nhsvm", "loss.rho=1", "hyper.C=1", "out=no.model"]) == 2
+    error = capsys.readouterr().err
+    assert "advcli fit keeps models of one label a row" in error
+    assert error.count("\n") == 1

@@ -1,11 +1,13 @@
 """Curves along an option that a sweep varied."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from advcli.reports.curves import CURVE_COLUMNS, curve_points
-from advcli.reports.plots import curve_plot, missing_library
+from advcli.reports.plots import curve_plot, means_plot, missing_library
 
 
 def runs(options, loss="uma", values=(0.1, 0.3), dataset="toy", norm=1.0):
@@ -61,3 +63,18 @@ def test_noise_is_drawn_over_its_size():
     assert flat is not None
     assert "C - diag C" not in flat.svg
     assert curve_plot(points.iloc[:0]) is None
+
+
+def summary(count):
+    names = [f"uma linear [loss.max_updates={at}, loss.rule=confusion]" for at in range(count)]
+    return pd.DataFrame({"dataset": "toy", "method": names, "metric": "error", "mean": 0.2, "std": 0.1, "n_splits": 10})
+
+
+@pytest.mark.skipif(bool(missing_library()), reason="plots need the report extra")
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_long_names_do_not_squeeze_the_axes_and_too_many_are_not_drawn():
+    figure = means_plot(summary(20), "error")
+    assert figure is not None
+    width = float(re.search(r'width="([0-9.]+)pt"', figure.svg)[1])
+    assert width < 72 * 8  # the axes alone are 7 inches wide
+    assert means_plot(summary(21), "error") is None

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import random_problems as problems
 import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from advcli.certificate import certify
 from advcli.solvers import Limits, make_solver
-from advcli.solvers.newton import _Separate, falls_into_blocks
+from advcli.solvers.newton import _factor, _Separate, falls_into_blocks
 
 
 def smoothed_problem(n, d, k, sparse=False):
@@ -76,3 +77,17 @@ def test_a_start_that_does_not_sum_to_zero_is_centred():
     solution = make_solver("newton").solve(problem, Limits(1e-8), start)
     assert certify(problem, solution, 1e-8).converged
     assert np.abs(solution.theta.sum(axis=1)).max() <= 1e-9
+
+
+def test_a_matrix_whose_ridge_is_lost_to_rounding_is_factorised_all_the_same():
+    """Long rows at large C: I + s z z' is s z z' in floating point; the direction must still be one of descent, and exact along z."""
+    random = np.random.default_rng(0)
+    Z = 1e6 * random.normal(size=(2, 8))
+    H = np.eye(8) + 1e8 * Z.T @ Z
+    with pytest.raises(LinAlgError):
+        cho_factor(H.copy(), lower=True)
+    right = random.normal(size=8)
+    found = cho_solve(_factor(H.copy()), right)
+    assert np.isfinite(found).all()
+    assert found @ right > 0
+    np.testing.assert_allclose(1e8 * Z @ (Z.T @ (Z @ found)), Z @ right, rtol=0.2)
