@@ -390,7 +390,7 @@ class OrdinalAdversarialClassifier(SurrogateClassifier):
 
 
 # ---- what evaluation and the command line call ------------------------------------------------------------------------
-_LIMITS = ("name", "tol", "search_tol", "search_solver", "max_passes", "max_seconds")
+_LIMITS = ("name", "tol", "search_tol", "search_solver", "search_passes", "max_passes", "max_seconds")
 
 
 def _options(group: Mapping[str, Any], skip: tuple[str, ...] = ("name",)) -> dict[str, Any]:

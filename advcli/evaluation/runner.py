@@ -384,6 +384,9 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
         value = cell.solver.get(group)
         if not (isinstance(value, (int, float)) and value > 0) and not (group == "search_tol" and value is None):
             raise ConfigError(f"solver.{group} must be a positive relative gap, got {value!r}")
+    passes = cell.solver.get("search_passes")
+    if passes is not None and (not isinstance(passes, int) or isinstance(passes, bool) or passes < 1):
+        raise ConfigError(f"solver.search_passes must be a whole number of at least 1, got {passes!r}")
     axes = find_axes(protocol, parts.hyper_names(cell.features, cell.loss), cell.hyper)
     dataset = parts.load(cell.dataset, data_dir, protocol.splits == "author")
     n_classes = len(dataset.classes)
@@ -564,11 +567,11 @@ def _choice(choices: Counter[str]) -> str:
 
 
 def _search_solver(solver: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the solver of the search's fits: another one where ``solver.search_solver`` names it, with the same limits."""
-    name = solver.get("search_solver")
-    if name is None:
-        return solver
-    return {"name": name, **{key: solver.get(key) for key in ("tol", "search_tol", "max_passes", "max_seconds")}}
+    """Return the solver of the search's fits: another one where ``solver.search_solver`` names it, fewer passes with ``search_passes``."""
+    name, passes = solver.get("search_solver"), solver.get("search_passes")
+    if name is not None:
+        solver = {"name": name, **{key: solver.get(key) for key in ("tol", "search_tol", "max_passes", "max_seconds")}}
+    return solver if passes is None else {**solver, "max_passes": min(passes, solver.get("max_passes") or passes)}
 
 
 def _unconverged(cell: Cell, dataset: str, rows: list[dict[str, Any]], search_rows: list[dict[str, Any]]) -> str:

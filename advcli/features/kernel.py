@@ -26,7 +26,7 @@ from ..errors import ConfigError, DataError
 from .base import Array, Directions, FeatureMap, KernelMap, Labels, register
 from .linear import LinearFeatures
 
-_RANK_TOLERANCE = 1e-12  # pivots below this share of the largest are rounding
+_RANK_TOLERANCE = 1e-11  # pivots below this share of the largest are rounding
 _PIECE = 256  # kernel rows that are computed by one matrix product
 _EIGENVALUES = 500  # rows up to which a given matrix is checked by its eigenvalues
 _MEBIBYTE = 2.0**20
@@ -459,19 +459,28 @@ def _check_kernel_matrix(K: Array) -> None:
         raise _indefinite("precomputed", f"the diagonal holds {diagonal.min():.3g}")
     root = np.sqrt(diagonal)
     largest = float(diagonal.max(initial=0.0))
+    # tiles that stay in the cache, each beside its mirror image
     for start in range(0, n, _PIECE):
         rows = slice(start, min(start + _PIECE, n))
-        skew = np.abs(K[rows] - K[:, rows].T)
-        if skew.max(initial=0.0) > 1e-8 * max(largest, float(np.abs(K[rows]).max(initial=0.0))):
-            i, j = np.unravel_index(int(skew.argmax()), skew.shape)
-            raise DataError(
-                f"features=precomputed needs a symmetric kernel matrix, but K[{start + i}, {j}] = {K[start + i, j]:.6g} and "
-                f"K[{j}, {start + i}] = {K[j, start + i]:.6g}; symmetrise it with (K + K') / 2"
-            )
-        excess = np.abs(K[rows]) - np.outer(root[rows], root)
-        if excess.max(initial=0.0) > 1e-8 * largest:
-            i, j = np.unravel_index(int(excess.argmax()), excess.shape)
-            raise _indefinite("precomputed", f"K[{start + i}, {j}]^2 exceeds K[{start + i}, {start + i}] K[{j}, {j}]")
+        for first in range(start, n, _PIECE):
+            columns = slice(first, min(first + _PIECE, n))
+            tile = K[rows, columns]
+            skew = tile - K[columns, rows].T
+            high = max(float(tile.max()), -float(tile.min()))
+            if max(skew.max(), -skew.min()) > 1e-8 * max(largest, high):
+                i, j = np.unravel_index(int(np.abs(skew).argmax()), skew.shape)
+                raise DataError(
+                    f"features=precomputed needs a symmetric kernel matrix, but K[{start + i}, {first + j}] = {tile[i, j]:.6g} and "
+                    f"K[{first + j}, {start + i}] = {K[first + j, start + i]:.6g}; symmetrise it with (K + K') / 2"
+                )
+            if high <= root[rows].min() * root[columns].min():
+                continue
+            bound = np.multiply.outer(root[rows], root[columns])
+            if not (tile - bound).max() <= 1e-8 * largest or not (tile + bound).min() >= -1e-8 * largest:
+                i, j = np.unravel_index(int((np.abs(tile) - bound).argmax()), tile.shape)
+                raise _indefinite(
+                    "precomputed", f"K[{start + i}, {first + j}]^2 exceeds K[{start + i}, {start + i}] K[{first + j}, {first + j}]"
+                )
     if n <= _EIGENVALUES:
         least = float(np.linalg.eigvalsh(K)[0])
         if least < -1e-8 * max(largest, 1e-300) * n:

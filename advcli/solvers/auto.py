@@ -1,7 +1,7 @@
 """solver=auto: which solver suits a problem, and one line that says which and why.
 
 moments in a box       the solver that is made for them
-kernel features        the block method on working sets; Newton on a factor of K once it would be cheaper and K is small enough
+kernel features        the block method on working sets; Newton once that would be cheaper, which is asked again as the support settles
 kernel thresholds      Newton on a factor of K
 linear, d k <= 6000    the block method; Newton where the gap is still open after the passes that its factorisations would cost:
                        data that are not separable at large C = 1/(lambda n), where the block method's time grows like C

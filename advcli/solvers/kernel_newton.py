@@ -1,39 +1,50 @@
-"""Semismooth Newton with a kernel: K = L L' makes rows of L explicit features, on which `newton` solves the same problem.
+"""Semismooth Newton with a kernel: the proximal point method of `newton`, with functions as parameters.
 
-The factor stops at the numerical rank of K, so that smooth kernels give few columns. The coefficients over the training rows follow
-from its parameters by a triangular solve on the pivot rows; the certificate is computed with K itself.
+Two forms of the same steps. Where K has a low rank (smooth kernels), K = L L' makes rows of L explicit features, on which `newton` itself
+works. Otherwise the parameters stay coefficients over the training rows: inner products follow from scores, and a Newton system from the
+directions in which the dual point can still move, which are few near the optimum (Woodbury's form of the large-C note, section 3.2).
+The certificate is computed with K itself.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from ..compiled import kernels
 from ..features.base import KernelMap
-from ..problem import Array, Problem, Solution
+from ..problem import Array, Labels, Problem, Solution
 from .base import Limits, Solver, register
 from .kernel_dual import KernelDualSolver
-from .newton import NewtonSolver
+from .newton import WARM, NewtonSolver, Point, Separate, Smoothed
 
-MAX_ROWS = 2500  # beyond, factorisations of n^3 operations cost more than the block method
+MAX_ROWS = 10_000  # beyond, one product with K costs more than the block method's pass over the rows that matter
+MAX_FACTORED = 2500  # the same for a factor of n^3 operations, which free thresholds need
+_MOST_PARAMETERS = 1500  # k times the rank of K up to which Newton works on a factor of K
+_MOST_FREE = 4000  # free directions up to which their system is factorised
+_LARGEST_BLOCK = 2000  # of the preconditioner beyond
+_ITERATIONS = 100  # of conjugate gradients
 
 
 @register("kernel_newton")
 class KernelNewtonSolver(Solver):
-    """Semismooth Newton proximal point on a factor of K; up to some thousand rows, any C."""
+    """Semismooth Newton proximal point with a kernel; up to some thousand rows, any C."""
 
     def lacks(self, problem: Problem) -> str | None:
         """Kernel features and few enough rows; free thresholds as in `newton`."""
-        if not isinstance(problem.features, KernelMap):
+        features = problem.features
+        if not isinstance(features, KernelMap):
             return "kernel features (rbf, poly or precomputed)"
-        if len(problem.y) > MAX_ROWS:
-            return f"at most {MAX_ROWS} rows (here {len(problem.y)})"
-        if not problem.features.whole:
+        most = MAX_ROWS if features.regularised is None else MAX_FACTORED
+        if len(problem.y) > most:
+            return f"at most {most} rows (here {len(problem.y)})"
+        if not features.whole:
             return "a kernel matrix that fits in features.memory_mb"
-        if problem.features.regularised is not None and not problem.loss.simplex:
+        if features.regularised is not None and not problem.loss.simplex:
             return "a loss whose dual variables are distributions when some parameters are free"
         return None
 
@@ -42,27 +53,146 @@ class KernelNewtonSolver(Solver):
         started = time.perf_counter()
         features, k = problem.features, problem.loss.n_classes
         assert isinstance(features, KernelMap)
-        explicit = replace(problem, features=features.explicit())
-        if start is not None and start.R is not None and start.R.shape == (len(problem.y), k) and start.theta.shape == features.shape:
-            start = replace(start, theta=features.to_explicit(start.theta))
-        else:
+        if start is not None and (start.R is None or start.R.shape != (len(problem.y), k) or start.theta.shape != features.shape):
             start = None
-        rest = replace(limits, max_seconds=limits.max_seconds - (time.perf_counter() - started))
-        found = NewtonSolver().solve(explicit, rest, start, seed)
+        if features.regularised is None and not factor_pays(features):
+            smoothed = SeparateCoefficients(problem) if problem.loss.separate else CoefficientSmoothed(problem)
+            found = NewtonSolver.minimise(smoothed, limits, start)
+        else:
+            explicit = replace(problem, features=features.explicit())
+            if start is not None:
+                start = replace(start, theta=features.to_explicit(start.theta))
+            rest = replace(limits, max_seconds=limits.max_seconds - (time.perf_counter() - started))
+            found = NewtonSolver().solve(explicit, rest, start)
+            found.theta = features.from_explicit(found.theta)
         assert found.R is not None
-        theta = features.from_explicit(found.theta)
         spanned = problem.parameters(found.R)
         if features.regularised is not None:
-            spanned += theta * (1.0 - features.regularised)
-        # beside rounding in the triangular solve both are the optimum; a certificate wants the better
-        if not problem.primal(theta) <= problem.primal(spanned):
-            theta = spanned
+            spanned += found.theta * (1.0 - features.regularised)
+        # beside rounding both are the optimum; a certificate wants the better
+        if not problem.primal(found.theta) <= problem.primal(spanned):
+            found.theta = spanned
         memory = {**found.memory, "support": int(found.R.any(axis=1).sum())}
-        return replace(found, theta=theta, solver=self.name, seconds=time.perf_counter() - started, memory=memory)
+        return replace(found, solver=self.name, seconds=time.perf_counter() - started, memory=memory)
+
+
+def factor_pays(features: KernelMap) -> bool:
+    """Return whether K has so low a rank that parameters over its factor are cheaper than coefficients over the rows."""
+    return int(np.prod(features.explicit().shape)) <= min(_MOST_PARAMETERS, features.n_rows)
+
+
+class CoefficientSmoothed(Smoothed):
+    """psi over coefficients A (n, k) of K: <A, B> = tr A'K B from scores, Newton systems among the free directions of r alone."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        assert isinstance(problem.features, KernelMap)
+        self.K = problem.features.matrix
+
+    def at(self, theta: Array, F: Array, R: Array, face: Any) -> Point:
+        """Return the point at theta, with the scores of its residual; scores are computed afresh, which the same read of K pays for."""
+        residual, k = self.residual(theta, R), theta.shape[1]
+        scores = self.K @ np.hstack([theta, residual])
+        return Point(theta, np.ascontiguousarray(scores[:, :k]), R, residual, face, scores[:, k:])
+
+    def inner(self, theta: Array, other: Array, scores: Array) -> float:
+        """Return <theta, K other>."""
+        return float(np.vdot(theta, scores))
+
+    def direction(self, point: Point) -> tuple[Array, Array, float]:
+        """Return D = -residual + Z'v with (diag(1/scale) + Z Z') v = Z residual, Z the free directions of r; its scores and its slope."""
+        B, owner, scale = self.tangents(point)
+        D, dF = -point.residual, -point.pull
+        if len(owner):
+            moved, scores = _System(self.K, B, owner, 1.0 / scale).solve(point.pull)
+            D, dF = D + moved, dF + scores
+        return D, dF, float(np.vdot(point.residual, dF))
+
+
+class SeparateCoefficients(CoefficientSmoothed, Separate):
+    """The same where every label moves alone."""
+
+
+class _System:
+    """(diag(shift) + Z Z') v = Z g over directions B (m, k) in the scores of the rows ``owner`` (m,); Z Z' = (B B') o K[owner, owner].
+
+    Few directions: one Cholesky factor. Many: conjugate gradients, preconditioned by the blocks of directions that move the same class
+    most.
+    """
+
+    def __init__(self, K: Array, B: Array, owner: Labels, shift: Array) -> None:
+        self.K, self.B, self.owner, self.shift = K, B, owner, shift
+        self.first = np.flatnonzero(np.diff(owner, prepend=-1))  # of each row's directions
+
+    def forward(self, scores: Array) -> Array:
+        """Return Z g for scores K g (n, k)."""
+        return np.einsum("ij,ij->i", self.B, scores[self.owner])
+
+    def backward(self, v: Array) -> tuple[Array, Array]:
+        """Return the coefficients of Z'v, shape (n, k), and their scores."""
+        A = np.zeros((len(self.K), self.B.shape[1]))
+        A[self.owner[self.first]] = np.add.reduceat(v[:, None] * self.B, self.first, axis=0)
+        return A, self.K @ A
+
+    def solve(self, scores: Array) -> tuple[Array, Array]:
+        """Return Z'v and its scores for g with the given scores."""
+        right = self.forward(scores)
+        return self._factorise(right) if len(right) <= _MOST_FREE else self._iterate(right)
+
+    def _factor(self, rows: Labels | slice) -> Any:
+        """Return the Cholesky factor of the system among some of the directions."""
+        B, owner = self.B[rows], self.owner[rows]
+        gram = B @ B.T
+        gram *= self.K[np.ix_(owner, owner)]
+        gram[np.diag_indices_from(gram)] += self.shift[rows]
+        return cho_factor(gram.T, lower=False, overwrite_a=True, check_finite=False)
+
+    def _factorise(self, right: Array) -> tuple[Array, Array]:
+        """Cholesky, with a step of refinement where cancellation left too much."""
+        factor = self._factor(slice(None))
+        v = cho_solve(factor, right, check_finite=False)
+        A, F = self.backward(v)
+        left = right - self.forward(F) - self.shift * v
+        if np.abs(left).max() > 1e-6 * np.abs(right).max():
+            more, scores = self.backward(cho_solve(factor, left, check_finite=False))
+            A, F = A + more, F + scores
+        return A, F
+
+    def _iterate(self, right: Array) -> tuple[Array, Array]:
+        """Any number of iterations gives a direction of descent."""
+        label, blocks = np.abs(self.B).argmax(axis=1), []
+        for c in range(self.B.shape[1]):
+            rows = np.flatnonzero(label == c)
+            pieces = -(-len(rows) // _LARGEST_BLOCK)
+            blocks += [(piece, self._factor(piece)) for piece in (rows[first::pieces] for first in range(pieces))]
+
+        def precondition(left: Array) -> Array:
+            out = np.empty_like(left)
+            for rows, factor in blocks:
+                out[rows] = cho_solve(factor, left[rows], check_finite=False)
+            return out
+
+        A, F = self.backward(np.zeros_like(right))
+        left, p = right, precondition(right)
+        along = float(left @ p)
+        goal = 1e-12 * float(right @ right)
+        for _ in range(_ITERATIONS):
+            moved, scores = self.backward(p)
+            q = self.forward(scores) + self.shift * p
+            length = along / float(p @ q)
+            A, F, left = A + length * moved, F + length * scores, left - length * q
+            if float(left @ left) <= goal:
+                break
+            better = precondition(left)
+            before, along = along, float(left @ better)
+            p = better + (along / before) * p
+        return A, F
 
 
 _FIRST_PASSES = 60.0  # of the block method, before anything is known about the support
-_MOST_PASSES = 1500.0  # early in a fit the free variables are too many to foresee what Newton will cost
+_MOST_PASSES = 1500.0  # what is still open then will stay open for long
+_STEPS = 6  # Newton steps from where the block method gets to
+_FLOPS = 1.5e10  # of one core
 
 
 def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, seed: int) -> Solution:
@@ -70,31 +200,53 @@ def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, 
     block, newton = KernelDualSolver(), KernelNewtonSolver()
     if newton.lacks(problem) is not None:
         return block.solve(problem, limits, start, seed)
+    c = _first_weight(problem, start)
     done = block.solve(problem, replace(limits, max_passes=min(_FIRST_PASSES, limits.max_passes)), start, seed)
-    assert done.R is not None
-    for solver, passes in ((block, block_passes(problem, done.R) - _FIRST_PASSES), (newton, limits.max_passes)):
-        left = min(passes, limits.max_passes - done.passes)
-        if done.status != "max_passes" or done.passes >= limits.max_passes:
-            break
-        if left <= 0:
-            continue
-        if start is not None and "c" in start.memory:
-            done.memory["c"] = start.memory["c"]  # the proximal weight of the previous fit on the path still fits
-        more = solver.solve(problem, replace(limits, max_passes=left, max_seconds=limits.max_seconds - done.seconds), done, seed)
-        name = done.solver if solver is block else f"{done.solver}+{more.solver}"
+    while done.status == "max_passes" and done.passes < limits.max_passes:
+        assert done.R is not None
+        wanted = min(block_passes(problem, done.R, c), _MOST_PASSES)
+        last = done.passes >= wanted
+        left = limits.max_passes - done.passes
+        if last:
+            done.memory["c"] = c / WARM
+        else:
+            # while the block method works the support settles, and with it what Newton will cost
+            left = min(left, wanted - done.passes, done.passes)
+        rest = replace(limits, max_passes=left, max_seconds=limits.max_seconds - done.seconds)
+        more = (newton if last else block).solve(problem, rest, done, seed)
+        name = f"{done.solver}+{more.solver}" if last else done.solver
         done = replace(more, passes=done.passes + more.passes, seconds=done.seconds + more.seconds, solver=name)
+        if last:
+            break
     return done
 
 
-def block_passes(problem: Problem, R: Array) -> float:
+def _first_weight(problem: Problem, start: Solution | None) -> float:
+    """Return the proximal weight c that Newton starts with from a point of the block method.
+
+    Such a point is nearer to the optimum than zero: C/100 instead of 10 C, or less where the previous fit on the path ended with less.
+    """
+    c = 0.01 * problem.C
+    return min(c, WARM * start.memory["c"]) if start is not None and "c" in start.memory else c
+
+
+def block_passes(problem: Problem, R: Array, c: float) -> float:
     """Return how many passes of the block method over the rows cost about as much as Newton steps from the dual point R (n, k).
 
-    Newton factorises a matrix as large as the number of free dual variables, some 40 times; a pass touches as many scores per row as there
-    are support vectors. Constants measured on one core; counts, not clocks, so that the choice does not depend on the machine's load.
+    Newton factorises a matrix as large as the number of free directions at the proximal weight c (or as the parameters over a factor of K)
+    and multiplies by K; a pass touches as many scores per row as there are support vectors. Constants measured on one core; counts, not
+    clocks, so that the choice does not depend on the machine's load. Infinite when there are too many free directions to factorise.
     """
-    n = len(R)
+    n, k = R.shape
+    assert isinstance(problem.features, KernelMap)
     F = problem.scaled(problem.features.scores(problem.parameters(R)))
-    _, face, _ = kernels.face(problem.loss.family, F, R, problem.y, max(1.0, 10.0 * problem.C))
+    _, face, _ = kernels.face(problem.loss.family, F, R, problem.y, c)
     free = len(kernels.tangents(problem.loss.family, face, np.zeros(n, dtype=bool))[1])
-    newton = 40 * (5e-4 + free**3 / 3 / 1.5e10)
-    return min(_MOST_PASSES, newton / (n * (2e-7 + 1e-9 * int(np.count_nonzero(R.any(axis=1))))))
+    if factor_pays(problem.features):
+        size = int(np.prod(problem.features.explicit().shape))
+        step = (size**3 / 3.0 + min(free, 4 * size) * size**2 + 8.0 * n * size) / _FLOPS
+    elif free <= _MOST_FREE:
+        step = 1.5e-8 * free**2 + (free**3 / 3.0 + 8.0 * k * n**2) / _FLOPS
+    else:
+        return float("inf")
+    return _STEPS * (3e-4 + step) / (n * (2e-7 + 1e-9 * int(np.count_nonzero(R.any(axis=1)))))

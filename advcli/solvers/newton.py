@@ -9,7 +9,7 @@ by Newton steps with H = I + sum_i (C s_i / (c w_i)) J_i' M_i J_i, M_i the proje
 and the recovery are those of the large-C note, section 3; each was needed for robustness.
 
 A loss whose dual variables are boxes, one for each label, and whose scores sum to zero (llw) gets a proximal term on those variables
-instead of r: then every label moves alone and H falls into one block for each class (`_Separate`).
+instead of r: then every label moves alone and H falls into one block for each class (`Separate`).
 """
 
 from __future__ import annotations
@@ -30,21 +30,23 @@ from .base import Limits, Solver, register, warm_start
 _MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the block solver ever will
 _MAX_INNER = 30  # Newton steps after which a proximal step counts as failed: c *= 5, keep r
 _SMALLEST_C = 1e-9
+WARM = 30.0  # how much larger the first c of a fit is than the last one of the fit that it continues
 _MAX_FAILURES = 25
 
 
 @dataclass
-class _Point:
+class Point:
     """The smoothed problem at one theta."""
 
     theta: Array
     F: Array
     R: Array
     residual: Array  # theta - theta(r), the gradient of psi
-    face: Any  # what `step` needs of where the block steps end
+    face: Any  # what `tangents` needs of where the block steps end
+    pull: Array  # scores of the residual, (n, k), where inner products need them; else one zero
 
 
-class _Smoothed:
+class Smoothed:
     """psi of one proximal step, its faces and its gap; everything in C form, theta of shape (d, k)."""
 
     def __init__(self, problem: Problem) -> None:
@@ -59,24 +61,43 @@ class _Smoothed:
         self.projections = 0
 
     def face(self, F: Array) -> tuple[Array, Any]:
+        """Return the block steps r (n, k) at scores F, and where they end."""
         self.projections += 1
         R, face, _ = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
         return R, face
 
-    def at(self, theta: Array, F: Array) -> _Point:
-        R, face = self.face(F)
-        return _Point(theta, F, R, self.residual(theta, R), face)
+    def at(self, theta: Array, F: Array, R: Array, face: Any) -> Point:
+        """Return the point at theta, whose block steps are known."""
+        return Point(theta, F, R, self.residual(theta, R), face, np.zeros((1, 1)))
 
-    def step(self, point: _Point) -> Array:
-        """Return the Newton direction D, H D = -residual."""
+    def inner(self, theta: Array, other: Array, scores: Array) -> float:
+        """Return the inner product of theta with a direction and its scores (n, k), over the regularised parameters."""
+        mask = self.features.regularised
+        return float(np.vdot(theta, other if mask is None else other * mask))
+
+    def tangents(self, point: Point) -> tuple[Array, Labels, Array]:
+        """Return the directions in which r can move (m, k), the examples i that own them, and their C s_i / (c w_i) (m,)."""
         # examples of weight 0 have no curvature
-        return self.solve(*kernels.tangents(self.problem.loss.family, point.face, self.sample == 0.0), point.residual)
+        B, owner = kernels.tangents(self.problem.loss.family, point.face, self.sample == 0.0)
+        return B, owner, self.scale(owner)
 
-    def solve(self, B: Array, owner: Labels, residual: Array) -> Array:
+    def scale(self, owner: Labels) -> Array:
+        """Return C s_i / (c w_i) of examples."""
+        scale: Array = (self.C / self.c) * (self.sample / self.cost)[owner]
+        return scale
+
+    def direction(self, point: Point) -> tuple[Array, Array, float]:
+        """Return the Newton direction D, H D = -residual, its scores (n, k) and the slope of psi along it."""
+        D = self.step(point)
+        return D, self.features.scores(D), float(np.vdot(point.residual, D))
+
+    def step(self, point: Point) -> Array:
+        """Return the Newton direction."""
+        return self.solve(*self.tangents(point), point.residual)
+
+    def solve(self, B: Array, owner: Labels, scale: Array, residual: Array) -> Array:
         """Return D with (I + sum_m scale_m z_m z_m') D = -residual for the directions z_m = J_i' b_m of examples i = owner_m."""
         directions = self.features.directions(B, owner)
-        # C s_i / (c w_i) of the example that owns each direction
-        scale = (self.C / self.c) * (self.sample / self.cost)[owner]
         if not directions.low_rank:
             factor = _factor(directions.hessian(scale))
             return -cho_solve(factor, residual.ravel(), check_finite=False).reshape(residual.shape)
@@ -99,7 +120,7 @@ class _Smoothed:
         gradient = self.C * self.features.adjoint(R if self.plain else R * self.sample[:, None])
         return gradient + (theta if mask is None else theta * mask)
 
-    def values(self, point: _Point) -> tuple[float, float, float, Array]:
+    def values(self, point: Point) -> tuple[float, float, float, Array]:
         """Return, in C form, P(theta), D, the Fenchel-Young gap C sum_i s_i w_i [S - c(r) - f.r], and the point that gives D."""
         problem = self.problem
         F = problem.scaled(point.F)
@@ -107,26 +128,22 @@ class _Smoothed:
         offset = problem.loss.offset(point.R, problem.y)
         mismatch = self.C * float(problem.weight @ (value - offset - np.einsum("ij,ij->i", F, point.R)))
         mask = self.features.regularised
-        primal = 0.5 * _square(point.theta if mask is None else point.theta * mask) + self.C * float(problem.weight @ value)
+        primal = 0.5 * self.inner(point.theta, point.theta, point.F) + self.C * float(problem.weight @ value)
         if mask is None:
             R, model = point.R, point.theta - point.residual  # theta(r)
         else:
             R = self.features.feasible(point.R, problem.y, problem.sample_weight)
             model = problem.parameters(R)
             offset = problem.loss.offset(R, problem.y)
-        dual = self.C * float(problem.weight @ offset) - 0.5 * _square(model)
+        dual = self.C * float(problem.weight @ offset) - 0.5 * self.inner(model, model, point.F - point.pull)
         return primal, dual, mismatch, R
 
 
-def _square(a: Array) -> float:
-    return float(np.vdot(a, a))
+class Separate(Smoothed):
+    """psi for r = a - mean a, each a_j in [0, 1] alone, with the proximal term c/2 |a - a_t|^2.
 
-
-class _Separate(_Smoothed):
-    """psi for r = a - mean a, each a_j in [0, 1] alone, with the proximal term c/2 |a - a_t|^2; linear features.
-
-    On parameters that sum to zero over the classes, where these losses' gradients lie, H = I + blocks s X' diag(free_j) X, one (d, d) block
-    for each class j, and the constraint adds one more (d, d) system for its multiplier.
+    With linear features, on parameters that sum to zero over the classes, where these losses' gradients lie, H = I + blocks
+    s X' diag(free_j) X, one (d, d) block for each class j, and the constraint adds one more (d, d) system for its multiplier.
     """
 
     def face(self, F: Array) -> tuple[Array, Any]:
@@ -142,16 +159,22 @@ class _Separate(_Smoothed):
         A -= A.mean(axis=1, keepdims=True)
         return A, inside
 
-    def step(self, point: _Point) -> Array:
-        free = (point.face > 0.0) & (point.face < 1.0)
-        k, d = free.shape[1], point.theta.shape[0]
-        owner, label = np.nonzero(free & (self.sample > 0.0)[:, None])
-        m = len(owner)
+    def tangents(self, point: Point) -> tuple[Array, Labels, Array]:
+        """Return e_j - 1/k for every a_j inside its box; the largest entry of a direction is the class j that it moves."""
+        free = (point.face > 0.0) & (point.face < 1.0) & (self.sample > 0.0)[:, None]
+        owner, label = np.nonzero(free)
+        B = np.full((len(owner), free.shape[1]), -1.0 / free.shape[1])
+        B[np.arange(len(owner)), label] += 1.0
+        return B, owner, self.scale(owner)
+
+    def step(self, point: Point) -> Array:
+        """Return the Newton direction from the cheaper of two forms."""
+        B, owner, scale = self.tangents(point)
+        label = B.argmax(axis=1)
+        k, d, m = point.R.shape[1], point.theta.shape[0], len(owner)
         # operations of the Woodbury form over all directions against those of k factorisations and inverses
         if m * m * (d + m / 3.0) < m * d * d + k * 7.0 / 3.0 * d**3:
-            B = np.full((m, k), -1.0 / k)
-            B[np.arange(m), label] += 1.0
-            return self.solve(B, owner, point.residual)
+            return self.solve(B, owner, scale, point.residual)
         root = np.sqrt((self.C / self.c) * (self.sample / self.cost))
         D, inverses = np.empty_like(point.theta), np.empty((k, d, d))
         for j in range(k):
@@ -202,15 +225,18 @@ class NewtonSolver(Solver):
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""
+        return self.minimise(Separate(problem) if falls_into_blocks(problem) else Smoothed(problem), limits, start)
+
+    @classmethod
+    def minimise(cls, smoothed: Smoothed, limits: Limits, start: Solution | None) -> Solution:
+        """Run the proximal point method on a problem whose geometry `smoothed` knows."""
         started = time.perf_counter()
-        C = problem.C
-        separate = falls_into_blocks(problem)
-        smoothed = _Separate(problem) if separate else _Smoothed(problem)
+        problem, C, separate = smoothed.problem, smoothed.C, isinstance(smoothed, Separate)
         smoothed.center, factor = warm_start(problem, start)
         if start is not None:
             theta = start.theta - start.theta.mean(axis=1, keepdims=True) if separate else start.theta.copy()
             known = start.memory.get("c")
-            smoothed.c = min(10.0 * C, max(1e-3, 30.0 * known)) * factor if known is not None else max(1.0, 10.0 * C)
+            smoothed.c = min(10.0 * C, max(1e-3, WARM * known)) * factor if known is not None else max(1.0, 10.0 * C)
         else:
             theta = np.zeros(problem.features.shape)
             smoothed.c = max(1.0, 10.0 * C)
@@ -222,7 +248,7 @@ class NewtonSolver(Solver):
         status, failures, steps = "max_passes", 0, 0
         while True:
             inner, first = 0, np.inf
-            point = smoothed.at(theta, F)
+            point = smoothed.at(theta, F, *smoothed.face(F))
             while True:
                 primal, dual, mismatch, feasible = smoothed.values(point)
                 first = primal if inner == 0 else first
@@ -239,14 +265,14 @@ class NewtonSolver(Solver):
                 if inner >= _MAX_INNER or smoothed.projections > limits.max_passes or time.perf_counter() - started > limits.max_seconds:
                     break
                 try:
-                    direction = smoothed.step(point)
+                    direction = smoothed.direction(point)
                 except LinAlgError:
                     inner = _MAX_INNER
                     break
-                if not np.isfinite(direction).all():
+                if not np.isfinite(direction[0]).all():
                     inner = _MAX_INNER
                     break
-                moved = self._line_search(smoothed, point, direction)
+                moved = cls._line_search(smoothed, point, *direction)
                 inner += 1
                 steps += 1
                 if moved is None:
@@ -275,18 +301,14 @@ class NewtonSolver(Solver):
         seconds = time.perf_counter() - started
         passes = float(smoothed.projections)
         memory = {"c": smoothed.c, "newton_steps": steps, "failures": failures}
-        return Solution(best_theta, best_R, problem.lam, self.name, passes, seconds, status, memory)
+        return Solution(best_theta, best_R, problem.lam, cls.name, passes, seconds, status, memory)
 
     @staticmethod
-    def _line_search(smoothed: _Smoothed, point: _Point, D: Array) -> _Point | None:
+    def _line_search(smoothed: Smoothed, point: Point, D: Array, dF: Array, slope0: float) -> Point | None:
         """Return the point at a step whose slope is at most half the first one's, or None when D is no descent direction."""
-        slope0 = float(np.vdot(point.residual, D))
         if not slope0 < 0:
             return None
-        dF = smoothed.features.scores(D)
-        mask = smoothed.features.regularised
-        masked = D if mask is None else D * mask
-        inner_theta, inner_D = float(np.vdot(point.theta, masked)), float(np.vdot(D, masked))
+        inner_theta, inner_D = smoothed.inner(point.theta, D, dF), smoothed.inner(D, D, dF)
         weight = smoothed.C * smoothed.sample
 
         def slope(t: float) -> tuple[float, tuple[Array, Any]]:
@@ -308,6 +330,4 @@ class NewtonSolver(Solver):
             assert high is not None
             share = slope_low / (slope_low - slope_high)
             t = low + min(max(share, 0.1), 0.9) * (high - low)
-        theta, F = point.theta + t * D, point.F + t * dF
-        R, where = face
-        return _Point(theta, F, R, smoothed.residual(theta, R), where)
+        return smoothed.at(point.theta + t * D, point.F + t * dF, *face)

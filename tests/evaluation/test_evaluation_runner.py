@@ -184,6 +184,7 @@ def test_strict_raises_and_writes_nothing(fakes, folder):
     [
         ({"solver": {"tol": 0}}, "solver.tol"),
         ({"solver": {"search_tol": -1}}, "solver.search_tol"),
+        ({"solver": {"search_passes": 0}}, "solver.search_passes"),
         ({"noise": {"name": "uniform"}}, "noise"),
         ({"hyper": {"gamma": 1.0}}, "hyper.gamma"),
         ({"protocol": {"splits": "author"}}, "no published splits"),
@@ -396,3 +397,22 @@ def test_real_cell_is_certified_and_repeatable(real, tmp_path, loss):
         assert one.equals(other)
     runs = frames[0][0]
     assert (runs["dual_objective"] <= runs["objective"]).all()
+
+
+def test_passes_of_the_search_leave_the_final_fits_alone(real, tmp_path):
+    from advcli.evaluation import Cell
+
+    cell = Cell(
+        dataset={"name": "iris", "source": "sklearn"},
+        loss={"name": "zero_one"},
+        features={"name": "rbf"},
+        solver={"name": "auto", "tol": 1e-6, "search_tol": 1e-6, "search_passes": 2, "max_passes": 10000, "max_seconds": None},
+        protocol={"name": "tiny", "n_splits": 2, "folds": 3, "stage1": {"regularisation": [64], "gamma": [0.01, 0.1]}, "stage2": {}},
+    )
+    folder = fresh(tmp_path)
+    with pytest.warns(NotConvergedWarning, match="6 of 6 fits of the search"):
+        assert run_cell(cell, folder, tmp_path).status == "ok"
+    runs, search = tables(folder)
+    assert (runs["status"] == "ok").all()
+    assert (runs["relative_gap"] <= 1e-6).all()
+    assert search["passes"].max() < runs["passes"].min()

@@ -241,3 +241,20 @@ def test_other_solvers_refuse_kernels_and_this_one_refuses_the_rest():
     assert make_solver("kernel_dual").lacks(linear) is not None
     assert make_solver("auto").lacks(kernel) is None
     assert make_solver("auto").solve(kernel, Limits()).solver.startswith("kernel_dual")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["zero_one", "ww", "cs", "llw"])
+def test_twenty_thousand_rows_need_no_square_matrix(name):
+    random = np.random.default_rng(5)
+    n = 20_000
+    y = random.integers(4, size=n).astype(np.intp)
+    X = random.normal(size=(n, 6)) + 1.5 * random.normal(size=(4, 6))[y]
+    features = make_features("rbf", X, 4, gamma=0.2, memory_mb=300.0)  # the whole matrix would take 3052
+    assert not features.whole
+    problem = Problem(features, make_loss(name, 4), y, 1e-4)
+    solution = make_solver("auto").solve(problem, Limits(1e-2))
+    assert solution.solver == "kernel_dual"
+    assert certify(problem, solution, 1e-2).converged
+    assert features.store.matrix is None
+    assert features.store.rows.nbytes <= 300 * 2**20

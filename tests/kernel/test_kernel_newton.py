@@ -8,7 +8,7 @@ from advcli.certificate import certify
 from advcli.features import make_features
 from advcli.losses import make_loss
 from advcli.problem import Problem
-from advcli.solvers import Limits, make_solver
+from advcli.solvers import Limits, kernel_newton, make_solver
 from advcli.solvers.kernel_newton import MAX_ROWS
 
 
@@ -42,6 +42,43 @@ def test_newton_and_the_block_method_reach_the_same_optimum(name, weights):
     assert all(certificate.converged for certificate in certificates)
     assert certificates[0].primal == pytest.approx(certificates[1].primal, rel=2e-6)
     np.testing.assert_allclose(problem.features.scores(found[0].theta), problem.features.scores(found[1].theta), atol=0.05)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("name", ["zero_one", "ww", "llw", "abstain"])
+def test_coefficients_and_parameters_over_the_factor_reach_the_same_optimum(name, weights, monkeypatch):
+    problem = problem_of(64.0, name, n=90, gamma=0.02, weights=weights)
+    values = []
+    for pays in (False, True):
+        monkeypatch.setattr(kernel_newton, "factor_pays", lambda features, pays=pays: pays)
+        values.append(certify(problem, make_solver("kernel_newton").solve(problem, Limits(1e-7)), 1e-7))
+    assert all(value.converged for value in values)
+    assert values[0].primal == pytest.approx(values[1].primal, rel=2e-7)
+
+
+@pytest.mark.parametrize("most", [0, 1000])
+def test_the_system_among_free_directions_is_solved_with_and_without_its_matrix(most, monkeypatch):
+    monkeypatch.setattr(kernel_newton, "_MOST_FREE", most)
+    random = np.random.default_rng(3)
+    K = rbf_kernel(random.normal(size=(30, 2)))
+    owner = np.sort(random.integers(30, size=40))
+    B, shift, scores = random.normal(size=(40, 4)), random.uniform(0.5, 2.0, size=40), random.normal(size=(30, 4))
+    Z = np.zeros((40, 30, 4))  # rows of the Jacobian along the directions, in coordinates where the kernel is K
+    Z[np.arange(40), owner] = B
+    Z = Z.reshape(40, -1)
+    v = np.linalg.solve(np.diag(shift) + Z @ np.kron(K, np.eye(4)) @ Z.T, Z @ scores.ravel())
+    A, F = kernel_newton._System(K, B, owner, shift).solve(scores)
+    np.testing.assert_allclose(A, (Z.T @ v).reshape(30, 4), atol=1e-5 if most == 0 else 1e-10)
+    np.testing.assert_allclose(F, K @ A, atol=1e-10)
+
+
+def test_too_many_free_directions_for_a_matrix_are_no_obstacle(monkeypatch):
+    problem = problem_of(16.0, "llw", n=100, gamma=1.0)
+    exact = make_solver("kernel_newton").solve(problem, Limits(1e-6))
+    monkeypatch.setattr(kernel_newton, "_MOST_FREE", 10)
+    iterated = make_solver("kernel_newton").solve(problem, Limits(1e-6, max_passes=5000))
+    assert certify(problem, iterated, 1e-6).converged
+    assert problem.primal(iterated.theta) == pytest.approx(problem.primal(exact.theta), rel=2e-6)
 
 
 @pytest.mark.parametrize("gamma", [1e-3, 0.3])

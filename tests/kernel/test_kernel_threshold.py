@@ -13,7 +13,7 @@ from advcli.features import make_features
 from advcli.losses import make_loss
 from advcli.problem import Problem
 from advcli.solvers import Limits, make_solver, solver_names
-from advcli.solvers.kernel_newton import MAX_ROWS
+from advcli.solvers.kernel_newton import MAX_FACTORED
 
 NAMES = ["rbf_threshold", "poly_threshold"]
 
@@ -104,8 +104,8 @@ def test_only_newton_takes_free_thresholds():
         OrdinalAdversarialClassifier("absolute", features="rbf_threshold", solver="kernel_dual").fit(X, y)
     with pytest.raises(IncompatibleError, match="distributions"):
         OrdinalAdversarialClassifier("ww", features="rbf_threshold").fit(X, y)
-    many, labels = ordered(n=MAX_ROWS + 1)
-    with pytest.raises(IncompatibleError, match=f"at most {MAX_ROWS} rows"):
+    many, labels = ordered(n=MAX_FACTORED + 1)
+    with pytest.raises(IncompatibleError, match=f"at most {MAX_FACTORED} rows"):
         OrdinalAdversarialClassifier("absolute", features="rbf_threshold").fit(many, labels)
 
 
