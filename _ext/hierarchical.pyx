@@ -80,6 +80,7 @@ cdef struct Run:
     int *moved                # (kp,) scratch
     double *small             # (MOST, MOST) + 3 MOST
     double best, linear, inner  # of the last visit: max g, beta.margin, r.f
+    int winner                # the label of max g
     double heard              # when signals were last looked for
 
 
@@ -363,6 +364,7 @@ cdef double visit(Run *run, Py_ssize_t i, double skip, bint *failed) noexcept no
         if run.g[l] > run.g[best]:
             best = l
     run.best = run.g[best]
+    run.winner = best
     run.linear = 0.0
     run.inner = 0.0
     for j in range(beta.count):
@@ -474,6 +476,16 @@ cdef bint rebuild(Run *run) noexcept nogil:
     return True
 
 
+cdef inline double stretch(double tol, int j) noexcept nogil:
+    """The multiples of W that are tried."""
+    return 1.0 + 0.05 * tol * (1 << (j - 1)) if j else 1.0
+
+
+cdef inline double stretched(const Run *run, double t, int l) noexcept nogil:
+    """What label l adds to the hinge of the present row at t W."""
+    return t * (run.g[l] - run.delta[l]) + run.delta[l]
+
+
 cdef void certify(Run *run, double tol, double *primal, double *dual, bint *failed) noexcept nogil:
     """Primal and dual value at the present Z and beta: one pass that moves nothing, and refreshes the gaps.
 
@@ -481,7 +493,7 @@ cdef void certify(Run *run, double tol, double *primal, double *dual, bint *fail
     are most of P, and at t they vanish for a small price in |W|^2.
     """
     cdef Py_ssize_t i
-    cdef int l, j
+    cdef int l, j, last
     cdef double weight, t, value, worst, offsets = 0.0, norm = 0.0, least = INFINITY
     cdef double loss[STRETCHES]
     memset(loss, 0, STRETCHES * sizeof(double))
@@ -489,17 +501,26 @@ cdef void certify(Run *run, double tol, double *primal, double *dual, bint *fail
         run.gap[i] = visit(run, i, INFINITY, failed)
         weight = 1.0 if run.sample == NULL else run.sample[i]
         loss[0] += weight * run.best
+        # the hinge is convex and piecewise linear in t: a label that attains it at both ends attains it between them
+        last = run.winner
+        worst = stretched(run, stretch(tol, STRETCHES - 1), last)
+        for l in range(run.k):
+            value = stretched(run, stretch(tol, STRETCHES - 1), l)
+            if value > worst:
+                worst = value
+                last = l
         for j in range(1, STRETCHES):
-            t = 1.0 + 0.05 * tol * (1 << (j - 1))
-            worst = 0.0
-            for l in range(run.k):
-                value = t * (run.g[l] - run.delta[l]) + run.delta[l]
-                worst = value if value > worst else worst
+            t = stretch(tol, j)
+            worst = stretched(run, t, run.winner)
+            if last != run.winner:
+                for l in range(run.k):
+                    value = stretched(run, t, l)
+                    worst = value if value > worst else worst
             loss[j] += weight * worst
         offsets += weight * run.linear
         norm += 0.5 * weight * run.inner
     for j in range(STRETCHES):
-        t = 1.0 + 0.05 * tol * (1 << (j - 1)) if j else 1.0
+        t = stretch(tol, j)
         value = t * t * norm + loss[j]
         least = value if value < least else least
     primal[0] = least / run.mass

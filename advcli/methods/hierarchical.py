@@ -156,12 +156,17 @@ class FactoredWeights:
     alpha: Array
     scale: float
 
+    @cached_property
+    def by_feature(self) -> sparse.csr_array:
+        """Z' (d, k), of which a row of X reads no more than its own features."""
+        return self.sums.T.tocsr()
+
     def scores(self, X: Any) -> Array:
         """Return X U', shape (n, k), for rows X (n, d)."""
-        A, own = self.membership, self.sums @ X.T
-        below = np.asarray(A.T @ (own.toarray() if hasattr(own, "toarray") else own))
-        below *= (self.scale * self.alpha)[:, None]
-        return np.asarray(A @ below).T
+        own = X @ self.by_feature
+        below = (own.toarray() if hasattr(own, "toarray") else own) @ self.membership
+        below *= self.scale * self.alpha
+        return np.asarray(below @ self.membership.T)
 
 
 class Evaluation(NamedTuple):
@@ -240,8 +245,7 @@ class Task:
             labels, at = np.unique(y, return_inverse=True)
             margins, divisors = attributes.margins(labels)
             gain = (F - F[np.arange(len(F)), y][:, None]) / divisors[at]
-            for j, stretch in enumerate(stretches):
-                hinges[j] += float(self.sample[part] @ (stretch * gain + margins[at]).max(axis=1))
+            hinges += self.sample[part] @ _stretched(gain, margins[at], stretches)
         best = int(np.argmin(stretches**2 * norm + hinges))
         t, hinge = float(stretches[best]), float(hinges[best])
         weights = replace(factored, scale=t * self.C) if coef is None else t * coef
@@ -271,6 +275,20 @@ class Task:
             self.single,
         )
         return sparse.csr_array((value, label, start), shape=beta.shape), passes, code == 0
+
+
+def _stretched(gain: Array, margins: Array, stretches: Array) -> Array:
+    """Return max_l [t gain_l + margins_l] of every row at every t of the ascending stretches, shape (n, stretches).
+
+    It is convex and piecewise linear in t: a label that attains it at both ends attains it between them.
+    """
+    rows = np.arange(len(gain))
+    first, last = (np.argmax(t * gain + margins, axis=1) for t in (stretches[0], stretches[-1]))
+    values = stretches * gain[rows, first][:, None] + margins[rows, first][:, None]
+    bent = np.flatnonzero(first != last)
+    for j, t in enumerate(stretches):
+        values[bent, j] = (t * gain[bent] + margins[bent]).max(axis=1)
+    return values
 
 
 def keeps_lists(X: Any, k: int) -> bool:

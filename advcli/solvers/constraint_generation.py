@@ -159,7 +159,7 @@ def _weights(problem: Problem, owner: Labels, r: Array, c: Array, base: Array, d
         wrong = max(length * np.abs(stationarity).max(initial=0.0) / unit, np.abs(primal).max() / unit, np.abs(balance).max(), mu / unit)
         if wrong <= _RESIDUAL:
             break
-        least, idle = min(least, wrong), 0 if wrong < 0.5 * least else idle + 1
+        least, idle = (wrong, 0) if wrong < 0.5 * least else (least, idle + 1)  # idle: iterations since the last halving
         try:
             system = _System(program, beta / t, t, stationarity, primal, balance)
         except LinAlgError:  # rounding has won
@@ -201,15 +201,19 @@ class _Program:
 class _System:
     """The linear system of one iterate: row by row t, beta and xi are eliminated, and what is left in theta is
 
-    I + C sum_i (s_i/w_i) J_i' N_i J_i,   N_i = sum D r r' - u u' / sum D,   D = beta/t,   u = sum D r.
+    I + C sum_i (s_i/w_i) J_i' N_i J_i,   N_i = sum D (r - mean r)(r - mean r)',   D = beta/t, the weights of the mean.
+
+    Near the optimum D spans all magnitudes; deviations from the mean keep what differences of the large sums would lose.
     """
 
     def __init__(self, program: _Program, D: Array, t: Array, stationarity: Array, primal: Array, balance: Array) -> None:
         self.program, self.D, self.t = program, D, t
         self.stationarity, self.primal, self.balance = stationarity, primal, balance
         r, problem = program.r, program.problem
-        self.total, self.u = program.sums(D), program.sums(D[:, None] * r)
-        N = program.sums(np.einsum("m,ma,mb->mab", D, r, r)) - np.einsum("na,nb,n->nab", self.u, self.u, 1.0 / self.total)
+        self.total = program.sums(D)
+        self.mean = program.sums(D[:, None] * r) / self.total[:, None]
+        self.apart = r - self.mean[program.rows]
+        N = program.sums(np.einsum("m,ma,mb->mab", D, self.apart, self.apart))
         N *= (problem.C * program.sample / program.cost)[:, None, None]
         self.factor = cho_factor(_curvature(problem.features.X, N), lower=True, overwrite_a=True, check_finite=False)
 
@@ -218,12 +222,13 @@ class _System:
         program = self.program
         push = -complementarity / self.t - self.D * self.primal
         pull = program.sums(push) - self.balance
-        fixed = program.sums(push[:, None] * program.r) - self.u * (pull / self.total)[:, None]
+        fixed = program.sums(push[:, None] * self.apart) + self.mean * self.balance[:, None]
         right = -self.stationarity - program.gradient(fixed)
         dtheta = cho_solve(self.factor, right.ravel(), check_finite=False).reshape(right.shape)
-        dF = program.problem.features.scores(dtheta)
-        dxi = (pull + np.einsum("nk,nk->n", self.u, dF / program.cost[:, None])) / self.total
-        moved = dxi[program.rows] - program.products(dF)
+        dF = program.problem.features.scores(dtheta) / program.cost[:, None]
+        shift = pull / self.total
+        moved = shift[program.rows] - np.einsum("mk,mk->m", self.apart, dF[program.rows])
+        dxi = shift + np.einsum("nk,nk->n", self.mean, dF)
         return dtheta, dxi, moved + self.primal, push - self.D * moved
 
 

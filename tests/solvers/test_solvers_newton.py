@@ -8,7 +8,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from advcli.certificate import certify
 from advcli.solvers import Limits, make_solver
-from advcli.solvers.newton import _factor, _Separate, falls_into_blocks
+from advcli.solvers.newton import Separate, _factor, falls_into_blocks
 
 
 def smoothed_problem(n, d, k, sparse=False):
@@ -20,7 +20,7 @@ def smoothed_problem(n, d, k, sparse=False):
     random = np.random.default_rng(0)
     A = random.random((n, k))
     A[np.arange(n), data.y] = 0.0
-    smoothed = _Separate(problem)
+    smoothed = Separate(problem)
     smoothed.center, smoothed.c = A - A.mean(axis=1, keepdims=True), 2.0
     theta = random.normal(size=(d, k))
     return problem, smoothed, A, theta - theta.mean(axis=1, keepdims=True)
@@ -53,7 +53,8 @@ def test_the_smoothed_row_is_maximised():
 def test_the_direction_solves_the_whole_system(n, d, k, sparse):
     """Few rows take the Woodbury form, many the blocks; both are the Newton system of size d k, written out."""
     problem, smoothed, _, theta = smoothed_problem(n, d, k, sparse)
-    point = smoothed.at(theta, problem.features.scores(theta))
+    F = problem.features.scores(theta)
+    point = smoothed.at(theta, F, *smoothed.face(F))
     inside = point.R - point.R[np.arange(n), problem.y][:, None]
     H = np.eye(d * k)
     X = problem.features.X.toarray() if sparse else problem.features.X

@@ -16,7 +16,7 @@ def tolerance(solver):
 
 
 def solve(problem, solver, tol, max_passes=200_000):
-    return make_solver(solver).solve(problem, Limits(tol, max_passes=max_passes, max_seconds=20))
+    return make_solver(solver).solve(problem, Limits(tol, max_passes=max_passes, max_seconds=60))
 
 
 def check(problem, solution, primal, dual, tol):
