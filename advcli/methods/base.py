@@ -97,7 +97,9 @@ class Method(ClassifierMixin, BaseEstimator):
         Rows of weight 0 are not learned from; a feature map that is fitted to rows (kernel PCA) is fitted to them as well.
         ``start`` is there for the search, which hands over the fit before; a method without a path of fits does not use it.
         """
-        self.of_sets_ = self.multilabel and (y.ndim if hasattr(y, "ndim") else np.asarray(y).ndim) == 2
+        # one column is labels in a column, as scikit-learn has it
+        columns = (y if hasattr(y, "shape") else np.asarray(y)).shape[1:]
+        self.of_sets_ = self.multilabel and len(columns) == 1 and columns[0] > 1
         if self.of_sets_:
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
             codes: Any = self._encode_sets(y)
