@@ -28,7 +28,7 @@ from .newton import NewtonSolver, falls_into_blocks
 
 # The block method gets as many passes as Newton's factorisations would cost: about 60 Cholesky factorisations of p x p against 12 n p
 # operations a pass, never fewer than 60 passes - small C and separable data need no more - and never more than 500: of the fits of
-# Table 2 that were still open then, five of six were open after 1000.
+# Table 2 that were still open then, seven of ten were open after 1000.
 _FEWEST, _MOST, _FACTORISATIONS = 60.0, 500.0, 60.0
 # Free thresholds at strong regularisation: all rows of a class have nearly the same scores and reach their kinks together, which can
 # take Newton hundreds of steps (abalone: 13 s). Where it is quick it needs fewer passes than this; the interior point then takes a
