@@ -58,7 +58,7 @@ class Smoothed:
         self.sample = ones if problem.sample_weight is None else problem.sample_weight
         self.cost = ones if problem.cost_weight is None else problem.cost_weight
         self.plain = problem.sample_weight is None
-        self.center = np.zeros((len(problem.y), problem.loss.n_classes))
+        self.center: Array = np.zeros((len(problem.y), problem.loss.n_classes))
         self.c = 1.0
         self.projections = 0
 
@@ -303,7 +303,7 @@ class NewtonSolver(Solver):
                 if not np.isfinite(direction[0]).all():
                     inner = _MAX_INNER
                     break
-                moved = cls._line_search(smoothed, point, *direction)
+                moved = cls.line_search(smoothed, point, *direction)
                 inner += 1
                 steps += 1
                 if moved is None:
@@ -335,7 +335,7 @@ class NewtonSolver(Solver):
         return Solution(best_theta, best_R, problem.lam, cls.name, passes, seconds, status, memory)
 
     @staticmethod
-    def _line_search(smoothed: Smoothed, point: Point, D: Array, dF: Array, slope0: float) -> Point | None:
+    def line_search(smoothed: Smoothed, point: Point, D: Array, dF: Array, slope0: float) -> Point | None:
         """Return the point at a step whose slope is at most half the first one's, or None when D is no descent direction."""
         if not slope0 < 0:
             return None
