@@ -269,6 +269,14 @@ class KernelMap(FeatureMap):
         """Return the parameters of this map with the function of the `explicit` features' parameters."""
 
     @abstractmethod
+    def proximal(self, G: Array, sigma: float) -> tuple[Array, Array]:
+        """Return argmin over X (n, k) of 1/2 |J'X|^2 + sigma/2 |X - G|^2 and the parameters of that point; when K is whole.
+
+        The norm is that of the penalised parameters, and X meets the equality constraints that free ones put on dual points. Rows of G sum
+        to zero. The scores of the parameters are sigma (X - G), up to a constant a row. A factor of the system is kept for the next call.
+        """
+
+    @abstractmethod
     def check_memory(self) -> None:
         """Raise `ConfigError` when the memory allowed cannot hold what a solver needs at least."""
 

@@ -17,7 +17,7 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack, solve_triangular
 from sklearn.metrics.pairwise import euclidean_distances, polynomial_kernel
 from sklearn.utils.extmath import row_norms
 
@@ -27,6 +27,7 @@ from .base import Array, Directions, FeatureMap, KernelMap, Labels, register
 from .linear import LinearFeatures
 
 _RANK_TOLERANCE = 1e-11  # pivots below this share of the largest are rounding
+_DENSE = 0.5  # share of rows with coefficients from which one product with all of K is faster than their rows of it
 _PIECE = 256  # kernel rows that are computed by one matrix product
 _EIGENVALUES = 500  # rows up to which a given matrix is checked by its eigenvalues
 _MEBIBYTE = 2.0**20
@@ -45,6 +46,7 @@ class _Store:
         self.theta: Array | None = None
         self.scores: Array | None = None
         self.factor: tuple[Array, Labels] | None = None  # L with K = L L', and its pivot rows
+        self.shifted: tuple[float, Any] | None = None  # sigma and the Cholesky factor of K + sigma I
 
 
 class KernelFeatures(KernelMap):
@@ -198,6 +200,19 @@ class KernelFeatures(KernelMap):
         coefficients[pivots] = solve_triangular(L[pivots], theta, trans="T", lower=True, check_finite=False)
         return coefficients
 
+    def proximal(self, G: Array, sigma: float) -> tuple[Array, Array]:
+        """Return X = sigma (K + sigma I)^{-1} G and its coefficients -X."""
+        store = self.store
+        if store.shifted is None or store.shifted[0] != sigma:
+            shifted = np.array(self.matrix, order="F")
+            shifted[np.diag_indices_from(shifted)] += sigma
+            try:
+                store.shifted = sigma, cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+            except LinAlgError:
+                raise _indefinite(self.name, f"an eigenvalue is below -{sigma:.3g}") from None
+        X = cho_solve(store.shifted[1], sigma * np.asfortranarray(G), overwrite_b=True, check_finite=False)
+        return X, -X
+
     def block(self, rows: Labels) -> Array:
         """Return K among the given training rows, (m, m), C-contiguous; at most `largest_block` rows."""
         rows = np.ascontiguousarray(rows)
@@ -274,8 +289,11 @@ class KernelFeatures(KernelMap):
             return F
         store = self.store
         if store.theta is None or store.scores is None or not np.array_equal(store.theta, theta):
-            by_class = np.zeros((self.n_classes, self.n_rows))
-            self.accumulate(by_class, support, theta[support])
+            if self.whole and len(support) > _DENSE * self.n_rows:
+                by_class = np.ascontiguousarray(theta.T) @ self.matrix
+            else:
+                by_class = np.zeros((self.n_classes, self.n_rows))
+                self.accumulate(by_class, support, theta[support])
             store.theta, store.scores = theta.copy(), np.ascontiguousarray(by_class.T)
             store.scores.setflags(write=False)
         return store.scores

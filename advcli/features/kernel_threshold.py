@@ -4,8 +4,8 @@
 
 one function g in the kernel's space and k - 1 free thresholds. K((x, j), (z, j')) = j j' K(x, z) is the kernel of the penalised part, so
 |theta|^2 = a'K a, and the dual point spans a = -1/(lambda n) s R (1..k)'. As in `threshold`, the thresholds are equality constraints of
-the dual: the adversary's label totals are those of the data. No block of one row can move under them, so Newton on a factor of K solves
-these problems (`solver=kernel_newton`), not the block method.
+the dual: the adversary's label totals are those of the data. No block of one row can move under them, so Newton on a factor of K
+(`solver=kernel_newton`) or operator splitting (`solver=kernel_splitting`) solves these problems, not the block method.
 """
 
 from __future__ import annotations
@@ -91,6 +91,25 @@ class KernelThresholdFeatures(KernelMap):
         """Return (a, eta) with the same function on the training rows."""
         split = len(theta) - (self.n_classes - 1)
         return np.concatenate([self.function.from_explicit(theta[:split, None])[:, 0], theta[split:]])
+
+    def proximal(self, G: Array, sigma: float) -> tuple[Array, Array]:
+        """Return X and (a, eta): one system with K along the labels' numbers, none across them, and the thresholds' multipliers.
+
+        With l the numbers 1..k less their mean, X = xi l' + X0 and G = gamma l' + G0, rows of X0 and G0 orthogonal to l: then
+        (K + s I) xi = s gamma - s t 1 with s = sigma / |l|^2 and t such that xi sums to zero, and X0 is G0 with centred columns. What no
+        kernel makes of the scores, -sigma (t l + mean G0), belongs to the thresholds.
+        """
+        n, k = G.shape
+        labels = np.arange(k) - 0.5 * (k - 1)
+        square = float(labels @ labels) or 1.0  # one class has no labels to tell apart
+        along = G @ labels / square
+        moved, _ = self.function.proximal(np.column_stack([along, np.ones(n)]), sigma / square)
+        t = moved[:, 0].sum() / moved[:, 1].sum()
+        xi = moved[:, 0] - t * moved[:, 1]
+        across = G - np.outer(along, labels)
+        mean = across.mean(axis=0)
+        tail = -sigma * (t * labels + mean)
+        return across - mean + np.outer(xi, labels), np.concatenate([-square * xi, tail[:-1] - tail[1:]])
 
     def check_memory(self) -> None:
         """Raise `ConfigError` when the memory allowed cannot hold what a solver needs at least."""

@@ -2,7 +2,8 @@
 
 moments in a box       the solver that is made for them
 kernel features        the block method on working sets; Newton once that would be cheaper, which is asked again as the support settles
-kernel thresholds      Newton on a factor of K
+kernel, llw            the block method for a few passes, then splitting on a factor of K + sigma I: nearly all rows keep free variables
+kernel thresholds      Newton on a factor of K; splitting where rows are many
 linear, d k <= 6000    the block method; Newton where the gap is still open after the passes that its factorisations would cost:
                        data that are not separable at large C = 1/(lambda n), where the block method's time grows like C
 linear, more           the block method alone, sparse or dense: it needs nothing of size (d k)^2
@@ -23,6 +24,7 @@ from .dual import DualSolver
 from .interior_point import InteriorPointSolver
 from .kernel_dual import KernelDualSolver
 from .kernel_newton import KernelNewtonSolver, block_then_newton
+from .kernel_splitting import KernelSplittingSolver
 from .lbfgs import LbfgsSolver
 from .newton import NewtonSolver, falls_into_blocks
 
@@ -34,6 +36,9 @@ _FEWEST, _MOST, _FACTORISATIONS = 60.0, 500.0, 60.0
 # take Newton hundreds of steps (abalone: 13 s). Where it is quick it needs fewer passes than this; the interior point then takes a
 # second or two.
 _NEWTON_PASSES = 300.0
+# Under llw nearly every row keeps free variables: the block method arrives at small C and where kernel rows hardly overlap, within a few
+# passes, or takes hundreds; Newton systems are as large as all free variables. Splitting minds neither; it stalls on the last digits.
+_SEPARATE_PASSES, _SPLITTING_PASSES = 10.0, 3000.0
 
 
 def first_passes(problem: Problem) -> float:
@@ -53,6 +58,9 @@ def choose(problem: Problem) -> tuple[list[Solver], str]:
     if isinstance(features, KernelMap):
         block, second = KernelDualSolver(), KernelNewtonSolver()
         missing, lacking = block.lacks(problem), second.lacks(problem)
+        splitting = KernelSplittingSolver()
+        if splitting.lacks(problem) is None and (problem.loss.separate or (missing is not None and lacking is not None)):
+            return [*([block] if missing is None else []), splitting, *([second] if lacking is None else [])], f"kernel features, {rows}"
         if missing is None and lacking is None:
             return [block, second], f"kernel features, {rows}"
         if missing is None:
@@ -96,12 +104,18 @@ class AutoSolver(Solver):
         if len(solvers) == 1:
             found = first.solve(problem, limits, start, seed)
             return _said(found, f"{first.name}: {reason}")
+        if any(isinstance(solver, KernelSplittingSolver) for solver in solvers):
+            limits_of = {KernelDualSolver.name: _SEPARATE_PASSES, KernelSplittingSolver.name: _SPLITTING_PASSES}
+            turns = [(solver, limits_of.get(solver.name, float("inf"))) for solver in solvers[:-1]]
+            return self._in_turn(problem, limits, start, seed, [*turns, (solvers[-1], float("inf"))], reason)
         if isinstance(problem.features, KernelMap):
             found = block_then_newton(problem, limits, start, seed)
             why = "the block method closed the gap" if "+" not in found.solver else "the block method would take longer than Newton"
             return _said(found, f"{found.solver}: {reason}; {why}")
         if isinstance(first, NewtonSolver):
-            return self._on_thresholds(problem, limits, start, seed, solvers, reason)
+            # Newton again where rounding ends the interior point
+            turns = [(first, _NEWTON_PASSES), (solvers[1], float("inf")), (first, float("inf"))]
+            return self._in_turn(problem, limits, start, seed, turns, reason)
         allowed = first_passes(problem)
         found = first.solve(problem, replace(limits, max_passes=min(allowed, limits.max_passes)), start, seed)
         if found.status in ("converged", "max_seconds") or found.passes >= limits.max_passes:
@@ -116,18 +130,21 @@ class AutoSolver(Solver):
         return _said(both, f"{both.solver}: {reason}; the gap was open after {allowed:.0f} passes of the block method")
 
     @staticmethod
-    def _on_thresholds(problem: Problem, limits: Limits, start: Solution | None, seed: int, solvers: list[Solver], reason: str) -> Solution:
-        """Newton first, the interior point where it does not arrive soon, Newton again where rounding ends that."""
-        newton, inner = solvers
-        found = newton.solve(problem, replace(limits, max_passes=min(_NEWTON_PASSES, limits.max_passes)), start, seed)
-        names, why = newton.name, "Newton closed the gap"
-        for solver in (inner, newton):
+    def _in_turn(
+        problem: Problem, limits: Limits, start: Solution | None, seed: int, turns: list[tuple[Solver, float]], reason: str
+    ) -> Solution:
+        """Return what the solvers find with the passes that each may take, every one from the point of the one before."""
+        (solver, allowed), *following = turns
+        found = solver.solve(problem, replace(limits, max_passes=min(allowed, limits.max_passes)), start, seed)
+        names, why = solver.name, f"{solver.name} closed the gap"
+        for solver, most in following:
             if found.status in ("converged", "max_seconds") or found.passes >= limits.max_passes:
                 break
-            rest = replace(limits, max_passes=limits.max_passes - found.passes, max_seconds=limits.max_seconds - found.seconds)
-            following = solver.solve(problem, rest, found, seed)
-            found = replace(following, passes=found.passes + following.passes, seconds=found.seconds + following.seconds)
-            names, why = f"{names}+{solver.name}", f"the gap was open after {_NEWTON_PASSES:.0f} passes of Newton"
+            left = limits.max_passes - found.passes
+            rest = replace(limits, max_passes=min(most, left), max_seconds=limits.max_seconds - found.seconds)
+            then = solver.solve(problem, rest, found, seed)
+            found = replace(then, passes=found.passes + then.passes, seconds=found.seconds + then.seconds)
+            names, why = f"{names}+{solver.name}", f"the gap was open after {allowed:.0f} passes of {turns[0][0].name}"
         return _said(replace(found, solver=names), f"{names}: {reason}; {why}")
 
 

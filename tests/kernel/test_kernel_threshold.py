@@ -96,17 +96,17 @@ def test_an_estimator_fits_warm_starts_and_survives_a_pickle():
     assert np.array_equal(copy.potentials(X[:7]), again.potentials(X[:7]))
 
 
-def test_only_newton_takes_free_thresholds():
+def test_newton_and_splitting_take_free_thresholds():
     X, y = ordered()
     problem = Problem(make_features("rbf_threshold", X, 4), make_loss("absolute", 4), y, 0.1)
-    assert [name for name in solver_names() if make_solver(name).lacks(problem) is None] == ["auto", "kernel_newton"]
+    assert [name for name in solver_names() if make_solver(name).lacks(problem) is None] == ["auto", "kernel_newton", "kernel_splitting"]
     with pytest.raises(IncompatibleError, match="free parameters"):
         OrdinalAdversarialClassifier("absolute", features="rbf_threshold", solver="kernel_dual").fit(X, y)
     with pytest.raises(IncompatibleError, match="distributions"):
         OrdinalAdversarialClassifier("ww", features="rbf_threshold").fit(X, y)
     many, labels = ordered(n=MAX_FACTORED + 1)
     with pytest.raises(IncompatibleError, match=f"at most {MAX_FACTORED} rows"):
-        OrdinalAdversarialClassifier("absolute", features="rbf_threshold").fit(many, labels)
+        OrdinalAdversarialClassifier("absolute", features="rbf_threshold", solver="kernel_newton").fit(many, labels)
 
 
 @pytest.mark.parametrize(
