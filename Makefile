@@ -14,8 +14,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 run: $(VENV)/.installed
 	$(BIN)/advcli +experiment=quickstart
 
+# One process of tests for each core, and one thread of linear algebra for each of them.
 test: $(VENV)/.installed-test lint types check
-	$(BIN)/python -m pytest -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist worksteal
 
 # Did the numbers move? A fresh folder, so that this version computes every row. `advcli check ... --update` writes a new baseline.
 check: $(VENV)/.installed

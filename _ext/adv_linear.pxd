@@ -212,6 +212,16 @@ cdef struct Rows:
     const long long *start    # CSR only
 
 
+cdef inline Rows rows_of(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, int d) noexcept nogil:
+    """Rows of X from what Python hands over; ``columns`` and ``start`` are empty for dense rows."""
+    cdef Rows rows
+    rows.n, rows.d = n, d
+    rows.values = &values[0] if values.shape[0] else NULL
+    rows.columns = &columns[0] if columns.shape[0] else NULL
+    rows.start = &start[0] if start.shape[0] else NULL
+    return rows
+
+
 cdef inline void row_scores(const Rows *x, Py_ssize_t i, const double *theta, int kp, double *f) noexcept nogil:
     """f = Theta' x_i."""
     if x.columns == NULL:

@@ -16,7 +16,7 @@ from adv_simd cimport vec, load, store, vsum, splat, LANES, prefetch
 from adv_family cimport Family
 from adv_bind cimport family_free, padded
 from adv_loop cimport bind, gap_scale, seconds, shuffle
-from adv_linear cimport Rows, row_scores, row_update, prefetch_rows
+from adv_linear cimport Rows, rows_of, row_scores, row_update, prefetch_rows
 
 cdef enum:
     ACTIVE_PASSES = 10   # passes over the active set between two full passes
@@ -224,11 +224,7 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     if R.shape[1] != run.family.kp or theta.shape[1] != run.family.kp or R.shape[0] != n or theta.shape[0] != d:
         family_free(&run.family)
         raise ValueError("R must be (n, kp) and theta (d, kp), padded")
-    run.rows.n = n
-    run.rows.d = d
-    run.rows.values = &values[0] if values.shape[0] else NULL
-    run.rows.columns = &columns[0] if columns.shape[0] else NULL
-    run.rows.start = &start[0] if start.shape[0] else NULL
+    run.rows = rows_of(values, columns, start, n, d)
     run.y = &y[0]
     run.square = &square[0]
     run.sample = &sample_weight[0] if sample_weight.shape[0] else NULL

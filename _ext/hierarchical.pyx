@@ -24,7 +24,7 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from adv_bind cimport padded
 from adv_loop cimport gap_scale, seconds, shuffle
-from adv_linear cimport Rows, row_scores, row_update
+from adv_linear cimport Rows, rows_of, row_scores, row_update
 
 cdef enum:
     ACTIVE_PASSES = 10   # passes over the active rows between two full passes
@@ -235,10 +235,10 @@ cdef void margins(Run *run, int y) noexcept nogil:
     run.c[y] = 1.0
 
 
-cdef double block(Run *run, int m, int y_at, double t, double goal) noexcept nogil:
+cdef double block(Run *run, int m, double t, double goal) noexcept nogil:
     """Pairwise steps on the ``m`` chosen labels until no pair promises more than ``goal``; returns the sum of the moves.
 
-    ``small`` holds their Gram matrix G, then g, beta, and what beta was; the true label at position ``y_at`` holds what is left to 1.
+    ``small`` holds their Gram matrix G, then g, beta, and what beta was; the true label holds what is left to 1.
     """
     cdef double *G = run.small
     cdef double *g = G + m * m
@@ -417,7 +417,7 @@ cdef double visit(Run *run, Py_ssize_t i, double skip, bint *failed) noexcept no
             a /= run.c[run.chosen[j]] * run.c[run.chosen[h]]
             G[j * m + h] = G[h * m + j] = a
     t = weight * run.square[i] * run.scale
-    if block(run, m, y_at, t, 0.05 * gap) == 0.0:
+    if block(run, m, t, 0.05 * gap) == 0.0:
         return weight * gap
     # ---- beta_i: the chosen labels anew, others (beyond MOST) as they were
     for j in range(m):
@@ -634,10 +634,7 @@ def solve(const double[::1] values, const int[::1] columns, const long long[::1]
     if lists and not columns.shape[0]:
         raise ValueError("lists need CSR rows")
     memset(&run, 0, sizeof(Run))
-    run.rows.n, run.rows.d = n, d
-    run.rows.values = &values[0] if values.shape[0] else NULL
-    run.rows.columns = &columns[0] if columns.shape[0] else NULL
-    run.rows.start = &start[0] if start.shape[0] else NULL
+    run.rows = rows_of(values, columns, start, n, d)
     run.y = &y[0]
     run.square = &square[0]
     run.sample = &sample_weight[0] if sample_weight.shape[0] else NULL

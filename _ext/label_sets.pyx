@@ -21,7 +21,7 @@ from libc.stdlib cimport malloc, free
 from cpython.exc cimport PyErr_CheckSignals
 
 from adv_loop cimport shuffle
-from adv_linear cimport Rows, row_scores, row_update
+from adv_linear cimport Rows, rows_of, row_scores, row_update
 
 cdef struct Graph:
     int M
@@ -207,14 +207,6 @@ cdef inline void gains(int M, const double *f, const double *factor, const unsig
             r[nodes[e]] -= 2.0
 
 
-cdef Rows rows_of(const double[::1] values, const int[::1] columns, const long long[::1] begin, Py_ssize_t n, Py_ssize_t d) noexcept:
-    cdef Rows rows
-    rows.n, rows.d, rows.values = n, <int>d, &values[0]
-    rows.columns = &columns[0] if columns.shape[0] else NULL
-    rows.start = &begin[0] if begin.shape[0] else NULL
-    return rows
-
-
 def best_sets(const long long[::1] start, const int[::1] child, const double[:, ::1] R, double[::1] value, unsigned char[:, ::1] Z):
     """Fill the largest r.z over the sets of a tree and its z for every row r of R (n, M); Z may have no rows."""
     cdef Graph g
@@ -274,7 +266,7 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
         Sum over the rows of the last pass of s_i times their gaps when they were visited: an estimate of P - D.
     """
     cdef Graph g
-    cdef Rows rows = rows_of(values, columns, begin, n, d)
+    cdef Rows rows = rows_of(values, columns, begin, n, <int>d)
     cdef int M = <int>factor.shape[0], Mp = <int>Z.shape[1], v
     cdef Py_ssize_t i, at, done
     cdef uint64_t state = seed

@@ -260,6 +260,42 @@ def projectors(const double[:, ::1] B, const Py_ssize_t[::1] slot, double[:, :, 
                         M[slot[row], a, b] += B[row, a] * B[row, b]
 
 
+def separate_face(const double[:, ::1] F, const double[:, ::1] center, const Py_ssize_t[::1] y, double c, double[:, ::1] R,
+                  double[:, ::1] inside):
+    """Write where the proximal step of r = a - mean a ends whose a_j move alone in [0, 1], and a before it is held there.
+
+    a_j maximises a_j (1 + f_j - mean f) - c/2 (a_j - t_j)^2, where t = center - center_y; a_y = 0.
+    """
+    cdef Py_ssize_t i, n = F.shape[0]
+    cdef int j, k = F.shape[1]
+    cdef double inverse = 1.0 / c, shift, mean, a
+    cdef const double *f
+    cdef const double *t
+    cdef double *free
+    cdef double *r
+    with nogil:
+        for i in range(n):
+            f, t, free, r = &F[i, 0], &center[i, 0], &inside[i, 0], &R[i, 0]
+            mean = 0.0
+            for j in range(k):
+                mean += f[j]
+            shift = (1.0 - mean / k) * inverse - t[y[i]]
+            # no branches and no sums in here, so that it runs on vectors
+            for j in range(k):
+                a = f[j] * inverse + (shift + t[j])
+                free[j] = a
+                a = a if a > 0.0 else 0.0
+                r[j] = a if a < 1.0 else 1.0
+            free[y[i]] = 0.0
+            r[y[i]] = 0.0
+            mean = 0.0
+            for j in range(k):
+                mean += r[j]
+            mean /= k
+            for j in range(k):
+                r[j] -= mean
+
+
 def l1_quadratic(const double[:, ::1] H, double[::1] gradient, const double[::1] weight, double[::1] x, double tol, int max_sweeps):
     """Minimise 1/2 (z - x)'H(z - x) + gradient.(z - x) + sum_j weight_j |z_j| over z by coordinate descent; z goes to x.
 

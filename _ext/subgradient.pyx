@@ -21,7 +21,7 @@ from libc.stdlib cimport malloc, free
 from adv_simd cimport vec, load, store, splat, LANES
 from adv_family cimport Family
 from adv_bind cimport family_free, padded
-from adv_linear cimport Rows, row_scores, row_update
+from adv_linear cimport Rows, rows_of, row_scores, row_update
 from adv_loop cimport bind
 
 cdef enum:
@@ -330,11 +330,7 @@ cdef int model_new(Model *m, int kind, int k, const double[::1] parameters, int 
         raise ValueError(f"theta must hold {expected} numbers, padded, not {size}")
     bind(&m.family, kind, k, parameters)
     m.kind = shape
-    m.rows.n = n
-    m.rows.d = d
-    m.rows.values = &values[0]
-    m.rows.columns = &columns[0] if columns.shape[0] else NULL
-    m.rows.start = &start[0] if start.shape[0] else NULL
+    m.rows = rows_of(values, columns, start, n, d)
     m.size = size
     m.penalised = d if shape == THRESHOLD else size
     m.y = &y[0]

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 # Hydra 1.4 drops the parameter that asks 1.3 for the behaviour that both have
 _BASE: dict[str, Any] = {"version_base": "1.3"} if hydra.__version__.startswith("1.3.") else {}
 
-JOBS_PER_WORKER = 16
+JOBS_PER_WORKER = 32
 """Jobs that the launcher gets for each worker at most: enough to share out evenly, few enough that starting them does not count."""
 
 INTERRUPTED = 130

@@ -159,6 +159,13 @@ class Kernels:
         self._oracle.block(*self.arguments(family), F, R, y, w, out, state, normal, tight, gap)
         return out, Face(state, normal, tight), gap
 
+    def separate_face(self, F: Array, center: Array, y: Labels, c: float) -> tuple[Array, Array]:
+        """Return r (n, k) of a loss whose dual variables move alone in [0, 1], and these variables before they are held there."""
+        F, y = _scores(F, y, F.shape[1])
+        R, inside = np.empty_like(F), np.empty_like(F)
+        self.newton.separate_face(F, np.ascontiguousarray(center), y, c, R, inside)
+        return R, inside
+
     def tangents(self, family: Family, face: Face, skip: NDArray[np.bool_]) -> tuple[Array, Labels]:
         """Return orthonormal bases of the directions in which each example's r can move on its face, and whose they are.
 

@@ -136,10 +136,14 @@ def _serve(sender: connection.Connection, function: Callable[..., Any], argument
 def end_with_parent(parent: int) -> None:
     """End this process soon after process ``parent`` is gone, if that is the one that started it.
 
-    A worker of a pool would otherwise compute on, for nobody, until its job is done.
+    A worker of a pool would otherwise compute on, for nobody, until its job is done. Ctrl-C, which a terminal sends to every process,
+    is left to the parent.
     """
     if os.getppid() != parent or any(thread.name == _WATCH for thread in threading.enumerate()):
         return
+    if threading.current_thread() is threading.main_thread():
+        # the blocked signals that a worker inherits do not last: starting a resource tracker lets them in again
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -239,6 +239,12 @@ class KernelFeatures(KernelMap):
         out[np.diag_indices(m)] = self.diagonal[rows]
         return out
 
+    def among(self, rows: Labels) -> PrecomputedFeatures:
+        """Return the kernel among some of the training rows, as the map of a fit to these; at most `largest_block` rows."""
+        part = PrecomputedFeatures(self.block(rows), self.n_classes)
+        part.store.matrix = part.X  # a block of a kernel matrix is one, without a check
+        return part
+
     def accumulate(self, F: Array, rows: Labels, A: Array) -> None:
         """Add K[:, rows] A to the scores F of all training rows, which are held class by class, (k, n)."""
         A = np.ascontiguousarray(A)

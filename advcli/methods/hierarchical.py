@@ -29,6 +29,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.extmath import row_norms
 
 from ..certificate import Certificate
 from ..compiled import kernels
@@ -205,7 +206,7 @@ class Task:
     @cached_property
     def squares(self) -> Array:
         """Squared lengths of the rows, shape (n,)."""
-        return row_squares(self.X)
+        return row_norms(self.X, squared=True)
 
     def sums(self, attributes: Attributes, beta: sparse.csr_array) -> tuple[Any, sparse.csr_array, float]:
         """Return Z = R'X (k, d), sparse as X is with many labels, R (n, k), and the sum of margins of a dual point beta (n, k)."""
@@ -294,11 +295,6 @@ def _stretched(gain: Array, margins: Array, stretches: Array) -> Array:
 def keeps_lists(X: Any, k: int) -> bool:
     """Return whether the dual sums of rows X (n, d) and k labels are kept as lists."""
     return hasattr(X, "tocsr") and (k >= LISTS or k * X.shape[1] > CELLS)
-
-
-def row_squares(X: Any) -> Array:
-    """Return the squared lengths of the rows of a dense or sparse matrix."""
-    return np.asarray(X.multiply(X).sum(axis=1)).ravel() if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, X)
 
 
 class _HierarchicalSVM(Method):
@@ -402,14 +398,14 @@ class _HierarchicalSVM(Method):
 
     def predict_codes(self, X: Any) -> Any:
         """Return codes (n,), or where labels are sets ones at the labels of the set that scores highest, csr_array (n, k)."""
-        if not getattr(self, "of_sets_", False):
+        if not self.of_sets_:
             return super().predict_codes(X)
         chosen = self.sets_.best(self.sets_.scores(self.potentials(X)))[1][:, self.sets_.leaves]
         return sparse.csr_array(chosen[:, self.positions_].astype(np.int8))
 
     def predict(self, X: Any) -> Any:
         """Return labels (n,), or sets of labels as `predict_codes` does."""
-        return self.predict_codes(X) if getattr(self, "of_sets_", False) else super().predict(X)
+        return self.predict_codes(X) if self.of_sets_ else super().predict(X)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds: all but the dual point, and the label graph by its edges."""
@@ -433,7 +429,7 @@ class _HierarchicalSVM(Method):
             Z = sparse.csr_array((data, indices, start), shape=tuple(shape))
             own["coef_"] = FactoredWeights(Z, graph.membership[positions], own["alpha_"], float(own.pop("scale_")))
         super().restore(own)
-        if getattr(self, "of_sets_", False):
+        if self.of_sets_:
             self.sets_ = LabelSets(restricted(*self._labels())[0])
 
     def _finish(self, beta: Any, coef: Any, primal: float, dual: float, passes: float, seconds: float) -> None:
@@ -488,7 +484,7 @@ def _shortened(task: Task, attributes: Attributes, beta: sparse.csr_array) -> sp
     if largest == 0.0:
         return beta
     Z, _, linear = task.sums(attributes, beta)
-    curvature = task.C * float(attributes.alpha @ row_squares(attributes.membership.T @ Z))
+    curvature = task.C * float(attributes.alpha @ row_norms(attributes.membership.T @ Z, squared=True))
     # rounding must not lift a sum above 1
     t = min(linear / curvature, (1.0 - 1e-12) / largest) if curvature > 0 else 1.0 / largest
     return sparse.csr_array(beta * t)
@@ -784,7 +780,7 @@ class SharedSVM(_HierarchicalSVM):
             beta, spent, _ = task.ascend(attributes, beta, inner, self.max_passes - passes, seed_of(self.random_state) + done)
             passes += spent
             found = task.evaluate(attributes, beta, self.tol)
-            squares = row_squares(A.T @ found.Z)
+            squares = row_norms(A.T @ found.Z, squared=True)
             lengths = (found.stretch * task.C * attributes.alpha) ** 2 * squares
             fresh, value = best_weights(graph, lengths)
             primal = (value / (2.0 * task.C) + found.hinge) / task.mass

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.extmath import row_norms
 
 from ..compiled import kernels
 from ..hierarchy import LabelGraph
@@ -60,8 +61,7 @@ class SetProblem:
         n = self.X.shape[0]
         self.true = self.sets.closed(self.Y)
         self.rows = compiled_rows(self.X)
-        squares = self.X.multiply(self.X).sum(axis=1) if hasattr(self.X, "multiply") else np.einsum("ij,ij->i", self.X, self.X)
-        self.square = np.ascontiguousarray(np.asarray(squares, dtype=np.float64).ravel())
+        self.square = np.ascontiguousarray(row_norms(self.X, squared=True), dtype=np.float64)
         self.counts = np.diff(self.Y.indptr).astype(np.float64)
         self.pairs = (np.repeat(np.arange(n), np.diff(self.true.indptr)), self.true.indices)
         # what the loss adds to the nodes of true labels, beside the 1 of every leaf

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
+from sklearn.utils.extmath import row_norms
 
 from ..errors import ConfigError
 from .base import Array, Labels, Method, register
@@ -129,7 +130,7 @@ class SemiSupervisedSVM(Method):
         if unlabelled.all():
             raise ConfigError("loss=s3vm needs labelled rows")
         base = np.ones(len(y)) if weights is None else weights
-        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, X)
+        squares = row_norms(X, squared=True)
         penalty = float(self.ridge) * max(float(base @ squares / base.sum()), 1e-300)
         codes = np.eye(k) - 1.0 / k
         known = np.flatnonzero(~unlabelled)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.extmath import row_norms
 
 from ..compiled import kernels
 from ..confusion import ILL_CONDITIONED, check_confusion, read_confusion
@@ -218,7 +219,7 @@ class PerceptronClassifier(Method):
         epochs = int(_at_least("epochs", self.epochs, 1, whole=True))
         W = np.zeros((len(self.classes_), X.shape[1]))
         rows = compiled_rows(X)
-        square = np.asarray(X.multiply(X).sum(axis=1)).ravel() if hasattr(X, "multiply") else np.einsum("ij,ij->i", X, X)
+        square = row_norms(X, squared=True)
         self.n_iter_, self.n_updates_, last = kernels.uma.online(
             *rows,
             np.ascontiguousarray(y, dtype=np.intp),

@@ -1,15 +1,15 @@
 """Constraint generation for the dual quadratic program (Fathony et al. 2016, section 3.3.4, Algorithm 1), n-slack, linear and kernel.
 
 Every row has a growing set of constraints xi_i >= r.f_i + c, one for each answer (r, c) of its oracle that was needed; the first is that of
-its own label, r = 0. The master program over the weights beta_i of these answers, a subset of the simplex for each row, is
+its own label, r = 0. The master program over the weights beta_i of these answers, a simplex for each row, is
 
     maximise  sum_i C s_i w_i sum_k beta_ik c_ik - 1/2 |C sum_i s_i J_i' sum_k beta_ik r_ik|^2                      (eq. 6-8 there)
 
-A row whose oracle violates what it has by more than epsilon gets one more constraint; then the master is solved again, to the last digits
-of an interior point method. With linear features its systems have the size of the parameters, and all constraints take part (`_weights`).
-With a kernel they have that of the weights (PIQP), so only constraints that carry weight or are violated enter, the others wait. The end is
-a round over all rows without a violation: with epsilon = 0, the paper's choice, that means none beyond the master's accuracy.
-`Solution.memory` counts the constraints added and those with weight at the end.
+A row whose oracle violates what it has by more than epsilon gets one more constraint; then the master is solved again, from where it was,
+by the proximal point method of `newton` with weights in the place of dual points. It ends where every constraint with weight is its row's
+largest. The end of the algorithm is a round over all rows without a violation: with epsilon = 0, the paper's choice, that means none beyond
+the master's accuracy. `Solution.memory` counts the constraints added and those with weight at the end. Where more constraints of a row are
+tight than its distribution needs, the weights are not unique, and neither is that second count.
 
 The algorithm as printed solves the master after every single constraint. The printed counts (Table 1) are those of one solution a round,
 the default here: one random split of iris, glass and vehicle at C = 1 gets 54, 295 and 575 constraints with `batch` 1, 1 and 10, and 222,
@@ -19,244 +19,214 @@ the default here: one random split of iris, glass and vehicle at C = 1 gets 54, 
 from __future__ import annotations
 
 import time
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError
 
 from ..errors import ConfigError
 from ..features.base import KernelMap
 from ..problem import Array, Labels, Problem, Solution
 from .base import Limits, Solver, register
+from .kernel_newton import CoefficientSmoothed
+from .newton import NewtonSolver, Point, Smoothed
 
-_ACCURACY = 1e-6  # of scores and slacks, in units of the loss: what the master's solution is good for
+_ACCURACY = 1e-6  # of slacks, in units of the loss: a violation beyond it is one, and a master that misses it has stalled
+_TIGHT = 1e-8  # what a master aims at
 _WEIGHT = 1e-6  # share of a row's weight from which a constraint counts as active
-_ROUNDS = 1000  # solutions of one master; never reached unless rounding cycles
-_ROOM = 800  # most constraints that enter a master at once
-_INSIDE = 0.995  # share of the way to the boundary that a step of the interior point may go
-_RESIDUAL = 1e-12  # of its conditions, where it ends
-_IDLE = 15  # iterations without progress after which rounding has won
+_FIRST = 0.03  # proximal weight that a master begins with, in units of C |x|^2
+_SMALLEST = 1e-8  # the least one: scores' rounding errors enter the weights divided by it
+_NEAR = 0.1  # rows with a constraint that lacks less of being tight, in units of the loss, take part in a master with a kernel
+_MOST_STEPS = 30  # Newton steps after which a proximal step counts as failed
+_MOST_PROXIMAL = 100  # proximal steps of a master
+_IDLE = 5  # of them that do not halve what is left to the aim, after which rounding has won
 
 
-class _Master:
-    """The constraints of all rows and the optimum over them."""
+class _Master(Smoothed):
+    """The constraints of all rows, sorted by rows, and the optimum over them.
+
+    psi of `newton` with a maximum over weights: of sum_k beta_ik (c_ik + r_ik . f_i / w_i) - (c/2) |beta_i - center_i|^2 over the simplex.
+    """
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+        super().__init__(problem)
         n, k = len(problem.y), problem.loss.n_classes
-        self.sample = np.ones(n) if problem.sample_weight is None else problem.sample_weight
-        self.owner = np.empty(0, dtype=np.intp)
-        self.r, self.c = np.empty((0, k)), np.empty(0)
-        self.beta = np.empty(0)
-        self.base = problem.loss.offset(np.zeros((n, k)), problem.y)  # c of the constraint that every row starts with, r = 0
-        self.R = np.zeros((n, k))
-        self.theta = np.zeros(problem.features.shape)
-        self.F = problem.scaled(problem.features.scores(self.theta))
-        self.solved = 0
+        self.owner = np.arange(n)
+        self.first = np.arange(n)  # of each row's constraints
+        self.r, self.offset = np.zeros((n, k)), problem.loss.offset(np.zeros((n, k)), problem.y)
+        self.added = np.zeros(n, dtype=bool)  # not one that its row started with
+        self.beta: Array = np.ones(n)
+        self.loose = 0.0  # how far a constraint with weight may be below its row's largest
+        self._settle()
 
-    def slack(self) -> tuple[Array, Array]:
-        """Return what each constraint asks of its row's slack at the present scores, and the largest of each row."""
-        asked = np.einsum("mk,mk->m", self.r, self.F[self.owner]) + self.c
-        slack = self.base.copy()
-        np.maximum.at(slack, self.owner, asked)
-        return asked, slack
+    @property
+    def unit(self) -> float:
+        """Unit of scores and slacks."""
+        return max(1.0, float(np.abs(self.offset).max(initial=0.0)))
+
+    @property
+    def reach(self) -> float:
+        """C |x|^2 in the mean: how much of its own score a row can move."""
+        return self.C * float(self.features.squares.mean())
 
     def add(self, rows: Labels, r: Array, c: Array) -> None:
         """Add one constraint to each of the rows."""
-        self.owner = np.concatenate([self.owner, rows])
-        self.r, self.c = np.vstack([self.r, r]), np.concatenate([self.c, c])
-        self.beta = np.concatenate([self.beta, np.zeros(len(rows))])
+        owner = np.concatenate([self.owner, rows])
+        order = np.argsort(owner, kind="stable")
+        self.owner = owner[order]
+        self.r, self.offset = np.vstack([self.r, r])[order], np.concatenate([self.offset, c])[order]
+        self.added = np.concatenate([self.added, np.ones(len(rows), dtype=bool)])[order]
+        self.beta = np.concatenate([self.beta, np.zeros(len(rows))])[order]
+        self.first = np.searchsorted(self.owner, np.arange(len(self.first)))
 
-    def optimise(self, deadline: float) -> None:
-        """Solve over all constraints, or until the deadline; with a kernel over those with weight or violated, until no other is."""
-        if not isinstance(self.problem.features, KernelMap):
-            found, theta = _weights(self.problem, self.owner, self.r, self.c, self.base, deadline)
-            self._take(np.arange(len(self.beta)), found, theta)
-            return
-        inside = self.beta > 0
-        fresh = np.arange(self.solved, len(self.beta))
-        self.solved = len(self.beta)
-        inside[fresh[:: -(-len(fresh) // _ROOM)]] = True
-        for _ in range(_ROUNDS):
-            self._solve(np.flatnonzero(inside))
-            asked, _ = self.slack()
-            kept = self.base.copy()
-            np.maximum.at(kept, self.owner[inside], asked[inside])
-            excess = np.where(inside, 0.0, asked - kept[self.owner])
-            late = np.flatnonzero(excess > 0.1 * _ACCURACY * self.scale)
-            if not len(late) or time.perf_counter() > deadline:
-                return
-            inside = self.beta > 0
-            inside[late[np.argsort(-excess[late], kind="stable")[:_ROOM]]] = True
+    def slack(self, F: Array) -> tuple[Array, Array]:
+        """Return the slack that the rows need at scores F, (n,), and by how much less each constraint asks for, (m,)."""
+        asked = np.einsum("mk,mk->m", self.r, self.problem.scaled(F)[self.owner]) + self.offset
+        slack = np.maximum.reduceat(asked, self.first)
+        return slack, slack[self.owner] - asked
 
-    @property
-    def scale(self) -> float:
-        """Unit of scores and slacks."""
-        return max(1.0, float(np.abs(self.base).max(initial=0.0)), float(np.abs(self.c).max(initial=0.0)))
+    def face(self, F: Array) -> tuple[Array, Array]:
+        """Return the r (n, k) of the proximal step at scores F, and its weights (m,): projections onto the rows' simplices."""
+        self.projections += 1
+        target = self.center - self.slack(F)[1] / self.c
+        target -= np.maximum.reduceat(target, self.first)[self.owner]
+        positive = target > -1.0
+        while True:  # those above the threshold that makes the positive ones sum to one (Michelot)
+            count = np.add.reduceat(positive.astype(np.float64), self.first)
+            threshold = (np.add.reduceat(np.where(positive, target, 0.0), self.first) - 1.0) / count
+            above = positive & (target > threshold[self.owner])
+            if np.array_equal(above, positive):
+                break
+            positive = above
+        beta = np.where(positive, target - threshold[self.owner], 0.0)
+        return self.combine(beta), beta
 
-    def _solve(self, chosen: Labels) -> None:
-        """Set the weights of the chosen constraints to the optimum over them, all others to 0, and bring the scores up to date."""
-        import piqp
-
-        problem = self.problem
-        owner, r = self.owner[chosen], self.r[chosen]
-        rows, slot = np.unique(owner, return_inverse=True)
-        gram = _gram(problem, rows)
-        weight = self.sample[owner]
-        C = problem.C
-        # divided by C: costs and curvature of the weights, each a share of its row's total
-        P = (C * np.outer(weight, weight)) * gram[np.ix_(slot, slot)] * (r @ r.T)
-        q = -problem.weight[owner] * (self.c[chosen] - self.base[owner])
-        sums = np.zeros((len(rows), len(chosen)))
-        sums[slot, np.arange(len(chosen))] = 1.0
-        solver: Any = piqp.DenseSolver()
-        solver.settings.eps_abs = solver.settings.eps_rel = 1e-10
-        solver.settings.max_iter = 500
-        m = len(chosen)
-        solver.setup(P, q, None, None, sums, np.full(len(rows), -np.inf), np.ones(len(rows)), np.zeros(m), np.ones(m))
-        solver.solve()
-        self._take(chosen, np.array(solver.result.x))
-
-    def _take(self, chosen: Labels, found: Array, theta: Array | None = None) -> None:
-        """Give the chosen constraints the weights that were found, all others none, and bring the scores up to date."""
-        problem, owner, r = self.problem, self.owner[chosen], self.r[chosen]
-        beta = np.clip(found, 0.0, 1.0)
-        beta[beta < 1e-3 * _WEIGHT] = 0.0
-        total = np.bincount(owner, weights=beta, minlength=len(self.base))
-        beta /= np.maximum(total, 1.0)[owner]
-        self.beta[:] = 0.0
-        self.beta[chosen] = beta
-        self.R[:] = 0.0
-        np.add.at(self.R, owner, beta[:, None] * r)
-        self.theta = problem.parameters(self.R) if theta is None else theta
-        self.F = problem.scaled(problem.features.scores(self.theta))
-
-
-def _weights(problem: Problem, owner: Labels, r: Array, c: Array, base: Array, deadline: float) -> tuple[Array, Array]:
-    """Return the weights (m,) and the parameters of the optimum over all constraints and those that every row starts with; linear features.
-
-    Mehrotra's predictor-corrector on theta, the rows' slacks xi, t = xi - (r.f + c) >= 0 and the weights beta >= 0 of the constraints,
-
-        theta + C sum_i s_i J_i' sum_k beta_k r_k = 0,   sum_k beta_k = 1 in every row,   beta_k t_k = mu.
-    """
-    n, k = len(base), r.shape[1]
-    rows = np.concatenate([owner, np.arange(n)])
-    order = np.argsort(rows, kind="stable")
-    rows, r, c = rows[order], np.vstack([r, np.zeros((n, k))])[order], np.concatenate([c, base])[order]
-    program = _Program(problem, rows, r, np.searchsorted(rows, np.arange(n)))
-    theta = np.zeros(problem.features.shape)
-    xi = np.maximum.reduceat(c, program.first) + 1.0
-    t = xi[rows] - c
-    beta = 1.0 / np.bincount(rows, minlength=n)[rows]
-    unit = max(1.0, float(np.abs(c).max(initial=0.0)))
-    length = float(np.sqrt(problem.features.squares.max(initial=0.0)))  # of a row: errors of theta are judged by what they do to scores
-    least, idle = np.inf, 0
-    while idle < _IDLE and time.perf_counter() <= deadline:
-        mu = float(beta @ t) / len(t)
-        stationarity = theta + program.gradient(program.sums(beta[:, None] * r))
-        primal = xi[rows] - program.products(problem.features.scores(theta)) - c - t
-        balance = 1.0 - program.sums(beta)
-        wrong = max(length * np.abs(stationarity).max(initial=0.0) / unit, np.abs(primal).max() / unit, np.abs(balance).max(), mu / unit)
-        if wrong <= _RESIDUAL:
-            break
-        least, idle = (wrong, 0) if wrong < 0.5 * least else (least, idle + 1)  # idle: iterations since the last halving
-        try:
-            system = _System(program, beta / t, t, stationarity, primal, balance)
-        except LinAlgError:  # rounding has won
-            break
-        _, _, dt, dbeta = system.direction(beta * t)
-        step = min(_longest(t, dt), _longest(beta, dbeta))
-        ahead = float((beta + step * dbeta) @ (t + step * dt)) / len(t)
-        dtheta, dxi, dt, dbeta = system.direction(beta * t + dbeta * dt - mu * (ahead / mu) ** 3)
-        step = _INSIDE * min(_longest(t, dt), _longest(beta, dbeta))
-        theta, xi, t, beta = theta + step * dtheta, xi + step * dxi, t + step * dt, beta + step * dbeta
-    result = np.empty(len(rows))
-    result[order] = beta
-    return result[: len(owner)], theta
-
-
-class _Program:
-    """All constraints, sorted by their rows; ``first`` holds where each row's begin."""
-
-    def __init__(self, problem: Problem, rows: Labels, r: Array, first: Labels) -> None:
-        self.problem, self.rows, self.r, self.first = problem, rows, r, first
-        ones = np.ones(len(first))
-        self.sample = ones if problem.sample_weight is None else problem.sample_weight
-        self.cost = ones if problem.cost_weight is None else problem.cost_weight
-
-    def sums(self, values: Array) -> Array:
-        """Sum over the constraints of every row."""
-        total: Array = np.add.reduceat(values, self.first, axis=0)
+    def combine(self, beta: Array) -> Array:
+        """Return sum_k beta_ik r_ik, shape (n, k)."""
+        total: Array = np.add.reduceat(beta[:, None] * self.r, self.first, axis=0)
         return total
 
-    def gradient(self, R: Array) -> Array:
-        """Return C sum_i s_i J_i' R_i."""
-        return self.problem.C * self.problem.features.adjoint(R * self.sample[:, None])
+    def tangents(self, point: Point) -> tuple[Array, Labels, Array]:
+        """Return the images of an orthonormal basis of every row's face: (sum of the j before - j times the next) / sqrt(j (j + 1))."""
+        positive = np.flatnonzero((point.face > 0.0) & (self.sample[self.owner] > 0.0))
+        owner = self.owner[positive]
+        begins = np.diff(owner, prepend=-1) != 0
+        start = np.flatnonzero(begins)[np.cumsum(begins) - 1]  # of each one's row
+        apart = self.r[positive] - self.r[positive[start]]
+        before = np.cumsum(apart, axis=0) - apart
+        before -= before[start]
+        count = (np.arange(len(owner)) - start)[:, None]
+        later = ~begins
+        B = (before[later] - count[later] * apart[later]) / np.sqrt(count[later] * (count[later] + 1.0))
+        return B, owner[later], self.scale(owner[later])
 
-    def products(self, F: Array) -> Array:
-        """Return r.f of every constraint at the scores F (n, k)."""
-        return np.einsum("mk,mk->m", self.r, (F / self.cost[:, None])[self.rows])
+    def optimise(self, deadline: float) -> None:
+        """Solve over all constraints, as far as rounding and the deadline allow, and take the best weights seen."""
+        theta, F, self.center = self.theta, self.F, self.beta
+        self.c, self.loose, idle, goal = _FIRST * self.reach, np.inf, 0, np.inf
+        for _ in range(_MOST_PROXIMAL):
+            point, steps = self._proximal_step(theta, F, deadline)
+            goal, idle = (0.5 * self.loose, 0) if self.loose <= goal else (goal, idle + 1)
+            enough = _TIGHT if idle < _IDLE else _ACCURACY
+            if self.loose <= enough * self.unit or time.perf_counter() > deadline:
+                break
+            if steps > _MOST_STEPS:
+                self.c *= 5.0
+                continue
+            theta, F, self.center = point.theta, point.F, point.face  # weights here, not dual points
+            self.c = max(self.c * (0.2 if steps <= 2 else 0.5 if steps <= 10 else 0.7), _SMALLEST * self.reach)
+        self._settle()
+
+    def _proximal_step(self, theta: Array, F: Array, deadline: float) -> tuple[Point, int]:
+        """Return where Newton's method ends, and how many steps it took, more than allowed when it failed."""
+        point, steps = self.at(theta, F, *self.face(F)), 0
+        while not self._judge(point) and time.perf_counter() <= deadline:
+            steps += 1
+            if steps > _MOST_STEPS:
+                break
+            try:
+                moved = NewtonSolver.line_search(self, point, *self.direction(point))
+            except LinAlgError:
+                moved = None
+            if moved is None:
+                return point, _MOST_STEPS + 1
+            point = moved
+        return point, steps
+
+    def _judge(self, point: Point) -> bool:
+        """Keep the point's weights if they are the best so far; return whether only a new proximal centre can bring it nearer."""
+        weight, beta = self.C * self.problem.weight, point.face
+        slack, below = self.slack(point.F)
+        mismatch = float((weight[self.owner] * beta) @ below)
+        primal = 0.5 * self.inner(point.theta, point.theta, point.F) + float(weight @ slack)
+        model = point.theta - point.residual
+        scores = self.scores_of(point, model)
+        dual = float((weight[self.owner] * beta) @ self.offset) - 0.5 * self.inner(model, model, scores)
+        loose = float(self.slack(scores)[1].max(initial=0.0, where=beta > 1e-3 * _WEIGHT))
+        if loose < self.loose:
+            self.loose, self.beta = loose, beta
+        return self.loose <= _TIGHT * self.unit or primal - dual - mismatch <= 0.3 * mismatch
+
+    def scores_of(self, point: Point, model: Array) -> Array:
+        """Return the scores of theta(r) at the point."""
+        return self.features.scores(model)
+
+    def _settle(self) -> None:
+        """Bring dual point, parameters and scores in line with the weights."""
+        self.R = self.combine(self.beta)
+        self.theta = self.problem.parameters(self.R)
+        self.F = self.features.scores(self.theta)
 
 
-class _System:
-    """The linear system of one iterate: row by row t, beta and xi are eliminated, and what is left in theta is
+class _KernelMaster(_Master, CoefficientSmoothed):
+    """The same with coefficients over the rows as parameters."""
 
-    I + C sum_i (s_i/w_i) J_i' N_i J_i,   N_i = sum D (r - mean r)(r - mean r)',   D = beta/t, the weights of the mean.
+    @property
+    def reach(self) -> float:
+        """C K(x, x) in the mean."""
+        return self.C * float(self.K.diagonal().mean())
 
-    Near the optimum D spans all magnitudes; deviations from the mean keep what differences of the large sums would lose.
-    """
+    def scores_of(self, point: Point, model: Array) -> Array:
+        """Return the scores of theta(r), which the point knows."""
+        return point.F - point.pull
 
-    def __init__(self, program: _Program, D: Array, t: Array, stationarity: Array, primal: Array, balance: Array) -> None:
-        self.program, self.D, self.t = program, D, t
-        self.stationarity, self.primal, self.balance = stationarity, primal, balance
-        r, problem = program.r, program.problem
-        self.total = program.sums(D)
-        self.mean = program.sums(D[:, None] * r) / self.total[:, None]
-        self.apart = r - self.mean[program.rows]
-        N = program.sums(np.einsum("m,ma,mb->mab", D, self.apart, self.apart))
-        N *= (problem.C * program.sample / program.cost)[:, None, None]
-        self.factor = cho_factor(_curvature(problem.features.X, N), lower=True, overwrite_a=True, check_finite=False)
+    def optimise(self, deadline: float) -> None:
+        """Solve over the rows that carry weight or may come to, until no other one is violated."""
+        inside = np.zeros(len(self.first), dtype=bool)
+        while True:
+            _, below = self.slack(self.F)
+            held = self.beta > 1e-3 * _WEIGHT
+            self.loose = float(below.max(initial=0.0, where=held))
+            late = self.beta[self.first] < 1.0  # a row's first constraint is the one that it started with
+            late[self.owner[held & (below > _TIGHT * self.unit)]] = True
+            if not (late & ~inside).any() or time.perf_counter() > deadline:
+                return
+            inside |= late
+            inside[self.owner[self.added & (below - below[self.first][self.owner] < _NEAR * self.unit)]] = True
+            self._optimise_among(inside, deadline)
 
-    def direction(self, complementarity: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the changes of theta, xi, t and beta that cancel the residuals and this complementarity (m,)."""
-        program = self.program
-        push = -complementarity / self.t - self.D * self.primal
-        pull = program.sums(push) - self.balance
-        fixed = program.sums(push[:, None] * self.apart) + self.mean * self.balance[:, None]
-        right = -self.stationarity - program.gradient(fixed)
-        dtheta = cho_solve(self.factor, right.ravel(), check_finite=False).reshape(right.shape)
-        dF = program.problem.features.scores(dtheta) / program.cost[:, None]
-        shift = pull / self.total
-        moved = shift[program.rows] - np.einsum("mk,mk->m", self.apart, dF[program.rows])
-        dxi = shift + np.einsum("nk,nk->n", self.mean, dF)
-        return dtheta, dxi, moved + self.primal, push - self.D * moved
-
-
-def _longest(values: Array, change: Array) -> float:
-    """Return the longest step, at most 1 / _INSIDE, that keeps positive values positive."""
-    falling = change < 0
-    return min(1.0 / _INSIDE, float((-values[falling] / change[falling]).min(initial=np.inf)))
-
-
-def _curvature(X: Any, N: Array) -> Array:
-    """Return I + sum_i N_i (x) x_i x_i' over parameters (d, k) row by row, from symmetric N (n, k, k)."""
-    d, k = X.shape[1], N.shape[1]
-    X = X.toarray() if hasattr(X, "toarray") else X
-    H = np.zeros((d, k, d, k))
-    for a in range(k):
-        for b in range(a + 1):
-            seen = np.flatnonzero(np.abs(N[:, a, b]) > 1e-14)
-            H[:, a, :, b] = X[seen].T @ (X[seen] * N[seen, a, b][:, None])
-            H[:, b, :, a] = H[:, a, :, b]
-    flat: Array = H.reshape(d * k, d * k)
-    flat[np.diag_indices_from(flat)] += 1.0
-    return flat
-
-
-def _gram(problem: Problem, rows: Labels) -> Array:
-    """Return the kernel among the rows, (m, m)."""
-    assert isinstance(problem.features, KernelMap)
-    return problem.features.block(rows)
+    def _optimise_among(self, inside: NDArray[np.bool_], deadline: float) -> None:
+        """Solve over the rows inside; the others keep their weights, all on the constraint with r = 0."""
+        if inside.all():
+            super().optimise(deadline)
+            return
+        rows, chosen = np.flatnonzero(inside), inside[self.owner]
+        problem, features = self.problem, self.problem.features
+        assert isinstance(features, KernelMap)
+        sample, cost = (None if each is None else each[rows] for each in (problem.sample_weight, problem.cost_weight))
+        n = float(len(rows) if sample is None else sample.sum())
+        lam = problem.lam * problem.n / n  # the same C
+        among = replace(problem, features=features.among(rows), y=problem.y[rows], lam=lam, sample_weight=sample, cost_weight=cost)
+        part = _KernelMaster(among)
+        part.owner = np.searchsorted(rows, self.owner[chosen])
+        part.first = np.searchsorted(part.owner, np.arange(len(rows)))
+        part.r, part.offset, part.beta = self.r[chosen], self.offset[chosen], self.beta[chosen]
+        part._settle()
+        super(_KernelMaster, part).optimise(deadline)
+        self.beta = self.beta.copy()
+        self.beta[chosen] = part.beta
+        self._settle()
 
 
 @register("constraint_generation")
@@ -283,14 +253,14 @@ class ConstraintGenerationSolver(Solver):
         features = problem.features
         if features.regularised is not None or not (features.multiclass_linear or isinstance(features, KernelMap)):
             return "multiclass linear or kernel features"
+        if isinstance(features, KernelMap) and not features.whole:
+            return "a kernel matrix that fits in features.memory_mb"
         return None
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the master's last optimum; a start is not used, because the counts are those of a run from nothing."""
         started = time.perf_counter()
-        if isinstance(problem.features, KernelMap):
-            problem.features.check_memory()
-        master = _Master(problem)
+        master = (_KernelMaster if isinstance(problem.features, KernelMap) else _Master)(problem)
         loss, y, n = problem.loss, problem.y, len(problem.y)
         allowed = max(self.epsilon, _ACCURACY)
         passes, status = 0.0, "converged"
@@ -299,9 +269,9 @@ class ConstraintGenerationSolver(Solver):
             size = self.batch or n
             for first in range(0, n, size):
                 rows = np.arange(first, min(first + size, n))
-                answer = loss.oracle(master.F[rows], y[rows])
-                _, slack = master.slack()
-                broken = (answer.value > slack[rows] + allowed * master.scale) & (master.sample[rows] > 0)
+                answer = loss.oracle(problem.scaled(master.F)[rows], y[rows])
+                slack, _ = master.slack(master.F)
+                broken = (answer.value > slack[rows] + allowed * master.unit) & (master.sample[rows] > 0)
                 passes += len(rows) / n
                 if not broken.any():
                     continue
@@ -317,8 +287,10 @@ class ConstraintGenerationSolver(Solver):
                 status = "max_passes"
             elif time.perf_counter() - started > limits.max_seconds:
                 status = "max_seconds"
+        if status == "converged" and master.loose > allowed * master.unit:
+            status = "stalled"
         # equal rows that a fit has merged are counted as often as they occur, as the paper's are
-        times = master.sample[master.owner]
+        times = master.sample[master.owner] * master.added
         memory = {
             "n_constraints_added": float(times.sum()),
             "n_constraints_active": float(times[master.beta > _WEIGHT].sum()),

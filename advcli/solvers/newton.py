@@ -5,8 +5,8 @@ One proximal step on the dual point, r <- argmax D(r') - (C c/2) |r' - r|^2 (in 
     psi(theta) = 1/2 |theta|^2 + C sum_i s_i w_i max over r' of [c(r') + f_i/w_i . r' - (c/2) |r' - r_i|^2]
 
 by Newton steps with H = I + sum_i (C s_i / (c w_i)) J_i' M_i J_i, M_i the projector on the face of the exact block step
-(compiled), non-zero only for examples at a kink. Line search by regula falsi on the exact slope. The rules for c, the inner stop
-and the recovery are those of the large-C note, section 3; each was needed for robustness.
+(compiled), non-zero only for examples at a kink. Line search by regula falsi on the exact slope. The inner stop and the recovery are
+those of the large-C note, section 3; each was needed for robustness. c falls more slowly than there, which takes a fifth fewer steps.
 
 A loss whose dual variables are boxes, one for each label, and whose scores sum to zero (llw) gets a proximal term on those variables
 instead of r: then every label moves alone and H falls into one block for each class (`Separate`).
@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotri
+from scipy.linalg.lapack import dpotri, dpotrs
 
 from ..compiled import kernels
 from ..problem import Array, Labels, Problem, Solution, gap_scale
@@ -32,6 +33,7 @@ _MAX_INNER = 30  # Newton steps after which a proximal step counts as failed: c 
 _SMALLEST_C = 1e-9
 WARM = 30.0  # how much larger the first c of a fit is than the last one of the fit that it continues
 _MAX_FAILURES = 25
+_MAX_UPDATES = 30  # steps after which a matrix that is updated by rows is summed anew, so that rounding errors stay those of one sum
 
 
 @dataclass
@@ -56,7 +58,7 @@ class Smoothed:
         self.sample = ones if problem.sample_weight is None else problem.sample_weight
         self.cost = ones if problem.cost_weight is None else problem.cost_weight
         self.plain = problem.sample_weight is None
-        self.center = np.zeros((len(problem.y), problem.loss.n_classes))
+        self.center: Array = np.zeros((len(problem.y), problem.loss.n_classes))
         self.c = 1.0
         self.projections = 0
 
@@ -146,51 +148,80 @@ class Separate(Smoothed):
     s X' diag(free_j) X, one (d, d) block for each class j, and the constraint adds one more (d, d) system for its multiplier.
     """
 
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        k = problem.features.shape[1]
+        self.weighted = problem.sample_weight is not None or problem.cost_weight is not None
+        self.grams: dict[int, Array] = {}  # of class j the lower triangle of X' diag(s/w inside_j) X
+        self.inside = np.zeros((len(problem.y), k), dtype=bool)
+        self.updates = np.zeros(k, dtype=int)  # of each since it was summed anew
+
     def face(self, F: Array) -> tuple[Array, Any]:
         """Return r (n, k) and a (n, k) before it is held in its box."""
         self.projections += 1
-        rows, y = np.arange(len(F)), self.problem.y
-        F = self.problem.scaled(F)
-        inside = F * (1.0 / self.c)
-        inside += ((1.0 - F.mean(axis=1)) / self.c - self.center[rows, y])[:, None]  # a = r - r_y, since a_y = 0
-        inside += self.center
-        inside[rows, y] = 0.0
-        A = np.clip(inside, 0.0, 1.0)
-        A -= A.mean(axis=1, keepdims=True)
-        return A, inside
+        return kernels.separate_face(self.problem.scaled(F), self.center, self.problem.y, self.c)
+
+    def free(self, point: Point) -> NDArray[np.bool_]:
+        """Return which a_j lie inside their boxes, (n, k)."""
+        free: NDArray[np.bool_] = (point.face > 0.0) & (point.face < 1.0) & (self.sample > 0.0)[:, None]
+        return free
 
     def tangents(self, point: Point) -> tuple[Array, Labels, Array]:
-        """Return e_j - 1/k for every a_j inside its box; the largest entry of a direction is the class j that it moves."""
-        free = (point.face > 0.0) & (point.face < 1.0) & (self.sample > 0.0)[:, None]
-        owner, label = np.nonzero(free)
-        B = np.full((len(owner), free.shape[1]), -1.0 / free.shape[1])
+        """Return e_j - 1/k for every a_j inside its box."""
+        owner, label = np.nonzero(self.free(point))
+        k = point.face.shape[1]
+        B = np.full((len(owner), k), -1.0 / k)
         B[np.arange(len(owner)), label] += 1.0
         return B, owner, self.scale(owner)
 
     def step(self, point: Point) -> Array:
         """Return the Newton direction from the cheaper of two forms."""
-        B, owner, scale = self.tangents(point)
-        label = B.argmax(axis=1)
-        k, d, m = point.R.shape[1], point.theta.shape[0], len(owner)
-        # operations of the Woodbury form over all directions against those of k factorisations and inverses
-        if m * m * (d + m / 3.0) < m * d * d + k * 7.0 / 3.0 * d**3:
-            return self.solve(B, owner, scale, point.residual)
-        root = np.sqrt((self.C / self.c) * (self.sample / self.cost))
-        D, inverses = np.empty_like(point.theta), np.empty((k, d, d))
+        free = self.free(point)
+        k, d, m = point.R.shape[1], point.theta.shape[0], int(np.count_nonzero(free))
+        # operations of the Woodbury form over all directions against those of k factorisations
+        if m * m * (d + m / 3.0) < m * d * d + k * d**3:
+            return super().step(point)
+        factors = []
         for j in range(k):
-            seen = owner[label == j]
-            X: Any = self.features.X[seen]
-            rows = (X.toarray() if hasattr(X, "toarray") else X) * root[seen][:, None]
-            H = dsyrk(1.0, rows.T, lower=1) if len(seen) else np.zeros((d, d), order="F")
-            H[np.diag_indices(d)] += 1.0
-            factor = _factor(H)
-            D[:, j] = cho_solve(factor, -point.residual[:, j], check_finite=False)
-            lower = np.tril(dpotri(factor[0], lower=1)[0])
-            inverses[j] = lower + np.tril(lower, -1).T
-        total = cho_factor(inverses.sum(axis=0), lower=True, overwrite_a=True, check_finite=False)
+            try:
+                factor = cho_factor(self._block(free[:, j], j), lower=True, overwrite_a=True, check_finite=False)
+            except LinAlgError:  # the rounding of updates, or of long rows
+                self.updates[j] = _MAX_UPDATES
+                factor = _factor(self._block(free[:, j], j))
+            factors.append(factor[0])
+        D = np.empty_like(point.theta)
+        total = np.zeros((d, d))
+        for j, lower in enumerate(factors):
+            D[:, j] = dpotrs(lower, -point.residual[:, j], lower=1)[0]
+            total += dpotri(lower, lower=1)[0]
+        constraint = cho_factor(total, lower=True, overwrite_a=True, check_finite=False)
         for _ in range(2):  # the multiplier that keeps the sum over classes at zero, and its rounding error
-            D -= (inverses @ cho_solve(total, D.sum(axis=1), check_finite=False)).T
+            multiplier = cho_solve(constraint, D.sum(axis=1), check_finite=False)
+            for j, lower in enumerate(factors):
+                D[:, j] -= dpotrs(lower, multiplier, lower=1)[0]
         return D
+
+    def _block(self, free: NDArray[np.bool_], j: int) -> Array:
+        """Return I + (C/c) X' diag(s/w free) X of class j, its lower triangle, from that of the last step where few rows differ."""
+        before, d = self.inside[:, j], self.features.shape[0]
+        gram = self.grams.setdefault(j, np.zeros((d, d), order="F"))
+        entered, left = np.flatnonzero(free & ~before), np.flatnonzero(before & ~free)
+        if self.updates[j] >= _MAX_UPDATES or 2 * (len(entered) + len(left)) > np.count_nonzero(free):
+            entered, left = np.flatnonzero(free), left[:0]
+            gram[:] = 0.0
+            self.updates[j] = 0
+        self.updates[j] += 1
+        for rows, sign in ((entered, 1.0), (left, -1.0)):
+            if len(rows):
+                X: Any = self.features.X[rows]
+                X = X.toarray() if hasattr(X, "toarray") else X
+                if self.weighted:
+                    X = X * np.sqrt(self.sample[rows] / self.cost[rows])[:, None]
+                dsyrk(sign, X.T, beta=1.0, c=gram, lower=1, overwrite_c=1)
+        before[:] = free
+        H = gram * (self.C / self.c)
+        H[np.diag_indices(d)] += 1.0
+        return H
 
 
 def _factor(H: Array) -> tuple[Array, bool]:
@@ -272,7 +303,7 @@ class NewtonSolver(Solver):
                 if not np.isfinite(direction[0]).all():
                     inner = _MAX_INNER
                     break
-                moved = cls._line_search(smoothed, point, *direction)
+                moved = cls.line_search(smoothed, point, *direction)
                 inner += 1
                 steps += 1
                 if moved is None:
@@ -297,14 +328,14 @@ class NewtonSolver(Solver):
             else:
                 theta, F = point.theta, point.F
                 smoothed.center = point.R
-                smoothed.c = max(smoothed.c * (0.1 if inner <= 2 else 0.3 if inner <= 10 else 0.5), _SMALLEST_C)
+                smoothed.c = max(smoothed.c * (0.3 if inner <= 2 else 0.5 if inner <= 6 else 0.75), _SMALLEST_C)
         seconds = time.perf_counter() - started
         passes = float(smoothed.projections)
         memory = {"c": smoothed.c, "newton_steps": steps, "failures": failures}
         return Solution(best_theta, best_R, problem.lam, cls.name, passes, seconds, status, memory)
 
     @staticmethod
-    def _line_search(smoothed: Smoothed, point: Point, D: Array, dF: Array, slope0: float) -> Point | None:
+    def line_search(smoothed: Smoothed, point: Point, D: Array, dF: Array, slope0: float) -> Point | None:
         """Return the point at a step whose slope is at most half the first one's, or None when D is no descent direction."""
         if not slope0 < 0:
             return None

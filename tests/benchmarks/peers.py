@@ -1,4 +1,4 @@
-"""zero_one fits to a certified gap against scikit-learn's LinearSVC (Crammer-Singer) and LogisticRegression at their defaults.
+"""zero_one fits to a certified gap against scikit-learn's LinearSVC (Crammer-Singer) and LogisticRegression and MRCpy at their defaults.
 
 All on the same standardised rows with a constant column and no intercept, C = 1/(lambda n), repeats interleaved.
 """
@@ -6,6 +6,7 @@ All on the same standardised rows with a constant column and no intercept, C = 1
 import warnings
 
 import numpy as np
+import sklearn
 from measure import Row, fits_of, interleaved, training_part
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -49,4 +50,31 @@ def fits(options):
         rows.append(Row("LinearSVC / zero_one 1e-3, best", max(svc), None, 40.0))
         rows.append(Row("LogisticRegression / zero_one 1e-2, median", float(np.median(logistic)), 1.0, 2.0))
         rows.append(Row("LogisticRegression / zero_one 1e-2, worst", min(logistic), 0.3, 0.8))
+    return rows
+
+
+def minimax(options):
+    """Rows: MRCpy's minimax risk classifiers at their defaults on digits; MRC, which takes a minute or more, with --all-peers."""
+    try:
+        import MRCpy
+    except ImportError:
+        print("mrcpy: skipped, MRCpy is not installed")
+        return []
+    if tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 7):
+        print("mrcpy: skipped, MRCpy 3.0 cannot fit with scikit-learn 1.7 or newer")
+        return []
+    X, y = training_part("digits", options.size(None, 200))
+    theirs = {"CMRC": (50.0, 200.0), "MRC": (1000.0, 8000.0)} if options.all_peers else {"CMRC": (50.0, 200.0)}
+    rows = []
+    for name, (must, aim) in theirs.items():
+        models = {"zero_one 1e-3": AdversarialClassifier(lam=1e-3, tol=1e-3, fit_intercept=False), name: getattr(MRCpy, name)(loss="0-1")}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            seconds = interleaved(fits_of(models, X, y), 1 if name == "MRC" else options.repeats)
+        assert models["zero_one 1e-3"].certificate_.converged
+        shares = {each: float((model.predict(X) == y).mean()) for each, model in models.items()}
+        detail = ", ".join(f"{each} {1e3 * value:.3g} ms, {shares[each]:.3f} of its rows right" for each, value in seconds.items())
+        rows.append(
+            Row(f"{name} of MRCpy / zero_one 1e-3, digits lambda 0.001", seconds[name] / seconds["zero_one 1e-3"], must, aim, detail=detail)
+        )
     return rows

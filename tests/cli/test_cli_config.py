@@ -90,7 +90,7 @@ def test_author_splits_may_be_loosened_on_the_command_line() -> None:
     tight, loose = compose("protocol=author_splits", "name=x"), compose("protocol=author_splits", "solver.tol=1e-2", "name=x")
     assert validate(tight).protocol["splits"] == "author"
     assert validate(tight).protocol["n_splits"] == 20
-    assert validate(tight).solver["tol"] == 1e-4
+    assert validate(tight).solver["tol"] == 1e-5
     assert validate(loose).solver["tol"] == 1e-2
 
 

@@ -1,6 +1,7 @@
 """Every registered loss at a given k, the points of its set R(y), and scores that have broken kernels before."""
 
 import numpy as np
+from registered import in_package
 
 from advcli.compiled import KINDS
 from advcli.losses import AdversarialLoss, loss_class, loss_names, make_loss
@@ -10,7 +11,7 @@ SIZES = (1, 2, 3, 7, 8, 9, 16, 17, 33, 1000)
 
 def canonical_names():
     """Registered names without aliases."""
-    return sorted({loss_class(name).name for name in loss_names()})
+    return sorted({loss_class(name).name for name in loss_names() if in_package(loss_class(name))})
 
 
 def compiled_names():

@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import reference
+from registered import in_package
 
 from advcli.compiled import KINDS
 from advcli.features import feature_class, feature_names
@@ -87,11 +88,6 @@ def feature_maps():
 
 def package_solvers():
     return [name for name in solver_names() if in_package(type(make_solver(name)))]
-
-
-def in_package(cls):
-    """Whether a class is the package's own; tests of users' files may have registered others before."""
-    return cls.__module__.startswith("advcli.")
 
 
 def combinations(all_losses=False):

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 import random_problems as problems
 import reference
+from scipy.optimize import minimize
 
 from advcli.certificate import certify
 from advcli.errors import ConfigError
+from advcli.features.kernel import GaussianFeatures
 from advcli.solvers import Limits, make_solver
+from advcli.solvers.constraint_generation import _Master
 
 
 def solve(problem, tol=1e-3, **options):
@@ -77,7 +80,7 @@ def test_threshold_features_are_refused():
 
 @pytest.mark.parametrize("C", [1.0, 64.0])
 def test_the_masters_of_linear_features_and_of_a_kernel_are_one_program(C):
-    """One is solved in the parameters, the other in the weights by PIQP: the same way, the same constraints, the same optimum."""
+    """One has parameters, the other coefficients over the rows that matter: the same constraints, the same optimum."""
     data = problems.make_data("noisy", n=120, d=4, k=5)
     linear, kernel = (problems.make_problem(data, "zero_one", features=each, C=C) for each in (problems.LINEAR, "precomputed"))
     one, other = solve(linear), solve(kernel)
@@ -86,6 +89,64 @@ def test_the_masters_of_linear_features_and_of_a_kernel_are_one_program(C):
     assert linear.primal(one.theta) == pytest.approx(kernel.primal(other.theta), rel=1e-7)
     assert one.memory["n_constraints_active"] == other.memory["n_constraints_active"]
     assert one.memory["n_constraints_added"] == pytest.approx(other.memory["n_constraints_added"], rel=0.02)
+
+
+def _grown_master(seed, n=30, k=5):
+    """A master with the constraints of three rounds of random scores."""
+    rng = np.random.default_rng(seed)
+    problem = problems.make_problem(problems.make_data("noisy", n=n, d=3, k=k), "zero_one", C=2.0)
+    master = _Master(problem)
+    for _ in range(3):
+        rows = np.flatnonzero(rng.random(n) < 0.7)
+        answer = problem.loss.oracle(rng.normal(size=(n, k)), problem.y)
+        master.add(rows, answer.R[rows], answer.offset[rows])
+    return master, rng
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_proximal_step_projects_every_row_onto_its_simplex(seed):
+    master, rng = _grown_master(seed)
+    master.center, master.c = rng.dirichlet(np.ones(4), len(master.owner))[:, 0], 0.3
+    F = rng.normal(size=(30, 5))
+    R, beta = master.face(F)
+    asked = np.einsum("mk,mk->m", master.r, F[master.owner]) + master.offset
+    for i in range(30):
+        own = master.owner == i
+        target, m = (master.center + asked / master.c)[own], int(own.sum())
+        best = minimize(
+            lambda b, t=target: 0.5 * ((b - t) ** 2).sum(),
+            np.full(m, 1.0 / m),
+            jac=lambda b, t=target: b - t,
+            bounds=[(0.0, 1.0)] * m,
+            constraints={"type": "eq", "fun": lambda b: b.sum() - 1.0, "jac": np.ones_like},
+            method="SLSQP",
+            options={"ftol": 1e-14},
+        )
+        assert np.abs(beta[own] - best.x).max() <= 1e-6
+        assert np.abs(R[i] - beta[own] @ master.r[own]).max() <= 1e-12
+
+
+def test_tangents_span_what_the_weights_of_a_face_can_move():
+    master, rng = _grown_master(5)
+    master.center, master.c = np.full(len(master.owner), 0.5), 2.0
+    F = rng.normal(size=(30, 5))
+    point = master.at(master.theta, F, *master.face(F))
+    B, owner, _ = master.tangents(point)
+    for i in range(30):
+        r = master.r[(master.owner == i) & (point.face > 0)]
+        center = np.eye(len(r)) - 1.0 / len(r)
+        assert np.abs(B[owner == i].T @ B[owner == i] - r.T @ center @ r).max() <= 1e-12
+        assert (owner == i).sum() == len(r) - 1
+
+
+def test_a_kernel_cut_to_some_rows_is_that_kernel():
+    data = problems.make_data("noisy", n=40, d=3, k=3)
+    rows = np.array([3, 4, 17, 30])
+    whole = GaussianFeatures(data.X, 3, gamma=0.5)
+    part, fresh = whole.among(rows), GaussianFeatures(data.X[rows], 3, gamma=0.5)
+    A = np.arange(12.0).reshape(4, 3)
+    assert np.abs(part.scores(A) - fresh.scores(A)).max() <= 1e-12
+    assert part.square_norm(A) == pytest.approx(fresh.square_norm(A), rel=1e-12)
 
 
 def test_a_deadline_ends_a_master_with_an_honest_certificate():

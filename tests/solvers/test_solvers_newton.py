@@ -69,6 +69,40 @@ def test_the_direction_solves_the_whole_system(n, d, k, sparse):
     assert np.abs(found.sum(axis=1)).max() <= 1e-12 * np.abs(found).max()
 
 
+def test_compiled_faces_are_those_of_the_formula():
+    """a_j = (1 + f_j - mean f)/c + t_j - t_y, held in [0, 1], a_y = 0, r = a - mean a."""
+    problem, smoothed, _, theta = smoothed_problem(40, 3, 6)
+    F = problem.scaled(problem.features.scores(theta))
+    R, inside = smoothed.face(problem.features.scores(theta))
+    rows = np.arange(40)
+    expected = (1.0 + F - F.mean(axis=1, keepdims=True)) / smoothed.c + smoothed.center - smoothed.center[rows, problem.y][:, None]
+    expected[rows, problem.y] = 0.0
+    held = np.clip(expected, 0.0, 1.0)
+    np.testing.assert_allclose(inside, expected, atol=1e-13)
+    np.testing.assert_allclose(R, held - held.mean(axis=1, keepdims=True), atol=1e-14)
+    assert (expected < 0.0).any()
+    assert (expected > 1.0).any()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_blocks_that_follow_a_changing_face_are_those_summed_anew(sparse):
+    """Rows enter and leave, few and many at a time, and weights and c differ: every direction is that of a solver without a past."""
+    problem, smoothed, _, theta = smoothed_problem(200, 30, 3, sparse)
+    random = np.random.default_rng(3)
+    kept = 0
+    for size in (1.0, 0.01, 0.02, 0.5, 0.01, 0.0, 0.03):
+        theta = theta + size * random.normal(size=theta.shape)
+        theta -= theta.mean(axis=1, keepdims=True)
+        smoothed.c = 2.0 + size
+        F = problem.features.scores(theta)
+        point = smoothed.at(theta, F, *smoothed.face(F))
+        fresh = Separate(problem)
+        fresh.center, fresh.c = smoothed.center, smoothed.c
+        np.testing.assert_allclose(smoothed.step(point), fresh.step(point), rtol=1e-9, atol=1e-12)
+        kept += int((smoothed.updates > 1).sum())
+    assert kept > 0
+
+
 def test_a_start_that_does_not_sum_to_zero_is_centred():
     data = problems.make_data("noisy")
     problem = problems.make_problem(data, "llw", C=8.0)
