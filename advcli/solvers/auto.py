@@ -17,16 +17,16 @@ from dataclasses import replace
 import numpy as np
 
 from ..features.base import KernelMap
-from ..problem import Problem, Solution
+from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register
 from .box import BoxSolver
 from .dual import DualSolver
 from .interior_point import InteriorPointSolver
 from .kernel_dual import KernelDualSolver
-from .kernel_newton import KernelNewtonSolver, block_then_newton
+from .kernel_newton import KernelNewtonSolver, block_then_newton, step_seconds
 from .kernel_splitting import KernelSplittingSolver
 from .lbfgs import LbfgsSolver
-from .newton import NewtonSolver, falls_into_blocks
+from .newton import WARM, NewtonSolver, falls_into_blocks
 
 # The block method gets as many passes as Newton's factorisations would cost: about 60 Cholesky factorisations of p x p against 12 n p
 # operations a pass, never fewer than 60 passes - small C and separable data need no more - and never more than 500: of the fits of
@@ -39,6 +39,25 @@ _NEWTON_PASSES = 300.0
 # Under llw nearly every row keeps free variables: the block method arrives at small C and where kernel rows hardly overlap, within a few
 # passes, or takes hundreds; Newton systems are as large as all free variables. Splitting minds neither; it stalls on the last digits.
 _SEPARATE_PASSES, _SPLITTING_PASSES = 10.0, 3000.0
+# Where few variables stay free after all, Newton ends what splitting began: about so many steps, once as much has been spent; splitting
+# reads the square of the rows twice, at so many seconds a number.
+_LAST_STEPS, _READ = 20.0, 2e-9
+
+
+class _SplittingFirst(KernelSplittingSolver):
+    """Splitting until Newton would cost no more than what splitting has."""
+
+    def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
+        rows, n = np.arange(len(problem.y)), len(problem.y)
+
+        def enough(iterations: int, R: Array) -> bool:
+            A = R - R[rows, problem.y][:, None]
+            free = int(np.count_nonzero((A > 0.0) & (A < 1.0)))
+            return _LAST_STEPS * step_seconds(problem, free) <= iterations * _READ * n**2
+
+        found = self.minimise(problem, limits, start, enough)
+        found.memory["c"] = 1e-3 * problem.C / WARM
+        return found
 
 
 def first_passes(problem: Problem) -> float:
@@ -60,7 +79,8 @@ def choose(problem: Problem) -> tuple[list[Solver], str]:
         missing, lacking = block.lacks(problem), second.lacks(problem)
         splitting = KernelSplittingSolver()
         if splitting.lacks(problem) is None and (problem.loss.separate or (missing is not None and lacking is not None)):
-            return [*([block] if missing is None else []), splitting, *([second] if lacking is None else [])], f"kernel features, {rows}"
+            last: list[Solver] = [splitting] if lacking is not None else [_SplittingFirst(), second]
+            return [*([block] if missing is None else []), *last], f"kernel features, {rows}"
         if missing is None and lacking is None:
             return [block, second], f"kernel features, {rows}"
         if missing is None:

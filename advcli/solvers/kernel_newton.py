@@ -233,20 +233,24 @@ def _first_weight(problem: Problem, start: Solution | None) -> float:
 def block_passes(problem: Problem, R: Array, c: float) -> float:
     """Return how many passes of the block method over the rows cost about as much as Newton steps from the dual point R (n, k).
 
-    Newton factorises a matrix as large as the number of free directions at the proximal weight c (or as the parameters over a factor of K)
-    and multiplies by K; a pass touches as many scores per row as there are support vectors. Constants measured on one core; counts, not
-    clocks, so that the choice does not depend on the machine's load. Infinite when there are too many free directions to factorise.
+    A pass touches as many scores per row as there are support vectors. Infinite when there are too many free directions to factorise.
     """
-    n, k = R.shape
-    assert isinstance(problem.features, KernelMap)
+    n, _ = R.shape
     F = problem.scaled(problem.features.scores(problem.parameters(R)))
     _, face, _ = kernels.face(problem.loss.family, F, R, problem.y, c)
     free = len(kernels.tangents(problem.loss.family, face, np.zeros(n, dtype=bool))[1])
+    return _STEPS * step_seconds(problem, free) / (n * (2e-7 + 1e-9 * int(np.count_nonzero(R.any(axis=1)))))
+
+
+def step_seconds(problem: Problem, free: int) -> float:
+    """Return about the seconds of a Newton step; infinite when there are too many free directions to factorise.
+
+    A step factorises a matrix as large as the number of free directions (or as the parameters over a factor of K) and multiplies by K.
+    Constants measured on one core; counts, not clocks, so that a choice by them does not depend on the machine's load.
+    """
+    n, k = len(problem.y), problem.loss.n_classes
+    assert isinstance(problem.features, KernelMap)
     if factor_pays(problem.features):
         size = int(np.prod(problem.features.explicit().shape))
-        step = (size**3 / 3.0 + min(free, 4 * size) * size**2 + 8.0 * n * size) / _FLOPS
-    elif free <= _MOST_FREE:
-        step = 1.5e-8 * free**2 + (free**3 / 3.0 + 8.0 * k * n**2) / _FLOPS
-    else:
-        return float("inf")
-    return _STEPS * (3e-4 + step) / (n * (2e-7 + 1e-9 * int(np.count_nonzero(R.any(axis=1)))))
+        return 3e-4 + (size**3 / 3.0 + min(free, 4 * size) * size**2 + 8.0 * n * size) / _FLOPS
+    return 3e-4 + 1.5e-8 * free**2 + (free**3 / 3.0 + 8.0 * k * n**2) / _FLOPS if free <= _MOST_FREE else float("inf")

@@ -13,11 +13,12 @@ Every x is primal feasible and every z dual feasible, so that both bounds come f
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 from ..features.base import KernelMap
-from ..problem import Problem, Solution, gap_scale
+from ..problem import Array, Problem, Solution, gap_scale
 from .base import Limits, Solver, register
 
 _RELAXATION = 1.9  # of at most 2; 1 takes nearly twice the iterations
@@ -46,6 +47,11 @@ class KernelSplittingSolver(Solver):
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters and the dual point with the best values seen."""
+        return self.minimise(problem, limits, start, lambda iterations, R: False)
+
+    @classmethod
+    def minimise(cls, problem: Problem, limits: Limits, start: Solution | None, enough: Callable[[int, Array], bool]) -> Solution:
+        """Do what `solve` does, and give up with status "max_passes" at a check where ``enough(iterations, R)``."""
         started = time.perf_counter()
         features, loss, y, C = problem.features, problem.loss, problem.y, problem.C
         assert isinstance(features, KernelMap)
@@ -94,10 +100,13 @@ class KernelSplittingSolver(Solver):
                     primal = problem.primal(theta)  # the last word is not that of the factor's rounding
                 if primal < best_primal:
                     best_primal, best_theta = primal, theta
+                if best_primal - best_dual > limits.tol * gap_scale(best_primal, best_dual) and enough(iterations, R):
+                    status = "max_passes"
+                    break
             V = V + _RELAXATION * (X - Z)
         seconds = time.perf_counter() - started
         memory = {"support": int(best_R.any(axis=1).sum())}
-        return Solution(best_theta, best_R, problem.lam, self.name, float(iterations + checks), seconds, status, memory)
+        return Solution(best_theta, best_R, problem.lam, cls.name, float(iterations + checks), seconds, status, memory)
 
 
 def _sigma(problem: Problem, features: KernelMap) -> float:
