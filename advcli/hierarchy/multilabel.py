@@ -94,7 +94,7 @@ class LabelSets:
 
     def scores(self, F: Array) -> Array:
         """Return scores (n, M) from those of the graph's nodes; an added root scores 0."""
-        return np.hstack([np.zeros((len(F), self.first)), F])
+        return np.hstack([np.zeros((len(F), self.first)), F]) if self.first else F
 
     def best(self, R: Array) -> tuple[Array, NDArray[np.uint8]]:
         """Return the largest r.z over integral sets, shape (n,), and the z, shape (n, M), for every row r of R (n, M)."""
