@@ -68,6 +68,7 @@ def test_programs_on_a_dag_by_enumeration(graph: LabelGraph, seed: int) -> None:
     relaxed, _ = sets.relaxed(R)
     assert (relaxed >= value - 1e-6).all()
     assert (sets.rows @ every.T <= 0).all()
+    assert (sets.covers @ every.T <= 0).all()
 
 
 def test_the_linear_program_is_exact_on_trees() -> None:
