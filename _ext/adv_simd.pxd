@@ -39,21 +39,25 @@ cdef extern from *:
       typedef int64_t adv_mask __attribute__((vector_size(8 * ADV_LANES)));
       static inline adv_vec adv_load(const double *p, int j) { return *(const adv_vec_u *)(p + j * ADV_LANES); }
       static inline void adv_store(double *p, int j, adv_vec a) { *(adv_vec_u *)(p + j * ADV_LANES) = a; }
-      static inline adv_vec adv_set(double a) { adv_vec v; for (int i = 0; i < ADV_LANES; i++) v[i] = a; return v; }
       static inline adv_vec adv_if_gt(adv_vec a, adv_vec b, adv_vec x, adv_vec z) {
         adv_mask m = a > b;
         return (adv_vec)((m & (adv_mask)x) | (~m & (adv_mask)z));
       }
       #if ADV_LANES == 8
+        /* a loop over the lanes becomes eight masked moves */
+        static inline adv_vec adv_set(double a) { return (adv_vec)_mm512_set1_pd(a); }
         static inline adv_vec adv_max(adv_vec a, adv_vec b) { return (adv_vec)_mm512_max_pd((__m512d)a, (__m512d)b); }
         static inline adv_vec adv_min(adv_vec a, adv_vec b) { return (adv_vec)_mm512_min_pd((__m512d)a, (__m512d)b); }
       #elif ADV_LANES == 4
+        static inline adv_vec adv_set(double a) { return (adv_vec)_mm256_set1_pd(a); }
         static inline adv_vec adv_max(adv_vec a, adv_vec b) { return (adv_vec)_mm256_max_pd((__m256d)a, (__m256d)b); }
         static inline adv_vec adv_min(adv_vec a, adv_vec b) { return (adv_vec)_mm256_min_pd((__m256d)a, (__m256d)b); }
       #elif defined(__SSE2__)
+        static inline adv_vec adv_set(double a) { return (adv_vec)_mm_set1_pd(a); }
         static inline adv_vec adv_max(adv_vec a, adv_vec b) { return (adv_vec)_mm_max_pd((__m128d)a, (__m128d)b); }
         static inline adv_vec adv_min(adv_vec a, adv_vec b) { return (adv_vec)_mm_min_pd((__m128d)a, (__m128d)b); }
       #else
+        static inline adv_vec adv_set(double a) { adv_vec v = {a, a}; return v; }
         static inline adv_vec adv_max(adv_vec a, adv_vec b) { return adv_if_gt(a, b, a, b); }
         static inline adv_vec adv_min(adv_vec a, adv_vec b) { return adv_if_gt(b, a, a, b); }
       #endif

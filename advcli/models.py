@@ -28,6 +28,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from .certificate import Certificate
+from .data.registry import complete_options
 from .data.stream import stream_tables
 from .data.table import Column, Encoding
 from .errors import AdvcliError, ConfigError, ModelError
@@ -38,6 +39,7 @@ from .evaluation.selection import Protocol, find_axes, pooled_score, select
 from .evaluation.standardise import SPARSE_NOTE, Standardiser
 from .features import feature_class
 from .methods import Method, method_class
+from .methods.hierarchical import HierarchicalClassifier
 from .records import atomic_bytes, atomic_file, package_version, plain, versions
 
 if TYPE_CHECKING:
@@ -52,7 +54,8 @@ FORMAT_VERSION = 1
 ABSTAIN = "abstain"
 """Label of the one prediction beyond the classes."""
 
-_ESTIMATORS = {cls.__name__: cls for cls in (SurrogateClassifier, AdversarialClassifier, OrdinalAdversarialClassifier)}
+_ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (SurrogateClassifier, AdversarialClassifier, OrdinalAdversarialClassifier)}
+_ESTIMATORS[HierarchicalClassifier.name] = HierarchicalClassifier  # a method that no configuration names
 # what zipfile and json raise on what is no archive, or a damaged one
 _UNREADABLE = (OSError, zipfile.BadZipFile, struct.error, ValueError, LookupError, EOFError, RuntimeError, AttributeError, OverflowError)
 _FITTED = "features_"  # arrays that the feature map computed
@@ -72,13 +75,18 @@ class Model:
     classes : tuple
         Labels of the k classes, in the order of the potentials.
     labels : tuple
-        Label of every prediction code: the classes, then what a loss may predict beyond them (``"abstain"``).
+        Label of every prediction code: the classes, then what a loss may predict beyond them (``"abstain"``). A stub leaf has the label of
+        the node that it stands for.
     standardiser : Standardiser or None
         Applied to the features first; None if the estimator takes them as they are.
     encoding : Encoding or None
         How columns of a table become features; None if there never was a table.
     about : mapping
         How the model was made: configuration (``cell``), data set and its checksum, rows, hyper-parameters, versions.
+    label_separator : str or None
+        What joins the labels of a row that has several, in one cell; None: they have a column of 0 and 1 each.
+    label_prefix : str
+        What the names of these columns begin with.
     """
 
     estimator: SurrogateClassifier | Method
@@ -87,6 +95,13 @@ class Model:
     standardiser: Standardiser | None = None
     encoding: Encoding | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
+    label_separator: str | None = None
+    label_prefix: str = "label_"
+
+    @property
+    def of_sets(self) -> bool:
+        """Whether rows have several labels."""
+        return bool(getattr(self.estimator, "of_sets_", False))
 
     @property
     def certificate(self) -> Certificate | None:
@@ -98,8 +113,14 @@ class Model:
         return X if self.standardiser is None else self.standardiser.transform(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels of rows X (n, d), shape (n,)."""
-        return _label_array(self.labels)[self.estimator.predict_codes(self.features(X))]
+        """Return the predicted labels of rows X (n, d), shape (n,); where rows have several the lists of theirs."""
+        codes: Any = self.estimator.predict_codes(self.features(X))
+        labels = _label_array(self.labels)
+        if not self.of_sets:
+            return labels[codes]
+        found = np.empty(codes.shape[0], dtype=object)
+        found[:] = [labels[at].tolist() for at in np.split(codes.indices, codes.indptr[1:-1])]
+        return found
 
     def table(self, X: Any) -> pd.DataFrame:
         """Return all there is to say about rows X (n, d), one line each.
@@ -108,10 +129,13 @@ class Model:
         -------
         DataFrame
             ``label``; ``abstain`` (0 or 1), where the loss may predict something else than a class; ``potential_CLASS`` for every class;
-            for adversarial losses ``probability_PREDICTION``, the predictor's distribution.
+            for adversarial losses ``probability_PREDICTION``, the predictor's distribution. Where rows have several labels they stand as in
+            the table that was learned from, joined in ``label`` or in columns of 0 and 1, and nothing else.
         """
         import pandas as pd
 
+        if self.of_sets:
+            return self._table_of_sets(X)
         X = self.features(X)
         estimator = self.estimator
         codes = estimator.predict_codes(X)
@@ -123,6 +147,14 @@ class Model:
             P = estimator.predictor_distribution(X)
             columns |= {f"probability_{label}": values for label, values in zip(self.labels, P.T, strict=True)}
         return pd.DataFrame(columns)
+
+    def _table_of_sets(self, X: Any) -> pd.DataFrame:
+        import pandas as pd
+
+        if self.label_separator is not None:
+            return pd.DataFrame({"label": [self.label_separator.join(map(str, labels)) for labels in self.predict(X)]})
+        chosen: Any = self.estimator.predict_codes(self.features(X))
+        return pd.DataFrame(chosen.toarray(), columns=[f"{self.label_prefix}{label}" for label in self.labels])
 
 
 def _label_array(labels: tuple[Any, ...]) -> NDArray[Any]:
@@ -164,10 +196,6 @@ def fit(cell: Cell, data_dir: Path) -> Model:
     k = len(dataset.classes)
     parts.check_trainable(dataset, protocol.folds if axes.strength or axes.others else 1)
     loss = parts.fill_labels(parts.name_classes(cell.loss, dataset.classes), dataset)
-    if dataset.multilabel:
-        raise ConfigError(
-            f"advcli fit keeps models of one label a row, {dataset.name} has several: evaluate them with advcli loss={loss['name']}"
-        )
     parts.check_compatible(loss, cell.features, cell.solver, bool(dataset.ordered), k)
     if protocol.rough_per_class is not None:
         raise ConfigError(
@@ -195,17 +223,20 @@ def fit(cell: Cell, data_dir: Path) -> Model:
         seed = derive_seed(cell.seed, "fit", dataset.name, "all rows")
         estimator = parts.make_estimator(loss, cell.features, cell.solver, dict(selection.hyper), k, seed, float(cell.solver["tol"]))
         estimator.fit(X, dataset.y, sample_weight=dataset.example_weight, start=None)
+    options = complete_options(cell.dataset)
+    target = str(options.get("target"))
+    own = {child: parent for parent, child in dataset.hierarchy or () if child in dataset.stubs}
     return Model(
         estimator=estimator,
         classes=dataset.classes,
-        labels=_labels(estimator, dataset.classes),
+        labels=tuple(own.get(label, label) for label in _labels(estimator, dataset.classes)),
         standardiser=standardiser,
         encoding=dataset.encoding or Encoding(tuple(Column(name) for name in dataset.feature_names)),
         about={
             "cell": cell.as_mapping(),
             "dataset": dataset.name,
             "dataset_sha256": dataset.sha256,
-            "rows": len(dataset.y),
+            "rows": dataset.X.shape[0],
             "hyper": dict(selection.hyper),
             "searched": pooled_score(selection),
             "metric": protocol.metric or parts.metric_of(estimator),
@@ -213,6 +244,8 @@ def fit(cell: Cell, data_dir: Path) -> Model:
             "edges": list(selection.edges),
             "versions": versions(),
         },
+        label_separator=None if target.endswith("*") else options.get("label_separator"),
+        label_prefix=target[:-1] if target.endswith("*") else Model.label_prefix,
     )
 
 
@@ -297,6 +330,7 @@ def save(model: Model | SurrogateClassifier | Method, path: str | Path) -> None:
         "n_features": int(estimator.n_features_in_),
         "classes": plain(model.classes),
         "labels": plain(model.labels),
+        "label_form": {"separator": model.label_separator, "prefix": model.label_prefix},
         # without the time, so that the same fit gives the same file
         "certificate": None if model.certificate is None else dataclasses.asdict(model.certificate) | {"seconds": 0.0},
         "encoding": None
@@ -427,7 +461,17 @@ def _rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model
             Column(column["name"], None if column["categories"] is None else tuple(column["categories"])) for column in stored["columns"]
         ]
         encoding = Encoding(tuple(columns), tuple(stored["others"]), stored["separator"])
-    return Model(estimator, tuple(document["classes"]), tuple(document["labels"]), standardiser, encoding, document["about"])
+    form = document.get("label_form", {"separator": None, "prefix": Model.label_prefix})
+    return Model(
+        estimator,
+        tuple(document["classes"]),
+        tuple(document["labels"]),
+        standardiser,
+        encoding,
+        document["about"],
+        form["separator"],
+        form["prefix"],
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------------- prediction

@@ -11,6 +11,28 @@ from .base import Array, Labels
 _MERGE_LIMIT = 1_000_000  # entries of X up to which looking for equal rows costs little beside the fit
 
 
+def equal_rows(X: Any, tail: Array) -> tuple[Labels, Labels] | None:
+    """Return a row of every set of equal rows of X and ``tail`` (n, m), in one canonical order, and every row's set; None for large X."""
+    if hasattr(X, "tocsr"):
+        if X.nnz > _MERGE_LIMIT // 10:
+            return None
+        rows = zip(X.indptr[:-1], X.indptr[1:], tail, strict=True)
+        keys: Any = np.array([X.indices[a:b].tobytes() + X.data[a:b].tobytes() + end.tobytes() for a, b, end in rows], dtype=object)
+    else:
+        if X.size > _MERGE_LIMIT:
+            return None
+        keyed = np.ascontiguousarray(np.column_stack([X + 0.0, tail]))  # + 0.0: -0.0 and 0.0 are the same number
+        keys = keyed.view(np.dtype((np.void, keyed.itemsize * keyed.shape[1]))).ravel()
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return first, inverse
+
+
+def summed(inverse: Labels, weights: Array | None) -> Array | None:
+    """Return the summed weight of every set of rows; None where all are 1."""
+    counts = np.bincount(inverse, weights=weights).astype(np.float64)
+    return None if bool((counts == 1.0).all()) else counts
+
+
 def merge_rows(X: Any, y: Labels, weights: Array | None, cost: Array | None = None) -> tuple[Any, Labels, Array | None, Array | None]:
     """Return X, y, sample weights and cost weights with equal rows of equal label and cost merged, in one canonical order.
 
@@ -25,17 +47,8 @@ def merge_rows(X: Any, y: Labels, weights: Array | None, cost: Array | None = No
         kept = np.flatnonzero(weights)
         X, y, weights, cost = take(kept, weights[kept])
     tail = y[:, None].astype(np.float64) if cost is None else np.column_stack([y, cost])
-    if hasattr(X, "tocsr"):
-        if X.nnz > _MERGE_LIMIT // 10:
-            return X, y, weights, cost
-        rows = zip(X.indptr[:-1], X.indptr[1:], tail, strict=True)
-        keys = [X.indices[a:b].tobytes() + X.data[a:b].tobytes() + end.tobytes() for a, b, end in rows]
-        _, first, inverse = np.unique(np.array(keys, dtype=object), return_index=True, return_inverse=True)
-    else:
-        if X.size > _MERGE_LIMIT:
-            return X, y, weights, cost
-        keyed = np.ascontiguousarray(np.column_stack([X + 0.0, tail]))  # + 0.0: -0.0 and 0.0 are the same number
-        view = keyed.view(np.dtype((np.void, keyed.itemsize * keyed.shape[1]))).ravel()
-        _, first, inverse = np.unique(view, return_index=True, return_inverse=True)
-    counts = np.bincount(inverse, weights=weights, minlength=len(first)).astype(np.float64)
-    return take(first, None if bool((counts == 1.0).all()) else counts)
+    found = equal_rows(X, tail)
+    if found is None:
+        return X, y, weights, cost
+    first, inverse = found
+    return take(first, summed(inverse, weights))

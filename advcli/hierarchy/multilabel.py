@@ -5,7 +5,9 @@ with covering rows for inner nodes only)
 
     z_root = 1,   z_child <= z_parent on every edge,   z_node <= sum of z over its children for every inner node.
 
-On a tree all vertices are integral and one pass over the nodes finds the best.
+On a tree all vertices are integral and one pass over the nodes finds the best. On DAGs a leaf may be counted on several paths, and a
+seventh of one hold up the root: rows z_node <= sum of z over the leaves below cut most of these corners off before an integer program is
+asked.
 """
 
 from __future__ import annotations
@@ -94,7 +96,7 @@ class LabelSets:
 
     def scores(self, F: Array) -> Array:
         """Return scores (n, M) from those of the graph's nodes; an added root scores 0."""
-        return np.hstack([np.zeros((len(F), self.first)), F])
+        return np.hstack([np.zeros((len(F), self.first)), F]) if self.first else F
 
     def best(self, R: Array) -> tuple[Array, NDArray[np.uint8]]:
         """Return the largest r.z over integral sets, shape (n,), and the z, shape (n, M), for every row r of R (n, M)."""
@@ -155,9 +157,21 @@ class LabelSets:
             solver.changeColsCost(M, nodes, r)
             solver.run()
             z = np.array(solver.getSolution().col_value)
-            if integral and (np.minimum(np.abs(z), np.abs(1.0 - z)) > _INTEGRAL).any():
+            if integral and _fractional(z):
+                rounded = self._climbed(r)
+                # cuts stay: they hold for every set
+                while _fractional(z) and float(r @ z) - float(r @ rounded) > _INTEGRAL:
+                    uncovered = np.flatnonzero(self.covers @ z > _INTEGRAL)
+                    if not len(uncovered):
+                        break
+                    for row in (self.covers[[node]] for node in uncovered):
+                        solver.addRow(-np.inf, 0.0, row.nnz, row.indices.astype(np.int32), row.data)
+                    solver.run()
+                    z = np.array(solver.getSolution().col_value)
+            if integral and _fractional(z) and float(r @ z) - float(r @ rounded) <= _INTEGRAL:
+                z = rounded
+            if integral and _fractional(z):
                 basis = solver.getBasis()
-                rounded = self._rounded(z, r)
                 # a node whose reduced cost exceeds what rounding has lost keeps its value in every better set
                 lost = float(r @ z) - float(r @ rounded) + _INTEGRAL
                 fixed = np.abs(np.array(solver.getSolution().col_dual)) > lost
@@ -172,11 +186,30 @@ class LabelSets:
                 solver.setBasis(basis)
             yield z
 
-    def _rounded(self, z: Array, r: Array) -> Array:
-        """Return the best r.z among the sets of the leaves above some level of a fractional z."""
-        levels = np.unique(z[self.leaves])
-        levels = levels[levels > _INTEGRAL] * (1.0 - 1e-9)
-        chosen = sparse.csr_array((z[self.leaves] > levels[:, None]).astype(np.int8))
-        candidates = self.closed(chosen)
-        best = int(np.argmax(candidates @ r))
-        return candidates[[best]].toarray()[0].astype(np.float64)
+    @cached_property
+    def covers(self) -> sparse.csr_array:
+        """Rows that cut corners off the polytope and no set: z_node <= sum of z over the leaves below it, for inner nodes; shape (M, M)."""
+        leaf, node = self.graph.membership.nonzero()
+        # an added root has all leaves below it
+        node = np.concatenate([node + self.first, np.zeros(self.first * len(self.leaves), dtype=np.intp)])
+        leaf = np.concatenate([self.leaves[leaf], self.leaves[: self.first * len(self.leaves)]])
+        inner = self.leaf[node] == 0
+        at = (np.concatenate([node[inner], np.flatnonzero(self.leaf == 0)]), np.concatenate([leaf[inner], np.flatnonzero(self.leaf == 0)]))
+        values = np.concatenate([np.full(int(inner.sum()), -1.0), np.ones(int((self.leaf == 0).sum()))])
+        return sparse.csr_array((values, at), shape=(self.size, self.size))
+
+    def _climbed(self, r: Array) -> Array:
+        """Return a good set: the best leaf with its ancestors, then, as long as it gains, the leaf that adds most."""
+        chosen = np.zeros(self.size)
+        chosen[: self.first] = 1.0
+        own = self.graph.membership
+        while True:
+            gain = own @ (r * (1.0 - chosen))[self.first :]
+            best = int(np.argmax(gain))
+            if chosen[self.leaves].any() and gain[best] <= 0.0:
+                return chosen
+            chosen[own[[best]].indices + self.first] = 1.0
+
+
+def _fractional(z: Array) -> bool:
+    return bool((np.minimum(np.abs(z), np.abs(1.0 - z)) > _INTEGRAL).any())

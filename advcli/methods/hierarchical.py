@@ -34,6 +34,7 @@ from sklearn.utils.extmath import row_norms
 from ..certificate import Certificate
 from ..compiled import kernels
 from ..errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
+from ..features.rows import equal_rows, summed
 from ..hierarchy import LabelGraph
 from ..hierarchy.multilabel import LabelSets, restricted
 from ..hierarchy.shared_norm import best_weights, dual_bound
@@ -417,7 +418,8 @@ class _HierarchicalSVM(Method):
         if isinstance(self.coef_, FactoredWeights):
             Z = attributes.pop("coef_").sums
             attributes |= {"sums_data_": Z.data, "sums_indices_": Z.indices, "sums_indptr_": Z.indptr}
-            attributes |= {"sums_shape_": np.array(Z.shape), "scale_": self.coef_.scale}
+            # the shared model's alpha_ is better than the weights that the factors were found at
+            attributes |= {"sums_shape_": np.array(Z.shape), "sums_alpha_": self.coef_.alpha, "scale_": self.coef_.scale}
         return parameters, attributes, rows
 
     def restore(self, attributes: Mapping[str, Any]) -> None:
@@ -427,7 +429,8 @@ class _HierarchicalSVM(Method):
             data, indices, start, shape = (own.pop(f"sums_{part}_") for part in ("data", "indices", "indptr", "shape"))
             graph, positions = self._labels()
             Z = sparse.csr_array((data, indices, start), shape=tuple(shape))
-            own["coef_"] = FactoredWeights(Z, graph.membership[positions], own["alpha_"], float(own.pop("scale_")))
+            alpha = own.pop("sums_alpha_", own["alpha_"])
+            own["coef_"] = FactoredWeights(Z, graph.membership[positions], alpha, float(own.pop("scale_")))
         super().restore(own)
         if self.of_sets_:
             self.sets_ = LabelSets(restricted(*self._labels())[0])
@@ -803,8 +806,10 @@ class SharedSVM(_HierarchicalSVM):
 MODELS = ("flat", "hsvm", "nhsvm", "ssvm")
 
 
-class HierarchicalClassifier(Method):
+class HierarchicalClassifier(_HierarchicalSVM):
     """Classification of labels that are leaves of a tree or DAG; each model by its name, with a duality gap.
+
+    Equal rows of one label are one row of their summed weight, and the order of the rows does not matter.
 
     Parameters
     ----------
@@ -830,6 +835,8 @@ class HierarchicalClassifier(Method):
     """
 
     name = "hierarchical"
+    hyper: ClassVar[tuple[str, ...]] = ()
+    multilabel: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -862,13 +869,29 @@ class HierarchicalClassifier(Method):
         self.n_classes = n_classes
         self.random_state = random_state
 
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Refuse: a saved model is one of the four."""
-        chosen = method_class(self.model).__name__
-        raise ConfigError(f"cannot save HierarchicalClassifier(model={self.model!r}): fit and save {chosen}, which is the same")
+    def attributes(self, graph: LabelGraph, positions: NDArray[np.intp]) -> Attributes:
+        """Return the model's."""
+        return self._model().attributes(graph, positions)
 
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
-        """Fit the model."""
+        """Fit the model to the rows that differ; equal ones share a dual point."""
+        fitted = self._model()
+        found = equal_rows(X, y[:, None].astype(np.float64))
+        if found is None:
+            fitted.learn(X, y, weights)
+            self.dual_ = fitted.dual_
+        else:
+            first, inverse = found
+            fitted.learn(X[first], y[first], summed(inverse, weights))
+            self.dual_ = fitted.dual_[inverse]
+        self.certificate_, self.alpha_, self.n_iter_ = fitted.certificate_, fitted.alpha_, fitted.n_iter_
+        return fitted.coef_
+
+    def _labels(self) -> tuple[LabelGraph, NDArray[np.intp]]:
+        return self._model()._labels()
+
+    def _model(self) -> Any:
+        """Return the model, to be fitted to the same classes."""
         chosen: Any = method_class(_choice("model", self.model, MODELS))
         own: dict[str, Any] = {"C": self.C, "tol": self.tol, "max_passes": self.max_passes, "precision": self.precision}
         own["random_state"] = self.random_state
@@ -882,9 +905,6 @@ class HierarchicalClassifier(Method):
             own["objective"] = self.objective
         if self.margin is not None and self.model in ("hsvm", "ssvm"):
             own["margin_power" if self.model == "hsvm" else "margin"] = self.margin
-        fitted = chosen(n_classes=self.n_classes, **own)
-        fitted.classes_ = self.classes_
-        coef = fitted.learn(X, y, weights)
-        self.certificate_, self.dual_, self.alpha_ = fitted.certificate_, fitted.dual_, fitted.alpha_
-        self.n_iter_ = fitted.n_iter_
-        return coef
+        model = chosen(n_classes=self.n_classes, **own)
+        model.classes_ = self.classes_
+        return model

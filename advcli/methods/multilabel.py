@@ -26,7 +26,7 @@ from ..hierarchy.multilabel import LabelSets
 from ..hierarchy.shared_norm import best_weights, dual_bound
 from .base import Array, compiled_rows
 
-_SWEEPS = 8  # of coordinate ascent on the multipliers of one row's polytope, at most
+_SWEEPS = 16  # of coordinate ascent on the multipliers of one row's polytope, at most
 _PRECISION = 1e-6  # change of the marginals at which it ends
 _BATCH = 8  # passes between two looks at the gap, at most
 _BLEND = 1e-2  # share of the tolerance by which new weights keep away from 0
@@ -73,10 +73,10 @@ class SetProblem:
 
     def weighted(self, mu: Array) -> Array:
         """Return Z = sum_i s_i x_i (y_i - mu_i)', shape (d, M)."""
-        away = -mu
-        away[self.pairs] += 1.0
-        away *= self.sample[:, None]
-        return np.asarray(self.X.T @ away)
+        # scaled rows instead of scaled marginals: mu is the largest array there is, and stays as it is
+        X = self.X.multiply(self.sample[:, None]).tocsr() if hasattr(self.X, "multiply") else self.X * self.sample[:, None]
+        true = X.T @ self.true
+        return np.asarray((true.toarray() if hasattr(true, "toarray") else true) - X.T @ mu)
 
     def dual(self, mu: Array, Z: Array, alpha: Array) -> float:
         """Return D at marginals mu (n, M) and weights alpha (M,), Z being that of mu."""

@@ -90,8 +90,21 @@ def test_what_is_refused_in_one_line(edges: str, words: list[str], said: str, ca
     assert error.count("\n") == 1
 
 
-def test_models_of_sets_are_not_kept_yet(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", *QUICK[:4], *SETS, "dataset.path=sets.csv", "loss=nhsvm", "loss.rho=1", "hyper.C=1", "out=no.model"]) == 2
-    error = capsys.readouterr().err
-    assert "advcli fit keeps models of one label a row" in error
-    assert error.count("\n") == 1
+def test_models_of_sets_predict_in_the_form_that_they_were_read_in() -> None:
+    """Joined in a cell or in columns; an inner node that is a label by its own name, not that of its stub leaf."""
+    table = pd.read_csv("sets.csv")
+    table["label"] = table["label"].str.replace("d+b", "a+b")
+    table.to_csv("sets.csv", index=False)
+    wide = table[["x", "z"]].join(pd.DataFrame({f"is_{name}": table["label"].str.contains(name).astype(int) for name in "abcd"}))
+    wide.to_csv("wide.csv", index=False)
+    options = ["dataset=csv", "dataset.hierarchy=e.csv", "dataset.stub_leaves=true", "dataset.allow_small_classes=true", "loss=hsvm"]
+    options += ["loss.margin_power=1", "hyper.C=10", "protocol.metric=instance_f1"]
+    assert main(["fit", *options, "dataset.path=sets.csv", "dataset.target=label", SETS[0], "out=cells.model"]) == 0
+    assert main(["fit", *options, "dataset.path=wide.csv", "dataset.target=is_*", "out=columns.model"]) == 0
+    assert main(["predict", "model=cells.model", "input=sets.csv", "out=cells.csv"]) == 0
+    assert main(["predict", "model=columns.model", "input=wide.csv", "out=columns.csv"]) == 0
+    cells = pd.read_csv("cells.csv")["label"].str.split("+").map(set)
+    columns = pd.read_csv("columns.csv")
+    assert set(columns) == {"is_a", "is_b", "is_c", "is_d"}
+    assert [{name for name in "abcd" if row[f"is_{name}"]} for _, row in columns.iterrows()] == list(cells)
+    assert np.mean([found == set(true.split("+")) for found, true in zip(cells, table["label"], strict=True)]) > 0.7

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
 
-from advcli.compiled import kernels
+from advcli.compiled import Kernels, kernels, usable_levels
 from advcli.errors import ConfigError, IncompatibleError, NotConvergedWarning
 from advcli.hierarchy import LabelGraph
 from advcli.hierarchy.multilabel import LabelSets, restricted
 from advcli.methods import method_class
-from advcli.methods.multilabel import SetProblem
+from advcli.methods.multilabel import SetProblem, _ascend
 
 TREE = [("r", "a"), ("r", "b"), ("a", "c"), ("a", "d"), ("b", "e"), ("d", "f"), ("d", "g")]
 DAG = [("r", "a"), ("r", "b"), ("r", "c"), ("a", "d"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f"), ("a", "f"), ("a", "g")]
@@ -68,6 +68,7 @@ def test_programs_on_a_dag_by_enumeration(graph: LabelGraph, seed: int) -> None:
     relaxed, _ = sets.relaxed(R)
     assert (relaxed >= value - 1e-6).all()
     assert (sets.rows @ every.T <= 0).all()
+    assert (sets.covers @ every.T <= 0).all()
 
 
 def test_the_linear_program_is_exact_on_trees() -> None:
@@ -174,6 +175,34 @@ def test_fits_reach_the_optimum_of_a_cone_solver(name: str, edges: list[tuple[st
     exact = problem.primal(Z, alpha) / len(X)
     assert exact <= certificate.primal * (1 + 1e-9)
     assert exact >= best * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("level", usable_levels())
+@pytest.mark.parametrize("n", [3, 21])
+def test_every_pass_raises_the_dual_value_of_feasible_marginals(n: int, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever rows share their vectors: fewer than lanes, equal ones, some without weight, some that are zero, dense or sparse."""
+    monkeypatch.setattr("advcli.methods.multilabel.kernels", Kernels(level))
+    sets = LabelSets(LabelGraph.from_edges(DAG))
+    X, Y = rows(sets.graph, n)
+    X[1], Y[1], X[2] = X[0], Y[0], 0.0
+    sample = np.where(np.arange(n) % 7 == 6, 0.0, 1.0 + np.arange(n) % 2)
+    reached = []
+    for matrix in (X, sparse.csr_array(X)):
+        problem = SetProblem(matrix, sparse.csr_array(Y), sample, sets, 0.5)
+        alpha = np.linspace(0.0, 2.0, sets.size)
+        mu, nu = problem.true.toarray().astype(np.float64), np.zeros((n, len(sets.child) + sets.size), dtype=np.float32)
+        dual = -np.inf
+        for _ in range(40):
+            _, Z, _, after = _ascend(problem, alpha, mu, nu, 1e-12, 1, 0)
+            assert after >= dual - 1e-9
+            assert (sets.rows @ mu.T <= 1e-9).all()
+            assert mu.min() >= 0
+            assert mu.max() <= 1 + 1e-12
+            assert (mu[:, 0] == 1).all()
+            np.testing.assert_allclose(Z, X.T @ (sample[:, None] * (problem.true.toarray() - mu)), atol=1e-9)
+            dual = after
+        reached.append(dual)
+    assert reached[0] == pytest.approx(reached[1], rel=1e-6)
 
 
 def test_the_shared_model_bounds_its_joint_problem() -> None:

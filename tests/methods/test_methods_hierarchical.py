@@ -1,6 +1,7 @@
 """Hierarchical support vector machines: against a cone solver over node weights, enumeration, invariances, scikit-learn's checks."""
 
 import warnings
+from dataclasses import replace
 
 import clarabel
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from advcli.compiled import Kernels, usable_levels
 from advcli.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
+from advcli.features.rows import equal_rows
 from advcli.hierarchy import LabelGraph
 from advcli.hierarchy.weights import node_weights
 from advcli.methods import hierarchical
@@ -386,14 +388,7 @@ def test_where_labels_separate_weaker_regularisation_costs_no_passes():
 
 
 # ---- faces ----------------------------------------------------------------------------------------------------------------
-def expected_failures(estimator):
-    said = "two fits within one gap: rows given twice are not merged into one of weight 2"
-    return {f"check_sample_weight_equivalence_on_{kind}_data": said for kind in ("dense", "sparse")}
-
-
-@parametrize_with_checks(
-    [FlatSVM(), *(HierarchicalClassifier(model=model) for model in hierarchical.MODELS)], expected_failed_checks=expected_failures
-)
+@parametrize_with_checks([HierarchicalClassifier(model=model) for model in hierarchical.MODELS])
 def test_sklearn_check(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -408,8 +403,33 @@ def test_the_public_class_is_the_models():
         (HierarchicalClassifier(TREE, model="ssvm", margin="normalised"), SharedSVM(TREE, margin="normalised")),
         (HierarchicalClassifier(TREE, model="flat"), FlatSVM()),
     ):
-        np.testing.assert_array_equal(model.fit(X, y).coef_, direct.fit(X, y).coef_)
+        order, _ = equal_rows(X, np.unique(y, return_inverse=True)[1][:, None].astype(float))
+        np.testing.assert_array_equal(model.fit(X, y).coef_, direct.fit(X[order], y[order]).coef_)
         assert set(model.predict(X)) <= set(y)
+
+
+@pytest.mark.parametrize("model", hierarchical.MODELS)
+def test_equal_rows_share_their_dual_point(model):
+    """The dual point is that of the rows as they were given: it gives the weights and the dual value."""
+    X, y = problem(TREE, 6)
+    often = np.arange(len(X)) % 3 + 1
+    X, y = np.repeat(X, often, axis=0), np.repeat(y, often)
+    shuffled = np.random.default_rng(0).permutation(len(X))
+    X, y = X[shuffled], y[shuffled]
+    fitted = HierarchicalClassifier(TREE, model=model, C=2.0, tol=1e-4).fit(X, y)
+    assert fitted.dual_.shape == (len(X), 4)
+    inner = fitted._model()
+    inner.of_sets_ = False
+    attributes = inner.attributes(*inner._labels())
+    if model == "ssvm":
+        attributes = replace(attributes, alpha=fitted.alpha_)
+    task = Task(X, np.searchsorted(fitted.classes_, y), np.ones(len(X)), 2.0, False)
+    found = task.evaluate(attributes, fitted.dual_, 1e-4)
+    if model != "ssvm":  # its dual value bounds the joint problem
+        assert found.dual == pytest.approx(fitted.certificate_.dual, rel=1e-12)
+        assert found.primal == pytest.approx(fitted.certificate_.primal, rel=1e-12)
+        np.testing.assert_allclose(found.coef, fitted.coef_, atol=1e-12)
+    assert found.primal >= fitted.certificate_.dual
 
 
 def test_codes_find_their_leaves_by_the_names_of_the_classes():

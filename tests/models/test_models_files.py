@@ -99,10 +99,20 @@ def test_factored_weights_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     np.testing.assert_array_equal(load(tmp_path / "m").estimator.potentials(sparse.csr_array(NEW)), model.potentials(sparse.csr_array(NEW)))
 
 
-def test_the_general_face_says_which_model_to_save(tmp_path: Path) -> None:
-    model = hierarchical.HierarchicalClassifier().fit(X, Y)
-    with pytest.raises(ConfigError, match="save NormalisedHierarchicalSVM"):
-        save(model, tmp_path / "m")
+@pytest.mark.parametrize("model", hierarchical.MODELS)
+@pytest.mark.parametrize("lists", [False, True])
+def test_the_general_face_of_the_hierarchical_models_comes_back(
+    model: str, lists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if lists:
+        monkeypatch.setattr(hierarchical, "LISTS", 0)
+    rows, new = (sparse.csr_array(X), sparse.csr_array(NEW)) if lists else (X, NEW)
+    given = hierarchical.HierarchicalClassifier(None if model == "flat" else TREE, model=model).fit(rows, np.array(["a", "bb", "ccc"])[Y])
+    save(given, tmp_path / "m")
+    back = load(tmp_path / "m")
+    assert back.estimator.get_params() == given.get_params()
+    np.testing.assert_array_equal(back.estimator.potentials(new), given.potentials(new))
+    assert back.predict(new).tolist() == given.predict(new).tolist()
 
 
 def test_a_confusion_matrix_from_a_file_travels_with_the_model(tmp_path: Path) -> None:
