@@ -107,7 +107,7 @@ def make_solver(name: str, **options: Any) -> Solver:
     known = set(inspect.signature(_REGISTRY[name]).parameters)
     for option in options:
         if option not in known:
-            every = [f"solver.{key}" for key in (*known, "tol", "search_tol", "max_passes", "max_seconds")]
+            every = [f"solver.{key}" for key in (*known, "tol", "search_tol", "search_passes", "max_passes", "max_seconds")]
             raise ConfigError(f"unknown key 'solver.{option}' of solver={name}; {nearest(f'solver.{option}', every)}")
     try:
         return _REGISTRY[name](**options)
