@@ -37,16 +37,11 @@ class KernelNewtonSolver(Solver):
     def lacks(self, problem: Problem) -> str | None:
         """Kernel features and few enough rows; free thresholds as in `newton`."""
         features = problem.features
-        if not isinstance(features, KernelMap):
-            return "kernel features (rbf, poly or precomputed)"
-        most = MAX_ROWS if features.regularised is None else MAX_FACTORED
-        if len(problem.y) > most:
-            return f"at most {most} rows (here {len(problem.y)})"
-        if not features.whole:
-            return "a kernel matrix that fits in features.memory_mb"
-        if features.regularised is not None and not problem.loss.simplex:
-            return "a loss whose dual variables are distributions when some parameters are free"
-        return None
+        if isinstance(features, KernelMap):
+            most = MAX_ROWS if features.regularised is None else MAX_FACTORED
+            if len(problem.y) > most:
+                return f"at most {most} rows (here {len(problem.y)})"
+        return lacks_kernel(problem)
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the coefficients of the best primal value and the dual point with the best dual value seen."""
@@ -74,6 +69,18 @@ class KernelNewtonSolver(Solver):
             found.theta = spanned
         memory = {**found.memory, "support": int(found.R.any(axis=1).sum())}
         return replace(found, solver=self.name, seconds=time.perf_counter() - started, memory=memory)
+
+
+def lacks_kernel(problem: Problem) -> str | None:
+    """Return what a solver that needs all of K misses, or None."""
+    features = problem.features
+    if not isinstance(features, KernelMap):
+        return "kernel features (rbf, poly or precomputed)"
+    if not features.whole:
+        return "a kernel matrix that fits in features.memory_mb"
+    if features.regularised is not None and not problem.loss.simplex:
+        return "a loss whose dual variables are distributions when some parameters are free"
+    return None
 
 
 def factor_pays(features: KernelMap) -> bool:

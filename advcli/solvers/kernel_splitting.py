@@ -20,6 +20,7 @@ import numpy as np
 from ..features.base import KernelMap
 from ..problem import Array, Problem, Solution, gap_scale
 from .base import Limits, Solver, register
+from .kernel_newton import lacks_kernel
 
 _RELAXATION = 1.9  # of at most 2; 1 takes nearly twice the iterations
 _SCALE_SIMPLEX, _SCALE_BOX = 2.5, 0.7  # of sigma, for dual variables that are distributions and for others
@@ -36,14 +37,7 @@ class KernelSplittingSolver(Solver):
 
     def lacks(self, problem: Problem) -> str | None:
         """Kernel features and memory for K; free thresholds as in `newton`."""
-        features = problem.features
-        if not isinstance(features, KernelMap):
-            return "kernel features (rbf, poly or precomputed)"
-        if not features.whole:
-            return "a kernel matrix that fits in features.memory_mb"
-        if features.regularised is not None and not problem.loss.simplex:
-            return "a loss whose dual variables are distributions when some parameters are free"
-        return None
+        return lacks_kernel(problem)
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters and the dual point with the best values seen."""
