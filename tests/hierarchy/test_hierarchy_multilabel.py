@@ -205,6 +205,65 @@ def test_every_pass_raises_the_dual_value_of_feasible_marginals(n: int, level: s
     assert reached[0] == pytest.approx(reached[1], rel=1e-6)
 
 
+def quadratic(P: NDArray[Any], q: NDArray[Any], A: Any, b: NDArray[Any], equal: int) -> NDArray[np.float64]:
+    """Minimise x'Px/2 + q.x where A x = b in the first ``equal`` rows and A x <= b in the others."""
+    options = clarabel.DefaultSettings()
+    options.verbose = False
+    options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = 1e-12
+    cones = [clarabel.ZeroConeT(equal), clarabel.NonnegativeConeT(len(b) - equal)]
+    found = clarabel.DefaultSolver(sparse.csc_matrix(P), q, sparse.csc_matrix(A), b, cones, options).solve()
+    assert "Solved" in str(found.status)
+    return np.array(found.x)
+
+
+def visited(problem: SetProblem, alpha: NDArray[Any], mu: NDArray[Any], lanes: int = 8) -> NDArray[np.float64]:
+    """Return mu after one visit of at most ``lanes`` rows together: each one's target by itself, then how far all go, by a cone solver."""
+    X, sets, sample = problem.X, problem.sets, problem.sample
+    n, M = mu.shape
+    factor, true = alpha / (2.0 * problem.lam), problem.true.toarray()
+    R = X @ problem.weighted(mu) * factor + sets.leaf * (1.0 - 2.0 * true)
+    G = X @ X.T
+    length = np.sqrt(np.diag(G))
+    # rows of an idle lane would correlate with no other
+    correlations = np.concatenate([np.linalg.eigvalsh(G / np.outer(length, length)), np.ones(lanes - n)])
+    bound = (correlations**8).sum() ** (1.0 / 8.0)
+    curvature = np.maximum(factor, 1e-6 * factor.max())
+    A = np.vstack([np.eye(1, M), sets.rows.toarray(), -np.eye(M)])
+    b = np.zeros(A.shape[0])
+    b[0] = 1.0
+    away = np.empty((n, M))
+    for i in range(n):
+        size = bound * G[i, i] * sample[i]
+        P = size * curvature
+        P[0] = 1.0  # the root is 1
+        away[i] = quadratic(np.diag(P), -(P * mu[i] + np.where(np.arange(M) > 0, R[i], 0.0)), A, b, 1) - mu[i]
+    H = G * np.outer(sample, sample) * ((away * factor) @ away.T)
+    box = np.vstack([np.eye(n), -np.eye(n)])
+    step = quadratic(H, -sample * np.einsum("ij,ij->i", R, away), box, np.repeat([1.0, 0.0], n), 0)
+    return mu + step[:, None] * away
+
+
+@pytest.mark.parametrize("level", usable_levels())
+@pytest.mark.parametrize("n", [1, 5, 8])
+@pytest.mark.parametrize("edges", [TREE, DAG], ids=["tree", "dag"])
+def test_a_visit_of_rows_together_is_that_of_a_cone_solver(
+    edges: list[tuple[str, str]], n: int, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("advcli.methods.multilabel.kernels", Kernels(level))
+    monkeypatch.setattr("advcli.methods.multilabel._SWEEPS", 20_000)
+    monkeypatch.setattr("advcli.methods.multilabel._PRECISION", 1e-13)
+    sets = LabelSets(LabelGraph.from_edges(edges))
+    X, Y = rows(sets.graph, n, seed=3)
+    problem = SetProblem(X, sparse.csr_array(Y), 1.0 + np.arange(n) % 2, sets, 0.1)
+    alpha = np.linspace(0.2, 2.0, sets.size)
+    every = all_sets(sets)
+    mu = np.random.default_rng(n).dirichlet(np.ones(len(every)), size=n) @ every
+    expected = visited(problem, alpha, mu)
+    assert np.abs(expected - mu).max() > 0.01
+    _ascend(problem, alpha, mu, np.zeros((n, len(sets.child) + sets.size), dtype=np.float32), 1e-12, 1, 0)
+    np.testing.assert_allclose(mu, expected, atol=1e-6)
+
+
 def test_the_shared_model_bounds_its_joint_problem() -> None:
     graph = LabelGraph.from_edges(TREE)
     X, Y = rows(graph)
