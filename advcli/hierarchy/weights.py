@@ -173,6 +173,8 @@ def _largest_minimum(sums: Any, order: Any, T: float) -> float:
 
 def _quadratic(curvature: Array, linear: Array, sums: Any, order: Any, T: float, least: float) -> Array:
     """Minimise 1/2 sum curvature alpha^2 + linear . alpha over alpha >= least, 1 <= sums <= T, order alpha >= 0."""
+    # HiGHS, which solves the linear programs, agrees on trees of a hundred nodes to 1e-14; on the 4,800 nodes of the Gene Ontology it
+    # ended in an error after 22 s, and without an answer where weights are ordered. PIQP takes 0.1 and 0.2 s there.
     import piqp
 
     m = len(linear)
