@@ -154,6 +154,11 @@ class LabelSets:
         nodes = np.arange(M, dtype=np.int32)
         kinds = {kind: np.full(M, int(kind), dtype=np.uint8) for kind in (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)}
         for r in R:
+            # tolerances of the solver and of integrality are absolute, scores of strongly regularised models tiny
+            r = r / (np.abs(r).max() or 1.0)
+            if integral and (certain := self._certain(r)) is not None:
+                yield certain
+                continue
             solver.changeColsCost(M, nodes, r)
             solver.run()
             z = np.array(solver.getSolution().col_value)
@@ -197,6 +202,17 @@ class LabelSets:
         at = (np.concatenate([node[inner], np.flatnonzero(self.leaf == 0)]), np.concatenate([leaf[inner], np.flatnonzero(self.leaf == 0)]))
         values = np.concatenate([np.full(int(inner.sum()), -1.0), np.ones(int((self.leaf == 0).sum()))])
         return sparse.csr_array((values, at), shape=(self.size, self.size))
+
+    def _certain(self, r: Array) -> Array | None:
+        """Return the best set where a bound that needs no program shows that it is one: where few scores are positive.
+
+        A set with leaf l has its ancestors, and at most all nodes of positive score beside them.
+        """
+        own, inner = self.graph.membership, r[self.first :]
+        positive = np.maximum(inner, 0.0)
+        bound = float(r[: self.first].sum() + (own @ (inner - positive)).max() + positive.sum())
+        climbed = self._climbed(r)
+        return climbed if bound - float(r @ climbed) <= _INTEGRAL else None
 
     def _climbed(self, r: Array) -> Array:
         """Return a good set: the best leaf with its ancestors, then, as long as it gains, the leaf that adds most."""

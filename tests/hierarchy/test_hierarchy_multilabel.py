@@ -98,6 +98,30 @@ def test_restricted_keeps_the_ancestors_of_what_is_kept() -> None:
     assert [part.names[part.leaves[at]] for at in positions] == ["e", "c"]
 
 
+@settings(max_examples=60, deadline=None)
+@given(graphs(3), st.integers(0, 10**6), st.floats(-2.0, 0.5))
+def test_a_set_that_needs_no_program_is_the_best_by_enumeration(graph: LabelGraph, seed: int, shift: float) -> None:
+    sets = LabelSets(graph)
+    every = all_sets(sets)
+    for r in np.random.default_rng(seed).normal(shift, 1.0, size=(4, sets.size)):
+        found = sets._certain(r)
+        if (r <= 0.0).all():
+            assert found is not None
+        if found is not None:
+            assert tuple(found) in {tuple(row) for row in every}
+            assert r @ found == pytest.approx((every @ r).max(), abs=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e9])
+def test_the_best_sets_do_not_depend_on_the_size_of_the_scores(size: float) -> None:
+    sets = LabelSets(LabelGraph.from_edges(DAG))
+    R = scores(sets, 5)
+    value, Z = sets.best(R)
+    small, found = sets.best(size * R)
+    assert (found == Z).all()
+    np.testing.assert_allclose(small, size * value, rtol=1e-12)
+
+
 # ---- fits ---------------------------------------------------------------------------------------------------------------------
 
 

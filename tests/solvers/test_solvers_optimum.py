@@ -16,7 +16,9 @@ def tolerance(solver):
 
 
 def solve(problem, solver, tol, max_passes=200_000):
-    return make_solver(solver).solve(problem, Limits(tol, max_passes=max_passes, max_seconds=60))
+    return make_solver(solver).solve(
+        problem, Limits(tol, max_passes=max_passes, max_seconds=600)
+    )  # passes are the limit; seconds end a hang
 
 
 def check(problem, solution, primal, dual, tol):
