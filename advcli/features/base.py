@@ -247,10 +247,6 @@ class KernelMap(FeatureMap):
     def matrix(self) -> Array:
         """The matrix K (n, n), when it is whole."""
 
-    def among(self, rows: Labels) -> KernelMap:
-        """Return the kernel among some of the training rows, as the map of a fit to these; at most `largest_block` rows."""
-        raise NotImplementedError(f"features={self.name} are not cut to some rows")  # pragma: no cover - multiclass kernels only
-
     @property
     @abstractmethod
     def factor(self) -> tuple[Array, Labels]:

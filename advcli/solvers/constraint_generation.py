@@ -27,9 +27,10 @@ from scipy.linalg import LinAlgError
 
 from ..errors import ConfigError
 from ..features.base import KernelMap
+from ..features.kernel import KernelFeatures
 from ..problem import Array, Labels, Problem, Solution
 from .base import Limits, Solver, register
-from .kernel_newton import CoefficientSmoothed
+from .kernel_newton import CoefficientSmoothed, lacks_kernel
 from .newton import NewtonSolver, Point, Smoothed
 
 _ACCURACY = 1e-6  # of slacks, in units of the loss: a violation beyond it is one, and a master that misses it has stalled
@@ -213,7 +214,7 @@ class _KernelMaster(_Master, CoefficientSmoothed):
             return
         rows, chosen = np.flatnonzero(inside), inside[self.owner]
         problem, features = self.problem, self.problem.features
-        assert isinstance(features, KernelMap)
+        assert isinstance(features, KernelFeatures)
         sample, cost = (None if each is None else each[rows] for each in (problem.sample_weight, problem.cost_weight))
         n = float(len(rows) if sample is None else sample.sum())
         lam = problem.lam * problem.n / n  # the same C
@@ -253,9 +254,7 @@ class ConstraintGenerationSolver(Solver):
         features = problem.features
         if features.regularised is not None or not (features.multiclass_linear or isinstance(features, KernelMap)):
             return "multiclass linear or kernel features"
-        if isinstance(features, KernelMap) and not features.whole:
-            return "a kernel matrix that fits in features.memory_mb"
-        return None
+        return lacks_kernel(problem) if isinstance(features, KernelMap) else None
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the master's last optimum; a start is not used, because the counts are those of a run from nothing."""
