@@ -1,9 +1,9 @@
 # From a kind (a small number that advcli/compiled.py gives a name) to a bound Family with its scratch memory.
 
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 from libc.math cimport INFINITY
 
-from adv_simd cimport LANES
+from adv_simd cimport LANES, zeros
 from adv_family cimport Family, WORK
 from adv_zero_one cimport zero_one_oracle, zero_one_offset, zero_one_step, zero_one_step_4, zero_one_step_8, zero_one_step_12, zero_one_step_16
 from adv_zero_one cimport cs_oracle, cs_offset, cs_step
@@ -41,7 +41,7 @@ cdef inline int family_matrix(Family *s, int kind, const double *parameters, Py_
         s.l = <int>parameters[0]
         if s.l < 1 or n_parameters != 1 + <Py_ssize_t>s.l * s.k:
             return -3
-    s.extra = <double *>calloc(<Py_ssize_t>s.l * s.kp + (general_extra(s.l, s.k) if kind == GENERAL else 0), sizeof(double))
+    s.extra = zeros(<Py_ssize_t>s.l * s.kp + (general_extra(s.l, s.k) if kind == GENERAL else 0))
     if s.extra == NULL:
         return -1
     matrix = s.extra
@@ -74,7 +74,7 @@ cdef inline int family_new(Family *s, int kind, int k, const double *parameters,
     s.extra = NULL
     s.hint = NULL
     s.tight = NULL
-    block = <double *>calloc((WORK + 1) * s.kp, sizeof(double))
+    block = zeros((WORK + 1) * s.kp)
     s.work = block
     if block == NULL:
         return -1

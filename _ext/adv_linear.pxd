@@ -73,40 +73,65 @@ cdef inline void dense_scores(const double *x, int d, const double *theta, int k
             a3 = a3 + x3 * load(t + 3 * kp, v)
             b3 = b3 + x3 * load(t + 3 * kp, v + 1)
             t += 4 * kp
-        for j in range(d - d % 4, d):
+        j = d - d % 4
+        if d & 2:
             x0 = splat(x[j])
+            x1 = splat(x[j + 1])
             a0 = a0 + x0 * load(t, v)
             b0 = b0 + x0 * load(t, v + 1)
-            t += kp
+            a1 = a1 + x1 * load(t + kp, v)
+            b1 = b1 + x1 * load(t + kp, v + 1)
+            t += 2 * kp
+            j += 2
+        if d & 1:
+            x2 = splat(x[j])
+            a2 = a2 + x2 * load(t, v)
+            b2 = b2 + x2 * load(t, v + 1)
         store(f, v, (a0 + a1) + (a2 + a3))
         store(f, v + 1, (b0 + b1) + (b2 + b3))
         v += 2
-    while v < nv:
-        a0 = a1 = a2 = a3 = splat(0.0)
+    if v < nv:
+        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = splat(0.0)
         t = theta
-        for j in range(d // 4):
-            a0 = a0 + splat(x[4 * j]) * load(t, v)
-            a1 = a1 + splat(x[4 * j + 1]) * load(t + kp, v)
-            a2 = a2 + splat(x[4 * j + 2]) * load(t + 2 * kp, v)
-            a3 = a3 + splat(x[4 * j + 3]) * load(t + 3 * kp, v)
-            t += 4 * kp
-        for j in range(d - d % 4, d):
+        for j in range(d // 8):
+            a0 = a0 + splat(x[8 * j]) * load(t, v)
+            a1 = a1 + splat(x[8 * j + 1]) * load(t + kp, v)
+            a2 = a2 + splat(x[8 * j + 2]) * load(t + 2 * kp, v)
+            a3 = a3 + splat(x[8 * j + 3]) * load(t + 3 * kp, v)
+            b0 = b0 + splat(x[8 * j + 4]) * load(t + 4 * kp, v)
+            b1 = b1 + splat(x[8 * j + 5]) * load(t + 5 * kp, v)
+            b2 = b2 + splat(x[8 * j + 6]) * load(t + 6 * kp, v)
+            b3 = b3 + splat(x[8 * j + 7]) * load(t + 7 * kp, v)
+            t += 8 * kp
+        j = d - d % 8
+        # the rest without a chain of additions: it would take as long as all before
+        if d & 4:
             a0 = a0 + splat(x[j]) * load(t, v)
-            t += kp
-        store(f, v, (a0 + a1) + (a2 + a3))
-        v += 1
+            a1 = a1 + splat(x[j + 1]) * load(t + kp, v)
+            a2 = a2 + splat(x[j + 2]) * load(t + 2 * kp, v)
+            a3 = a3 + splat(x[j + 3]) * load(t + 3 * kp, v)
+            t += 4 * kp
+            j += 4
+        if d & 2:
+            b0 = b0 + splat(x[j]) * load(t, v)
+            b1 = b1 + splat(x[j + 1]) * load(t + kp, v)
+            t += 2 * kp
+            j += 2
+        if d & 1:
+            b2 = b2 + splat(x[j]) * load(t, v)
+        store(f, v, ((a0 + a1) + (a2 + a3)) + ((b0 + b1) + (b2 + b3)))
 
 
 cdef inline void dense_update(const double *x, int d, double *theta, int kp, const double *dr, double scale) noexcept nogil:
     """Theta += scale x dr'."""
     cdef int j, v = 0, nv = kp // LANES
     cdef double *t
-    cdef vec d0, d1, d2, d3, xj
+    cdef vec d0, d1, d2, d3, xj, step = splat(scale)
     while v + 4 <= nv:
-        d0, d1, d2, d3 = load(dr, v), load(dr, v + 1), load(dr, v + 2), load(dr, v + 3)
+        d0, d1, d2, d3 = load(dr, v) * step, load(dr, v + 1) * step, load(dr, v + 2) * step, load(dr, v + 3) * step
         t = theta
         for j in range(d):
-            xj = splat(scale * x[j])
+            xj = splat(x[j])
             store(t, v, load(t, v) + xj * d0)
             store(t, v + 1, load(t, v + 1) + xj * d1)
             store(t, v + 2, load(t, v + 2) + xj * d2)
@@ -114,29 +139,29 @@ cdef inline void dense_update(const double *x, int d, double *theta, int kp, con
             t += kp
         v += 4
     if nv - v == 3:
-        d0, d1, d2 = load(dr, v), load(dr, v + 1), load(dr, v + 2)
+        d0, d1, d2 = load(dr, v) * step, load(dr, v + 1) * step, load(dr, v + 2) * step
         t = theta
         for j in range(d):
-            xj = splat(scale * x[j])
+            xj = splat(x[j])
             store(t, v, load(t, v) + xj * d0)
             store(t, v + 1, load(t, v + 1) + xj * d1)
             store(t, v + 2, load(t, v + 2) + xj * d2)
             t += kp
         v += 3
     while v + 2 <= nv:
-        d0, d1 = load(dr, v), load(dr, v + 1)
+        d0, d1 = load(dr, v) * step, load(dr, v + 1) * step
         t = theta
         for j in range(d):
-            xj = splat(scale * x[j])
+            xj = splat(x[j])
             store(t, v, load(t, v) + xj * d0)
             store(t, v + 1, load(t, v + 1) + xj * d1)
             t += kp
         v += 2
     while v < nv:
-        d0 = load(dr, v)
+        d0 = load(dr, v) * step
         t = theta
         for j in range(d):
-            store(t, v, load(t, v) + splat(scale * x[j]) * d0)
+            store(t, v, load(t, v) + splat(x[j]) * d0)
             t += kp
         v += 1
 

@@ -8,7 +8,15 @@ cdef extern from *:
     #define ADV_SIMD_H
     #include <math.h>
     #include <stdint.h>
+    #include <stdlib.h>
     #include <string.h>
+    /* Zeros at the beginning of a cache line: a vector that lies across two lines takes two reads. Release with free. */
+    static inline double *adv_zeros(size_t count) {
+      size_t bytes = (count * sizeof(double) + 64) / 64 * 64;
+      double *block = (double *)aligned_alloc(64, bytes);
+      if (block != NULL) memset(block, 0, bytes);
+      return block;
+    }
     #if defined(ADV_SCALAR) || !defined(__GNUC__)
       #define ADV_LANES 1
       typedef double adv_vec;
@@ -19,8 +27,8 @@ cdef extern from *:
       static inline adv_vec adv_min(adv_vec a, adv_vec b) { return a < b ? a : b; }
       static inline adv_vec adv_if_gt(adv_vec a, adv_vec b, adv_vec x, adv_vec z) { return a > b ? x : z; }
       static inline double adv_sum(adv_vec a) { return a; }
-      static inline void adv_sums(adv_vec a, adv_vec b, double *s, double *t) { *s = a; *t = b; }
       static inline double adv_hmax(adv_vec a) { return a; }
+      static inline int adv_count_gt(adv_vec a, adv_vec b) { return a > b; }
     #else
       #if defined(__AVX512F__)
         #include <immintrin.h>
@@ -61,36 +69,45 @@ cdef extern from *:
         static inline adv_vec adv_max(adv_vec a, adv_vec b) { return adv_if_gt(a, b, a, b); }
         static inline adv_vec adv_min(adv_vec a, adv_vec b) { return adv_if_gt(b, a, a, b); }
       #endif
-      static inline double adv_sum(adv_vec a) {
+      /* Reductions halve the vector: the compiler's own way takes the lanes out one by one. */
       #if ADV_LANES == 8
-        return (((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7])));
+        static inline __m256d adv_half_sum(adv_vec a) {
+          return _mm256_add_pd(_mm512_castpd512_pd256((__m512d)a), _mm512_extractf64x4_pd((__m512d)a, 1));
+        }
+        static inline __m256d adv_half_max(adv_vec a) {
+          return _mm256_max_pd(_mm512_castpd512_pd256((__m512d)a), _mm512_extractf64x4_pd((__m512d)a, 1));
+        }
+        static inline int adv_count_gt(adv_vec a, adv_vec b) {
+          return __builtin_popcount(_mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_GT_OQ));
+        }
       #elif ADV_LANES == 4
-        return (a[0] + a[2]) + (a[1] + a[3]);
+        static inline __m256d adv_half_sum(adv_vec a) { return (__m256d)a; }
+        static inline __m256d adv_half_max(adv_vec a) { return (__m256d)a; }
+        static inline int adv_count_gt(adv_vec a, adv_vec b) { return __builtin_popcount(_mm256_movemask_pd((__m256d)(a > b))); }
+      #endif
+      #if ADV_LANES >= 4
+        static inline double adv_sum(adv_vec a) {
+          __m256d h = adv_half_sum(a);
+          __m128d r = _mm_add_pd(_mm256_castpd256_pd128(h), _mm256_extractf128_pd(h, 1));
+          return _mm_cvtsd_f64(_mm_add_sd(r, _mm_unpackhi_pd(r, r)));
+        }
+        static inline double adv_hmax(adv_vec a) {
+          __m256d h = adv_half_max(a);
+          __m128d r = _mm_max_pd(_mm256_castpd256_pd128(h), _mm256_extractf128_pd(h, 1));
+          return _mm_cvtsd_f64(_mm_max_sd(r, _mm_unpackhi_pd(r, r)));
+        }
       #else
-        return a[0] + a[1];
+        static inline double adv_sum(adv_vec a) { return a[0] + a[1]; }
+        static inline double adv_hmax(adv_vec a) { return a[0] > a[1] ? a[0] : a[1]; }
+        static inline int adv_count_gt(adv_vec a, adv_vec b) {
+          adv_mask m = a > b;
+          return -(int)(m[0] + m[1]);
+        }
       #endif
-      }
-      static inline void adv_sums(adv_vec a, adv_vec b, double *s, double *t) {
-      #if ADV_LANES == 4
-        __m256d h = _mm256_hadd_pd((__m256d)a, (__m256d)b);
-        __m128d r = _mm_add_pd(_mm256_castpd256_pd128(h), _mm256_extractf128_pd(h, 1));
-        *s = _mm_cvtsd_f64(r);
-        *t = _mm_cvtsd_f64(_mm_unpackhi_pd(r, r));
-      #else
-        *s = adv_sum(a);
-        *t = adv_sum(b);
-      #endif
-      }
-      static inline double adv_hmax(adv_vec a) {
-      #if ADV_LANES == 4
-        __m128d r = _mm_max_pd(_mm256_castpd256_pd128((__m256d)a), _mm256_extractf128_pd((__m256d)a, 1));
-        return _mm_cvtsd_f64(_mm_max_sd(r, _mm_unpackhi_pd(r, r)));
-      #endif
-        double m = a[0];
-        for (int i = 1; i < ADV_LANES; i++) m = a[i] > m ? a[i] : m;
-        return m;
-      }
     #endif
+    static const double adv_inverses[17] = {0., 1., 1. / 2, 1. / 3, 1. / 4, 1. / 5, 1. / 6, 1. / 7, 1. / 8, 1. / 9, 1. / 10, 1. / 11, 1. / 12, 1. / 13,
+      1. / 14, 1. / 15, 1. / 16};
+    static inline double adv_inverse(int count) { return count <= 16 ? adv_inverses[count] : 1.0 / count; }
     #if defined(__GNUC__)
       #define adv_prefetch(p) __builtin_prefetch(p)
     #else
@@ -98,6 +115,7 @@ cdef extern from *:
     #endif
     #endif
     """
+    double *zeros "adv_zeros"(size_t count) noexcept nogil
     ctypedef double vec "adv_vec"
     int LANES "ADV_LANES"
     vec load "adv_load"(const double *p, int j) noexcept nogil
@@ -107,8 +125,9 @@ cdef extern from *:
     vec vmin "adv_min"(vec a, vec b) noexcept nogil
     vec if_greater "adv_if_gt"(vec a, vec b, vec then, vec otherwise) noexcept nogil
     double vsum "adv_sum"(vec a) noexcept nogil
-    void vsums "adv_sums"(vec a, vec b, double *first, double *second) noexcept nogil
     double hmax "adv_hmax"(vec a) noexcept nogil
+    int count_greater "adv_count_gt"(vec a, vec b) noexcept nogil
+    double inverse "adv_inverse"(int count) noexcept nogil
     void prefetch "adv_prefetch"(const void *p) noexcept nogil
 
 
@@ -136,24 +155,22 @@ cdef inline double threshold(const double *g, int kp, double start, double radiu
     rest climb; the active sets are nested, hence the same count twice is the same set and t is exact
     (Michelot 1986 with a warm start). Padding lanes hold -inf.
     """
-    cdef double t = start, total, active, previous = -1.0
-    cdef int j, iteration
-    cdef vec s, c, d, level, zero = splat(0.0), one = splat(1.0)
+    cdef double t = start
+    cdef int j, iteration, active, previous = -1
+    cdef vec s, d, level, zero = splat(0.0)
     for iteration in range(kp + 8):
         s = zero
-        c = zero
+        active = 0
         level = splat(t)
         for j in range(kp // LANES):
             d = load(g, j) - level
             s = s + vmax(d, zero)
-            c = c + if_greater(d, zero, one, zero)
-        vsums(s, c, &total, &active)
-        if active == 0.0:  # the guess lay at or above the maximum
-            t = maximum(g, kp) - radius
-            previous = -1.0
-            continue
-        t = t + (total - radius) / active
+            active += count_greater(d, zero)
         if active == previous:
             break
         previous = active
+        if active == 0:  # the guess lay at or above the maximum
+            t = maximum(g, kp) - radius
+        else:
+            t = t + (vsum(s) - radius) * inverse(active)
     return t

@@ -5,7 +5,7 @@
 # Block (performance note, item 2): g = f + w q; u solves sum (g-u)_+ = 1, mu solves sum (g-mu)_+ = 1 + w; q' = (min(g, u) - mu)_+ / w.
 # CS: c(r) = 1 - q_y is linear, so the block is the projection of q + (f + 1 - e_y)/w on the simplex.
 
-from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, LANES, maximum, dot, threshold
+from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, count_greater, LANES, maximum, dot, threshold
 from adv_family cimport Family, FIXED, TIED, FREE
 
 
@@ -70,20 +70,20 @@ cdef inline double zero_one_offset(Family *s, const double *r, Py_ssize_t y) noe
 
 
 cdef inline double zero_one_block(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, int kp) noexcept nogil:
-    cdef int j
+    cdef int j, near
     cdef double *b = s.work
     cdef double *g = s.work + kp
-    cdef double tau, largest, gap, u, mu, total, own
+    cdef double tau, largest, gap, u, mu, total
     cdef vec scale = splat(w), m, inner, q, upper, lower, zero = splat(0.0)
     shift(s, f, b, kp)
     if r[y] == 0.0 and skip >= 0.0:
         # q = e_y: nothing to gain when no other score comes within 1 of the label's, which is most visits late in a fit
-        own = b[y]
-        if own == 0.0:
-            b[y] = -1e308
-            total = maximum(b, kp)
-            b[y] = 0.0
-            if total <= -1.0:
+        if b[y] == 0.0:
+            near = 0
+            m = splat(-1.0)
+            for j in range(kp // LANES):
+                near += count_greater(load(b, j), m)
+            if near == 1:
                 return 0.0
     tau = threshold(b, kp, s.hint[0] if s.hint != NULL else -1.0, 1.0)
     if s.hint != NULL:
@@ -109,13 +109,18 @@ cdef inline double zero_one_block(Family *s, const double *f, const double *r, P
     if w > 0.0:
         upper = splat(u)
         lower = splat(mu)
-        scale = splat(1.0 / w)
+        m = zero
         for j in range(kp // LANES):
-            store(out, j, vmax(vmin(load(g, j), upper) - lower, zero) * scale)
-        total = normalise(out, kp)
+            q = vmax(vmin(load(g, j), upper) - lower, zero)
+            store(out, j, q)
+            m = m + q
+        total = vsum(m)  # w, but for rounding
+        scale = splat(1.0 / total)
+        for j in range(kp // LANES):
+            store(out, j, load(out, j) * scale)
     else:
         total = 0.0
-    if not (0.999 < total < 1.001):  # w so small that the quadratic term has drowned: the oracle's vertex is the answer
+    if not (0.999 * w < total < 1.001 * w):  # w so small that the quadratic term has drowned: the oracle's vertex is the answer
         uniform_on_support(b, tau, kp, out)
     if state != NULL:
         for j in range(s.k):

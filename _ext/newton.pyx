@@ -6,6 +6,7 @@ The tangent space of that face is {d: d fixed = 0, d equal on the tied, sum d = 
 
 from libc.math cimport fabs, sqrt
 from libc.stdlib cimport malloc, free
+from libc.string cimport memcmp
 
 cdef enum:
     FIXED = 0
@@ -258,6 +259,28 @@ def projectors(const double[:, ::1] B, const Py_ssize_t[::1] slot, double[:, :, 
                 if B[row, a] != 0.0:
                     for b in range(k):
                         M[slot[row], a, b] += B[row, a] * B[row, b]
+
+
+def differing(const Py_ssize_t[::1] owner, const double[:, ::1] B, const Py_ssize_t[::1] other_owner, const double[:, ::1] other,
+              signed char[::1] left, signed char[::1] entered):
+    """Flag the rows of two lists of bases, owners ascending, that belong to examples whose rows are not the same in both."""
+    cdef Py_ssize_t a = 0, b = 0, m = B.shape[0], size = other.shape[0], first, second, i, row, k = B.shape[1]
+    cdef bint differ
+    with nogil:
+        while a < m or b < size:
+            i = owner[a] if a < m and (b >= size or owner[a] <= other_owner[b]) else other_owner[b]
+            first, second = a, b
+            while a < m and owner[a] == i:
+                a += 1
+            while b < size and other_owner[b] == i:
+                b += 1
+            differ = a - first != b - second
+            if not differ:
+                differ = memcmp(&B[first, 0], &other[second, 0], (a - first) * k * sizeof(double)) != 0
+            for row in range(first, a):
+                left[row] = differ
+            for row in range(second, b):
+                entered[row] = differ
 
 
 def separate_face(const double[:, ::1] F, const double[:, ::1] center, const Py_ssize_t[::1] y, double c, double[:, ::1] R,

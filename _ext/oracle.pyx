@@ -9,7 +9,7 @@ from adv_family cimport Family
 from adv_bind cimport family_free, GENERAL, ZERO_ONE
 from adv_general cimport solve_game
 from adv_loop cimport bind
-from adv_lanes cimport zero_one_values
+from adv_lanes cimport zero_one_blocks, zero_one_values, BLOCKS
 
 
 def evaluate(int kind, int k, const double[::1] parameters, const double[:, ::1] F, const Py_ssize_t[::1] y,
@@ -58,16 +58,28 @@ def block(int kind, int k, const double[::1] parameters, const double[:, ::1] F,
     """Write the block step from R at scores F, the label states of its face, one more normal of the face and the block gap.
 
     ``tight`` (n, l) flags the tight rows of a general matrix, whose differences are further normals; it has 0 rows for other families.
-    ``state`` and ``normal`` may have 0 rows when the face is not wanted.
+    ``gap`` may have 0 rows when it is not wanted.
     """
     cdef Family s
     cdef Py_ssize_t i, n = F.shape[0]
-    cdef bint face = state.shape[0] == n and n > 0, listed = tight.shape[0] == n and n > 0
+    cdef bint listed = tight.shape[0] == n, gaps = gap.shape[0] == n
     cdef double *f
     cdef double *r
     cdef double *new
     cdef double *direction
+    cdef double found
+    cdef int code
+    if n == 0:
+        return
     bind(&s, kind, k, parameters)
+    if kind == ZERO_ONE and not gaps and k <= BLOCKS:
+        with nogil:
+            memset(&normal[0, 0], 0, n * k * sizeof(double))
+            code = zero_one_blocks(&s, &F[0, 0], &R[0, 0], &y[0], &curvature[0], n, &out[0, 0], &state[0, 0])
+            family_free(&s)
+        if code != 0:
+            raise MemoryError("no memory for the lanes")
+        return
     with nogil:
         f = s.work + 8 * s.kp
         r = s.work + 9 * s.kp
@@ -79,10 +91,11 @@ def block(int kind, int k, const double[::1] parameters, const double[:, ::1] F,
             memset(direction, 0, s.kp * sizeof(double))
             if listed:
                 s.tight = &tight[i, 0]
-            gap[i] = s.step(&s, f, r, y[i], curvature[i], -1e300, new, &state[i, 0] if face else NULL, direction)
+            found = s.step(&s, f, r, y[i], curvature[i], -1e300, new, &state[i, 0], direction)
+            if gaps:
+                gap[i] = found
             memcpy(&out[i, 0], new, k * sizeof(double))
-            if face:
-                memcpy(&normal[i, 0], direction, k * sizeof(double))
+            memcpy(&normal[i, 0], direction, k * sizeof(double))
         family_free(&s)
 
 

@@ -147,17 +147,25 @@ class Kernels:
         """Return the block step from R at scores F, shape (n, k); ``curvature`` is a number or (n,)."""
         return self.face(family, F, R, y, curvature)[0]
 
-    def face(self, family: Family, F: Array, R: Array, y: Labels, curvature: Any) -> tuple[Array, Face, Array]:
-        """Return the block step (n, k), its faces and the block gaps (n,)."""
+    def gap(self, family: Family, F: Array, R: Array, y: Labels) -> Array:
+        """Return the block gaps S(f_i, y_i) - c(r_i) - f_i.r_i, shape (n,)."""
+        gap = np.empty(len(F))
+        self.face(family, F, R, y, 1.0, gap)
+        return gap
+
+    def face(self, family: Family, F: Array, R: Array, y: Labels, curvature: Any, gap: Array | None = None) -> tuple[Array, Face]:
+        """Return the block step (n, k) and its faces; ``gap`` (n,) receives the block gaps before the step, which takes longer."""
         F, y = _scores(F, y, family[1])
-        R, _ = _scores(R, y, family[1])
-        n = len(F)
-        w = np.ascontiguousarray(np.broadcast_to(np.asarray(curvature, dtype=np.float64), (n,)))
-        out, state, normal, gap = np.empty_like(F), np.empty(F.shape, dtype=np.int8), np.empty_like(F), np.empty(n)
+        R = np.ascontiguousarray(R, dtype=np.float64)
+        if R.shape != F.shape:
+            raise ValueError(f"dual variables must have shape {F.shape}, got {R.shape}")
+        w = np.empty(len(F))
+        w[:] = curvature
+        out, state, normal = np.empty_like(F), np.empty(F.shape, dtype=np.int8), np.empty_like(F)
         rows = int(family[2][0]) if family[0] == "general" else 0
-        tight = np.zeros((n if rows else 0, rows), dtype=np.int8)
-        self._oracle.block(*self.arguments(family), F, R, y, w, out, state, normal, tight, gap)
-        return out, Face(state, normal, tight), gap
+        tight = np.zeros((len(F) if rows else 0, rows), dtype=np.int8)
+        self._oracle.block(*self.arguments(family), F, R, y, w, out, state, normal, tight, np.empty(0) if gap is None else gap)
+        return out, Face(state, normal, tight)
 
     def separate_face(self, F: Array, center: Array, y: Labels, c: float) -> tuple[Array, Array]:
         """Return r (n, k) of a loss whose dual variables move alone in [0, 1], and these variables before they are held there."""
@@ -189,12 +197,20 @@ class Kernels:
         return B, owner
 
 
+def aligned_zeros(shape: tuple[int, ...]) -> Array:
+    """Return zeros that begin at a cache line: rows of whole vectors then never lie across two, which would take two reads each."""
+    size = int(np.prod(shape))
+    block = np.zeros(size + 8)
+    begin = -block.ctypes.data % 64 // block.itemsize
+    return block[begin : begin + size].reshape(shape)
+
+
 def _scores(F: Array, y: Labels, k: int) -> tuple[Array, Labels]:
     F = np.ascontiguousarray(F, dtype=np.float64)
     y = np.ascontiguousarray(y, dtype=np.intp)
     if F.ndim != 2 or F.shape[1] != k:
         raise ValueError(f"scores must have shape (n, {k}), got {F.shape}")
-    if y.shape != (len(F),) or (len(y) and not (y.min() >= 0 and y.max() < k)):
+    if y.shape != (len(F),) or (len(y) and y.view(np.uintp).max() >= k):  # a negative code is a huge one there
         raise ValueError(f"labels must be {len(F)} codes in [0, {k})")
     return F, y
 

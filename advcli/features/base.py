@@ -42,8 +42,15 @@ class Directions(ABC):
         """Return the columns of Z that belong to the chosen entries of the flattened parameters, shape (m, len(chosen))."""
 
     @abstractmethod
-    def hessian(self, scale: Array) -> Array:
-        """Return I + Z' diag(scale) Z over the flattened parameters, (p, p); free parameters carry a trace of ridge instead of I."""
+    def hessian(self, weight: Array, factor: float = 1.0) -> Array:
+        """Return the lower triangle at least of I + factor Z' diag(weight) Z over the flattened parameters, (p, p).
+
+        Free parameters carry a trace of ridge instead of I. ``weight`` (m,) may depend on the owner only.
+        """
+
+    def follow(self, before: Directions) -> None:
+        """Take over what earlier directions of the same rows have summed, where that is of use; they lose it."""
+        return
 
     @property
     def low_rank(self) -> bool:

@@ -6,9 +6,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg.blas import dsyrk
 
 from ..compiled import kernels
 from .base import Array, Directions, ExplicitMap, Labels, register
+
+_MAX_UPDATES = 30  # of a Hessian before it is summed anew, so that rounding errors stay those of one sum
+_FEW = 4  # directions, in units of the parameters, up to which they are written out
 
 
 def _dense(X: Any) -> Array:
@@ -16,12 +20,16 @@ def _dense(X: Any) -> Array:
 
 
 class _LinearDirections(Directions):
-    """Rows b (x) x, never written out: Z Z' = (B B') o (X X'), and the Hessian by pairs of classes from the rows that touch both."""
+    """Rows b (x) x: Z Z' = (B B') o (X X'); Z' Z follows the faces that changed since the directions before."""
 
     def __init__(self, features: LinearFeatures, B: Array, owner: Labels) -> None:
         super().__init__(B, owner)
         self.features = features
         self.shape = features.shape
+        self.before: _LinearDirections | None = None
+        self.moments: Array | None = None  # Z' diag(weight) Z, its lower triangle
+        self.weight = np.empty(0)
+        self.updates = 0  # since it was summed anew
 
     @property
     def low_rank(self) -> bool:
@@ -45,12 +53,48 @@ class _LinearDirections(Directions):
         rows = self.features.X[self.owner][:, feature]
         return np.asarray(_dense(rows) * self.B[:, label])
 
-    def hessian(self, scale: Array) -> Array:
+    def follow(self, before: Directions) -> None:
+        assert isinstance(before, _LinearDirections)
+        # those before that were not asked for a Hessian hand on what they had been handed
+        self.before = before if before.moments is not None else before.before
+        before.before = None
+
+    def hessian(self, weight: Array, factor: float = 1.0) -> Array:
+        before, self.before = self.before, None
+        total = None
+        if before is not None and before.moments is not None and before.updates < _MAX_UPDATES:
+            left, entered = np.empty(len(before.owner), dtype=np.bool_), np.empty(len(self.owner), dtype=np.bool_)
+            kernels.newton.differing(before.owner, before.B, self.owner, self.B, left.view(np.int8), entered.view(np.int8))
+            if 2 * (np.count_nonzero(left) + np.count_nonzero(entered)) <= len(self.owner):
+                total, self.updates = before.moments, before.updates + 1
+                before._add(total, np.flatnonzero(left), before.weight[left], -1.0)
+                self._add(total, np.flatnonzero(entered), weight[entered], 1.0)
+        if total is None:
+            total = self._sum(weight)
+        self.moments, self.weight = total, weight
+        H = total * factor
+        H.flat[:: len(H) + 1] += 1.0
+        return H
+
+    def _add(self, total: Array, rows: Labels, weight: Array, sign: float) -> None:
+        """Add sign times the rows' part of Z' diag(weight) Z, with Z written out for them, to the lower triangle of ``total``."""
+        if len(rows):
+            X = _dense(self.features.X[self.owner[rows]]) * np.sqrt(weight)[:, None]
+            Z = (X[:, :, None] * self.B[rows][:, None, :]).reshape(len(rows), -1)
+            dsyrk(sign, Z.T, beta=1.0, c=total, lower=1, overwrite_c=1)
+
+    def _sum(self, weight: Array) -> Array:
         d, k = self.shape
+        size = d * k
+        if len(self.owner) <= _FEW * size:
+            total = np.zeros((size, size), order="F")
+            self._add(total, np.arange(len(self.owner)), weight, 1.0)
+            return total
+        # by pairs of classes, from the rows that touch both: Z would be large and mostly several rows of one example
         examples, slot = np.unique(self.owner, return_inverse=True)
         M = np.zeros((len(examples), k, k))
         kernels.newton.projectors(self.B, slot.astype(np.intp), M)
-        M *= scale[np.searchsorted(self.owner, examples)][:, None, None]
+        M *= weight[np.searchsorted(self.owner, examples)][:, None, None]
         X = _dense(self.features.X[examples])
         H = np.zeros((d, k, d, k))
         for a in range(k):
@@ -60,8 +104,7 @@ class _LinearDirections(Directions):
                     rows = X if len(touched) == len(examples) else X[touched]
                     H[:, a, :, b] = rows.T @ (rows * M[touched, a, b][:, None])
                     H[:, b, :, a] = H[:, a, :, b]
-        flat: Array = H.reshape(d * k, d * k)
-        flat[np.diag_indices_from(flat)] += 1.0
+        flat: Array = H.reshape(size, size).T  # symmetric, so this only says that columns are contiguous
         return flat
 
 

@@ -59,7 +59,7 @@ class _Smoothed:
     def at(self, theta: Array, F: Array) -> _Point:
         problem = self.problem
         self.projections += 1
-        R, face, _ = kernels.face(problem.loss.family, problem.scaled(F), self.center, problem.y, self.c)
+        R, face = kernels.face(problem.loss.family, problem.scaled(F), self.center, problem.y, self.c)
         gradient = problem.dual_gradient(R) + (theta - self.theta) / self.sigma + problem.lam * theta
         return _Point(theta, F, R, gradient, face)
 

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from ..compiled import kernels
+from ..compiled import aligned_zeros, kernels
 from ..problem import Problem, Solution
 from .base import Limits, Solver, compiled_rows, register, warm_start
 
@@ -42,9 +42,9 @@ class DualSolver(Solver):
                 return np.empty(0)
             return np.ascontiguousarray(weights if order is None else weights[order], dtype=np.float64)
 
-        R = np.zeros((n, padded))
+        R = aligned_zeros((n, padded))
         R[:, :k] = R0
-        theta = np.zeros((d, padded))
+        theta = aligned_zeros((d, padded))
         theta[:, :k] = problem.parameters(R0 if order is None else R0[np.argsort(order)])
         squares = features.squares
         values, columns, rows = compiled_rows(X)

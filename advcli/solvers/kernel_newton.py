@@ -244,7 +244,7 @@ def block_passes(problem: Problem, R: Array, c: float) -> float:
     """
     n, _ = R.shape
     F = problem.scaled(problem.features.scores(problem.parameters(R)))
-    _, face, _ = kernels.face(problem.loss.family, F, R, problem.y, c)
+    _, face = kernels.face(problem.loss.family, F, R, problem.y, c)
     free = len(kernels.tangents(problem.loss.family, face, np.zeros(n, dtype=bool))[1])
     return _STEPS * step_seconds(problem, free) / (n * (2e-7 + 1e-9 * int(np.count_nonzero(R.any(axis=1)))))
 

@@ -20,11 +20,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotri, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from ..compiled import kernels
+from ..features.base import Directions
 from ..problem import Array, Labels, Problem, Solution, gap_scale
 from .base import Limits, Solver, register, warm_start
 
@@ -61,11 +62,12 @@ class Smoothed:
         self.center: Array = np.zeros((len(problem.y), problem.loss.n_classes))
         self.c = 1.0
         self.projections = 0
+        self.latest: Directions | None = None
 
     def face(self, F: Array) -> tuple[Array, Any]:
         """Return the block steps r (n, k) at scores F, and where they end."""
         self.projections += 1
-        R, face, _ = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
+        R, face = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
         return R, face
 
     def at(self, theta: Array, F: Array, R: Array, face: Any) -> Point:
@@ -100,18 +102,22 @@ class Smoothed:
     def solve(self, B: Array, owner: Labels, scale: Array, residual: Array) -> Array:
         """Return D with (I + sum_m scale_m z_m z_m') D = -residual for the directions z_m = J_i' b_m of examples i = owner_m."""
         directions = self.features.directions(B, owner)
+        if self.latest is not None:
+            directions.follow(self.latest)
+        self.latest = directions
         if not directions.low_rank:
-            factor = _factor(directions.hessian(scale))
-            return -cho_solve(factor, residual.ravel(), check_finite=False).reshape(residual.shape)
+            unit = self.C / self.c  # what changes from one proximal step to the next
+            factor = _factor(directions.hessian(scale / unit, unit))
+            return -dpotrs(factor, residual.ravel(), lower=1)[0].reshape(residual.shape)
         if len(owner) == 0:
             return -residual
         # Woodbury: D = -r + Z'(diag(1/scale) + Z Z')^{-1} Z r, with one step of refinement against cancellation at large scale
         gram = directions.gram()
-        gram[np.diag_indices_from(gram)] += 1.0 / scale
-        factor = _factor(gram)
+        gram.flat[:: len(gram) + 1] += 1.0 / scale
+        factor = _factor(gram.T)  # symmetric; its columns are contiguous
 
         def approximately(right: Array) -> Array:
-            return right - directions.backward(cho_solve(factor, directions.forward(right), check_finite=False))
+            return right - directions.backward(dpotrs(factor, directions.forward(right), lower=1)[0])
 
         D = approximately(-residual)
         return D + approximately(-residual - D - directions.backward(scale * directions.forward(D)))
@@ -183,20 +189,19 @@ class Separate(Smoothed):
             return super().step(point)
         factors = []
         for j in range(k):
-            try:
-                factor = cho_factor(self._block(free[:, j], j), lower=True, overwrite_a=True, check_finite=False)
-            except LinAlgError:  # the rounding of updates, or of long rows
+            factor, failed = dpotrf(self._block(free[:, j], j), lower=1, overwrite_a=1)
+            if failed:  # the rounding of updates, or of long rows
                 self.updates[j] = _MAX_UPDATES
                 factor = _factor(self._block(free[:, j], j))
-            factors.append(factor[0])
+            factors.append(factor)
         D = np.empty_like(point.theta)
         total = np.zeros((d, d))
         for j, lower in enumerate(factors):
             D[:, j] = dpotrs(lower, -point.residual[:, j], lower=1)[0]
             total += dpotri(lower, lower=1)[0]
-        constraint = cho_factor(total, lower=True, overwrite_a=True, check_finite=False)
+        constraint = _factor(total)
         for _ in range(2):  # the multiplier that keeps the sum over classes at zero, and its rounding error
-            multiplier = cho_solve(constraint, D.sum(axis=1), check_finite=False)
+            multiplier = dpotrs(constraint, D.sum(axis=1), lower=1)[0]
             for j, lower in enumerate(factors):
                 D[:, j] -= dpotrs(lower, multiplier, lower=1)[0]
         return D
@@ -220,18 +225,21 @@ class Separate(Smoothed):
                 dsyrk(sign, X.T, beta=1.0, c=gram, lower=1, overwrite_c=1)
         before[:] = free
         H = gram * (self.C / self.c)
-        H[np.diag_indices(d)] += 1.0
+        H.flat[:: d + 1] += 1.0
         return H
 
 
-def _factor(H: Array) -> tuple[Array, bool]:
-    """Return the Cholesky factor of H, which may be written to; where rounding has lost its ridge, that of H plus a trace of one."""
-    try:
-        factor: tuple[Array, bool] = cho_factor(H, lower=True, check_finite=False)
-    except LinAlgError:
-        H[np.diag_indices_from(H)] += 1e-13 * float(H.diagonal().max())
-        factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-    return factor
+def _factor(H: Array) -> Array:
+    """Return the Cholesky factor of H, its lower triangle; where rounding has lost its ridge, that of H plus a trace of one."""
+    factor, failed = dpotrf(H, lower=1)
+    if failed:
+        ridged = H.copy(order="F")
+        ridged.flat[:: len(H) + 1] += 1e-13 * float(H.diagonal().max())
+        factor, failed = dpotrf(ridged, lower=1, overwrite_a=1)
+    if failed:
+        raise LinAlgError("the Newton system is not positive definite")
+    lower: Array = factor
+    return lower
 
 
 def falls_into_blocks(problem: Problem) -> bool:
@@ -340,11 +348,11 @@ class NewtonSolver(Solver):
         if not slope0 < 0:
             return None
         inner_theta, inner_D = smoothed.inner(point.theta, D, dF), smoothed.inner(D, D, dF)
-        weight = smoothed.C * smoothed.sample
+        weighted = smoothed.C * (dF if smoothed.plain else smoothed.sample[:, None] * dF)
 
         def slope(t: float) -> tuple[float, tuple[Array, Any]]:
             face = smoothed.face(point.F + t * dF)
-            return inner_theta + t * inner_D + float(weight @ np.einsum("ij,ij->i", face[0], dF)), face
+            return inner_theta + t * inner_D + float(np.vdot(face[0], weighted)), face
 
         low, slope_low, high, slope_high, t = 0.0, slope0, None, 0.0, 1.0
         for _ in range(40):

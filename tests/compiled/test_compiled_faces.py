@@ -131,7 +131,7 @@ def test_the_face_is_the_derivative_of_the_block_step(kernels, name, k):
         F = random.normal(size=(n, k)) * random.choice([0.3, 1.0, 1.0 + 0.3 * np.ptp(getattr(loss, "matrix", np.zeros(1)))], size=(n, 1))
         w = random.choice([0.3, 1.0, 5.0, 20.0], size=n)
         D = random.normal(size=(n, k))
-        _, face, _ = kernels.face(loss.family, F, R, y, w)
+        _, face = kernels.face(loss.family, F, R, y, w)
         ahead = kernels.face(loss.family, F + h * D, R, y, w)
         behind = kernels.face(loss.family, F - h * D, R, y, w)
         same = np.ones(n, dtype=bool)
@@ -157,7 +157,7 @@ def test_the_states_describe_the_step(kernels, name):
     for loss in cases.surrogates(name, k):
         F, _ = cases.score_rows(k, 48)
         R, y = cases.dual_points(loss, 48)
-        new, face, _ = kernels.face(loss.family, F, R, y, 0.8)
+        new, face = kernels.face(loss.family, F, R, y, 0.8)
         state = face.state
         assert set(np.unique(state)) <= {FIXED, TIED, FREE}
         if loss.simplex or loss.name == "cs":
@@ -172,3 +172,17 @@ def test_the_states_describe_the_step(kernels, name):
         M = projectors(kernels, loss, face)
         assert np.abs(M @ M - M).max() <= 1e-12 * k
         assert np.abs(M - M.transpose(0, 2, 1)).max() <= 1e-15
+
+
+def test_differing_rows_are_those_of_examples_that_changed(kernels):
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        owner = np.sort(random.integers(6, size=random.integers(9))).astype(np.intp)
+        other_owner = np.sort(random.integers(6, size=random.integers(9))).astype(np.intp)
+        B, other = (random.integers(2, size=(len(each), 2)).astype(np.float64) for each in (owner, other_owner))
+        left, entered = np.full(len(B), 7, dtype=np.int8), np.full(len(other), 7, dtype=np.int8)
+        kernels.newton.differing(owner, B, other_owner, other, left, entered)
+        for i in range(6):
+            same = np.array_equal(B[owner == i], other[other_owner == i])
+            assert (left[owner == i] == (not same)).all()
+            assert (entered[other_owner == i] == (not same)).all()

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from advcli.certificate import certify
+from advcli.features.linear import LinearFeatures
 from advcli.solvers import Limits, make_solver
 from advcli.solvers.newton import Separate, _factor, falls_into_blocks
 
@@ -122,7 +123,38 @@ def test_a_matrix_whose_ridge_is_lost_to_rounding_is_factorised_all_the_same():
     with pytest.raises(LinAlgError):
         cho_factor(H.copy(), lower=True)
     right = random.normal(size=8)
-    found = cho_solve(_factor(H.copy()), right)
+    found = cho_solve((_factor(H.copy()), True), right)
     assert np.isfinite(found).all()
     assert found @ right > 0
     np.testing.assert_allclose(1e8 * Z @ (Z.T @ (Z @ found)), Z @ right, rtol=0.2)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("d", [3, 8])
+def test_a_hessian_that_follows_another_is_the_one_summed_anew(d, sparse):
+    """A chain of directions, few of which change at once, some without a Hessian of their own; more rows than are written out, and fewer."""
+    random = np.random.default_rng(0)
+    n, k = 40, 4
+    X = random.normal(size=(n, d))
+    features = LinearFeatures(sp.csr_array(X) if sparse else X, k)
+    sample = random.uniform(0.5, 2.0, size=n)
+    owner = np.sort(random.integers(n, size=70))
+    B = random.normal(size=(70, k))
+    before, updated = None, 0
+    for step in range(40):
+        chosen = random.random(len(owner)) > 0.05
+        changed = random.random(len(owner)) < (0.9 if step % 13 == 12 else 0.03)
+        B[changed] = random.normal(size=(int(changed.sum()), k))
+        directions = features.directions(B[chosen].copy(), owner[chosen])
+        if before is not None:
+            directions.follow(before)
+        before = directions
+        if step % 7 == 3:
+            continue
+        weight, factor = sample[owner[chosen]], 10.0 ** random.uniform(-2, 2)
+        found = np.tril(directions.hessian(weight, factor))
+        Z = (X[owner[chosen]][:, :, None] * B[chosen][:, None, :]).reshape(int(chosen.sum()), -1)
+        expected = np.tril(np.eye(d * k) + factor * Z.T @ (weight[:, None] * Z))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+        updated += directions.updates > 0
+    assert 10 <= updated <= 33
