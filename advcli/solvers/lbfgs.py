@@ -4,6 +4,9 @@ What L-BFGS means for an objective with kinks: on the surrogates themselves the 
 pairs mix the pieces that a step crosses (measured in the performance note). So it minimises the smoothed objective of `smoothing.py`, whose
 gradient is exact and Lipschitz, and the centres then move: the limit is the optimum of the surrogate itself. An inner run stops as soon as
 what it could still gain is small beside what new centres can gain; mu shrinks when few iterations were needed.
+
+Moments in a box, an L1 penalty: theta = u - v with u, v >= 0 makes sum_j tolerance_j (u_j + v_j) of it, which is smooth, and the bounds are
+what the "B" of L-BFGS-B is for (Byrd, Lu, Nocedal and Zhu 1995).
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from ..errors import ConfigError
 from ..problem import Array, Problem, Solution
@@ -25,7 +28,7 @@ _IDLE = 30  # proximal steps without a better primal or dual value after which t
 
 @register("lbfgs")
 class LbfgsSolver(Solver):
-    """L-BFGS on proximally smoothed objectives; linear and threshold features, dense or CSR.
+    """L-BFGS on proximally smoothed objectives; linear and threshold features, dense or CSR, moments in a ball or a box.
 
     Parameters
     ----------
@@ -34,6 +37,7 @@ class LbfgsSolver(Solver):
     """
 
     precision = 1e-6
+    takes_box = True
 
     def __init__(self, pairs: int = 10) -> None:
         if isinstance(pairs, bool) or pairs != int(pairs) or pairs < 1:
@@ -75,15 +79,16 @@ class LbfgsSolver(Solver):
         self, smoothed: Smoothed, theta: Array, best: Best, limits: Limits, started: float, passes: float
     ) -> tuple[SmoothedPoint, int]:
         """Minimise one smoothed objective as far as it pays; every accepted iterate is offered to ``best``."""
-        shape = theta.shape
+        variables = _Variables(smoothed.problem, theta.shape)
         latest = smoothed.at(theta)
-        seen = {latest.theta.tobytes(): latest}
+        begin = variables.of(latest.theta)
+        seen = {begin.tobytes(): latest}
 
         def evaluate(flat: Array) -> tuple[float, Array]:
             key = flat.tobytes()
             if key not in seen:
-                seen[key] = smoothed.at(flat.reshape(shape).copy())
-            return seen[key].value, seen[key].gradient.ravel()
+                seen[key] = smoothed.at(variables.theta(flat))
+            return variables.value(flat, seen[key]), variables.gradient(seen[key])
 
         iterations, accepted = 0, latest
 
@@ -99,19 +104,53 @@ class LbfgsSolver(Solver):
         def callback(intermediate_result: object) -> None:
             nonlocal iterations, accepted
             iterations += 1
-            accepted = seen[np.ascontiguousarray(intermediate_result.x).tobytes()]  # type: ignore[attr-defined]
+            key = np.ascontiguousarray(intermediate_result.x).tobytes()  # type: ignore[attr-defined]
+            accepted = seen[key]
             seen.clear()
-            seen[accepted.theta.tobytes()] = accepted
+            seen[key] = accepted
             if enough(accepted):
                 raise StopIteration
 
         if not enough(latest):
             minimize(
                 evaluate,
-                theta.ravel(),
+                begin,
                 jac=True,
                 method="L-BFGS-B",
+                bounds=variables.bounds,
                 callback=callback,
                 options={"maxcor": self.pairs, "maxiter": _INNER, "maxfun": 10 * _INNER, "ftol": 0.0, "gtol": 0.0},
             )
         return accepted, iterations
+
+
+class _Variables:
+    """What L-BFGS-B moves: the flattened theta, or its positive and negative parts where there is an L1 penalty."""
+
+    def __init__(self, problem: Problem, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        self.tolerance = None if problem.tolerance is None else problem.tolerance.ravel()
+        self.bounds = None if self.tolerance is None else Bounds(0.0, np.inf)
+
+    def of(self, theta: Array) -> Array:
+        """Return the variables at theta."""
+        flat = theta.ravel().copy()
+        return flat if self.tolerance is None else np.concatenate([np.maximum(flat, 0.0), np.maximum(-flat, 0.0)])
+
+    def theta(self, flat: Array) -> Array:
+        """Return theta at the variables."""
+        if self.tolerance is not None:
+            flat = flat[: len(self.tolerance)] - flat[len(self.tolerance) :]
+        return flat.reshape(self.shape).copy()
+
+    def value(self, flat: Array, point: SmoothedPoint) -> float:
+        """Return the smoothed objective; both parts of a coordinate pay the penalty, so at most one of them is positive at a minimum."""
+        if self.tolerance is None:
+            return point.value
+        paid = flat[: len(self.tolerance)] + flat[len(self.tolerance) :] - np.abs(point.theta.ravel())
+        return point.value + float(self.tolerance @ paid)
+
+    def gradient(self, point: SmoothedPoint) -> Array:
+        """Return the gradient of `value`."""
+        slope = point.gradient.ravel()
+        return slope if self.tolerance is None else np.concatenate([slope + self.tolerance, self.tolerance - slope])
