@@ -132,7 +132,7 @@ def test_a_matrix_whose_ridge_is_lost_to_rounding_is_factorised_all_the_same():
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("d", [3, 8])
 def test_a_hessian_that_follows_another_is_the_one_summed_anew(d, sparse):
-    """A chain of directions, few of which change at once, some without a Hessian of their own; more rows than are written out, and fewer."""
+    """A chain of directions, few of which change at once, some without a Hessian of their own; both ways of summing."""
     random = np.random.default_rng(0)
     n, k = 40, 4
     X = random.normal(size=(n, d))
