@@ -246,6 +246,11 @@ class KernelMap(FeatureMap):
 
     @property
     @abstractmethod
+    def room_for_factor(self) -> bool:
+        """Whether a factor of K fits beside it."""
+
+    @property
+    @abstractmethod
     def largest_block(self) -> int:
         """Most rows m whose (m, m) block may be asked for."""
 

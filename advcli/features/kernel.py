@@ -137,6 +137,11 @@ class KernelFeatures(KernelMap):
         return 8.0 * (1.0 + self.gathered**2) * float(self.n_rows) ** 2 <= self.memory_mb * _MEBIBYTE
 
     @property
+    def room_for_factor(self) -> bool:
+        """Whether n^2 values of a factor fit beside K."""
+        return self.whole and 16.0 * float(self.n_rows) ** 2 <= self.memory_mb * _MEBIBYTE
+
+    @property
     def largest_block(self) -> int:
         """Most rows m whose (m, m) block may be asked for."""
         if self.whole:
@@ -414,6 +419,11 @@ class PrecomputedFeatures(KernelFeatures):
     @property
     def whole(self) -> bool:
         """The matrix is in memory already."""
+        return True
+
+    @property
+    def room_for_factor(self) -> bool:
+        """Who computed the matrix allowed for it; there is no limit."""
         return True
 
     @property

@@ -64,6 +64,11 @@ class KernelThresholdFeatures(KernelMap):
         return self.function.whole
 
     @property
+    def room_for_factor(self) -> bool:
+        """Whether a factor of K fits beside it."""
+        return self.function.room_for_factor
+
+    @property
     def largest_block(self) -> int:
         """Most rows m whose (m, m) block may be asked for."""
         return self.function.largest_block

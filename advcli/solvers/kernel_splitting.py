@@ -37,7 +37,10 @@ class KernelSplittingSolver(Solver):
 
     def lacks(self, problem: Problem) -> str | None:
         """Kernel features and memory for K; free thresholds as in `newton`."""
-        return lacks_kernel(problem)
+        missing = lacks_kernel(problem)
+        if missing is None and isinstance(problem.features, KernelMap) and not problem.features.room_for_factor:
+            return "a kernel matrix that fits twice in features.memory_mb"
+        return missing
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters and the dual point with the best values seen."""

@@ -143,3 +143,19 @@ def test_auto_goes_from_the_block_method_to_splitting_under_llw_and_for_threshol
     assert [solver.name for solver in choose(small)[0]] == ["kernel_dual"]
     ww = Problem(make_features("rbf_threshold", problem.features.X, 3), make_loss("ww", 3), problem.y, 0.1)
     assert "distributions" in make_solver("kernel_splitting").lacks(ww)
+
+
+def test_the_factor_counts_against_the_memory_limit():
+    """K of 400 rows takes 1.2 MB: 2 MB hold it and what the block method gathers, but no factor beside it; auto leaves splitting out."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(400, 3)), random.integers(3, size=400)
+
+    def problem(memory_mb, features="rbf"):
+        return Problem(make_features(features, X, 3, gamma=0.3, memory_mb=memory_mb), make_loss("llw", 3), y, 1e-2)
+
+    small, large = problem(2.0), problem(3.0)
+    assert small.features.whole
+    assert "twice in features.memory_mb" in make_solver("kernel_splitting").lacks(small)
+    assert make_solver("kernel_splitting").lacks(large) is None
+    assert "kernel_splitting" in [solver.name for solver in choose(large)[0]]
+    assert "kernel_splitting" not in [solver.name for solver in choose(small)[0]]
