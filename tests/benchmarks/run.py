@@ -24,6 +24,7 @@ BENCHMARKS = {
     "mrcpy": ("peers", "minimax", "zero_one fits against MRCpy, in an environment with scikit-learn 1.6"),
     "rbf": ("kernels", "rbf", "zero_one fits with a Gaussian kernel against SVC on the same kernel matrix"),
     "large_c": ("large_c", "large_c", "seconds at C = 2^14 over C = 2^0, eight data sets"),
+    "masters": ("masters", "masters", "the last master of constraint generation against PIQP, Clarabel and HiGHS"),
     "grid": ("large_c", "grid", "50 warm-started fits, eight data sets"),
     "uma": ("uma", "updates", "one UMA update against one read of the data that it touches"),
     "uma_letter": ("uma", "letter", "UMA on letter with 1,600 kernel components"),
