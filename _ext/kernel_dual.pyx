@@ -4,7 +4,8 @@ maximise over r_i in conv R(y_i):  D(r) = 1/n sum_i s_i w_i c(r_i) - lambda/2 <A
 
 with sample weights s, n = sum_i s_i, and cost weights w (S_w(f) = w S(f/w)). The scores of m rows are kept class by class, (k, m): a visit reads k
 numbers, an update reads one row of K once and touches only the classes whose r moved. `ascend` works on a dense block of K among chosen rows,
-small enough to stay in the cache; `gather` copies it and `accumulate` brings the other rows' scores up to date in tiles.
+small enough to stay in the cache; `gather` copies it and `accumulate` brings the other rows' scores up to date in tiles. The sets conv R(y_i)
+are a surrogate's own, with its exact block step, or hulls of listed points (`solve_listed`), the constraints of a row in constraint generation.
 """
 
 from libc.stdlib cimport malloc, free
@@ -18,7 +19,16 @@ from adv_loop cimport bind, seconds, shuffle
 
 cdef enum:
     ACTIVE_PASSES = 10   # passes over the examples with a large gap between two passes over all
+    PAIRS = 30           # moves of weight between listed points in a visit
     TILE = 512           # columns of K that `accumulate` works on at a time: k score rows of 4 KiB stay in the first cache
+
+cdef struct Listed:
+    # sets conv R(y_i) that are given by some of their points: those of example i are first_i to first_(i+1)
+    const Py_ssize_t *first
+    const double *r           # (points, k)
+    const double *offset      # c of each
+    double *weight            # beta, of each; sums to one over an example's
+    double *value             # scratch, (points of the example that has most)
 
 cdef struct Run:
     Family family
@@ -36,6 +46,7 @@ cdef struct Run:
     int *classes
     double *step
     double *hint              # (m,) see Family.hint
+    const Listed *listed      # NULL: the family's sets
 
 
 cdef inline void add_row(const double *row, Py_ssize_t count, double *f, Py_ssize_t stride, const int *classes, const double *step, int moved) noexcept nogil:
@@ -122,6 +133,69 @@ cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
     return weight * cost * gap
 
 
+cdef inline double open_gap(const Listed *listed, const double *f, int k, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t *best, Py_ssize_t *worst) noexcept nogil:
+    """Return the largest c + r.f of an example's points less their mean, and which point has it, and which with weight has the smallest."""
+    cdef Py_ssize_t j
+    cdef int c
+    cdef double value, mean = 0.0
+    best[0] = worst[0] = start
+    for j in range(start, stop):
+        value = listed.offset[j]
+        for c in range(k):
+            value += listed.r[j * k + c] * f[c]
+        listed.value[j - start] = value
+        if value > listed.value[best[0] - start]:
+            best[0] = j
+        if listed.weight[j] > 0.0:
+            mean += listed.weight[j] * value
+            if not listed.weight[worst[0]] > 0.0 or value < listed.value[worst[0] - start]:
+                worst[0] = j
+    return listed.value[best[0] - start] - mean
+
+
+cdef inline double visit_listed(Run *run, Py_ssize_t i, double skip) noexcept nogil:
+    """The same among listed points, by moving weight from one to another until most of the gap is gone."""
+    cdef const Listed *listed = run.listed
+    cdef int c, moved = 0, k = run.family.k, step
+    cdef Py_ssize_t best, worst, start = listed.first[i], stop = listed.first[i + 1]
+    cdef double *f = run.step + k
+    cdef const double *row = run.kernel + i * run.stride
+    cdef double weight = run.sample[i], cost = run.cost[i], curvature = weight * row[i] * run.scale / cost, gap, t, apart, square, climb
+    if weight == 0.0:
+        return 0.0
+    for c in range(k):
+        f[c] = run.f[c * run.f_stride + i] / cost
+    gap = open_gap(listed, f, k, start, stop, &best, &worst)
+    if not gap > skip:
+        return weight * cost * gap
+    for c in range(k):
+        run.step[c] = 0.0
+    for step in range(PAIRS):
+        square = 0.0
+        for c in range(k):
+            apart = listed.r[best * k + c] - listed.r[worst * k + c]
+            square += apart * apart
+        climb = listed.value[best - start] - listed.value[worst - start]
+        t = listed.weight[worst]
+        if curvature * square * t > climb:
+            t = climb / (curvature * square)
+        listed.weight[best] += t
+        listed.weight[worst] -= t
+        for c in range(k):
+            apart = t * (listed.r[best * k + c] - listed.r[worst * k + c])
+            run.step[c] += apart
+            f[c] -= curvature * apart
+        if open_gap(listed, f, k, start, stop, &best, &worst) <= 0.05 * gap:
+            break
+    for c in range(k):
+        if run.step[c] != 0.0:
+            run.classes[moved] = c
+            run.step[moved] = -weight * run.scale * run.step[c]
+            moved += 1
+    add_row(row, run.m, run.f, run.f_stride, run.classes, run.step, moved)
+    return weight * cost * gap
+
+
 cdef double sweep(Run *run, const Py_ssize_t *order, Py_ssize_t count, double skip) noexcept nogil:
     """Visit the listed examples in order and return the sum of their gaps; asks for the next scores while it works on one."""
     cdef Py_ssize_t b, i, j
@@ -133,8 +207,9 @@ cdef double sweep(Run *run, const Py_ssize_t *order, Py_ssize_t count, double sk
             j = order[b + 1]
             for c in range(run.family.k):
                 prefetch(run.f + c * run.f_stride + j)
-            prefetch(run.r + j * run.family.kp)
-        run.gap[i] = visit(run, i, skip)
+            if run.listed == NULL:
+                prefetch(run.r + j * run.family.kp)
+        run.gap[i] = visit(run, i, skip) if run.listed == NULL else visit_listed(run, i, skip)
         total += run.gap[i]
     return total
 
@@ -224,6 +299,7 @@ def solve(int kind, int k, const double[::1] parameters, const double[:, ::1] K,
     run.sample = &sample_weight[0] if sample_weight.shape[0] else NULL
     run.cost = &cost_weight[0] if cost_weight.shape[0] else NULL
     run.scale = scale
+    run.listed = NULL
     run.classes = <int *>malloc(k * sizeof(int))
     run.step = <double *>malloc((k + 2 * m) * sizeof(double))
     try:
@@ -239,6 +315,53 @@ def solve(int kind, int k, const double[::1] parameters, const double[:, ::1] K,
         free(run.classes)
         free(run.step)
         family_free(&run.family)
+    return code, visits
+
+
+def solve_listed(const double[:, ::1] K, const Py_ssize_t[::1] first, const double[:, ::1] r, const double[::1] offset, double[::1] weight,
+                 const double[::1] sample_weight, const double[::1] cost_weight, double[:, ::1] F, double scale, double goal, double skip,
+                 double max_visits, double max_seconds, unsigned long long seed):
+    """The same where the sets are given by listed points: r (points, k) with their offsets, those of row i from first_i to first_(i+1).
+
+    Works in place on F (k, m) and on the points' weights, which must sum to one over each row's; ``first`` has m + 1 numbers.
+    """
+    cdef Run run
+    cdef Listed listed
+    cdef double visits = 0.0
+    cdef Py_ssize_t i, most = 0, m = K.shape[0], points = r.shape[0]
+    cdef int code, k = <int>r.shape[1]
+    cdef uint64_t state = seed
+    if m == 0 or K.shape[1] != m or first.shape[0] != m + 1 or F.shape[0] != k or F.shape[1] != m or first[0] != 0 or first[m] != points:
+        raise ValueError("K must be (m, m), first (m + 1,) from 0 to the number of points, and F (k, m)")
+    if offset.shape[0] != points or weight.shape[0] != points or sample_weight.shape[0] != m or cost_weight.shape[0] != m:
+        raise ValueError("every point needs an offset and a weight, every row a sample weight and a cost weight")
+    for i in range(m):
+        if first[i + 1] <= first[i]:
+            raise ValueError("every row needs a point")
+        most = max(most, first[i + 1] - first[i])
+    run.family.k = k
+    run.m = m
+    run.kernel = &K[0, 0]
+    run.stride = m
+    run.f = &F[0, 0]
+    run.f_stride = m
+    run.sample = &sample_weight[0]
+    run.cost = &cost_weight[0]
+    run.scale = scale
+    listed.first, listed.r, listed.offset, listed.weight = &first[0], &r[0, 0], &offset[0], &weight[0]
+    run.listed = &listed
+    run.classes = <int *>malloc(k * sizeof(int))
+    run.step = <double *>malloc((2 * k + most + m) * sizeof(double))
+    try:
+        if run.classes == NULL or run.step == NULL:
+            raise MemoryError("no memory for the scratch vectors")
+        listed.value = run.step + 2 * k
+        run.gap = run.step + 2 * k + most
+        with nogil:
+            code = ascend(&run, goal, skip, max_visits, max_seconds, &state, &visits)
+    finally:
+        free(run.classes)
+        free(run.step)
     return code, visits
 
 

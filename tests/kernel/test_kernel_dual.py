@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference
+from scipy.optimize import minimize
 from sklearn.metrics.pairwise import rbf_kernel
 
 from advcli.certificate import certify
@@ -217,6 +218,95 @@ def test_every_instruction_set_climbs_alike(name):
         np.testing.assert_allclose(other, results[0], atol=1e-7)
 
 
+def listed_sets(seed, n=6, k=4, most=5):
+    """Hulls of some points for every row, their weights, a kernel matrix and weights of rows."""
+    random = np.random.default_rng(seed)
+    first = np.concatenate([[0], np.cumsum(random.integers(1, most + 1, size=n))]).astype(np.intp)
+    r, offset = random.normal(size=(first[-1], k)), random.uniform(size=first[-1])
+    weight = np.concatenate([random.dirichlet(np.ones(size)) for size in np.diff(first)])
+    weight[first[:-1][np.diff(first) > 1]] = 0.0
+    weight /= np.repeat(np.add.reduceat(weight, first[:-1]), np.diff(first))
+    sample, cost = random.integers(0, 3, size=n).astype(float), random.uniform(0.5, 2.0, size=n)
+    return first, r, offset, weight, rbf_kernel(random.normal(size=(n, 3))), sample, cost
+
+
+def listed_scores(first, r, weight, K, sample, scale):
+    """Class by class, as the compiled side keeps them."""
+    return np.ascontiguousarray((-scale * K @ (sample[:, None] * np.add.reduceat(weight[:, None] * r, first[:-1]))).T)
+
+
+def visit_listed(points, offset, weight, f, curvature):
+    """Move weight from the point that asks least to the one that asks most; return the weights, and the gap that was there before."""
+    asked = points @ f + offset
+    best, worst = int(asked.argmax()), int(np.argmin(np.where(weight > 0, asked, np.inf)))
+    gap, apart, after = asked[best] - weight @ asked, points[best] - points[worst], weight.copy()
+    if gap > 0:
+        t = min(weight[worst], (asked[best] - asked[worst]) / (curvature * (apart @ apart)))
+        after[best] += t
+        after[worst] -= t
+    return after, gap
+
+
+@pytest.mark.parametrize("level", usable_levels())
+@pytest.mark.parametrize("seed", range(4))
+def test_a_pass_over_listed_points_is_the_python_one(seed, level):
+    """With rows that do not touch each other, so that their order does not matter, and one move each: a second may begin with a tie."""
+    scale = 2.5
+    first, r, offset, weight, K, sample, cost = listed_sets(seed, n=40, most=2)
+    K = np.diag(np.random.default_rng(seed).uniform(0.5, 2.0, size=len(K)))
+    F = listed_scores(first, r, weight, K, sample, scale)
+    expected = weight.copy()
+    for i in np.flatnonzero(sample):
+        own = slice(first[i], first[i + 1])
+        expected[own], _ = visit_listed(r[own], offset[own], weight[own], F[:, i] / cost[i], scale * sample[i] * K[i, i] / cost[i])
+    assert np.abs(expected - weight).max() > 0.1
+    solve_listed = Kernels(level).kernel_dual.solve_listed
+    assert solve_listed(K, first, r, offset, weight, sample, cost, F, scale, np.inf, 0.0, 1e9, 60.0, 1) == (0, len(K))
+    np.testing.assert_allclose(weight, expected, atol=1e-12)
+    np.testing.assert_allclose(F, listed_scores(first, r, weight, K, sample, scale), atol=1e-12)
+
+
+@pytest.mark.parametrize("level", usable_levels())
+def test_a_visit_leaves_little_of_a_row_of_listed_points(level):
+    scale = 2.5
+    first, r, offset, weight, K, sample, cost = listed_sets(0, n=40, most=9)
+    K = np.diag(np.diag(K))
+    F = listed_scores(first, r, weight, K, sample, scale)
+    before, scores = weight.copy(), F.copy()
+    Kernels(level).kernel_dual.solve_listed(K, first, r, offset, weight, sample, cost, F, scale, np.inf, 0.0, 1e9, 60.0, 1)
+    for i in np.flatnonzero(sample):
+        own, curvature = slice(first[i], first[i + 1]), scale * sample[i] * K[i, i] / cost[i]
+        _, gap = visit_listed(r[own], offset[own], before[own], scores[:, i] / cost[i], curvature)
+        _, left = visit_listed(r[own], offset[own], weight[own], F[:, i] / cost[i], curvature)
+        assert left <= 0.05 * gap + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_listed_points_reach_the_independent_optimum(seed):
+    scale = 2.5
+    first, r, offset, weight, K, sample, cost = listed_sets(seed)
+    own = np.repeat(np.arange(len(K)), np.diff(first))
+    # maximise scale sum_j s w beta_j c_j - 1/2 |theta|^2, theta the sum of -scale s_i r_i K(x_i, .)
+    Q = scale**2 * (sample[own][:, None] * sample[own]) * K[np.ix_(own, own)] * (r @ r.T)
+    c = scale * (sample * cost)[own] * offset
+    best = minimize(
+        lambda b: 0.5 * b @ Q @ b - c @ b,
+        np.full(len(own), 1.0) / np.diff(first)[own],
+        jac=lambda b: Q @ b - c,
+        bounds=[(0.0, 1.0)] * len(own),
+        constraints={"type": "eq", "fun": lambda b: np.add.reduceat(b, first[:-1]) - 1.0, "jac": lambda b: np.eye(len(K))[:, own]},
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 1000},
+    )
+    F = listed_scores(first, r, weight, K, sample, scale)
+    code, _ = Kernels().kernel_dual.solve_listed(K, first, r, offset, weight, sample, cost, F, scale, 1e-11, 0.0, 1e7, 60.0, 1)
+    assert code == 0
+    assert weight.min() >= 0.0
+    np.testing.assert_allclose(np.add.reduceat(weight, first[:-1]), 1.0, atol=1e-12)
+    assert 0.5 * weight @ Q @ weight - c @ weight == pytest.approx(best.fun, abs=1e-8)
+    np.testing.assert_allclose(F, listed_scores(first, r, weight, K, sample, scale), atol=1e-11)
+
+
 def test_the_compiled_faces_refuse_shapes_that_do_not_fit():
     compiled, none = Kernels().kernel_dual, np.empty(0)
     K, y, F, R = np.eye(5), np.zeros(5, dtype=np.intp), np.zeros((3, 5)), np.zeros((5, compiled.width(3)))
@@ -230,6 +320,14 @@ def test_the_compiled_faces_refuse_shapes_that_do_not_fit():
         compiled.accumulate(np.eye(5), np.arange(2), np.ones((3, 3)), F)
     with pytest.raises(ValueError, match="must be"):
         compiled.gather(np.eye(5), np.arange(2), np.arange(2), np.empty((2, 3)))
+    first, r, offset, weight, K, sample, cost = listed_sets(0)
+    F, settings = listed_scores(first, r, weight, K, sample, 1.0), (1.0, 0.0, 0.0, 10.0, 1.0, 1)
+    compiled.solve_listed(K, first, r, offset, weight, sample, cost, F, *settings)
+    empty = first.copy()
+    empty[1] = 0
+    for wrong in ((first[:-1], offset, F), (empty, offset, F), (first, offset[1:], F), (first, offset, F[1:])):
+        with pytest.raises(ValueError, match=r"must be|needs"):
+            compiled.solve_listed(K, wrong[0], r, wrong[1], weight, sample, cost, wrong[2], *settings)
 
 
 def test_other_solvers_refuse_kernels_and_this_one_refuses_the_rest():

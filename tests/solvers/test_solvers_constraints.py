@@ -11,8 +11,10 @@ from scipy.optimize import minimize
 from advcli.certificate import certify
 from advcli.errors import ConfigError
 from advcli.features.kernel import GaussianFeatures
-from advcli.solvers import Limits, make_solver
-from advcli.solvers.constraint_generation import _Master
+from advcli.losses import make_loss
+from advcli.problem import Problem
+from advcli.solvers import Limits, constraint_generation, make_solver
+from advcli.solvers.constraint_generation import _KernelMaster, _Master
 
 
 def solve(problem, tol=1e-3, **options):
@@ -91,11 +93,88 @@ def test_the_masters_of_linear_features_and_of_a_kernel_are_one_program(C):
     assert one.memory["n_constraints_added"] == pytest.approx(other.memory["n_constraints_added"], rel=0.02)
 
 
-def _grown_master(seed, n=30, k=5):
+@pytest.mark.parametrize("features", [problems.LINEAR, "precomputed"])
+def test_rough_masters_on_the_way_end_where_exact_ones_do(features, monkeypatch):
+    problem = problems.make_problem(problems.make_data("noisy", n=120, d=4, k=5), "zero_one", features=features, C=16.0)
+    ways, gaps = [], []
+    judge = constraint_generation._Master.openness
+
+    def recorded(*arguments):
+        gaps[-1].append(judge(*arguments)[0])
+        return judge(*arguments)
+
+    monkeypatch.setattr(constraint_generation._Master, "openness", recorded)
+    for share in (constraint_generation._SHARE, 0.0):
+        monkeypatch.setattr(constraint_generation, "_SHARE", share)
+        gaps.append([])
+        ways.append(solve(problem))
+        assert ways[-1].status == "converged"
+        assert certify(problem, ways[-1], 1e-7).converged
+    assert len(gaps[0]) < len(gaps[1])
+    rough, exact = ways
+    assert problem.primal(rough.theta) == pytest.approx(problem.primal(exact.theta), rel=1e-7)
+    for name, value in exact.memory.items():
+        assert rough.memory[name] == pytest.approx(value, rel=0.05)
+
+
+def test_rows_that_hold_each_other_are_solved_together(monkeypatch):
+    """Nearly equal rows under two labels: turns of single rows creep, Newton among the open ones does not."""
+    data = problems.make_data("noisy", n=150, d=3, k=4)
+    X = np.vstack([data.X, data.X[:20] + 1e-3])
+    y = np.concatenate([data.y, (data.y[:20] + 1) % 4])
+    problem = Problem(GaussianFeatures(X, 4, gamma=2.0), make_loss("zero_one", 4), y, 1.0 / (1000.0 * len(y)))
+    sizes = []
+    among = constraint_generation._KernelMaster._optimise_among
+
+    def recorded(master, rows, deadline):
+        sizes.append(len(rows))
+        among(master, rows, deadline)
+
+    monkeypatch.setattr(constraint_generation._KernelMaster, "_optimise_among", recorded)
+    solution = solve(problem)
+    assert min(sizes) < len(y)
+    assert certify(problem, solution, 1e-6).converged
+    assert problem.primal(solution.theta) == pytest.approx(
+        problem.primal(make_solver("kernel_newton").solve(problem, Limits(1e-8)).theta), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_some_rows_are_solved_beside_what_the_others_keep(seed):
+    master, rng = _grown_master(seed, n=12, features="precomputed")
+    for i in range(12):
+        own = master.owner == i
+        master.beta[own] = rng.dirichlet(np.ones(own.sum()))
+    master._settle()
+    rows, before = np.array([1, 4, 5, 9]), master.beta.copy()
+    chosen, own = np.isin(master.owner, rows), master.owner
+    Q = master.C**2 * master.K[np.ix_(own, own)] * (master.r @ master.r.T)
+    c = master.C * master.offset
+
+    def value(b):
+        whole = before.copy()
+        whole[chosen] = b
+        return 0.5 * whole @ Q @ whole - c @ whole
+
+    sums = (own[chosen][None, :] == rows[:, None]).astype(float)
+    best = minimize(
+        value,
+        before[chosen],
+        bounds=[(0.0, 1.0)] * int(chosen.sum()),
+        constraints={"type": "eq", "fun": lambda b: sums @ b - 1.0, "jac": lambda b: sums},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    master._optimise_among(rows, np.inf)
+    assert np.array_equal(master.beta[~chosen], before[~chosen])
+    assert value(master.beta[chosen]) == pytest.approx(best.fun, rel=1e-7)
+
+
+def _grown_master(seed, n=30, k=5, features=problems.LINEAR):
     """A master with the constraints of three rounds of random scores."""
     rng = np.random.default_rng(seed)
-    problem = problems.make_problem(problems.make_data("noisy", n=n, d=3, k=k), "zero_one", C=2.0)
-    master = _Master(problem)
+    problem = problems.make_problem(problems.make_data("noisy", n=n, d=3, k=k), "zero_one", features=features, C=2.0)
+    master = (_Master if features == problems.LINEAR else _KernelMaster)(problem)
     for _ in range(3):
         rows = np.flatnonzero(rng.random(n) < 0.7)
         answer = problem.loss.oracle(rng.normal(size=(n, k)), problem.y)
