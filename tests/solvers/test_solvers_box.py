@@ -234,13 +234,8 @@ def test_bad_options_are_one_clear_line(options, words):
         AdversarialClassifier(features_options=options).fit(X, y)
 
 
-FIRST_ORDER = {
-    "sgd": 3e-2,
-    "adagrad": 1e-2,
-    "adam": 1e-2,
-    "sag": 1e-3,
-    "lbfgs": 1e-4,
-}  # and the gap that they reach here within 20,000 passes
+# the gap that first-order solvers reach here within 20,000 passes
+FIRST_ORDER = {"sgd": 3e-2, "adagrad": 1e-2, "adam": 1e-2, "sag": 1e-3, "lbfgs": 1e-4}
 
 
 @pytest.mark.parametrize("solver", FIRST_ORDER)
