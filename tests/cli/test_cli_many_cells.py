@@ -89,9 +89,13 @@ def test_cost_per_cell_and_memory_do_not_grow() -> None:
     assert spec.loader is not None
     cells = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(cells)
-    few, many = cells.measure(49, 1), cells.measure(400, 1)
-    assert (few["cells"], many["cells"]) == (49, 400)
-    # ratios of one machine within a minute; a cost in proportion to the cells before would make the ratio about eight
+    # ratios of one machine within a minute; a cost in proportion to the cells before would make the ratio about eight, whenever it is
+    # measured, while other work on the machine comes and goes
+    for _attempt in range(3):
+        few, many = cells.measure(49, 1), cells.measure(400, 1)
+        assert (few["cells"], many["cells"]) == (49, 400)
+        if all(many[each] < 3 * few[each] for each in ("ms_per_cell", "start_seconds")):
+            break
     assert many["ms_per_cell"] < 3 * few["ms_per_cell"]
     assert many["start_seconds"] < 3 * few["start_seconds"]
     assert many["parent_mb"] < few["parent_mb"] + 20
