@@ -4,11 +4,11 @@
 # maximum (performance note, item 5); for many classes climb from max - 1 by Newton in lanes, as in `threshold`. The two thresholds of a block step
 # (item 2) come from one sorted list.
 
-from libc.stdlib cimport malloc, free
+from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from adv_family cimport Family, FIXED, TIED, FREE
-from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, if_greater, LANES
+from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, if_greater, zeros, LANES
 
 cdef enum:
     NETWORK = 22     # classes up to which the network wins
@@ -106,7 +106,7 @@ cdef inline void newton_thresholds(double *buffer, int k, double *tau) noexcept 
 cdef inline int zero_one_values(const double *F, const Py_ssize_t *y, Py_ssize_t n, int k, double *value) noexcept nogil:
     """Write 1 + tau(f) - f_y for every row of F (n, k), without copies beyond a few vectors; -1 when memory is short."""
     cdef int lane, width = GROUPS * LANES
-    cdef double *buffer = <double *>malloc((k + 1) * width * sizeof(double))
+    cdef double *buffer = zeros((k + 1) * width)
     cdef double *tau
     cdef Py_ssize_t i = 0
     if buffer == NULL:
@@ -133,16 +133,16 @@ cdef inline int zero_one_blocks(Family *s, const double *F, const double *R, con
     A row whose w is so small that the quadratic term drowns is left to the family's own step.
     """
     cdef int j, lane, k = s.k, group, width = GROUPS * LANES
-    cdef double *g = <double *>malloc((4 * k + 3) * width * sizeof(double))
+    cdef double *g = zeros((4 * k + 2) * width)
     cdef double *q = g + k * width
     cdef double *ordered = g + 2 * k * width
     cdef double *face = g + 3 * k * width
     cdef double *weight = g + 4 * k * width
-    cdef double *top = weight + width
-    cdef double *total = top + width
+    cdef double *total = weight + width
     cdef double *row
     cdef Py_ssize_t i = 0, at, v
-    cdef vec a, b, upper, lower, one_less, less, peak, scale, inverse, zero = splat(0.0), one = splat(1.0), two = splat(2.0)
+    cdef vec a, b, upper, lower, one_less, less, peak, scale, inverse, zero = splat(0.0)
+    cdef vec fixed = splat(FIXED), tied = splat(TIED), loose = splat(FREE)
     if g == NULL:
         return -1
     while i < n:
@@ -181,12 +181,12 @@ cdef inline int zero_one_blocks(Family *s, const double *F, const double *R, con
             for j in range(k):
                 v = GROUPS * j + group
                 a = load(g, v) - peak
-                store(face, v, if_greater(a, upper, one, if_greater(a, lower, two, zero)))
+                store(face, v, if_greater(a, upper, tied, if_greater(a, lower, loose, fixed)))
                 a = vmax(vmin(a, upper) - lower, zero)
                 store(q, v, a)
                 b = b + a
             store(total, group, b)
-            scale = one / b
+            scale = splat(1.0) / b
             for j in range(k):
                 v = GROUPS * j + group
                 store(q, v, load(q, v) * scale)

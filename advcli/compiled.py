@@ -147,12 +147,6 @@ class Kernels:
         """Return the block step from R at scores F, shape (n, k); ``curvature`` is a number or (n,)."""
         return self.face(family, F, R, y, curvature)[0]
 
-    def gap(self, family: Family, F: Array, R: Array, y: Labels) -> Array:
-        """Return the block gaps S(f_i, y_i) - c(r_i) - f_i.r_i, shape (n,)."""
-        gap = np.empty(len(F))
-        self.face(family, F, R, y, 1.0, gap)
-        return gap
-
     def face(self, family: Family, F: Array, R: Array, y: Labels, curvature: Any, gap: Array | None = None) -> tuple[Array, Face]:
         """Return the block step (n, k) and its faces; ``gap`` (n,) receives the block gaps before the step, which takes longer."""
         F, y = _scores(F, y, family[1])

@@ -11,8 +11,19 @@ from scipy.linalg.blas import dsyrk
 from ..compiled import kernels
 from .base import Array, Directions, ExplicitMap, Labels, register
 
-_MAX_UPDATES = 30  # of a Hessian before it is summed anew, so that rounding errors stay those of one sum
+MAX_UPDATES = 30  # of a sum over rows before it is made anew, so that rounding errors stay those of one sum
 _FEW = 4  # directions, in units of the parameters, up to which they are written out
+
+
+def pays_to_update(updates: int, changed: int, rows: int) -> bool:
+    """Return whether a sum over rows is better brought up to date, by the rows that left and entered, than made anew."""
+    return updates < MAX_UPDATES and 2 * changed <= rows
+
+
+def add_squares(total: Array, Z: Array, sign: float) -> None:
+    """Add sign Z'Z to the lower triangle of ``total``, in place; its columns are contiguous, the rows of Z too."""
+    if len(Z):
+        dsyrk(sign, Z.T, beta=1.0, c=total, lower=1, overwrite_c=1)
 
 
 def _dense(X: Any) -> Array:
@@ -62,10 +73,11 @@ class _LinearDirections(Directions):
     def hessian(self, weight: Array, factor: float = 1.0) -> Array:
         before, self.before = self.before, None
         total = None
-        if before is not None and before.moments is not None and before.updates < _MAX_UPDATES:
+        if before is not None and before.moments is not None:
             left, entered = np.empty(len(before.owner), dtype=np.bool_), np.empty(len(self.owner), dtype=np.bool_)
             kernels.newton.differing(before.owner, before.B, self.owner, self.B, left.view(np.int8), entered.view(np.int8))
-            if 2 * (np.count_nonzero(left) + np.count_nonzero(entered)) <= len(self.owner):
+            changed = int(np.count_nonzero(left) + np.count_nonzero(entered))
+            if pays_to_update(before.updates, changed, len(self.owner)):
                 total, self.updates = before.moments, before.updates + 1
                 before._add(total, np.flatnonzero(left), before.weight[left], -1.0)
                 self._add(total, np.flatnonzero(entered), weight[entered], 1.0)
@@ -78,10 +90,8 @@ class _LinearDirections(Directions):
 
     def _add(self, total: Array, rows: Labels, weight: Array, sign: float) -> None:
         """Add sign times the rows' part of Z' diag(weight) Z, with Z written out for them, to the lower triangle of ``total``."""
-        if len(rows):
-            X = _dense(self.features.X[self.owner[rows]]) * np.sqrt(weight)[:, None]
-            Z = (X[:, :, None] * self.B[rows][:, None, :]).reshape(len(rows), -1)
-            dsyrk(sign, Z.T, beta=1.0, c=total, lower=1, overwrite_c=1)
+        X = _dense(self.features.X[self.owner[rows]]) * np.sqrt(weight)[:, None]
+        add_squares(total, (X[:, :, None] * self.B[rows][:, None, :]).reshape(len(rows), len(total)), sign)
 
     def _sum(self, weight: Array) -> Array:
         d, k = self.shape

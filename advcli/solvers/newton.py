@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
-from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from ..compiled import kernels
 from ..features.base import Directions
+from ..features.linear import MAX_UPDATES, add_squares, pays_to_update
 from ..problem import Array, Labels, Problem, Solution, gap_scale
 from .base import Limits, Solver, register, warm_start
 
@@ -34,7 +34,6 @@ _MAX_INNER = 30  # Newton steps after which a proximal step counts as failed: c 
 _SMALLEST_C = 1e-9
 WARM = 30.0  # how much larger the first c of a fit is than the last one of the fit that it continues
 _MAX_FAILURES = 25
-_MAX_UPDATES = 30  # steps after which a matrix that is updated by rows is summed anew, so that rounding errors stay those of one sum
 
 
 @dataclass
@@ -107,7 +106,11 @@ class Smoothed:
         self.latest = directions
         if not directions.low_rank:
             unit = self.C / self.c  # what changes from one proximal step to the next
-            factor = _factor(directions.hessian(scale / unit, unit))
+            try:
+                factor = _factor(directions.hessian(scale / unit, unit))
+            except LinAlgError:
+                self.latest = None  # perhaps the rounding of updates: the next is summed anew
+                raise
             return -dpotrs(factor, residual.ravel(), lower=1)[0].reshape(residual.shape)
         if len(owner) == 0:
             return -residual
@@ -191,7 +194,7 @@ class Separate(Smoothed):
         for j in range(k):
             factor, failed = dpotrf(self._block(free[:, j], j), lower=1, overwrite_a=1)
             if failed:  # the rounding of updates, or of long rows
-                self.updates[j] = _MAX_UPDATES
+                self.updates[j] = MAX_UPDATES
                 factor = _factor(self._block(free[:, j], j))
             factors.append(factor)
         D = np.empty_like(point.theta)
@@ -211,18 +214,17 @@ class Separate(Smoothed):
         before, d = self.inside[:, j], self.features.shape[0]
         gram = self.grams.setdefault(j, np.zeros((d, d), order="F"))
         entered, left = np.flatnonzero(free & ~before), np.flatnonzero(before & ~free)
-        if self.updates[j] >= _MAX_UPDATES or 2 * (len(entered) + len(left)) > np.count_nonzero(free):
+        if not pays_to_update(int(self.updates[j]), len(entered) + len(left), int(np.count_nonzero(free))):
             entered, left = np.flatnonzero(free), left[:0]
             gram[:] = 0.0
             self.updates[j] = 0
         self.updates[j] += 1
         for rows, sign in ((entered, 1.0), (left, -1.0)):
-            if len(rows):
-                X: Any = self.features.X[rows]
-                X = X.toarray() if hasattr(X, "toarray") else X
-                if self.weighted:
-                    X = X * np.sqrt(self.sample[rows] / self.cost[rows])[:, None]
-                dsyrk(sign, X.T, beta=1.0, c=gram, lower=1, overwrite_c=1)
+            X: Any = self.features.X[rows]
+            X = X.toarray() if hasattr(X, "toarray") else X
+            if self.weighted:
+                X = X * np.sqrt(self.sample[rows] / self.cost[rows])[:, None]
+            add_squares(gram, X, sign)
         before[:] = free
         H = gram * (self.C / self.c)
         H.flat[:: d + 1] += 1.0

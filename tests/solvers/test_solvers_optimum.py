@@ -16,9 +16,8 @@ def tolerance(solver):
 
 
 def solve(problem, solver, tol, max_passes=200_000):
-    return make_solver(solver).solve(
-        problem, Limits(tol, max_passes=max_passes, max_seconds=600)
-    )  # passes are the limit; seconds end a hang
+    limits = Limits(tol, max_passes=max_passes, max_seconds=600)  # passes are the limit; seconds end a hang
+    return make_solver(solver).solve(problem, limits)
 
 
 def check(problem, solution, primal, dual, tol):
