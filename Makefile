@@ -1,4 +1,6 @@
 # make run: set up, then the main job. make test: set up, then lint, types, the check of benchmark numbers and tests.
+# make test-slow: set up, then the tests that are too long for every change: whole figures of a paper, a hundred kills, every instruction set.
+# make mutants: set up, then every small wrong change of tests/mutants/listed.py, by hand: do the tests see it? It takes more than an hour.
 # Needs Python 3.11-3.13, a C compiler and make.
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +11,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CYTHON := $(CURDIR)/$(BIN)/cython
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test check lint types bench clean
+.PHONY: run test test-slow mutants check lint types bench clean
 
 run: $(VENV)/.installed
 	$(BIN)/advcli +experiment=quickstart
@@ -17,6 +19,13 @@ run: $(VENV)/.installed
 # One process of tests for each core, and one thread of linear algebra for each of them.
 test: $(VENV)/.installed-test lint types check
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist worksteal
+
+test-slow: $(VENV)/.installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow --numprocesses auto --dist worksteal
+
+# Chosen ones: make mutants ONLY=advcli/proofs.py
+mutants: $(VENV)/.installed-test
+	$(BIN)/python tests/mutants/run.py $(if $(ONLY),--only '$(ONLY)') --jobs $(or $(JOBS),1)
 
 # Did the numbers move? A fresh folder, so that this version computes every row. `advcli check ... --update` writes a new baseline.
 check: $(VENV)/.installed
@@ -49,10 +58,10 @@ $(VENV)/.build-tools: $(VENV)/.created pyproject.toml
 	$(BIN)/python -m pip install --quiet "meson-python>=0.18" "meson>=1.3" "ninja>=1.11" "cython>=3.1" "setuptools>=70.1"
 	touch $@
 
-$(VENV)/.installed: $(VENV)/.build-tools pyproject.toml meson.build
+$(VENV)/.installed: $(VENV)/.build-tools pyproject.toml meson.build meson.options
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/.installed-test: $(VENV)/.build-tools pyproject.toml meson.build
+$(VENV)/.installed-test: $(VENV)/.build-tools pyproject.toml meson.build meson.options
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[test]"
 	touch $(VENV)/.installed $@

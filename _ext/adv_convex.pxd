@@ -4,7 +4,7 @@
 #   V(f) = min over r in [0, l-1] of max_j f_j + Ltilde(r, j)                                                             (1)
 # is the minimum of a convex piecewise linear function; the adversary has at most two atoms. The block
 #   phi(r) = max over q of (f + Ltilde(r, .)).q - w/2 |q - q0|^2,  phi'(r) = q(r).(L_{a+1} - L_a) on [a, a+1]             (2)
-# is convex in r, one projection on the simplex an evaluation (performance note, items 1 and 3). Absolute and squared loss have
+# is convex in r, one projection on the simplex an evaluation (docs/notes/oracles.md, section 5). Absolute and squared loss have
 # closed forms of (1): Fathony et al. 2018, Theorem 6, and for squared loss the upper hull of the points (j, f_j + j^2).
 
 from libc.math cimport floor, fabs

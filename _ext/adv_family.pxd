@@ -1,6 +1,6 @@
-# What a compiled surrogate is: a handful of functions on one example's scores, bound to a `Family` by its kind.
+# A compiled surrogate: a handful of functions on one example's scores, bound to a `Family` by the surrogate's kind.
 # Scores `f` and dual variables `r` have length kp (k padded to whole vectors, padding 0); `mask` is 0 on the k lanes, -inf on the padding.
-# Reference for every formula: spec "Surrogates"; Fathony et al. 2018, section 3; the NumPy tier in advcli/losses.
+# Reference for every formula: docs/notes/oracles.md; Fathony et al. 2018, section 3; the NumPy tier in advcli/losses.
 
 cdef enum:
     FIXED = 0    # label state of a coordinate of r at an exact block step: does not move with f

@@ -1,4 +1,4 @@
-# Any l x k loss matrix: the inner linear program by a stateless small simplex method (performance note, item 4).
+# Any l x k loss matrix: the inner linear program by a stateless small simplex method (docs/notes/oracles.md, section 7).
 #
 #   maximise f.q + v   subject to   v <= (Lq)_i for every prediction i,  q a distribution       (Fathony et al. 2018, eq. 11)
 #
@@ -187,7 +187,7 @@ cdef inline double general_oracle(Family *s, const double *f, Py_ssize_t y, doub
 
 
 cdef inline int cholesky_solve(double *G, double *x, int m) noexcept nogil:
-    """Solve G x = x in place, G (m, m) positive definite, lower triangle overwritten; 0, or -1 where G is not definite to rounding."""
+    """Solve G x = x in place, G (m, m) positive definite, lower triangle overwritten; 0, or j + 1 where row j depends on those before."""
     cdef int i, j, c
     cdef double t, first
     for j in range(m):
@@ -196,7 +196,7 @@ cdef inline int cholesky_solve(double *G, double *x, int m) noexcept nogil:
         for c in range(j):
             t -= G[j * m + c] * G[j * m + c]
         if not t > 1e-13 * first:
-            return -1
+            return j + 1
         t = sqrt(t)
         G[j * m + j] = t
         for i in range(j + 1, m):
@@ -230,12 +230,12 @@ cdef inline int solve_block(Family *s, const double *f, const double *q0, double
     cdef double *rows = x + most           # the tight rows, rows[0] the base
     cdef double *slack = rows + most       # (l) (L_i - L_base).q
     cdef double *slope = slack + l         # (l) the same for the direction
-    cdef double *held = slope + l          # (l) 1 for tight rows
+    cdef double *held = slope + l          # (l) 1 for tight rows, 2 for those that depend on them
     cdef double *used = held + l           # (width) 1 for labels off 0
     cdef double *move = used + width
     cdef double *pull = move + width       # f + w q0 + L'p, what q follows
     cdef const double *L = s.matrix
-    cdef double mean = 0.0, t, step, largest, largest_move, scale, value, mu, ratio, share
+    cdef double mean = 0.0, t, step, largest, largest_move, scale, value, mu, ratio, share, rounding, noise
     scale = s.unit + w
     largest = f[0]
     for j in range(1, k):
@@ -287,22 +287,28 @@ cdef inline int solve_block(Family *s, const double *f, const double *q0, double
                 for j in range(k):
                     t += D[a * width + j] * D[c * width + j]
                 G[(a - 1) * (m - 1) + c - 1] = t
-        if m > 1 and cholesky_solve(G, x + 1, m - 1) != 0:
-            # rounding made the last row dependent on the others
+        a = cholesky_solve(G, x + 1, m - 1) if m > 1 else 0
+        if a != 0:
+            # where labels have left, tight rows may depend on each other: such a row moves as the others say, and must not end a step
             m -= 1
-            held[<int>rows[m]] = 0.0
+            held[<int>rows[a]] = 2.0
+            rows[a] = rows[m]
             continue
         largest_move = 0.0
+        rounding = 0.0  # of the sums that cancel in a move
         for j in range(k):
             if used[j] != 0.0:
                 t = pull[j] - mean
+                noise = fabs(t)
                 for a in range(1, m):
                     t += x[a] * D[a * width + j]
+                    noise += fabs(x[a] * D[a * width + j])
                 move[j] = 1.0 / size + t / w - q[j]
                 largest_move = max(largest_move, fabs(move[j]))
+                rounding = max(rounding, noise)
             else:
                 move[j] = 0.0
-        if largest_move > 1e-14:
+        if m < size and largest_move > 1e-14 + 1e-15 * rounding / w:
             step = 1.0
             worst = -1
             kind = 0
@@ -349,37 +355,42 @@ cdef inline int solve_block(Family *s, const double *f, const double *q0, double
         worst = -1
         kind = 0
         share = -1e-12
+        # in the same scale as the rows' multipliers: the part of the mass that wants to move
+        mu = 0.0
+        for j in range(k):
+            if used[j] != 0.0:
+                t = pull[j]
+                for a in range(1, m):
+                    t += x[a] * (L[<Py_ssize_t><int>rows[a] * kp + j] - L[<Py_ssize_t>base * kp + j])
+                mu += t
+        mu = (mu - w) / size
+        for j in range(k):
+            if used[j] == 0.0:
+                t = (f[j] - largest) + w * q0[j] + L[<Py_ssize_t>base * kp + j] - mu
+                for a in range(1, m):
+                    t += x[a] * (L[<Py_ssize_t><int>rows[a] * kp + j] - L[<Py_ssize_t>base * kp + j])
+                ratio = -t / scale
+                if ratio < share:
+                    share = ratio
+                    worst = j
+                    kind = 1
+                    if stalled > l + k:
+                        break
+        # Bland's rule after a stall, labels before rows as where steps end: the lowest constraint goes, whatever its place among the tight rows
         for a in range(m):
-            if m > 1 and x[a] < share:
+            if m > 1 and kind != 1 and stalled > l + k:
+                if x[a] < -1e-12 and (kind == 0 or rows[a] < rows[worst]):
+                    worst = a
+                    kind = 2
+            elif m > 1 and stalled <= l + k and x[a] < share:
                 share = x[a]
                 worst = a
                 kind = 2
-                if stalled > l + k:
-                    break
-        if kind == 0 or stalled <= l + k:
-            # in the same scale: the part of the mass that wants to move
-            mu = 0.0
-            for j in range(k):
-                if used[j] != 0.0:
-                    t = pull[j]
-                    for a in range(1, m):
-                        t += x[a] * (L[<Py_ssize_t><int>rows[a] * kp + j] - L[<Py_ssize_t>base * kp + j])
-                    mu += t
-            mu = (mu - w) / size
-            for j in range(k):
-                if used[j] == 0.0:
-                    t = (f[j] - largest) + w * q0[j] + L[<Py_ssize_t>base * kp + j] - mu
-                    for a in range(1, m):
-                        t += x[a] * (L[<Py_ssize_t><int>rows[a] * kp + j] - L[<Py_ssize_t>base * kp + j])
-                    ratio = -t / scale
-                    if ratio < share:
-                        share = ratio
-                        worst = j
-                        kind = 1
-                        if stalled > l + k:
-                            break
         if kind == 0:
             break
+        for i in range(l):
+            if held[i] == 2.0:
+                held[i] = 0.0
         if kind == 1:
             used[worst] = 1.0
             size += 1
@@ -394,7 +405,7 @@ cdef inline int solve_block(Family *s, const double *f, const double *q0, double
         q[j] /= mean
     if s.tight != NULL:
         for i in range(l):
-            s.tight[i] = 1 if held[i] != 0.0 else 0
+            s.tight[i] = 1 if held[i] == 1.0 else 0
     return iterations if iterations < limit else -1
 
 

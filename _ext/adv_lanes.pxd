@@ -1,8 +1,8 @@
 # Zero-one values and block steps of many rows at once, one row a lane: no branch depends on the data.
 #
 # tau = max over m of (sum of the m largest scores - 1)/m needs no support, so for few classes sort the lanes by an insertion network and take the
-# maximum (performance note, item 5); for many classes climb from max - 1 by Newton in lanes, as in `threshold`. The two thresholds of a block step
-# (item 2) come from one sorted list.
+# maximum (docs/notes/oracles.md, section 9); for many classes climb from max - 1 by Newton in lanes, as in `threshold`. The two thresholds of a
+# block step (docs/notes/oracles.md, section 2) come from one sorted list.
 
 from libc.stdlib cimport free
 from libc.string cimport memcpy

@@ -2,7 +2,7 @@
 #
 # AL0-1 (Fathony et al. 2016, eq. 5; 2018, Theorem 5): S(f, y) = max over label sets of (sum of f over the set + size - 1)/size - f_y
 #   = 1 + tau(f) - f_y,  tau the threshold of the projection on the simplex: sum_j (f_j - tau)_+ = 1.
-# Block (performance note, item 2): g = f + w q; u solves sum (g-u)_+ = 1, mu solves sum (g-mu)_+ = 1 + w; q' = (min(g, u) - mu)_+ / w.
+# Block (docs/notes/oracles.md, section 2): g = f + w q; u solves sum (g-u)_+ = 1, mu solves sum (g-mu)_+ = 1 + w; q' = (min(g, u) - mu)_+ / w.
 # CS: c(r) = 1 - q_y is linear, so the block is the projection of q + (f + 1 - e_y)/w on the simplex.
 
 from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, count_greater, LANES, maximum, dot, threshold

@@ -1,6 +1,6 @@
 """Dual block ascent for a surrogate under label noise: Theta(q) = -1/(lambda n) sum_i x_i (M q_i - t_i)' instead of sum_i x_i (q_i - e_y)'.
 
-maximise  1/n sum_i s_i G(q_i) - lambda/2 tr(Theta M^-1 Theta');  M = I is backward, M = C'C forward correction (advcli/methods/correction.py).
+maximise  1/n sum_i s_i G(q_i) - lambda/2 tr(Theta M^-1 Theta');  M = I is backward, M = C'C forward correction (advcli/learners/correction.py).
 One visit takes the surrogate's exact block step at curvature ``largest`` >= the largest eigenvalue of M, so no visit lowers the objective.
 """
 

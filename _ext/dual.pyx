@@ -3,7 +3,7 @@
 maximise over r_i in conv R(y_i):  D(r) = 1/n sum_i s_i w_i c(r_i) - lambda/2 |Theta(r)|^2,  Theta(r) = -1/(lambda n) sum_i s_i x_i r_i'
 
 with sample weights s, n = sum_i s_i, and cost weights w (S_w(f) = w S(f/w)). One visit maximises one block exactly.
-What makes it fast, each measured (performance note): a fresh permutation every pass; shrinking - after a full pass up to
+What makes it fast, each measured (docs/notes/kernels.md, section 2): a fresh permutation every pass; shrinking - after a full pass up to
 ten passes over the examples with a large gap; Theta stored d x kp; no work for examples whose gap is negligible.
 """
 

@@ -10,10 +10,10 @@ in the simplex; with r_i = sum_l beta_il / c_ly (e_y - e_l), Z = sum_i s_i r_i x
 
 Z is what is kept, not W: a visit changes the rows of the few labels that beta_i holds instead of all nodes above them, K is applied to the k
 numbers Z x_i (one upward and one downward pass over a tree, O(nodes)), and new weights alpha leave Z as it is. Z is stored by feature: as a
-dense d x kp table, or, for many labels, as a list of the labels that each feature has met.
+dense d x kp table, or, for many labels, as a list of the labels that each feature has met (docs/notes/hierarchical.md, section 2).
 
 One visit: the scores, the most violating label, then pairwise steps with exact line search within the labels that carry beta_i and it (all
-labels when they are few). Rows of which nothing is to gain are left out for some passes.
+labels when they are few). Rows without a gap are left out for some passes.
 """
 
 from libc.math cimport sqrt, pow, INFINITY

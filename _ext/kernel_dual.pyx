@@ -4,7 +4,7 @@ maximise over r_i in conv R(y_i):  D(r) = 1/n sum_i s_i w_i c(r_i) - lambda/2 <A
 
 with sample weights s, n = sum_i s_i, and cost weights w (S_w(f) = w S(f/w)). The scores of m rows are kept class by class, (k, m): a visit reads k
 numbers, an update reads one row of K once and touches only the classes whose r moved. `ascend` works on a dense block of K among chosen rows,
-small enough to stay in the cache; `gather` copies it and `accumulate` brings the other rows' scores up to date in tiles. The sets conv R(y_i)
+small enough to stay in the cache (docs/notes/kernels.md, section 3); `gather` copies it and `accumulate` brings the other rows' scores up to date in tiles. The sets conv R(y_i)
 are a surrogate's own, with its exact block step, or hulls of listed points (`solve_listed`), the constraints of a row in constraint generation.
 """
 

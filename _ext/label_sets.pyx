@@ -10,9 +10,10 @@ and scores f_n = alpha_n Z_n.x / (2 lambda), Z = sum_i s_i (y_i - mu_i) x_i' sto
     P = lambda |W|^2 + sum_i s_i max_z (r_i.z) - y_i.f_i + |y_i|,   r_in = f_in + [n leaf](1 - 2 y_in),   lambda |W|^2 = sum_n alpha_n |Z_n|^2 / (4 lambda)
     D = sum_i s_i (sum over leaves of (1 - 2 y_in) mu_in + |y_i|) - lambda |W|^2,   mu_i in (1).
 
-One visit takes ROWS rows, each in a lane of vectors. For each it maximises a separable quadratic over (1), by coordinate ascent on the
-multipliers of (1), which are kept between visits; its curvature is that of D in mu_i times a bound of the rows' correlations, as if all moved.
-The answers are made feasible, and how far each row goes towards its own is a small quadratic program over [0, 1]^ROWS, so that D never falls.
+One visit takes ROWS rows, each in a lane of vectors (docs/notes/hierarchical.md, section 7). A separable quadratic is maximised over (1) for each
+row, by coordinate ascent on the multipliers of (1), which are kept between visits. The curvature is that of D in mu_i times a bound of the rows'
+correlations, valid when all rows move. The answers are made feasible, and the step of each row towards its answer solves a small quadratic program
+over [0, 1]^ROWS, so that D never falls.
 Rows at once cost no more passes than one at a time (measured on the Gene Ontology), and share the reading of Z and of the graph. Multipliers nu >= 0 bound max_z r.z from above without a linear
 program: r_0 - t_0 + sum of max(0, r_n - t_n), t = what the rows of (1) add to the nodes.
 """

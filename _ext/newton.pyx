@@ -1,6 +1,7 @@
 """Faces of the block step for semismooth Newton: orthonormal bases of the directions in which an example's r can move.
 
-At an exact block step every coordinate of r is fixed, free, or tied to the others of one group, and r sums to zero (large-C note, section 3.2).
+At an exact block step every coordinate of r is fixed, free, or tied to the others of one group, and r sums to zero
+(docs/notes/large-c.md, section 3).
 The tangent space of that face is {d: d fixed = 0, d equal on the tied, sum d = 0, d.normal = 0}; dr/df = M / w with M the projector on it.
 """
 

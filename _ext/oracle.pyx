@@ -1,4 +1,4 @@
-"""Batched faces of the compiled surrogates: value, oracle, offset and exact block step for n examples at once, without the GIL.
+"""The compiled surrogates in batches: value, oracle, offset and exact block step for n examples at once, without the GIL.
 
 Every function takes (kind, k, parameters) first; see advcli/compiled.py for the names and advcli/losses/base.py for the meaning.
 """

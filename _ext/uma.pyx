@@ -1,6 +1,6 @@
 """UMA and the ultraconservative online algorithms on linear scores, dense or CSR, without the GIL.
 
-Per noisy label k and predicted class p the kernel keeps Gamma^p[k] = sum_i s_i x_i 1[y_i = k] 1[x_i in A_p] (s sums to 1) and Z^p = C^-1 Gamma^p
+Per noisy label k and predicted class p a run keeps Gamma^p[k] = sum_i s_i x_i 1[y_i = k] 1[x_i in A_p] (s sums to 1) and Z^p = C^-1 Gamma^p
 (louche2015, Algorithm 2, steps 4 to 7, for all pairs at once). One update reads X once for the scores X u; after that only examples whose A_p
 changed are read again, and only the Z^p of the touched p are formed anew - or, where few sparse rows moved, corrected by those rows.
 """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .estimators import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
-    from .methods.hierarchical import HierarchicalClassifier
-    from .methods.ultraconservative import PerceptronClassifier, UMAClassifier
+    from .learners.hierarchical import HierarchicalClassifier
+    from .learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
+    from .learners.ultraconservative import PerceptronClassifier, UMAClassifier
 
 __version__ = "0.1.0"
 __all__ = [
@@ -24,9 +24,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # the command line imports this package on every <TAB>: load the estimators only when they are asked for
     if name in __all__:
-        from . import estimators
-        from .methods import hierarchical, ultraconservative
+        from .learners import hierarchical, surrogate, ultraconservative
 
-        home = next((module for module in (estimators, ultraconservative) if hasattr(module, name)), hierarchical)
+        home = next(module for module in (surrogate, ultraconservative, hierarchical) if hasattr(module, name))
         return getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

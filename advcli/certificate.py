@@ -1,38 +1,53 @@
 """The referee: primal value, dual value and gap of a returned iterate, computed from scratch and never by a solver.
 
-For any theta and any r with r_i in conv R(y_i): D(r) <= min P <= P(theta) (problem.py), so P - D bounds how far the fit is from its
-optimum.
+For any theta and any r with r_i in conv R(y_i) that meets the constraints of the free parameters and of the box: D(r) <= min P <= P(theta)
+(problem.py), so P - D bounds how far the fit is from its optimum. An r outside proves nothing: it is moved back, and D is evaluated there,
+where rounding can have taken it out; else it is refused.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
 
 from .problem import Problem, Solution, gap_scale
+
+TOLERANCE = 2.0**20 * float(np.finfo(np.float64).eps)
+"""How far a dual point may lie outside its set, 2.3e-10: what a million roundings of numbers near 1 add up to at most."""
+
+_NOISE = 1e-12
+"""A relative gap that is less than this below zero counts as zero: P and D are sums, at an exact optimum equal but for rounding."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good a fit is, in the scaling lambda/2 |theta|^2 + mean loss.
+    """How good a fit is, in the scaling lambda/2 |theta|^2 + mean loss; made by `certify` and `judge` alone.
 
     Attributes
     ----------
     primal, dual : float
-        P(theta) and D(r); nan for the dual when the solver has no dual point.
+        P(theta) and D(r); the dual is nan when the solver has no dual point, and -inf when that was refused.
     gap, relative_gap : float
-        primal - dual, and that over primal; over |dual| where matrices with negative entries make the primal negative.
+        primal - dual, and that over ``scale``.
     passes : float
         Reads of the data by the solver, in passes over all rows.
     converged : bool
-        relative_gap <= tol.
+        relative_gap <= tol, by a feasible dual point.
     status : str
-        "converged", or what stopped the solver.
+        "converged", "infeasible_dual" (the dual point lies outside its set by more than `TOLERANCE`), "negative_gap" (D above P by more
+        than rounding: a value, an offset or a feature map is wrong), or what stopped the solver.
     solver : str
         The solver that ran.
     seconds : float
         Wall time of the solver, without this certificate.
     game_value : float
         The worst case that the fit guarantees (`Problem.game_value`); nan for losses that are no game.
+    scale : float
+        What the gap is relative to: the primal; |dual| where matrices with negative entries make the primal negative; for corrected losses,
+        which can be 0, the larger of |primal| and the loss at scores 0. nan in a model that was saved before there was one.
     """
 
     primal: float
@@ -45,22 +60,83 @@ class Certificate:
     solver: str
     seconds: float
     game_value: float = float("nan")
+    scale: float = float("nan")
+
+    @classmethod
+    def restored(cls, document: Mapping[str, Any]) -> Certificate:
+        """Return the certificate that a file holds by the names of its attributes; those of other versions are left out."""
+        return cls(**{field.name: document[field.name] for field in fields(cls) if field.name in document})
 
 
 def certify(problem: Problem, solution: Solution, tol: float) -> Certificate:
     """Evaluate the returned iterate of ``solution`` and compare its relative gap with ``tol``."""
     primal = problem.primal(solution.theta)
-    dual = problem.dual(solution.R) if solution.R is not None else float("nan")
+    dual, outside = float("nan"), 0.0
+    if solution.R is not None:
+        R, outside = problem.feasible(solution.R)
+        dual = problem.dual(R)
+    return judge(
+        primal,
+        dual,
+        tol,
+        outside=outside,
+        passes=solution.passes,
+        status=solution.status,
+        solver=solution.solver,
+        seconds=solution.seconds,
+        game_value=problem.game_value(solution.theta, primal),
+    )
+
+
+def judge(
+    primal: float,
+    dual: float,
+    tol: float,
+    *,
+    outside: float,
+    passes: float,
+    status: str,
+    solver: str,
+    seconds: float,
+    game_value: float = float("nan"),
+    scale: float | None = None,
+) -> Certificate:
+    """Return the certificate of a primal and a dual value.
+
+    Parameters
+    ----------
+    primal, dual : float
+        The objective at the returned parameters, and at the dual point moved into its set; a dual of nan stands for no dual point.
+    tol : float
+        Relative gap up to which the fit counts as converged.
+    outside : float
+        How far the dual point lay outside its set as it was returned, in units in which the set has size 1; more than `TOLERANCE`, or
+        nan, is refused.
+    passes, status, solver, seconds, game_value
+        As in `Certificate`; ``status`` is what stopped the solver.
+    scale : float, optional
+        What the gap is relative to, where that is not `gap_scale`.
+    """
+    refused = not outside <= TOLERANCE or dual == float("-inf")
+    if refused:
+        dual = float("-inf")
     gap = primal - dual
-    scale = gap_scale(primal, dual)
+    if scale is None:
+        scale = abs(primal) if refused else gap_scale(primal, dual)
     if scale > 0:
         relative = gap / scale
     else:  # one class only: nothing to lose
         relative = 0.0 if gap <= 0 else float("inf")
-    # rounding may leave a gap a few ulps below zero at an exact optimum
-    relative = 0.0 if -1e-12 < relative < 0 else relative
-    # a gap below zero by more than rounding would mean a wrong dual point, never a good fit
-    converged = bool(relative <= tol and gap >= -1e-9 * abs(primal) - 1e-15)
-    status = "converged" if converged else (solution.status if solution.status != "converged" else "gap_above_tolerance")
-    game = problem.game_value(solution.theta, primal)
-    return Certificate(primal, dual, gap, relative, solution.passes, converged, status, solution.solver, solution.seconds, game)
+    relative = 0.0 if -_NOISE < relative < 0 else relative
+    # where labels separate P is far below the terms that it is summed from, whose rounding shows in the gap
+    negative = gap < -1e-9 * abs(scale) - 1e-15
+    converged = bool(relative <= tol and not refused and not negative)
+    if refused:
+        status = "infeasible_dual"
+    elif converged:
+        status = "converged"
+    elif negative:
+        status = "negative_gap"
+    elif status == "converged":
+        status = "gap_above_tolerance"
+    return Certificate(primal, dual, gap, relative, passes, converged, status, solver, seconds, game_value, float(scale))

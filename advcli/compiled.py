@@ -79,6 +79,26 @@ def _module(kernel: str, level: str) -> ModuleType:
     return importlib.import_module(f"{__package__}._ext.{kernel}_{level}")
 
 
+class Rows(NamedTuple):
+    """Rows of X as the compiled loops take them; ``columns`` and ``start`` are empty when X is dense."""
+
+    values: Array
+    columns: NDArray[np.int32]
+    start: NDArray[np.int64]
+    n: int
+    d: int
+
+
+def compiled_rows(X: Any) -> Rows:
+    """Return a dense matrix, row by row, or a CSR matrix as arrays for the compiled loops."""
+    n, d = X.shape
+    if hasattr(X, "tocsr"):
+        columns, start = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+        return Rows(np.ascontiguousarray(X.data, dtype=np.float64), columns, start, int(n), int(d))
+    values = np.ascontiguousarray(X, dtype=np.float64).ravel()
+    return Rows(values, np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), int(n), int(d))
+
+
 class Face(NamedTuple):
     """The faces of the sets conv R(y_i) that block steps end on: what can move with the scores, and what cannot."""
 

@@ -8,9 +8,8 @@ a choice): those are known by their YAML file and checked by the part that reads
 from __future__ import annotations
 
 import copy
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,34 +20,16 @@ from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
 from . import paths
 from .errors import ConfigError, nearest
+from .hyper import SCALES
+from .hyper import known as known_hyper
+from .protocol import TESTS, Protocol, check_grid
+from .rules import ANY, FRACTION, NAME, POSITIVE, SEED, at_least, choice, rule
 
 STARTED = "ADVCLI_STARTED"
 """Environment variable that carries the default name of the results folder from the parent to its workers."""
 
-SCALES = ("C", "lambda")
-"""The two scales of the regularisation: ``lambda = 1 / (n C)`` with n the rows of the fit."""
-
-
-def _rule(wanted: str, valid: Callable[[Any], bool], choices: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the metadata of a dataclass field whose value, or every element of it, must satisfy ``valid``."""
-    return {"wanted": wanted, "valid": valid, "choices": tuple(choices)}
-
-
-def _choice(*choices: str) -> dict[str, Any]:
-    return _rule(f"one of {', '.join(choices)}", lambda value: value in choices, choices)
-
-
-def _at_least(minimum: int) -> dict[str, Any]:
-    return _rule(f"a whole number of at least {minimum}", lambda value: value >= minimum)
-
-
-POSITIVE = _rule("a finite number above 0", lambda value: 0 < value < math.inf)
-FRACTION = _rule("a number between 0 and 1, both excluded", lambda value: 0 < value < 1)
-ANY = _rule("true or false", lambda value: True)
-NAME = _rule("a name", lambda value: bool(value.strip()))
-SEED = _rule("a whole number from 0 to 2**32 - 1", lambda value: 0 <= value < 2**32)
-FOLDER_NAME = _rule("the name of one folder, without /", lambda value: "/" not in value and value.strip(". ") != "")
-TEST = _choice("corrected_ttest", "ttest", "wilcoxon")
+FOLDER_NAME = rule("the name of one folder, without /", lambda value: "/" not in value and value.strip(". ") != "")
+TEST = choice(*TESTS)
 
 
 @dataclass
@@ -84,44 +65,8 @@ class Solver:
     name: str = field(metadata=NAME)
     tol: float = field(metadata=POSITIVE)
     search_tol: float = field(metadata=POSITIVE)
-    max_passes: int = field(metadata=_at_least(1))
+    max_passes: int = field(metadata=at_least(1))
     max_seconds: float | None = field(metadata=POSITIVE)
-
-
-@dataclass
-class Grid:
-    """One stage of the search: candidate values (stage 1) or multipliers of the winner of stage 1 (stage 2)."""
-
-    open: ClassVar[bool] = False
-    regularisation: list[float] = field(metadata=POSITIVE)
-    gamma: list[float] = field(metadata=POSITIVE)
-    tolerance: list[float] = field(metadata=POSITIVE)
-    rho: list[float] = field(metadata=POSITIVE)
-    margin_power: list[float] = field(metadata=POSITIVE)
-
-
-@dataclass
-class Protocol:
-    """Group ``protocol``: splits, standardisation, search and significance test."""
-
-    open: ClassVar[bool] = False
-    name: str = field(metadata=NAME)
-    splits: str = field(metadata=_choice("random", "author", "official"))
-    n_splits: int = field(metadata=_at_least(1))
-    train_size: float = field(metadata=FRACTION)
-    folds: int = field(metadata=_at_least(2))
-    holdout: float | None = field(metadata=FRACTION)
-    standardise: str = field(metadata=_choice("fold", "train", "none"))
-    regularisation: str = field(metadata=_choice(*SCALES))
-    stage1: Grid = field()
-    stage2: Grid = field()
-    metric: str | None = field(metadata=NAME)
-    metrics: list[str] = field(metadata=NAME)
-    rough_per_class: int | None = field(metadata=_at_least(1))
-    labelled_share: float = field(metadata=FRACTION)
-    rough_updates: int = field(metadata=_at_least(1))
-    test: str = field(metadata=TEST)
-    alpha: float = field(metadata=FRACTION)
 
 
 @dataclass
@@ -160,19 +105,19 @@ class Top:
     seed: int = field(metadata=SEED)
     results_dir: str = field(metadata=NAME)
     data_dir: str | None = field(metadata=NAME)
-    workers: int | None = field(metadata=_at_least(1))
-    cells_per_job: int | None = field(metadata=_at_least(1))
-    quiet: bool = field(metadata=_rule("true or false", lambda value: True))
+    workers: int | None = field(metadata=at_least(1))
+    cells_per_job: int | None = field(metadata=at_least(1))
+    quiet: bool = field(metadata=ANY)
     results: str | None = field(metadata=NAME)
     published: str | None = field(metadata=NAME)
-    figure: str | None = field(metadata=_choice("loss_surface"))
+    figure: str | None = field(metadata=choice("loss_surface"))
     baseline: str | None = field(metadata=NAME)
     update: bool = field(metadata=ANY)
     junit: str | None = field(metadata=NAME)
     out: str | None = field(metadata=NAME)
     model: str | None = field(metadata=NAME)
     input: str | None = field(metadata=NAME)
-    chunk_rows: int = field(metadata=_at_least(1))
+    chunk_rows: int = field(metadata=at_least(1))
 
 
 @dataclass
@@ -182,6 +127,14 @@ class Bench:
     open: ClassVar[bool] = False
     tol: float = field(metadata=POSITIVE)
     seconds: float = field(metadata=POSITIVE)
+
+
+@dataclass
+class Record:
+    """The key ``record``: what a sweep keeps beside its rows."""
+
+    open: ClassVar[bool] = False
+    proofs: bool = field(metadata=ANY)
 
 
 GROUPS: dict[str, type] = {
@@ -221,6 +174,8 @@ class Settings:
         Rows that ``predict`` holds in memory.
     bench : dict of str to float
         Relative gap and seconds at which the verb ``bench`` ends a trace.
+    record : dict of str to bool
+        ``proofs``: whether the proofs of reported fits are kept.
     """
 
     name: str
@@ -249,6 +204,7 @@ class Settings:
     report: dict[str, Any]
     limits: dict[str, float | None]
     bench: dict[str, float]
+    record: dict[str, bool]
     hyper: dict[str, float]
 
     @property
@@ -278,7 +234,7 @@ def check(values: Mapping[str, Any]) -> Settings:
 
     Cells of a sweep share most of their groups; a group that was checked once is not checked again.
     """
-    known = [*(entry.name for entry in fields(Top)), *GROUPS, "limits", "bench", "hyper"]
+    known = [*(entry.name for entry in fields(Top)), *GROUPS, "limits", "bench", "record", "hyper"]
     for key in values:
         if key not in known:
             raise ConfigError(f"unknown key {key!r}; {nearest(key, known)}")
@@ -306,95 +262,10 @@ def check(values: Mapping[str, Any]) -> Settings:
         input=_path(top["input"]),
         chunk_rows=top["chunk_rows"],
         bench=_check(Bench, values["bench"], "bench"),
+        record=_check(Record, values["record"], "record"),
         hyper=_hyper(values["hyper"]),
         **groups,
     )
-
-
-_ABSENT = object()
-
-
-def compose_all(
-    jobs: Sequence[Sequence[str]], compose: Callable[[Sequence[str]], dict[str, Any]], read: Callable[[str], tuple[str, Any] | None]
-) -> list[dict[str, Any]]:
-    """Return the plain config of every job of a sweep, from few compositions: composing takes longer than a small cell.
-
-    The jobs are all combinations of the values of their positions. Each value is composed once beside the first job's other values,
-    which shows the keys that it changes. Where no two positions touch the same keys, a job's config is the first one's with all
-    its changes; some jobs are composed in full to confirm it. Otherwise, and for short sweeps, every job is composed.
-
-    Parameters
-    ----------
-    jobs : sequence of sequences of str
-        Overrides, with the same keys at the same positions in every job.
-    compose : callable
-        Overrides to the plain config.
-    read : callable
-        Override to (dotted key, value) if it sets one existing key to a scalar, else None.
-    """
-    values = [len({job[at] for job in jobs}) - 1 for at in range(len(jobs[0]))]
-    if 1 + sum(values) + 3 < len(jobs):
-        found = _combine(jobs, compose, read)
-        checked = sorted({len(jobs) // 3, len(jobs) // 2, len(jobs) - 1})
-        if found is not None and all(found[at] == compose(jobs[at]) for at in checked):
-            return found
-    return [compose(job) for job in jobs]
-
-
-def _combine(
-    jobs: Sequence[Sequence[str]], compose: Callable[[Sequence[str]], dict[str, Any]], read: Callable[[str], tuple[str, Any] | None]
-) -> list[dict[str, Any]] | None:
-    first = list(jobs[0])
-    base = _leaves(compose(first))
-
-    def effect(position: int, text: str) -> dict[tuple[str, ...], Any]:
-        changed = _leaves(compose([*first[:position], text, *first[position + 1 :]]))
-        return {path: changed.get(path, _ABSENT) for path in {**base, **changed} if base.get(path, _ABSENT) != changed.get(path, _ABSENT)}
-
-    effects: list[dict[str, dict[tuple[str, ...], Any]]] = []
-    owner: dict[tuple[str, ...], int] = {}
-    for position in range(len(first)):
-        texts = list(dict.fromkeys(job[position] for job in jobs))
-        known: dict[str, dict[tuple[str, ...], Any]] = {first[position]: {}}
-        if len(texts) > 4:
-            # a long list of scalars for one key: two of them show whether anything else depends on it
-            pairs = [read(text) for text in texts]
-            plain_values = {text: {tuple(pair[0].split(".")): pair[1]} for text, pair in zip(texts, pairs, strict=True) if pair is not None}
-            if len(plain_values) == len(texts) and all(effect(position, text) == plain_values[text] for text in (texts[1], texts[-1])):
-                known = plain_values
-        known |= {text: effect(position, text) for text in texts if text not in known}
-        effects.append(known)
-        for path in {path for changes in known.values() for path in changes}:
-            if owner.setdefault(path, position) != position:
-                return None
-    if any(owner.get(path[:at], position) != position for path, position in owner.items() for at in range(1, len(path))):
-        return None
-    found = []
-    for job in jobs:
-        leaves = dict(base)
-        for position, text in enumerate(job):
-            leaves |= effects[position][text]
-        found.append(_nested({path: value for path, value in leaves.items() if value is not _ABSENT}))
-    return found
-
-
-def _leaves(values: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
-    """Return path and value of everything that is no mapping with content."""
-    found: dict[tuple[str, ...], Any] = {}
-    for key, value in values.items():
-        path = (*prefix, str(key))
-        found |= _leaves(value, path) if isinstance(value, Mapping) and value else {path: value}
-    return found
-
-
-def _nested(leaves: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
-    root: dict[str, Any] = {}
-    for path, value in leaves.items():
-        node = root
-        for key in path[:-1]:
-            node = node.setdefault(key, {})
-        node[path[-1]] = value
-    return root
 
 
 def _path(text: str | None) -> Path | None:
@@ -451,7 +322,7 @@ def _convert(schema: type, values: Any, where: str) -> dict[str, Any]:
             continue
         entry = known[name]
         if not entry.metadata:
-            result[name] = _check(Grid, value, f"{dot}{name}")
+            result[name] = check_grid(f"{dot}{name}", value)
             continue
         wanted, valid = entry.metadata["wanted"], entry.metadata["valid"]
         kind = str(schema.__annotations__[name])
@@ -491,22 +362,21 @@ def _shown(value: Any) -> str:
 
 def _hyper(values: Any) -> dict[str, float]:
     """Return the fixed hyper-parameters; null means that the search chooses."""
-    known = (*SCALES, "gamma", "tolerance", "rho", "margin_power")
     if not isinstance(values, Mapping):
         raise ConfigError(f"hyper={values} is not a group of options; fix a hyper-parameter with hyper.C=VALUE")
     fixed: dict[str, float] = {}
     for name, value in values.items():
-        if name not in known:
-            raise ConfigError(f"unknown key 'hyper.{name}'; {nearest(name, known)}")
+        if name not in known_hyper():
+            raise ConfigError(f"unknown key 'hyper.{name}'; {nearest(name, known_hyper())}")
         if value is None:
             continue
         try:
             number = float(value)
         except (TypeError, ValueError):
-            number = math.nan
-        if isinstance(value, bool) or not 0 < number < math.inf:
-            raise ConfigError(f"hyper.{name}={value} is not valid; give a finite number above 0, or null to search it")
-        fixed[str(name)] = number
+            number = float("nan")
+        if isinstance(value, bool) or not POSITIVE["valid"](number):
+            raise ConfigError(f"hyper.{name}={value} is not valid; give {POSITIVE['wanted']}, or null to search it")
+        fixed[str(name)] = float(number)
     if all(scale in fixed for scale in SCALES):
         raise ConfigError("hyper.C and hyper.lambda are two scales of one regularisation (lambda = 1/(n C)); fix only one")
     return fixed
@@ -529,8 +399,8 @@ def _folder(results_dir: str, name: str) -> str:
 
 
 # OmegaConf 2.4 renames the function; the old one's name means something else in 2.3.
-_register: Callable[..., None] = getattr(
+register_resolver: Callable[..., None] = getattr(
     OmegaConf, "register_new_resolver" if omegaconf.__version__.startswith("2.3.") else "register_resolver"
 )
-_register("advcli_workers", _workers, replace=True)
-_register("advcli_folder", _folder, replace=True)
+register_resolver("advcli_workers", _workers, replace=True)
+register_resolver("advcli_folder", _folder, replace=True)

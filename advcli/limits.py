@@ -63,7 +63,7 @@ def call_limited(
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", *preload])
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_serve, args=(sender, function, arguments, tuple(preload)), daemon=True)
+    process = context.Process(target=_serve, args=(sender, function, arguments, tuple(preload), dict(os.environ)), daemon=True)
     try:
         process.start()
         sender.close()
@@ -111,8 +111,17 @@ def _crash(process: multiprocessing.process.BaseProcess) -> KilledError:
     return KilledError(f"its process left with exit code {code} and without a result; the same command tries it again")
 
 
-def _serve(sender: connection.Connection, function: Callable[..., Any], arguments: tuple[Any, ...], preload: tuple[str, ...]) -> None:
+def _serve(
+    sender: connection.Connection,
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    preload: tuple[str, ...],
+    environment: dict[str, str],
+) -> None:
     """Compute in the child and send back (result, error)."""
+    # a child has that of the fork server, which does not know what the caller has set since, such as folders of plug-ins
+    os.environ.clear()
+    os.environ.update(environment)
     # Ctrl-C reaches every process of a terminal; the caller ends this one
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_caller, daemon=True).start()

@@ -28,18 +28,18 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from .certificate import Certificate
+from .data.encoding import Column, Encoding
 from .data.registry import complete_options
 from .data.stream import stream_tables
-from .data.table import Column, Encoding
 from .errors import AdvcliError, ConfigError, ModelError
-from .estimators import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
-from .evaluation import parts
-from .evaluation.seeds import derive_seed
-from .evaluation.selection import Protocol, find_axes, pooled_score, select
-from .evaluation.standardise import SPARSE_NOTE, Standardiser
+from .evaluation.recipe import ALL, Recipe
+from .evaluation.selection import pooled_score
+from .evaluation.standardise import Standardiser
 from .features import feature_class
-from .methods import Method, method_class
-from .methods.hierarchical import HierarchicalClassifier
+from .learners import Learner
+from .learners.base import registry
+from .learners.hierarchical import HierarchicalClassifier
+from .learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
 from .records import atomic_bytes, atomic_file, package_version, plain, versions
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ ABSTAIN = "abstain"
 """Label of the one prediction beyond the classes."""
 
 _ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (SurrogateClassifier, AdversarialClassifier, OrdinalAdversarialClassifier)}
-_ESTIMATORS[HierarchicalClassifier.name] = HierarchicalClassifier  # a method that no configuration names
+_ESTIMATORS[HierarchicalClassifier.name] = HierarchicalClassifier  # a learner that no configuration names
 # what zipfile and json raise on what is no archive, or a damaged one
 _UNREADABLE = (OSError, zipfile.BadZipFile, struct.error, ValueError, LookupError, EOFError, RuntimeError, AttributeError, OverflowError)
 _FITTED = "features_"  # arrays that the feature map computed
@@ -70,7 +70,7 @@ class Model:
 
     Attributes
     ----------
-    estimator : SurrogateClassifier or Method
+    estimator : Learner
         Fitted. When it was loaded it predicts, but cannot be a warm start.
     classes : tuple
         Labels of the k classes, in the order of the potentials.
@@ -89,7 +89,7 @@ class Model:
         What the names of these columns begin with.
     """
 
-    estimator: SurrogateClassifier | Method
+    estimator: Learner
     classes: tuple[Any, ...]
     labels: tuple[Any, ...]
     standardiser: Standardiser | None = None
@@ -101,12 +101,12 @@ class Model:
     @property
     def of_sets(self) -> bool:
         """Whether rows have several labels."""
-        return bool(getattr(self.estimator, "of_sets_", False))
+        return self.estimator.of_sets_
 
     @property
     def certificate(self) -> Certificate | None:
-        """The certificate of the fit; None for a method that has none."""
-        return getattr(self.estimator, "certificate_", None)
+        """The certificate of the fit; None for a learner that has none."""
+        return self.estimator.certificate_
 
     def features(self, X: Any) -> Any:
         """Return rows X (n, d) as the estimator takes them."""
@@ -190,47 +190,26 @@ def fit(cell: Cell, data_dir: Path) -> Model:
     """
     from threadpoolctl import threadpool_limits
 
-    protocol = Protocol.from_mapping(cell.protocol)
-    axes = find_axes(protocol, parts.hyper_names(cell.features, cell.loss), cell.hyper)
-    dataset = parts.load(cell.dataset, data_dir, protocol.splits == "author")
-    k = len(dataset.classes)
-    parts.check_trainable(dataset, protocol.folds if axes.strength or axes.others else 1)
-    loss = parts.fill_labels(parts.name_classes(cell.loss, dataset.classes), dataset)
-    parts.check_compatible(loss, cell.features, cell.solver, bool(dataset.ordered), k)
-    if protocol.rough_per_class is not None:
+    if cell.noise:
+        raise ConfigError(f"advcli fit learns from the labels of the data; leave out noise={cell.noise['name']}")
+    recipe = Recipe(cell, data_dir)
+    if recipe.protocol.rough_per_class is not None:
         raise ConfigError(
             "protocol.rough_per_class makes labels for an experiment; advcli fit learns from those of the data: set it to null"
         )
-    notes = list(dataset.notes)
-    if sparse.issparse(dataset.X) and protocol.standardise != "none":
-        notes.append(SPARSE_NOTE)
+    dataset, everything = recipe.dataset, recipe.part()
     with threadpool_limits(limits=1):
-        selection = select(
-            dataset.X,
-            dataset.y,
-            loss=loss,
-            features=cell.features,
-            solver=cell.solver,
-            protocol=protocol,
-            axes=axes,
-            n_classes=k,
-            seed=cell.seed,
-            dataset=dataset.name,
-            sample_weight=dataset.example_weight,
-        )
-        standardiser = None if protocol.standardise == "none" else Standardiser().fit(dataset.X)
-        X = dataset.X if standardiser is None else standardiser.transform(dataset.X)
-        seed = derive_seed(cell.seed, "fit", dataset.name, "all rows")
-        estimator = parts.make_estimator(loss, cell.features, cell.solver, dict(selection.hyper), k, seed, float(cell.solver["tol"]))
-        estimator.fit(X, dataset.y, sample_weight=dataset.example_weight, start=None)
+        selection = recipe.search(everything, ALL)
+        fitted = recipe.fit(everything, selection.hyper, ALL)
+    learner = fitted.learner
     options = complete_options(cell.dataset)
     target = str(options.get("target"))
     own = {child: parent for parent, child in dataset.hierarchy or () if child in dataset.stubs}
     return Model(
-        estimator=estimator,
+        estimator=learner,
         classes=dataset.classes,
-        labels=tuple(own.get(label, label) for label in _labels(estimator, dataset.classes)),
-        standardiser=standardiser,
+        labels=tuple(own.get(label, label) for label in _labels(learner, dataset.classes)),
+        standardiser=fitted.standardiser,
         encoding=dataset.encoding or Encoding(tuple(Column(name) for name in dataset.feature_names)),
         about={
             "cell": cell.as_mapping(),
@@ -239,8 +218,8 @@ def fit(cell: Cell, data_dir: Path) -> Model:
             "rows": dataset.X.shape[0],
             "hyper": dict(selection.hyper),
             "searched": pooled_score(selection),
-            "metric": protocol.metric or parts.metric_of(estimator),
-            "notes": [*notes, *getattr(estimator, "remarks_", ())],
+            "metric": recipe.metric(learner),
+            "notes": [*recipe.notes, *learner.remarks_],
             "edges": list(selection.edges),
             "versions": versions(),
         },
@@ -249,9 +228,9 @@ def fit(cell: Cell, data_dir: Path) -> Model:
     )
 
 
-def _labels(estimator: SurrogateClassifier | Method, classes: tuple[Any, ...]) -> tuple[Any, ...]:
+def _labels(estimator: Learner, classes: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the label of every prediction code: row names of a matrix with predictions of its own, else the classes and what is beyond."""
-    if isinstance(estimator, Method):
+    if not isinstance(estimator, SurrogateClassifier):
         return classes
     loss, k = estimator.loss_, len(classes)
     extra = loss.n_predictions - k
@@ -270,12 +249,12 @@ def _labels(estimator: SurrogateClassifier | Method, classes: tuple[Any, ...]) -
 # ----------------------------------------------------------------------------------------------------------------- saving, loading
 
 
-def save(model: Model | SurrogateClassifier | Method, path: str | Path) -> None:
+def save(model: Model | Learner, path: str | Path) -> None:
     """Write a model, or a fitted estimator alone, atomically.
 
     Parameters
     ----------
-    model : Model, SurrogateClassifier or Method
+    model : Model, Learner
         A fitted estimator of this package; of kernels the support vectors alone are kept.
     path : path-like
         Any name.
@@ -288,7 +267,7 @@ def save(model: Model | SurrogateClassifier | Method, path: str | Path) -> None:
         If the file cannot be written.
     """
     if not isinstance(model, Model):
-        if not isinstance(model, (SurrogateClassifier, Method)):
+        if not isinstance(model, Learner):
             raise ConfigError(f"cannot save {type(model).__name__}: give a fitted estimator of advcli (of a pipeline, its last step)")
         check_is_fitted(model)
         model = Model(model, tuple(plain(model.classes_)), tuple(plain(model.predictions_)), about={"versions": versions()})
@@ -321,7 +300,7 @@ def save(model: Model | SurrogateClassifier | Method, path: str | Path) -> None:
         "format_version": FORMAT_VERSION,
         "advcli": package_version(),
         "estimator": estimator.name
-        if isinstance(estimator, Method)
+        if not isinstance(estimator, SurrogateClassifier)
         else next(cls.__name__ for cls in type(estimator).__mro__ if cls.__name__ in _ESTIMATORS),
         "parameters": plain(parameters),
         "attributes": {name: plain(value) for name, value in sorted(attributes.items()) if not isinstance(value, np.ndarray)},
@@ -431,11 +410,11 @@ def _rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model
         return np.lib.format.read_array(io.BytesIO(members[f"arrays/{name}.npy"]), allow_pickle=False)
 
     name = document["estimator"]
-    estimator = (_ESTIMATORS[name] if name in _ESTIMATORS else method_class(name))(**document["parameters"])
+    estimator = (_ESTIMATORS[name] if name in _ESTIMATORS else registry.get(name))(**document["parameters"])
     estimator.classes_ = np.array(document["codes"]["values"], dtype=np.dtype(document["codes"]["type"]))
     estimator.n_features_in_ = document["n_features"]
     if document["certificate"] is not None:
-        estimator.certificate_ = Certificate(**document["certificate"])
+        estimator.certificate_ = Certificate.restored(document["certificate"])
     members_there = [member.removeprefix("arrays/").removesuffix(".npy") for member in members if member.startswith("arrays/")]
     stored = document.get("arrays", members_there)
     rows: Any = None

@@ -1,7 +1,8 @@
-"""A user's own losses, feature maps, solvers and sources of data: Python files beside the YAML files of a ``--config-dir``.
+"""A user's own items: Python files beside the YAML files of a ``--config-dir``.
 
-    FOLDER/loss/mine.py       registers itself with advcli.losses.register
+    FOLDER/loss/mine.py       registers itself with advcli.losses.register, a learner with advcli.learners.register
     FOLDER/loss/mine.yaml     its options, for the command line
+    FOLDER/metric/mine.py     registers itself with advcli.metrics.register; likewise features, solver, dataset and figure
 
 The folders stand in an environment variable, so that the worker processes of a sweep, and a notebook, find them too. A registry looks
 here for a name that the package does not have.
@@ -13,7 +14,7 @@ import hashlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -22,22 +23,32 @@ from .errors import AdvcliError, ConfigError
 FOLDERS = "ADVCLI_PLUGINS"
 """Environment variable: the folders, separated as in PATH. `advcli --config-dir FOLDER` adds its folder."""
 
-GROUPS = ("dataset", "features", "loss", "solver")
+GROUPS = ("dataset", "features", "figure", "loss", "metric", "solver")
+"""The folders within such a folder that Python files are looked for in."""
+
+
+def folders() -> list[str]:
+    """Return the folders of this process."""
+    return [entry for entry in os.environ.get(FOLDERS, "").split(os.pathsep) if entry]
 
 
 def add_folder(folder: str | os.PathLike[str]) -> None:
     """Add a folder for this process and those that it starts."""
     path = str(Path(folder).expanduser().absolute())
-    known = [entry for entry in os.environ.get(FOLDERS, "").split(os.pathsep) if entry]
+    known = folders()
     if path not in known:
         os.environ[FOLDERS] = os.pathsep.join([*known, path])
 
 
+def use_folders(paths: Iterable[str]) -> None:
+    """Take these folders and no others; what others have registered stays."""
+    os.environ[FOLDERS] = os.pathsep.join(paths)
+
+
 def files(group: str) -> Iterator[Path]:
     """Yield the Python files of a group, folder by folder, in alphabetical order."""
-    for folder in os.environ.get(FOLDERS, "").split(os.pathsep):
-        if folder:
-            yield from sorted((Path(folder) / group).glob("*.py"))
+    for folder in folders():
+        yield from sorted((Path(folder) / group).glob("*.py"))
 
 
 def load(group: str) -> list[ModuleType]:
@@ -50,7 +61,8 @@ def load(group: str) -> list[ModuleType]:
     """
     modules = []
     for path in files(group):
-        name = f"advcli_plugins.{hashlib.sha256(str(path).encode()).hexdigest()[:12]}.{group}.{path.stem}"
+        # without dots: pickle would import a package above the module
+        name = f"advcli_plugins_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}_{group}_{path.stem}"
         module = sys.modules.get(name)
         if module is None:
             spec = importlib.util.spec_from_file_location(name, path)

@@ -27,10 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .features.base import FeatureMap
-from .losses.base import AdversarialLoss, Loss
+from .losses.base import ROUNDING, AdversarialLoss, Loss
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
+
+_CHUNK = 2**20  # numbers of a dual point that are judged at once
 
 
 @dataclass(frozen=True)
@@ -134,29 +136,62 @@ class Problem:
 
     def into_box(self, R: Array) -> Array:
         """Return the longest multiple t r, t <= 1, whose moments lie in the box; the sample's own labels, r = 0, always do."""
-        if self.tolerance is None or self.lam > 0:
-            return R
-        deviation = np.abs(self.dual_gradient(R))
-        outside = deviation > self.tolerance
-        if not outside.any():
-            return R
+        t = self._into_box(R)
         # one part in 1e12 inside, so that rounding cannot leave the box again
-        return R * (float((self.tolerance[outside] / deviation[outside]).min()) * (1.0 - 1e-12))
+        return R if t == 1.0 else R * (t * (1.0 - 1e-12))
+
+    def _into_box(self, R: Array) -> float:
+        """Return the largest t <= 1 with the moments of t r in the box; nan where a moment is no number."""
+        if self.tolerance is None or self.lam > 0:
+            return 1.0
+        deviation = np.abs(self.dual_gradient(R))
+        inside = deviation <= self.tolerance
+        return 1.0 if inside.all() else float((self.tolerance[~inside] / deviation[~inside]).min())
+
+    def feasible(self, R: Array) -> tuple[Array, float]:
+        """Return a feasible dual point near R, R itself where it is one up to rounding, and how far outside R lies.
+
+        Outside is the largest of: a row's distance from conv R(y_i) (`Loss.infeasibility`), what the constraint of a free parameter is
+        broken by, in mass per row (`FeatureMap.broken`), and the share by which r must be shortened to bring its moments into the box.
+        nan where R holds one.
+        """
+        point, n, k = R, len(self.y), self.loss.n_classes
+        found, step = [0.0], max(1, _CHUNK // k)
+        for first in range(0, n, step):
+            part = slice(first, first + step)
+            with np.errstate(invalid="ignore"):  # what is no number is found below
+                found.append(float(self.loss.infeasibility(R[part], self.y[part]).max()))
+            if found[-1] > ROUNDING * k:
+                point = R.copy() if point is R else point
+                point[part] = self.loss.project(R[part], self.y[part])
+        found.append(self._broken(point))
+        if found[-1] > self._rounding and self.loss.simplex:
+            point = self.features.feasible(point, self.y, self.sample_weight)
+        found.append(1.0 - self._into_box(point))
+        return self.into_box(point) if found[-1] > 0.0 else point, float(np.max(found))
+
+    @property
+    def _rounding(self) -> float:
+        """What rounding may add to a mean over n rows: each of n additions to a sum of at most 2 n is wrong by half an ulp at most."""
+        return float(np.finfo(np.float64).eps) * len(self.y) + ROUNDING * self.loss.n_classes
+
+    def _broken(self, R: Array) -> float:
+        """Return by how much a constraint of a free parameter is broken, in mass per row."""
+        if self.features.regularised is None:
+            return 0.0
+        return self.features.broken(self.dual_gradient(R))
 
     def dual(self, R: Array) -> float:
-        """Return D(r), a lower bound of the optimum; -inf where r breaks a constraint that a free parameter or the box puts on the dual."""
-        mask = self.features.regularised
-        gradient = None
-        if mask is not None:
-            gradient = self.dual_gradient(R)
-            broken = np.abs(gradient[mask == 0])
-            if broken.max(initial=0.0) > 1e-11:  # beyond rounding
-                return float("-inf")
+        """Return D(r), a lower bound of the optimum where each r_i lies in conv R(y_i), which is not checked here (`feasible` does).
+
+        -inf where r breaks, beyond rounding, a constraint that a free parameter or the box puts on the sum over rows.
+        """
+        if not self._broken(R) <= self._rounding:
+            return float("-inf")
         mean = float(self.weight @ self.loss.offset(R, self.y)) / self.n
         if self.lam > 0:
             return mean - self.ridge(self.parameters(R))
-        outside = self._outside(self.dual_gradient(R) if gradient is None else gradient)
-        return mean if not outside.any() else float("-inf")
+        return mean if self._into_box(R) == 1.0 else float("-inf")
 
 
 def gap_scale(primal: float, dual: float) -> float:

@@ -6,6 +6,7 @@ A results folder holds
 - ``cells/REQUEST.failed.json`` and ``failures/REQUEST.txt``: a cell that failed, and its traceback; tried again by the next run,
 - ``runs.csv`` and ``search.csv``: all cells in one table each, rebuilt from the cell files in an order that does not depend on
   who finished first,
+- ``proofs/KEY.npz``: where proofs are kept, the parameters and dual points of the cell's fits (see `advcli.proofs`),
 - ``identity.json``: the configuration that the folder belongs to,
 - ``provenance.json``: what ran, where, on which data and for how long,
 - ``.session.HOST.PROCESS``: while a sweep runs, what its processes tell each other (see `advcli.progress`).
@@ -31,7 +32,6 @@ import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -43,6 +43,14 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 """Raised when the meaning of a row changes; part of every cell key, so that old and new rows never mix."""
+
+NUMBERS_VERSION = 1
+"""Raised when a change of the code may change the numbers in rows; part of every cell key, so that a resumed sweep computes them again.
+
+A number that people raise, not a hash of the sources: a new loss, a renamed variable or another compiler would change a hash, and days of
+finished cells would be thrown away for the same numbers. `tests/house/test_house_numbers.py` holds a checksum of every source that
+makes numbers and fails until a change of one is either recorded as harmless or raises this.
+"""
 
 HYPER_COLUMNS = ("C", "lambda", "gamma")
 """Hyper-parameters that always have a column; others are inserted after them in alphabetical order."""
@@ -64,6 +72,7 @@ RUN_COLUMNS = (
     "objective",
     "dual_objective",
     "relative_gap",
+    "gap_scale",
     "passes",
     "converged",
     "game_value",
@@ -78,9 +87,12 @@ RUN_COLUMNS = (
     "status",
     "error",
     "options",
+    "proof",
     "cell",
 )
 """Columns of runs.csv: one row per (cell, split, metric)."""
+
+_NEEDED = ("dataset", "loss", "features", "solver", "method", "split", "metric", "value", "n_train", "n_test", "seed", "status", "cell")
 
 SEARCH_COLUMNS = (
     "cell",
@@ -96,6 +108,7 @@ SEARCH_COLUMNS = (
     "objective",
     "dual_objective",
     "relative_gap",
+    "gap_scale",
     "passes",
     "converged",
     "seconds",
@@ -107,57 +120,11 @@ TIMING_COLUMNS = ("fit_seconds", "predict_seconds", "seconds")
 
 STATUSES = ("ok", "not_converged", "failed")
 
-_STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "cell"})
+_STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "proof", "cell"})
 _INTEGERS = frozenset({"split", "n_train", "n_test", "n_features", "n_classes", "passes", "seed", "stage", "fold"})
 _BOOLEANS = frozenset({"converged"})
 
 _counter = itertools.count()
-
-
-@dataclass(frozen=True)
-class MetricMeaning:
-    """What a reader of rows must know about a metric.
-
-    Parameters
-    ----------
-    higher_is_better : bool
-        Direction of the metric.
-    is_count : bool
-        Whether value x number of rows is an integer; the tests then work on the integers: rates break ties by float noise.
-    percent : bool
-        Whether tables print it in percent.
-    """
-
-    higher_is_better: bool = False
-    is_count: bool = False
-    percent: bool = False
-
-
-METRICS: dict[str, MetricMeaning] = {
-    "error": MetricMeaning(is_count=True, percent=True),
-    "accuracy": MetricMeaning(higher_is_better=True, is_count=True, percent=True),
-    "mae": MetricMeaning(is_count=True),
-    "mse": MetricMeaning(is_count=True),
-    "abstention_loss": MetricMeaning(),
-    "cost": MetricMeaning(),
-    "abstain_rate": MetricMeaning(is_count=True, percent=True),
-    "confusion_rate": MetricMeaning(),
-    "confusion_rate_scaled": MetricMeaning(),
-    "hamming": MetricMeaning(percent=True),
-    "micro_f1": MetricMeaning(higher_is_better=True, percent=True),
-    "instance_f1": MetricMeaning(higher_is_better=True, percent=True),
-    "macro_f1": MetricMeaning(higher_is_better=True, percent=True),
-    "hierarchical_precision": MetricMeaning(higher_is_better=True, percent=True),
-    "hierarchical_recall": MetricMeaning(higher_is_better=True, percent=True),
-    "hierarchical_f1": MetricMeaning(higher_is_better=True, percent=True),
-    "tree_loss": MetricMeaning(),
-}
-"""Meaning of every metric that this version can compute (the functions are in `advcli.evaluation.metrics`)."""
-
-
-def meaning(metric: str) -> MetricMeaning:
-    """Return the meaning of a metric; a name from a newer version counts as a plain loss."""
-    return METRICS.get(metric, MetricMeaning())
 
 
 # ---------------------------------------------------------------------------------------------------------------- atomic files
@@ -262,6 +229,11 @@ def format_value(value: Any) -> str:
     return str(value)
 
 
+def hyper_columns(columns: Iterable[str]) -> list[str]:
+    """Return the columns of runs.csv that hold hyper-parameters: those of every table, and all that stand in no other part of it."""
+    return [column for column in columns if column in HYPER_COLUMNS or column not in RUN_COLUMNS]
+
+
 def _columns(base: Sequence[str], present: Iterable[str]) -> list[str]:
     """Return the base columns with unknown ones (further hyper-parameters) inserted after the known ones."""
     extra = sorted(set(present) - set(base))
@@ -278,9 +250,37 @@ def _unpack(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(table["columns"], values, strict=True)) for values in table["values"]]
 
 
+def _is_table(value: Any) -> bool:
+    """Tell whether a value is what `_pack` makes: every row as wide as the columns."""
+    if not isinstance(value, dict) or not isinstance(value.get("columns"), list) or not isinstance(value.get("values"), list):
+        return False
+    return all(isinstance(row, list) and len(row) == len(value["columns"]) for row in value["values"])
+
+
 def complete_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return rows of runs.csv in plain types with every column, None where a row has nothing."""
     return _unpack(_pack(rows, RUN_COLUMNS))
+
+
+def _with_types(frame: pd.DataFrame) -> pd.DataFrame:
+    """Convert the texts of a table in place: whether pandas' own parser returns the exact bits depends on its version."""
+    import numpy as np
+    import pandas as pd
+
+    for column in frame.columns.difference(sorted(_STRINGS), sort=False):
+        text = frame[column].to_numpy(dtype=object)
+        empty = text == ""
+        if column in _INTEGERS:
+            numbers = np.where(empty, "0", text).astype(np.int64)
+            frame[column] = pd.arrays.IntegerArray(numbers, empty)
+        elif column in _BOOLEANS:
+            unknown = sorted({*text[~empty]} - {"True", "False"})
+            if unknown:
+                raise ValueError(f"column {column!r} has the value {unknown[0]!r}")
+            frame[column] = pd.arrays.BooleanArray(text == "True", empty)
+        else:
+            frame[column] = np.where(empty, "nan", text).astype(np.float64)
+    return frame
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -294,7 +294,6 @@ def read_table(path: Path) -> pd.DataFrame:
     ResultsError
         If the file is missing or is no table of this program.
     """
-    import numpy as np
     import pandas as pd
 
     try:
@@ -302,21 +301,7 @@ def read_table(path: Path) -> pd.DataFrame:
             header = next(csv.reader(file), [])
         if "dataset" not in header or "metric" not in header:
             raise ResultsError(f"{path} is not a table written by advcli: its first line has no columns 'dataset' and 'metric'")
-        # Read as text and converted here: whether pandas' own parser returns the exact bits depends on its version.
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-        for column in frame.columns.difference(sorted(_STRINGS), sort=False):
-            text = frame[column].to_numpy(dtype=object)
-            empty = text == ""
-            if column in _INTEGERS:
-                numbers = np.where(empty, "0", text).astype(np.int64)
-                frame[column] = pd.arrays.IntegerArray(numbers, empty)
-            elif column in _BOOLEANS:
-                unknown = sorted({*text[~empty]} - {"True", "False"})
-                if unknown:
-                    raise ValueError(f"column {column!r} has the value {unknown[0]!r}")
-                frame[column] = pd.arrays.BooleanArray(text == "True", empty)
-            else:
-                frame[column] = np.where(empty, "nan", text).astype(np.float64)
+        frame = _with_types(pd.read_csv(path, dtype=str, keep_default_na=False))
     except FileNotFoundError:
         raise ResultsError(f"no {path.name} in {path.parent}; run an experiment with this results folder first") from None
     except OSError as error:
@@ -346,6 +331,34 @@ def _short(value: Any) -> str:
 _ABSENT = object()
 
 
+def _without_descriptions(value: Any) -> Any:
+    """Return nested options without the texts that explain them, which determine no row."""
+    if isinstance(value, Mapping):
+        return {key: _without_descriptions(item) for key, item in value.items() if key != "description"}
+    return value
+
+
+def _difference(name: str, merged: Sequence[Sequence[str]], table: Iterable[Sequence[str]]) -> str:
+    """Return the first difference between the rows that cells make and the table that stands beside them, columns matched by name."""
+    if not merged:
+        return ""
+    (mine, *expected), (header, *found) = merged, [*table] or [[]]
+    columns = [*mine, *(column for column in header if column not in mine)]
+    places = [[names.index(column) if column in names else None for column in columns] for names in (mine, header)]
+    for number, (wanted, given) in enumerate(itertools.zip_longest(expected, found), start=2):
+        if given is None:
+            return f"{name} ends before line {number}; its cell files make {len(expected)} rows"
+        if wanted is None:
+            return f"{name} goes on at line {number}; its cell files make {len(expected)} rows"
+        if len(given) != len(header):
+            return f"{name}, line {number}: {len(given)} fields, {len(header)} columns"
+        for column, mine_at, at in zip(columns, *places, strict=True):
+            cell, text = "" if mine_at is None else wanted[mine_at], "" if at is None else given[at]
+            if cell != text:
+                return f"{name}, line {number}: {column} is {_short(text)}, its cell file has {_short(cell)}"
+    return ""
+
+
 class ResultsFolder:
     """One results folder: the only door through which files of results are written and read.
 
@@ -353,6 +366,8 @@ class ResultsFolder:
     ----------
     path : path-like
         The folder; `prepare` creates it.
+    keep_proofs : bool
+        Whether cells that are computed keep the proofs of their fits.
 
     Notes
     -----
@@ -364,8 +379,9 @@ class ResultsFolder:
     merge_seconds_per_cell = 0.05
     """Further waiting time per finished cell: a merge takes time in proportion to the cells; its share must stay bounded."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], keep_proofs: bool = False) -> None:
         self.path = Path(path).absolute()
+        self.keep_proofs = keep_proofs
         self._next_merge = 0.0
 
     def __repr__(self) -> str:
@@ -375,6 +391,11 @@ class ResultsFolder:
     def cells_path(self) -> Path:
         """Folder of the cell files."""
         return self.path / "cells"
+
+    @property
+    def proofs_path(self) -> Path:
+        """Folder of the proofs."""
+        return self.path / "proofs"
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -430,7 +451,7 @@ class ResultsFolder:
 
     def remove_leftovers(self) -> None:
         """Remove temporary files and sessions of processes of this machine that no longer live."""
-        places = (self.path, self.cells_path, self.path / "failures")
+        places = (self.path, self.cells_path, self.proofs_path, self.path / "failures")
         for file in [*self.path.glob(".session.*"), *(file for place in places for file in place.glob(".*.tmp"))]:
             if file.name.startswith(".session."):
                 host, _, process = file.name.rpartition(".")
@@ -485,7 +506,7 @@ class ResultsFolder:
     def _read_shard(self, path: Path) -> dict[str, Any] | None:
         shard = self._read_json(path)
         if isinstance(shard, dict) and shard.get("schema") == SCHEMA_VERSION and {"key", "runs", "search"} <= shard.keys():
-            return shard
+            return shard if _is_table(shard["runs"]) and _is_table(shard["search"]) else None
         return None
 
     def has(self, key: str) -> bool:
@@ -533,6 +554,7 @@ class ResultsFolder:
         request = request or key
         shard = {
             "schema": SCHEMA_VERSION,
+            "numbers": NUMBERS_VERSION,
             "key": key,
             "request": request,
             "about": plain(about or {}),
@@ -554,59 +576,133 @@ class ResultsFolder:
             write_text(trace_file, traceback)
             write_text(failed_file, text)
 
+    def _listing(self) -> tuple[list[Path], dict[str, list[str]]]:
+        """Return the cell files that make the tables, in the order of the rows, and the columns of each table.
+
+        Left out: damaged files (with a warning), failures of what succeeded since, and cells that an older `NUMBERS_VERSION` made and
+        this folder has again from a newer one.
+        """
+        listing: list[tuple[tuple[str, ...], Path]] = []
+        columns: dict[str, set[str]] = {"runs": set(), "search": set()}
+        done: set[str] = set()
+        made_by: dict[Path, int] = {}
+        # Finished cells first: a failure is left out when the same request succeeded meanwhile in another process.
+        for path in sorted(self._cell_files(), key=lambda file: (file.name.endswith(".failed.json"), file.name)):
+            shard = self._read_shard(path)
+            if shard is None:
+                if not path.exists():  # a failed cell that succeeded in this very moment
+                    continue
+                warnings.warn(f"{path} is damaged and left out; the next run computes its cell again", stacklevel=3)
+                continue
+            if path.name.endswith(".failed.json"):
+                if shard["request"] in done:
+                    continue
+            else:
+                done.add(shard["request"])
+                made_by[path] = shard.get("numbers", 0)
+            first = _unpack({"columns": shard["runs"]["columns"], "values": shard["runs"]["values"][:1]})
+            head = first[0] if first else {}
+            names = [str(head.get(column, "")) for column in ("dataset", "method")]
+            order = (*names, str(head.get("seed", "")).zfill(20), path.name)
+            listing.append((order, path))
+            for table, present in columns.items():
+                present.update(shard[table]["columns"])
+        old = self._superseded(made_by) if len(set(made_by.values())) > 1 else set()
+        headers = {"runs": _columns(RUN_COLUMNS, columns["runs"]), "search": _columns(SEARCH_COLUMNS, columns["search"])}
+        return [path for _, path in sorted(listing) if path not in old], headers
+
+    def _superseded(self, made_by: Mapping[Path, int]) -> set[Path]:
+        """Return the finished cells whose configuration stands in another file with newer numbers."""
+        newest: dict[str, int] = {}
+        configuration: dict[Path, str] = {}
+        for path, version in made_by.items():
+            cell = (self._read_shard(path) or {}).get("about", {}).get("cell")
+            if cell:
+                configuration[path] = canonical_json(_without_descriptions(cell))
+                newest[configuration[path]] = max(version, newest.get(configuration[path], version))
+        return {path for path, text in configuration.items() if made_by[path] < newest[text]}
+
+    @staticmethod
+    def _lines(table: Mapping[str, Any], header: Sequence[str]) -> Iterator[list[str]]:
+        """Yield the rows of one table of a cell file as texts in the order of the header."""
+        position = {column: at for at, column in enumerate(table["columns"])}
+        order_of = [position.get(column) for column in header]
+        for values in table["values"]:
+            yield ["" if at is None else format_value(values[at]) for at in order_of]
+
     def merge(self) -> int:
         """Rebuild runs.csv and search.csv from the cell files; return the number of cells.
 
-        The order of rows depends on the cells only (data set, method, seed, key), never on time or process. Damaged cell files
+        The order of rows depends on the cells only, never on time or process: data set, method, seed and key of the cell; within a cell
+        the split, then the metric, the one that the search used first and the others as the protocol lists them. Damaged cell files
         are left out with a warning; the next run computes those cells again. A folder without cell files is left as it is.
         """
         if not self.cells_path.is_dir():
             return 0
         with self._locked():
-            listing: list[tuple[tuple[str, ...], Path]] = []
-            columns: dict[str, set[str]] = {"runs": set(), "search": set()}
-            done: set[str] = set()
-            # Finished cells first: a failure is left out when the same request succeeded meanwhile in another process.
-            for path in sorted(self._cell_files(), key=lambda file: (file.name.endswith(".failed.json"), file.name)):
-                shard = self._read_shard(path)
-                if shard is None:
-                    if not path.exists():  # a failed cell that succeeded in this very moment
-                        continue
-                    warnings.warn(f"{path} is damaged and left out; the next run computes its cell again", stacklevel=2)
-                    continue
-                if path.name.endswith(".failed.json"):
-                    if shard["request"] in done:
-                        continue
-                else:
-                    done.add(shard["request"])
-                first = _unpack({"columns": shard["runs"]["columns"], "values": shard["runs"]["values"][:1]})
-                head = first[0] if first else {}
-                names = [str(head.get(column, "")) for column in ("dataset", "method")]
-                order = (*names, str(head.get("seed", "")).zfill(20), path.name)
-                listing.append((order, path))
-                for table, present in columns.items():
-                    present.update(shard[table]["columns"])
+            listing, headers = self._listing()
             if not listing:
                 return 0
-            listing.sort()
             # One pass more over the files instead of all rows in memory: ten thousand cells with searches are millions of rows.
             with atomic_file(self.path / "runs.csv") as runs_file, atomic_file(self.path / "search.csv") as search_file:
                 files = {"runs": runs_file, "search": search_file}
-                headers = {"runs": _columns(RUN_COLUMNS, columns["runs"]), "search": _columns(SEARCH_COLUMNS, columns["search"])}
                 writers = {table: csv.writer(file, lineterminator="\n") for table, file in files.items()}
                 for table, writer in writers.items():
                     writer.writerow(headers[table])
-                for _, path in listing:
+                for path in listing:
                     shard = self._read_shard(path)
                     if shard is None:
                         continue
                     for table, writer in writers.items():
-                        position = {column: at for at, column in enumerate(shard[table]["columns"])}
-                        order_of = [position.get(column) for column in headers[table]]
-                        writer.writerows(
-                            ["" if at is None else format_value(values[at]) for at in order_of] for values in shard[table]["values"]
-                        )
+                        writer.writerows(self._lines(shard[table], headers[table]))
         return len(listing)
+
+    def _merged_runs(self) -> Iterator[list[str]]:
+        """Yield runs.csv as a merge would write it, the header first; nothing without cell files. Nothing is written."""
+        listing, headers = self._listing()
+        if listing:
+            yield headers["runs"]
+        for path in listing:
+            shard = self._read_shard(path)
+            if shard is not None:
+                yield from self._lines(shard["runs"], headers["runs"])
+
+    def runs_of_cells(self) -> pd.DataFrame:
+        """Return the rows of the cell files as a merge would put them into runs.csv, without writing anything.
+
+        Without cell files these are the rows of runs.csv.
+
+        Raises
+        ------
+        ResultsError
+            If a cell file holds what is no value of its column, or if there are neither cell files nor a runs.csv.
+        """
+        import pandas as pd
+
+        header, *rows = list(self._merged_runs()) or [[]]
+        if not header:
+            return self.runs()
+        try:
+            return _with_types(pd.DataFrame(rows, columns=header, dtype=str))
+        except ValueError as error:
+            raise ResultsError(f"cannot read the rows of {self.cells_path}: {' '.join(str(error).split())}") from error
+
+    def disagreement(self) -> str:
+        """Return in one line where runs.csv is not what the cell files make; empty if it is, or if one of the two is not there.
+
+        Raises
+        ------
+        ResultsError
+            If runs.csv cannot be read.
+        """
+        path = self.path / "runs.csv"
+        try:
+            with path.open(encoding="utf-8", newline="") as file:
+                return _difference(path.name, list(self._merged_runs()), csv.reader(file))
+        except FileNotFoundError:
+            return ""
+        except (OSError, ValueError, csv.Error) as error:
+            raise ResultsError(f"cannot read {path}: {' '.join(str(error).split())}") from error
 
     def merge_if_due(self) -> bool:
         """Merge unless it was done a moment ago; what workers call after each cell. Returns whether it merged."""
@@ -627,7 +723,11 @@ class ResultsFolder:
 
     def runs(self) -> pd.DataFrame:
         """Return runs.csv as last merged (see `read_table` for the types)."""
-        return read_table(self.path / "runs.csv")
+        runs = read_table(self.path / "runs.csv")
+        for column in _NEEDED:
+            if column not in runs:
+                raise ResultsError(f"{self.path / 'runs.csv'} has no column {column!r}; run the experiment again with this results folder")
+        return runs
 
     def search(self) -> pd.DataFrame:
         """Return search.csv as last merged (see `read_table` for the types)."""

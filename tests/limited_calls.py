@@ -16,10 +16,10 @@ def hold_the_interpreter(seconds):
     ctypes.PyDLL(None).sleep(seconds)
 
 
-def eat(megabytes):
-    """Take memory, in steps, and keep it a while."""
+def eat(megabytes, seconds):
+    """Take memory, in steps, and keep it."""
     hold = [bytearray(b"x") * (10 * 2**20) for _ in range(megabytes // 10)]
-    time.sleep(0.5)
+    time.sleep(seconds)
     return len(hold)
 
 
@@ -42,6 +42,10 @@ def lock():
 
 def identity():
     return os.getpid()
+
+
+def environment(name):
+    return os.environ.get(name)
 
 
 def warn():

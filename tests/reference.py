@@ -1,9 +1,8 @@
 """Slow and obviously right: enumeration, exact rational arithmetic, general linear and conic programs.
 
 Nothing here uses a formula of advcli, so that tests can hold the package to it. Labels are 0-based, loss matrices have
-shape (l, k), row = prediction, column = truth. Names of losses and of their options are those of the package:
-zero_one, absolute (alias ordinal), squared, power(p), huber(delta), pinball(quantile), abstain(alpha), convex(matrix),
-general(matrix), cs, ww, llw.
+shape (l, k), row = prediction, column = truth. Names of losses and of their options are those of the package. A loss that is not
+written out here is held to its own matrix: linear programs know no more of it.
 """
 
 from __future__ import annotations
@@ -18,16 +17,24 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 
+from advcli.losses import AdversarialLoss, make_loss
+
 Array = NDArray[np.float64]
 HINGES = ("cs", "ww", "llw")
+WRITTEN = ("zero_one", "absolute", "ordinal", "squared", "power", "huber", "pinball", "abstain")
 
 
 # ---- loss matrices, entry by entry ----------------------------------------------------------------------------------
 def loss_matrix(name: str, n_classes: int, **options: Any) -> Array:
-    """Return the (l, k) matrix of an adversarial loss, written out from its definition."""
+    """Return the (l, k) matrix of an adversarial loss, written out from its definition; of one that is not in the table, its own."""
     k = n_classes
     if name in ("general", "convex"):
         return np.array(options["matrix"], dtype=float)
+    if name not in WRITTEN:
+        loss = make_loss(name, k, **options)
+        if not isinstance(loss, AdversarialLoss):
+            raise ValueError(f"no matrix for {name!r}, which is no game: write its set R(y) into this file")
+        return np.array(loss.matrix)
 
     def entry(row: int, column: int) -> float:
         distance = abs(row - column)
@@ -47,7 +54,7 @@ def loss_matrix(name: str, n_classes: int, **options: Any) -> Array:
             return quantile * (column - row) if column >= row else (1 - quantile) * (row - column)
         if name == "abstain":
             return options.get("alpha", 0.5) if row == k else float(row != column)
-        raise ValueError(f"no matrix for {name!r}")
+        raise AssertionError(name)
 
     rows = k + 1 if name == "abstain" else k
     return np.array([[entry(row, column) for column in range(k)] for row in range(rows)])

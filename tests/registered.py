@@ -8,10 +8,20 @@ def in_package(cls):
     return cls.__module__.startswith("advcli.")
 
 
+def canonical_losses():
+    """Names of the package's losses, without aliases."""
+    return sorted({loss_class(name).name for name in loss_names() if in_package(loss_class(name))})
+
+
+def examples(name, k):
+    """Option sets of a loss to try with k classes, its own ``examples``."""
+    return loss_class(name).examples(k)
+
+
 def plain_losses():
     """Losses that need no options: those that do refuse to be made without."""
     found = []
-    for name in sorted({loss_class(each).name for each in loss_names()}):
+    for name in canonical_losses():
         try:
             make_loss(name, 3)
         except ValueError:

@@ -5,20 +5,40 @@ A new kind of source is one file in ``advcli/data/sources`` and one YAML file in
 
 from __future__ import annotations
 
-from .dataset import Dataset, check_trainable
+from typing import TYPE_CHECKING, Any
+
+from .dataset import Dataset, check_trainable, make_dataset
 from .fetching import Fetched, fetch
-from .listing import Entry, default_options, list_datasets, show
-from .registry import load, source_options
+from .listing import default_options, list_datasets, show
+from .registry import is_ordered, load, source_options
+from .source import LABEL_OPTIONS, TABLE_OPTIONS, Entry, Source
+
+if TYPE_CHECKING:
+    from .tabular import from_table
 
 __all__ = [
+    "LABEL_OPTIONS",
+    "TABLE_OPTIONS",
     "Dataset",
     "Entry",
     "Fetched",
+    "Source",
     "check_trainable",
     "default_options",
     "fetch",
+    "from_table",
+    "is_ordered",
     "list_datasets",
     "load",
+    "make_dataset",
     "show",
     "source_options",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "from_table":  # brings pandas, for which completion on every <TAB> does not wait
+        from .tabular import from_table
+
+        return from_table
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The 20 random splits that the authors published with their code, for the two data sets that have them.
+"""The random splits that authors published with their code, for the data sets of the catalogue that have them.
 
 Source: the example data of the repositories adversarial-multiclass and adversarial-ordinal by Rizal Fathony (MIT licence).
 ``NAME.csv`` has no heading, features first and the class 1..k last; line i of ``NAME.train`` and ``NAME.test`` lists the 1-based
@@ -7,67 +7,58 @@ rows of split i, and both together are all rows.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
-from .dataset import Dataset, Splits
+from .catalogue import CATALOGUE, Authors, known_set
+from .dataset import Dataset, Splits, make_dataset
 
 FOLDER = "author_splits"
 
-# SHA-256 of the authors' files at the commits in `REPOSITORIES`.
-SHA256 = {
-    "glass.csv": "db81614d8fbfecfa804fb5924b270fc65600d63f7b72b5d0558b06cafa9f1742",
-    "glass.train": "5a43f23b66bc841a82c1054cc918b1a555a2b008052a361fbf8b6313962516f1",
-    "glass.test": "d76f172a1601d6eaa4f6862e74e974455a6b3c58389a8825a85ef6cbf294073a",
-    "diabetes.csv": "200f9d661fa0e8fb9c503f2b21565a92044fce7202fc60aad86ef7c55d3e2c21",
-    "diabetes.train": "d0ca02b244e48e5b567191882459c5f496dae4454bb8b777b243799860d65430",
-    "diabetes.test": "a23d848e59f9ae4b98d8a4477efc405c14bad99ed16293e2a40259b02c23469f",
-}
-REPOSITORIES = {
-    "glass": ("rizalzaf/adversarial-multiclass", "fe2b9e0039880eeaaff969dd68e3220292e84ea4", "data-example"),
-    "diabetes": ("rizalzaf/adversarial-ordinal", "577f5a03bf5b59a832d5d42d0064de2f5c2c5140", "data-example"),
-}
-NAMES = tuple(REPOSITORIES)
+
+def published(name: str, source: str = "folder") -> Authors | None:
+    """Return where the authors' splits of a data set are, None if they published none."""
+    known = known_set(name, source)
+    return known.authors if known is not None else None
 
 
-def author_files(name: str) -> list[str]:
-    """Return the names of the authors' files of a data set; empty if they published none."""
-    return [file for file in SHA256 if file.split(".")[0] == name]
-
-
-def load_author_splits(options: Mapping[str, Any], data_dir: Path) -> Dataset:
+def load_author_splits(options: Mapping[str, Any], data_dir: Path, load: Callable[[Mapping[str, Any], Path], Dataset]) -> Dataset:
     """Load a data set with the authors' splits.
 
-    glass keeps the rows and labels of the data folder, which has the same order. diabetes comes from the authors' own file: its
-    five levels are neither equally wide nor equally frequent, so no cut gives them.
+    Parameters
+    ----------
+    options : mapping
+        All options of the data set.
+    data_dir : Path
+        Folder of the data sets.
+    load : callable (options, data_dir) -> Dataset
+        The source's own way, for sets whose rows are those of the data folder.
 
     Raises
     ------
     DataError
         A data set without published splits, files that are missing or changed, lists that are no permutation of the rows.
     """
-    name = options["name"]
-    if options["source"] != "folder" or name not in NAMES:
-        raise DataError(
-            f"the authors published no splits for data set {name!r} of source {options['source']}; "
-            f"protocol=author_splits works with dataset={','.join(NAMES)}"
-        )
     import numpy as np
 
-    files = {suffix: _read(name, suffix, data_dir) for suffix in ("csv", "train", "test")}
-    values = np.array([line.split(",") for line in files["csv"]], dtype=np.float64)
-    splits = _splits(name, files["train"], files["test"], values.shape[0], data_dir)
-    if name == "diabetes":
-        return _from_author_file(options, values, splits)
-
-    import dataclasses
-
-    from .registry import sources
-
-    dataset = sources()["folder"].load(options, data_dir)
+    name = options["name"]
+    authors = published(name, options["source"])
+    if authors is None:
+        having = ",".join(known.name for sets in CATALOGUE.values() for known in sets.values() if known.authors is not None)
+        raise DataError(
+            f"the authors published no splits for data set {name!r} of source {options['source']}; "
+            f"protocol=author_splits works with dataset={having}"
+        )
+    table, train, test = (_read(name, file, sha256, data_dir) for file, sha256 in authors.files.items())
+    values = np.array([line.split(",") for line in table], dtype=np.float64)
+    splits = _splits(name, train, test, values.shape[0], data_dir)
+    if authors.own_table:
+        return _from_author_file(options, values, splits, authors)
+    dataset = load(options, data_dir)
     if dataset.X.shape != (values.shape[0], values.shape[1] - 1) or not np.array_equal(np.asarray(dataset.X), values[:, :-1]):
         raise DataError(
             f"the rows of data set {name!r} are not those of {data_dir / FOLDER / (name + '.csv')}: the authors' splits "
@@ -76,29 +67,30 @@ def load_author_splits(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     return dataclasses.replace(dataset, splits=splits, notes=(*dataset.notes, f"the authors' {len(splits)} splits"))
 
 
-def _from_author_file(options: Mapping[str, Any], values: Any, splits: Splits) -> Dataset:
-    from .dataset import make_dataset
-
+def _from_author_file(options: Mapping[str, Any], values: Any, splits: Splits, authors: Authors) -> Dataset:
+    known = known_set(options["name"], options["source"])
+    assert known is not None
+    assert known.upstream is not None
     levels = sorted({int(level) for level in values[:, -1]})
     return make_dataset(
         name=options["name"],
         X=values[:, :-1],
         y=[levels.index(int(level)) for level in values[:, -1]],
         classes=levels,
-        feature_names=["age", "deficit"],
-        ordered=True,
+        feature_names=known.upstream.columns,
+        ordered=True,  # levels of a continuous target
         sizes=options["sizes"],
         splits=splits,
         notes=[
-            "the authors' own file: their order of rows and their five levels; dataset.cut is not used",
+            authors.own_table,
             f"the authors' {len(splits)} splits",
         ],
         allow_small_classes=options["allow_small_classes"],
     )
 
 
-def _read(name: str, suffix: str, data_dir: Path) -> list[str]:
-    path = data_dir / FOLDER / f"{name}.{suffix}"
+def _read(name: str, file: str, sha256: str, data_dir: Path) -> list[str]:
+    path = data_dir / FOLDER / file
     try:
         raw = path.read_bytes()
     except OSError:
@@ -106,7 +98,7 @@ def _read(name: str, suffix: str, data_dir: Path) -> list[str]:
             f"the authors' splits of {name} are not here: no file {path}; run `advcli data fetch {name}`, "
             "or point data_dir= or ADVCLI_DATA to the folder that has them"
         ) from None
-    if hashlib.sha256(raw).hexdigest() != SHA256[path.name]:
+    if hashlib.sha256(raw).hexdigest() != sha256:
         raise DataError(f"{path} is not the file that the authors published (other checksum); run `advcli data fetch {name}`")
     return raw.decode().split()
 

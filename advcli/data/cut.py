@@ -1,7 +1,7 @@
 """Continuous targets cut into ordered classes, once, on the whole data set.
 
-The papers do not say how they cut; equal widths come nearest to the published errors on most of their sets, see the notes of
-each YAML file. Intervals are closed on the left and open on the right, the last one is closed.
+Intervals are closed on the left and open on the right, the last one is closed. How the targets of the papers are cut stands in
+`advcli.data.catalogue`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, DataError, nearest
+
+MOST_CLASSES = 10_000
+"""Classes that a target is cut into at most."""
 
 CUTS = ("none", "equal_width", "equal_frequency", "edges")
 
@@ -66,6 +69,8 @@ def cut_target(
     else:
         if isinstance(n_classes, bool) or not isinstance(n_classes, int) or n_classes < 2:
             raise ConfigError(f"dataset.cut={cut} needs dataset.n_classes, a whole number of at least 2 (is {n_classes})")
+        if n_classes > MOST_CLASSES:
+            raise ConfigError(f"dataset.n_classes={n_classes} is too many; a target is cut into {MOST_CLASSES} classes at most")
         if values.min() == values.max():
             raise DataError(f"the target has the same value {values.min():g} in every row; it cannot be cut into classes")
         inner = (equal_width if cut == "equal_width" else equal_frequency)(values, n_classes)

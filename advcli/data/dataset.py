@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from .table import Encoding
+    from .encoding import Encoding
 
 Splits = tuple[tuple["NDArray[Any]", "NDArray[Any]"], ...]
 Edges = tuple[tuple[str, str], ...]

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, DataError, nearest
-from .catalogue import CATALOGUE, Known, Upstream
+from .author_splits import FOLDER, published
+from .catalogue import CATALOGUE, Known, Upstream, known_set
 from .manifest import FILE, parse_manifest, read_manifest, write_atomically, write_manifest_row
+from .registry import entries, sources
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,13 +73,13 @@ def fetch(name: str, data_dir: Path, url: str | None = None) -> Fetched:
     url = url or os.environ.get(URL_VARIABLE) or None
     if url is not None and not url.startswith(("http://", "https://")):
         raise ConfigError(f"url={url} must start with http:// or https:// (a local folder is used with data_dir=)")
-    known = CATALOGUE.get(name)
+    known = known_set(name, "folder")
     local = read_manifest(data_dir)
     if known is None:
         _refuse_what_needs_no_fetching(name)
         if url is None and name not in local:
             raise DataError(
-                f"no data set is named {name!r}; {nearest(name, CATALOGUE)} "
+                f"no data set is named {name!r}; {nearest(name, CATALOGUE['folder'])} "
                 f"(a mirror may have more: advcli data fetch {name} url=http://... or {URL_VARIABLE})"
             )
     paths = []
@@ -95,10 +97,8 @@ def fetch(name: str, data_dir: Path, url: str | None = None) -> Fetched:
 
 
 def _refuse_what_needs_no_fetching(name: str) -> None:
-    from .registry import sources
-
     for source in sources().values():
-        if source.name != "folder" and any(entry.name == name for entry in source.entries(Path())):
+        if source.name != "folder" and any(entry.name == name for entry in entries(source, Path())):
             raise DataError(f"data set {name!r} needs no fetching: it comes with advcli or scikit-learn; use dataset={name}")
 
 
@@ -120,7 +120,7 @@ def _intact_table(name: str, data_dir: Path) -> Path | None:
     raw = path.read_bytes()
     if row is not None and row["sha256"]:
         return path if hashlib.sha256(raw).hexdigest() == row["sha256"].lower() else None
-    known = CATALOGUE.get(name)
+    known = known_set(name, "folder")
     if known is None:
         return path
     # no manifest vouches for the file: it may be somebody's own, which must not be overwritten
@@ -178,7 +178,7 @@ def _from_mirror(name: str, data_dir: Path, url: str) -> Path:
         raise DataError(f"the mirror {base} has no data set {name!r}; {nearest(name, manifest)}")
     row = manifest[name]
     raw = _download(f"{base}/{row['file']}", data_dir, row["sha256"].lower())
-    known = CATALOGUE.get(name)
+    known = known_set(name, "folder")
     if known is not None:
         _verify(known, data_dir / row["file"], raw, f"{base}/{row['file']}")
     write_atomically(data_dir / row["file"], raw)
@@ -189,7 +189,7 @@ def _from_mirror(name: str, data_dir: Path, url: str) -> Path:
 def _from_upstream(name: str, data_dir: Path) -> Path:
     import gzip
 
-    known = CATALOGUE.get(name)
+    known = known_set(name, "folder")
     if known is None or known.upstream is None:
         raise DataError(
             f"no public address is known for data set {name!r}; fetch it from a mirror: "
@@ -285,18 +285,17 @@ def _read_arff(raw: bytes) -> pd.DataFrame:
 
 def _author_files(name: str, data_dir: Path, url: str | None) -> tuple[bool, list[Path]]:
     """Bring the authors' splits, where they exist; return whether anything was downloaded, and their files."""
-    from .author_splits import FOLDER, REPOSITORIES, SHA256, author_files
-
+    authors = published(name)
+    if authors is None:
+        return False, []
     got, paths = False, []
-    for file in author_files(name):
+    for file, sha256 in authors.files.items():
         path = data_dir / FOLDER / file
         paths.append(path)
-        if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == SHA256[file]:
+        if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256:
             continue
-        repository, commit, folder = REPOSITORIES[name]
-        public = f"https://raw.githubusercontent.com/{repository}/{commit}/{folder}/{file}"
-        address = public if url is None else f"{url.rstrip('/')}/{FOLDER}/{file}"
+        address = f"{authors.folder}/{file}" if url is None else f"{url.rstrip('/')}/{FOLDER}/{file}"
         _make_folder(path.parent)
-        write_atomically(path, _download(address, data_dir, SHA256[file]))
+        write_atomically(path, _download(address, data_dir, sha256))
         got = True
     return got, paths

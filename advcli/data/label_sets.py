@@ -16,16 +16,6 @@ from ..hierarchy.graph import LabelGraph, stub
 from .dataset import Edges
 from .table import Table, check_shape, decode, parse, read_bytes, target_columns
 
-# Options of sources whose rows may have several labels, or labels with a hierarchy; with their defaults.
-LABEL_OPTIONS: dict[str, Any] = {
-    "hierarchy": None,
-    "root": None,
-    "several_tops": False,
-    "stub_leaves": False,
-    "label_separator": None,
-    "missing": "refuse",
-}
-
 
 @dataclass(frozen=True)
 class LabelSets:
@@ -78,7 +68,8 @@ def read_label_sets(table: Table, options: Mapping[str, Any], notes: list[str]) 
     ----------
     table : Table
     options : mapping
-        `LABEL_OPTIONS` and ``target``: one column, whose cells are split at ``label_separator``, or ``PREFIX*`` for columns of 0 and 1.
+        `advcli.data.source.LABEL_OPTIONS` and ``target``: one column, whose cells are split at ``label_separator``, or ``PREFIX*`` for
+        columns of 0 and 1.
     notes : list of str
         What is to be told to the user is added.
 

@@ -3,56 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from ..errors import DataError, nearest
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One line of the list of data sets.
-
-    Attributes
-    ----------
-    name, source : str
-        Values of ``dataset.name`` and ``dataset.source``.
-    rows, features, classes : int or None
-        Sizes of the table as stored (before one-hot encoding); for continuous targets the classes of the default cut.
-    task : str
-        ``multiclass``, ``ordinal``, ``regression_to_ordinal``, or what cannot be loaded yet.
-    here : bool
-        Whether it can be loaded now, without the network.
-    command : str
-        The override that uses it, or the command that gets it.
-    citation : str
-        Where it comes from.
-    options : mapping
-        Its options where they differ from the defaults of its source.
-    """
-
-    name: str
-    source: str
-    rows: int | None
-    features: int | None
-    classes: int | None
-    task: str
-    here: bool
-    command: str
-    citation: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
+from .author_splits import published
+from .catalogue import known_set
+from .registry import entries, load, source_options, sources
+from .source import Entry
 
 
 def list_datasets(data_dir: Path) -> list[Entry]:
     """Return all data sets that the sources know by name, source by source."""
-    from .registry import sources
-
     order = {"sklearn": 0, "folder": 1}
     found = sorted(sources().values(), key=lambda source: (order.get(source.name, 2), source.name))
-    return [entry for source in found for entry in source.entries(data_dir)]
+    return [entry for source in found for entry in entries(source, data_dir)]
 
 
 def default_options(name: str, data_dir: Path | None = None) -> dict[str, Any]:
@@ -63,14 +28,10 @@ def default_options(name: str, data_dir: Path | None = None) -> dict[str, Any]:
     DataError
         No data set of that name.
     """
-    from pathlib import Path
-
-    from .registry import source_options
-
-    entries = list_datasets(Path(data_dir) if data_dir is not None else Path("data"))
-    entry = next((item for item in entries if item.name == name), None)
+    every = list_datasets(Path(data_dir) if data_dir is not None else Path("data"))
+    entry = next((item for item in every if item.name == name), None)
     if entry is None:
-        raise DataError(f"no data set is named {name!r}; {nearest(name, [item.name for item in entries])} (see `advcli data list`)")
+        raise DataError(f"no data set is named {name!r}; {nearest(name, [item.name for item in every])} (see `advcli data list`)")
     return {**source_options(entry.source), "name": name, "source": entry.source, **entry.options}
 
 
@@ -89,10 +50,6 @@ def show(dataset: str | Mapping[str, Any], data_dir: Path) -> dict[str, str]:
     DataError
         No data set of that name.
     """
-    from .author_splits import NAMES
-    from .catalogue import CATALOGUE
-    from .registry import load
-
     options = default_options(dataset, data_dir) if isinstance(dataset, str) else dict(dataset)
     name, source = str(options.get("name")), str(options.get("source"))
     entry = next((item for item in list_datasets(data_dir) if (item.name, item.source) == (name, source)), None)
@@ -118,10 +75,11 @@ def show(dataset: str | Mapping[str, Any], data_dir: Path) -> dict[str, str]:
     lines["ordered"] = "yes" if data.ordered else "no"
     if data.sizes is not None:
         lines["split sizes"] = f"{data.sizes[0]} train, {data.sizes[1]} test"
-    if source == "folder" and name in NAMES:
+    if published(name, source) is not None:
         lines["authors' splits"] = "protocol=author_splits"
-    if source == "folder" and name in CATALOGUE and CATALOGUE[name].tables:
-        lines["used in"] = CATALOGUE[name].tables
+    known = known_set(name, source)
+    if known is not None and known.tables:
+        lines["used in"] = known.tables
     for number, note in enumerate(data.notes, start=1):
         lines[f"note {number}"] = note
     lines["sha256"] = data.sha256

@@ -1,8 +1,9 @@
-"""``MANIFEST.csv`` in a folder of data sets: one line per set, with the checksum of its file."""
+"""A folder of data sets: ``NAME.csv.gz`` files and ``MANIFEST.csv``, one line per set with the checksum of its file."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import os
 import tempfile
@@ -10,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import DataError
+from .catalogue import CATALOGUE
+from .source import Entry
 
 FILE = "MANIFEST.csv"
 _NEEDED = ("name", "file", "rows", "features", "classes", "task", "sha256")
@@ -41,6 +44,34 @@ def parse_manifest(raw: bytes, where: str) -> dict[str, dict[str, str]]:
         if not row["file"] or Path(row["file"]).name != row["file"] or row["file"].startswith("."):
             raise DataError(f"{where}: row {number} names the file {row['file']!r}; only plain names in the same folder are allowed")
         found[row["name"]] = {key: value or "" for key, value in row.items() if key is not None}
+    return found
+
+
+def find_file(name: str, file: str | None, data_dir: Path, manifest: Mapping[str, Mapping[str, str]]) -> Path:
+    """Return the path of a set in the folder, whether or not it exists."""
+    if file is not None:
+        return data_dir / file
+    if name in manifest:
+        return data_dir / manifest[name]["file"]
+    plain = data_dir / f"{name}.csv"
+    return plain if plain.is_file() and not (data_dir / f"{name}.csv.gz").is_file() else data_dir / f"{name}.csv.gz"
+
+
+def check_file(path: Path, raw: bytes, row: Mapping[str, str] | None, remedy: str) -> None:
+    """Refuse a file whose checksum is not that of its line of the manifest, if it has one."""
+    if row is not None and row["sha256"] and path.name == row["file"] and hashlib.sha256(raw).hexdigest() != row["sha256"].lower():
+        raise DataError(f"{path} is damaged or was changed: its checksum is not the one in MANIFEST.csv beside it; {remedy}")
+
+
+def entries_by_file(source: str, data_dir: Path) -> list[Entry]:
+    """Return the catalogue's sets of a source that reads the folder, here or not; for sources whose files nothing fetches."""
+    manifest, found = read_manifest(data_dir), []
+    for name, known in CATALOGUE[source].items():
+        path = find_file(name, None, data_dir, manifest)
+        here = path.is_file()
+        command = known.override if here else f"put {path.name} into the data folder"
+        sizes = (known.rows, known.features, known.classes)
+        found.append(Entry(name, source, *sizes, known.task, here, command, known.citation, known.options))
     return found
 
 

@@ -2,48 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import plugins
-from ..errors import ConfigError, DataError, nearest
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .dataset import Dataset
-    from .listing import Entry
-
-# Options that every source understands.
-COMMON: dict[str, Any] = {"name": None, "source": None, "ordered": False, "sizes": None, "allow_small_classes": False}
-
-
-@dataclass(frozen=True)
-class Source:
-    """A kind of place that data sets come from.
-
-    Attributes
-    ----------
-    name : str
-        The value of ``dataset.source``.
-    options : mapping
-        Its own options with their defaults; `COMMON` is added.
-    load : callable (options, data_dir) -> Dataset
-        Called with all options present and names checked.
-    entries : callable (data_dir) -> list of Entry
-        The data sets that it knows by name.
-    own_splits : bool
-        Its data sets bring their splits.
-    """
-
-    name: str
-    options: Mapping[str, Any]
-    load: Callable[[Mapping[str, Any], Path], Dataset]
-    entries: Callable[[Path], list[Entry]]
-    own_splits: bool = False
+from ..errors import ConfigError, nearest
+from .author_splits import load_author_splits, published
+from .catalogue import CATALOGUE, Known, known_set
+from .dataset import Dataset
+from .source import Entry, Source, cut_of
 
 
 def sources() -> dict[str, Source]:
@@ -53,17 +26,20 @@ def sources() -> dict[str, Source]:
 
 @cache
 def _bundled() -> dict[str, Source]:
-    import importlib
-    import pkgutil
-
-    from . import sources as package
-
-    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
-    return _found([importlib.import_module(f"{package.__name__}.{name}") for name in names])
+    package = f"{__package__}.sources"
+    names = sorted(module.name for module in pkgutil.iter_modules([str(Path(__file__).with_name("sources"))]))
+    return _found([importlib.import_module(f"{package}.{name}") for name in names])
 
 
 def _found(modules: list[ModuleType]) -> dict[str, Source]:
     return {module.SOURCE.name: module.SOURCE for module in modules if hasattr(module, "SOURCE")}
+
+
+def _source(name: str) -> Source:
+    known = sources()
+    if name not in known:
+        raise ConfigError(f"dataset.source={name} does not exist; {nearest(name, known)}")
+    return known[name]
 
 
 def source_options(source: str) -> dict[str, Any]:
@@ -74,10 +50,17 @@ def source_options(source: str) -> dict[str, Any]:
     ConfigError
         No such source.
     """
-    known = sources()
-    if source not in known:
-        raise ConfigError(f"dataset.source={source} does not exist; {nearest(source, known)}")
-    return {**COMMON, **known[source].options}
+    return _source(source).defaults
+
+
+def entries(source: Source, data_dir: Path) -> list[Entry]:
+    """Return the data sets that a source knows by name: those it lists, else those of the catalogue, which are always here."""
+    if source.entries is not None:
+        return source.entries(data_dir)
+    return [
+        Entry(k.name, source.name, k.rows, k.features, k.classes, k.task, True, k.override, k.citation, k.options)
+        for k in CATALOGUE.get(source.name, {}).values()
+    ]
 
 
 def load(options: Mapping[str, Any], data_dir: Path, author_splits: bool = False) -> Dataset:
@@ -100,35 +83,48 @@ def load(options: Mapping[str, Any], data_dir: Path, author_splits: bool = False
         Data that are missing, damaged or not usable; the message names file, column and row, and the remedy.
     """
     complete = complete_options(options)
-    if author_splits and not sources()[complete["source"]].own_splits:
-        from .author_splits import load_author_splits
+    source = sources()[complete["source"]]
+    if author_splits and not source.own_splits:
+        dataset = load_author_splits(complete, data_dir, source.load)
+    else:
+        dataset = source.load(complete, data_dir)
+    known = known_set(complete["name"], source.name)
+    return dataset if known is None else replace(dataset, notes=(*dataset.notes, *_remarks(known, dataset, complete)))
 
-        return load_author_splits(complete, data_dir)
-    return sources()[complete["source"]].load(complete, data_dir)
+
+def _remarks(known: Known, dataset: Dataset, options: Mapping[str, Any]) -> list[str]:
+    """Return what the catalogue says of a data set that its content does not."""
+    said = [known.note] if known.note else []
+    occurring = len(dataset.classes)
+    if known.printed_classes not in (None, occurring) and cut_of(options) == "none":
+        said.append(f"{occurring} classes occur; the papers print {known.printed_classes}")
+    return said
+
+
+def is_ordered(options: Mapping[str, Any], author_splits: bool = False) -> bool | None:
+    """Return whether the classes of a data set will have an order (`Dataset.ordered`), before it is loaded.
+
+    Parameters
+    ----------
+    options, author_splits
+        As for `load`.
+
+    Returns
+    -------
+    bool or None
+        None where only loading tells: a source of somebody's own that does not say.
+    """
+    complete = complete_options(options)
+    source = sources()[complete["source"]]
+    if author_splits and not source.own_splits:
+        authors = published(complete["name"], source.name)
+        if authors is not None and authors.own_table:
+            return True
+    return source.is_ordered(complete)
 
 
 def complete_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with the source's defaults filled in, after checking names and the common values."""
+    """Return the options with the source's defaults filled in, after checking names and the common values (`Source.complete`)."""
     if not options.get("name") or not options.get("source"):
         raise ConfigError("a data set needs dataset.name and dataset.source; the files in conf/dataset show how")
-    source = str(options["source"])
-    defaults = source_options(source)
-    for key in options:
-        if key not in defaults:
-            raise ConfigError(f"dataset.{key} is not an option of dataset.source={source}; {nearest(key, defaults)}")
-    complete = {**defaults, **options, "name": str(options["name"]), "source": source}
-    for key in ("ordered", "allow_small_classes"):
-        if not isinstance(complete[key], bool):
-            raise ConfigError(f"dataset.{key}={complete[key]} must be true or false")
-    sizes = complete["sizes"]
-    if sizes is not None:
-        sizes = list(sizes) if isinstance(sizes, (list, tuple)) else [sizes]
-        if len(sizes) != 2 or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
-            raise ConfigError(f"dataset.sizes={complete['sizes']} must be [train rows, test rows], two positive whole numbers, or null")
-    return complete
-
-
-def require(condition: bool, message: str) -> None:
-    """Raise a `DataError` with the message unless the condition holds."""
-    if not condition:
-        raise DataError(message)
+    return _source(str(options["source"])).complete(options)

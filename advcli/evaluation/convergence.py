@@ -8,14 +8,16 @@ a certificate computed from the returned fit.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, NotConvergedWarning
-from . import parts
+from ..errors import ConfigError, IncompatibleError, NotConvergedWarning
+from ..hyper import SCALES
+from ..learners import learner_class, searched
+from .cell import Cell
+from .recipe import ALL, Recipe
 from .seeds import derive_seed
-from .standardise import Standardiser
 
 COLUMNS = (
     "dataset",
@@ -36,29 +38,19 @@ COLUMNS = (
 
 
 def trace(
-    dataset: Mapping[str, Any],
-    loss: Mapping[str, Any],
-    features: Mapping[str, Any],
-    solver: Mapping[str, Any],
-    protocol: Mapping[str, Any],
-    hyper: Mapping[str, float],
-    *,
-    seed: int,
+    cell: Cell,
     data_dir: Path,
+    *,
     tol: float,
     seconds: float,
     told: Callable[[dict[str, Any]], None] = lambda row: None,
 ) -> list[dict[str, Any]]:
-    """Return one row (`COLUMNS`) per limit of passes, for one solver on all rows of a data set.
+    """Return one row (`COLUMNS`) per limit of passes, for one method with one solver on all rows of a data set.
 
     Parameters
     ----------
-    dataset, loss, features, solver, protocol : mapping
-        Options of the configuration groups; of the protocol only ``standardise`` counts.
-    hyper : mapping
-        Hyper-parameters; C = 1 unless ``C`` or ``lambda`` is given.
-    seed : int
-        Seed of the experiment.
+    cell : Cell
+        Data set, method and solver; of the protocol only ``standardise`` counts. C = 1 unless ``hyper`` has C or lambda.
     data_dir : Path
         Folder of the data sets.
     tol : float
@@ -71,36 +63,28 @@ def trace(
     Raises
     ------
     ConfigError, DataError, IncompatibleError
-        For input that cannot be fitted.
+        For input that cannot be fitted, and for learners whose fits have no certificate to trace.
     """
-    data = parts.load(dataset, data_dir, False)
-    loss = parts.fill_labels(loss, data)
-    parts.check_compatible(loss, features, solver, bool(data.ordered), len(data.classes))
-    X = data.X
-    if protocol["standardise"] != "none":
-        X = Standardiser().fit(X).transform(X)
-    given = dict(hyper) if {"C", "lambda"} & set(hyper) else {"C": 1.0, **hyper}
-    unknown = set(given) - {"C", "lambda", *parts.hyper_names(features, loss)}
-    if unknown:
-        raise ConfigError(f"hyper.{sorted(unknown)[0]} is no hyper-parameter of features={features['name']}")
+    check_traceable(cell)
+    recipe = Recipe(cell, data_dir, search=False)
+    hyper = recipe.axes.fixed if {*SCALES} & set(recipe.axes.fixed) else {"C": 1.0, **recipe.axes.fixed}
+    everything, seed = recipe.part(), derive_seed(cell.seed, "bench", recipe.dataset.name)
     rows: list[dict[str, Any]] = []
-    passes, most = 1, int(solver["max_passes"])
+    # a learner without a solver of ours has a limit of its own
+    passes, most = 1, int(cell.loss.get("max_passes") or cell.solver.get("max_passes") or 100_000)
     while True:
-        limits = {**solver, "max_passes": passes, "max_seconds": seconds}
-        estimator = parts.make_estimator(
-            loss, features, limits, given, len(data.classes), derive_seed(seed, "bench", str(dataset["name"])), tol
-        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConvergedWarning)
-            estimator.fit(X, data.y, sample_weight=data.example_weight)
-        certificate = estimator.certificate_
+            learner = recipe.fit(everything, hyper, ALL, seed, tol=tol, max_passes=passes, max_seconds=seconds).learner
+        certificate = learner.certificate_
+        assert certificate is not None
         row = {
-            "dataset": data.name,
-            "loss": loss["name"],
-            "features": features["name"],
-            "solver": solver["name"],
-            "lambda": estimator.solution_.lam,
-            "n": X.shape[0],
+            "dataset": recipe.dataset.name,
+            "loss": cell.loss["name"],
+            "features": cell.features["name"],
+            "solver": cell.solver["name"],
+            "lambda": learner.lam_,
+            "n": everything.X.shape[0],
             "time": certificate.seconds,
             "passes": certificate.passes,
             "primal": certificate.primal,
@@ -118,3 +102,17 @@ def trace(
         passes = 2 * max(passes, int(certificate.passes))
         if certificate.converged or certificate.status in ("max_seconds", "stalled") or passes > most:
             return rows
+
+
+def check_traceable(cell: Cell) -> None:
+    """Refuse a method whose fits have no certificate, and one whose labels or splits a trace has not."""
+    chosen = learner_class(cell.loss["name"])
+    if not chosen.certified:
+        raise IncompatibleError("advcli bench", "fits with a certificate", f"loss={cell.loss['name']} minimises nothing: leave it out")
+    for name in searched(cell.loss, cell.features):
+        if name in cell.loss and cell.hyper.get(name) is None:
+            raise ConfigError(
+                f"advcli bench searches nothing, and loss={cell.loss['name']} has no {name} of its own: give hyper.{name}=VALUE"
+            )
+    if cell.noise:
+        raise ConfigError(f"advcli bench traces fits to the labels of the data; leave out noise={cell.noise['name']}")

@@ -3,147 +3,27 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import sys
 import time
 import traceback
 import warnings
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .. import plugins
 from ..confusion import IllConditionedWarning
-from ..errors import AdvcliError, ConfigError, DataError, KilledError, NotConvergedWarning, ResultsError
+from ..errors import AdvcliError, KilledError, NotConvergedWarning, ResultsError
 from ..limits import call_limited
-from ..records import SCHEMA_VERSION, ResultsFolder, canonical_json, complete_rows, package_version, plain
-from . import metrics, parts
-from .seeds import derive_seed
-from .selection import Protocol, Selection, certificate_columns, find_axes, select
-from .splits import Split, random_splits
-from .standardise import SPARSE_NOTE, Standardiser
-from .training_labels import TrainingLabels, training_labels
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One data set x one method: plain data, picklable, fit for JSON.
-
-    Parameters
-    ----------
-    dataset, loss, features, solver, protocol : mapping
-        Options of the configuration groups of these names. ``solver`` has ``tol`` (relative gap of the reported fits) and
-        ``search_tol`` (of the fits of the search).
-    hyper : mapping
-        Fixed hyper-parameters (``C``, ``lambda``, ``gamma``); their search is skipped.
-    seed : int
-        Seed of the experiment.
-    noise : mapping or None
-        What corrupts the training labels (group ``noise``); None leaves them as they are.
-    """
-
-    dataset: Mapping[str, Any]
-    loss: Mapping[str, Any]
-    features: Mapping[str, Any]
-    solver: Mapping[str, Any]
-    protocol: Mapping[str, Any]
-    hyper: Mapping[str, float] = field(default_factory=dict)
-    seed: int = 0
-    noise: Mapping[str, Any] | None = None
-
-    @property
-    def method(self) -> str:
-        """Name of the method in tables: loss and features, and the solver unless it is ``auto``."""
-        named = [str(self.loss["name"]), str(self.features["name"])]
-        if self.solver.get("name", "auto") != "auto":
-            named.append(str(self.solver["name"]))
-        return " ".join(named)
-
-    @property
-    def options(self) -> str:
-        """Options of loss, features, noise, protocol and hyper-parameters in one text: what tells cells of one method apart."""
-        found = {"protocol.name": self.protocol.get("name")}
-        if self.protocol.get("rough_per_class") is not None:
-            found |= {f"protocol.{key}": self.protocol.get(key) for key in ("rough_per_class", "labelled_share", "rough_updates")}
-        groups = {"loss": self.loss, "features": self.features, "noise": self.noise or {}, "hyper": self.hyper}
-        for group, values in groups.items():
-            found |= {f"{group}.{key}": value for key, value in values.items() if key not in ("name", "description")}
-        texts = {key: canonical_json(value).strip('"') for key, value in found.items() if value is not None}
-        # A matrix would fill every row: its hash tells two of them apart as well.
-        short = {key: text if len(text) <= 40 else hashlib.sha256(text.encode()).hexdigest()[:8] for key, text in texts.items()}
-        return "; ".join(f"{key}={text}" for key, text in sorted(short.items()))
-
-    def as_mapping(self) -> dict[str, Any]:
-        """Return the cell as plain nested data."""
-        return {key: plain(getattr(self, key)) for key in self.__dataclass_fields__}
-
-    def request_key(self) -> str:
-        """Return the hash of the configuration alone, which exists even when the data cannot be read."""
-        return _key({"dataset": plain(self.dataset), **self._determining()})
-
-    def key(self, dataset: Any) -> str:
-        """Return the hash of all that determines the rows.
-
-        The content of the data set counts, not where it was found; the name of the run, the number of workers and the way
-        reports test do not.
-
-        Parameters
-        ----------
-        dataset : advcli.data.Dataset
-        """
-        content: dict[str, Any] = {
-            "name": dataset.name,
-            "sha256": dataset.sha256,
-            "ordered": bool(dataset.ordered),
-            "sizes": plain(dataset.sizes),
-            "weights": None if dataset.example_weight is None else _digest(dataset.example_weight),
-            "splits": None if dataset.splits is None else [[_digest(train), _digest(test)] for train, test in dataset.splits],
-        }
-        return _key({"data": content, **self._determining()})
-
-    def _determining(self) -> dict[str, Any]:
-        def spoken(options: Mapping[str, Any]) -> dict[str, Any]:
-            return {key: value for key, value in plain(options).items() if key != "description"}
-
-        own, files = plugins.fingerprint(), _named_files(self.loss)
-        return {
-            "schema": SCHEMA_VERSION,
-            "version": package_version(),
-            "loss": spoken(self.loss),
-            "features": spoken(self.features),
-            "solver": spoken(self.solver),
-            # The protocol's name stands in the rows (column `options`); its test and level matter to reports only.
-            "protocol": {key: value for key, value in spoken(self.protocol).items() if key not in ("test", "alpha")},
-            "hyper": {key: value for key, value in plain(self.hyper).items() if value is not None},
-            "seed": int(self.seed),
-            "noise": plain(self.noise),
-            **({} if own is None else {"plugins": own}),
-            **({} if not files else {"files": files}),
-        }
-
-
-def _named_files(options: Mapping[str, Any]) -> list[str]:
-    """Return the digests of the files that a loss reads its matrix from: another content is another cell."""
-    found = []
-    for name, value in options.items():
-        if isinstance(value, Mapping):
-            found += _named_files(value)
-        elif name == "file" and value is not None and Path(str(value)).is_file():
-            found.append(hashlib.sha256(Path(str(value)).read_bytes()).hexdigest())
-    return found
-
-
-def _key(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:32]
-
-
-def _digest(array: Any) -> str:
-    contiguous = np.ascontiguousarray(array)
-    return hashlib.sha256(str(contiguous.dtype).encode() + contiguous.tobytes()).hexdigest()
+from ..proofs import Recorder
+from ..records import ResultsFolder, canonical_json, complete_rows
+from .cell import Cell
+from .recipe import Recipe
+from .selection import Selection
+from .splits import Split
 
 
 @dataclass(frozen=True)
@@ -354,87 +234,24 @@ def _trace(cell: Cell, error: Exception) -> str:
     return f"{canonical_json(cell.as_mapping())}\n\n{''.join(traceback.format_exception(error))}"
 
 
-def _splits_of(dataset: Any, protocol: Protocol, seed: int) -> tuple[list[Split], list[str]]:
-    """Return the splits and what is to be said about them."""
-    n = dataset.X.shape[0]
-    if protocol.splits == "author":
-        if not dataset.splits:
-            raise DataError(f"{dataset.name} has no published splits; use protocol.splits=random")
-        splits = list(dataset.splits)[: protocol.n_splits]
-        few = len(splits) < protocol.n_splits
-        return splits, [f"{len(splits)} published splits exist, {protocol.n_splits} were asked for"] if few else []
-    if protocol.splits == "official":
-        if dataset.official is None:
-            raise DataError(f"{dataset.name} has no official training and test rows; use protocol.splits=random")
-        return [dataset.official] * protocol.n_splits, ["all runs have the official training and test rows"]
-    notes = []
-    if dataset.sizes is not None and protocol.train_size != Protocol.train_size:
-        notes.append(
-            f"the published sizes {dataset.sizes[0]}/{dataset.sizes[1]} win over protocol.train_size={protocol.train_size:g}; "
-            "dataset.sizes=null frees them"
-        )
-    if dataset.groups is not None:
-        notes.append("random splits do not keep groups together")
-    return random_splits(n, protocol.n_splits, protocol.train_size, seed, dataset.name, dataset.sizes), notes
-
-
 def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, began: float) -> CellOutcome:
-    protocol = Protocol.from_mapping(cell.protocol)
-    for group in ("tol", "search_tol"):
-        value = cell.solver.get(group)
-        if not (isinstance(value, (int, float)) and value > 0) and not (group == "search_tol" and value is None):
-            raise ConfigError(f"solver.{group} must be a positive relative gap, got {value!r}")
-    passes = cell.solver.get("search_passes")
-    if passes is not None and (not isinstance(passes, int) or isinstance(passes, bool) or passes < 1):
-        raise ConfigError(f"solver.search_passes must be a whole number of at least 1, got {passes!r}")
-    axes = find_axes(protocol, parts.hyper_names(cell.features, cell.loss), cell.hyper)
-    dataset = parts.load(cell.dataset, data_dir, protocol.splits == "author")
-    n_classes = len(dataset.classes)
-    # Without folds classes of any size will do.
-    parts.check_trainable(dataset, protocol.folds if (axes.strength or axes.others) and protocol.holdout is None else 1)
-    if dataset.multilabel and (cell.noise or protocol.rough_per_class is not None):
-        raise ConfigError(f"noisy labels are for rows with one label, {dataset.name} has several; use noise=none and another protocol")
-    named = replace(cell, loss=parts.fill_labels(parts.name_classes(cell.loss, dataset.classes), dataset))
-    graph = parts.label_graph(dataset)
-    parts.check_compatible(named.loss, cell.features, cell.solver, bool(dataset.ordered), n_classes)
-    key = cell.key(dataset)
+    recipe = Recipe(cell, data_dir)
+    key = recipe.key
     stored = folder.read_cell(key)
-    if stored is not None:
+    recorder = Recorder(folder, key, cell.as_mapping()) if folder.keep_proofs else None
+    if stored is not None and (recorder is None or recorder.has(stored)):
         return _outcome(stored["rows"], stored["about"], key=key, skipped=True, seconds=time.perf_counter() - began)
 
-    splits, split_notes = _splits_of(dataset, protocol, cell.seed)
-    notes = [*dataset.notes, *split_notes]
-    if hasattr(dataset.X, "indptr") and protocol.standardise != "none":
-        notes.append(SPARSE_NOTE)
+    splits, split_notes = recipe.splits()
+    dataset = recipe.dataset
     with warnings.catch_warnings():
         # One warning for the whole cell instead of one per fit.
         warnings.simplefilter("ignore", NotConvergedWarning)
         warnings.simplefilter("ignore", IllConditionedWarning)  # the column `condition` has it
-        first_rows = splits[0][0]
-        loss, codes = named.loss, dataset.y[first_rows]
-        if axes.strength or axes.others:
-            # the search knows no labels but those that the method learns from
-            loss, codes, known = _labels(named, dataset, protocol, dataset.X[first_rows], first_rows, 1).view(named.loss)
-            if known is not None:
-                first_rows, codes = first_rows[known], codes[known]
-        selection = select(
-            dataset.X[first_rows],
-            codes,
-            loss=loss,
-            features=cell.features,
-            solver=_search_solver(cell.solver),
-            protocol=protocol,
-            axes=axes,
-            n_classes=n_classes,
-            seed=cell.seed,
-            dataset=dataset.name,
-            sample_weight=None if dataset.example_weight is None else dataset.example_weight[first_rows],
-            graph=graph,
-        )
+        selection = recipe.search(recipe.part(splits[0][0]))
         head = _head(cell, dataset.name, key) | dict(selection.hyper)
-        head |= {"n_features": int(dataset.X.shape[1]), "n_classes": n_classes}
-        rows, failure, label_notes, choices = _fit_splits(named, dataset, protocol, splits, selection, head, strict, graph)
-        notes += label_notes
+        head |= {"n_features": int(dataset.X.shape[1]), "n_classes": recipe.n_classes}
+        rows, failure, fit_notes, choices = _fit_splits(recipe, splits, selection, head, strict, recorder)
 
     search_rows = [{"cell": key, "dataset": dataset.name, "method": cell.method, **row} for row in selection.rows]
     about = {
@@ -442,7 +259,7 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
         "method": cell.method,
         "cell": cell.as_mapping(),
         "dataset_sha256": dataset.sha256,
-        "notes": notes,
+        "notes": [*recipe.notes, *split_notes, *fit_notes],
         "choice": _choice(choices),
         "edges": list(selection.edges),
         "hyper": dict(selection.hyper),
@@ -450,23 +267,18 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
     }
     request = cell.request_key()
     if failure:
-        rows = [row | {"cell": request} for row in rows]
+        rows = [row | {"cell": request, "proof": None} for row in rows]
         search_rows = [row | {"cell": request} for row in search_rows]
         folder.write_cell(request, rows, search_rows, about=about, request=request, traceback=failure)
         return _outcome(rows, about, key=request, seconds=time.perf_counter() - began)
+    if recorder is not None:
+        about |= recorder.write()
     folder.write_cell(key, rows, search_rows, about=about, request=request)
     return _outcome(rows, about, key=key, seconds=time.perf_counter() - began)
 
 
 def _fit_splits(
-    cell: Cell,
-    dataset: Any,
-    protocol: Protocol,
-    splits: list[Split],
-    selection: Selection,
-    head: Mapping[str, Any],
-    strict: bool,
-    graph: Any,
+    recipe: Recipe, splits: list[Split], selection: Selection, head: Mapping[str, Any], strict: bool, recorder: Recorder | None
 ) -> tuple[list[dict[str, Any]], str, list[str], Counter[str]]:
     """Fit and score every split.
 
@@ -477,58 +289,29 @@ def _fit_splits(
     failure = ""
     notes: dict[str, None] = {}
     remarks: Counter[str] = Counter()
-    n_classes = len(dataset.classes)
+    cell, protocol = recipe.cell, recipe.protocol
     primary = protocol.metric or ""
-    for number, (train, test) in enumerate(splits, start=1):
-        base = dict(head) | {"split": number, "n_train": len(train), "n_test": len(test)}
+    for number, (train_rows, test_rows) in enumerate(splits, start=1):
+        base = dict(head) | {"split": number, "n_train": len(train_rows), "n_test": len(test_rows)}
         try:
-            X_train, X_test = dataset.X[train], dataset.X[test]
-            if protocol.standardise != "none":
-                standardiser = Standardiser().fit(X_train)
-                X_train, X_test = standardiser.transform(X_train), standardiser.transform(X_test)
-            labels = _labels(cell, dataset, protocol, X_train, train, number)
-            notes |= dict.fromkeys(labels.notes)
-            loss, codes, known = labels.view(cell.loss)
-            base |= labels.facts
-            estimator = parts.make_estimator(
-                loss,
-                cell.features,
-                cell.solver,
-                dict(selection.hyper),
-                n_classes,
-                derive_seed(cell.seed, "fit", dataset.name, number),
-                float(cell.solver["tol"]),
-            )
-            weight = None if dataset.example_weight is None else dataset.example_weight[train]
-            if known is not None:
-                # rows of weight 0 still shape features that are fitted to rows, as the published kernel PCA does
-                weight = known if weight is None else weight * known
-                base["n_train"] = int(known.sum())
-            clock = time.perf_counter()
-            estimator.fit(X_train, codes, sample_weight=weight, start=None)
-            fit_seconds = time.perf_counter() - clock
-            certificate = getattr(estimator, "certificate_", None)
-            if certificate is not None:
-                # The solver's own clock leaves out what only reports need, such as the evaluation of certificates.
-                fit_seconds = float(certificate.seconds)
-                base["solver"] = str(certificate.solver)
-            if choice := parts.solver_choice(estimator):
-                choices[choice] += 1
-            clock = time.perf_counter()
-            predicted = estimator.predict_codes(X_test)
-            predict_seconds = time.perf_counter() - clock
-            remarks.update(getattr(estimator, "remarks_", ()))
-            primary = protocol.metric or parts.metric_of(estimator)
-            facts = certificate_columns(estimator)
-            facts |= parts.guarantee(estimator, X_train, codes, X_test, dataset.y[test])
-            options = parts.metric_options(cell.loss, estimator, graph)
-            base |= facts | {"fit_seconds": fit_seconds, "predict_seconds": predict_seconds}
-            base |= {"status": "ok" if facts.get("converged", True) else "not_converged", "error": ""}
-            rows += [
-                base | {"metric": metric, "value": metrics.compute(metric, dataset.y[test], predicted, n_classes, options)}
-                for metric in dict.fromkeys([primary, *protocol.metrics])
-            ]
-            rows += [base | {"metric": name, "value": value} for name, value in parts.fit_counts(estimator).items()]
+            train, test = recipe.part(train_rows), recipe.part(test_rows)
+            fitted = recipe.fit(train, selection.hyper, number)
+            learner = fitted.learner
+            notes |= dict.fromkeys(fitted.notes)
+            base |= fitted.facts
+            base["n_train"] = fitted.n_train
+            if learner.certificate_ is not None:
+                base["solver"] = str(learner.certificate_.solver)
+            if learner.solver_choice_:
+                choices[learner.solver_choice_] += 1
+            columns, values = recipe.score(fitted, train, test)
+            if recorder is not None:
+                columns |= recorder.keep(number, learner, fitted.rows(train.X), fitted.codes, fitted.weight)
+            remarks.update(learner.remarks_)
+            primary = recipe.metric(learner)
+            base |= columns | {"fit_seconds": fitted.seconds}
+            base |= {"status": "ok" if columns.get("converged", True) else "not_converged", "error": ""}
+            rows += [base | {"metric": metric, "value": value} for metric, value in values.items()]
         except Exception as error:
             if strict and isinstance(error, AdvcliError):
                 raise
@@ -537,21 +320,6 @@ def _fit_splits(
             rows += [base | {"metric": metric, "value": None} for metric in dict.fromkeys([primary, *protocol.metrics])]
     said = [f"{cell.method}: {remark} ({count} of {len(splits)} fits)" for remark, count in remarks.items()]
     return rows, failure, [*notes, *said], choices
-
-
-def _labels(cell: Cell, dataset: Any, protocol: Protocol, X_train: Any, train: Any, number: int) -> TrainingLabels:
-    """Return the labels of the training part of a split (`training_labels`)."""
-    return training_labels(
-        cell.noise,
-        protocol,
-        cell.features,
-        X_train,
-        dataset.y[train],
-        classes=dataset.classes,
-        seed=cell.seed,
-        dataset=dataset.name,
-        split=number,
-    )
 
 
 def _choice(choices: Counter[str]) -> str:
@@ -564,14 +332,6 @@ def _choice(choices: Counter[str]) -> str:
     counted = ", ".join(f"{solver} ({count} of {solvers.total()} fits)" for solver, count in solvers.most_common())
     reason = next(choice.partition(": ")[2] for choice in choices if choice.partition(":")[0] == solvers.most_common()[0][0])
     return f"solver=auto took {counted}: {reason}"
-
-
-def _search_solver(solver: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the solver of the search's fits: another one where ``solver.search_solver`` names it, fewer passes with ``search_passes``."""
-    name, passes = solver.get("search_solver"), solver.get("search_passes")
-    if name is not None:
-        solver = {"name": name, **{key: solver.get(key) for key in ("tol", "search_tol", "max_passes", "max_seconds")}}
-    return solver if passes is None else {**solver, "max_passes": min(passes, solver.get("max_passes") or passes)}
 
 
 def _unconverged(cell: Cell, dataset: str, rows: list[dict[str, Any]], search_rows: list[dict[str, Any]]) -> str:

@@ -7,135 +7,29 @@ over multipliers of its winner; ties go to the strongest regularisation.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConfigError, NotConvergedWarning, nearest
-from ..hyper import STRENGTH
-from ..records import meaning
-from . import metrics, parts
+from .. import metrics
+from ..errors import ConfigError
+from ..hyper import SCALES, STRENGTH, hyper
+from ..learners.base import Learner, View, fixable
+from ..protocol import Protocol
+from ..rules import POSITIVE, refuse
 from .seeds import derive_seed
 from .splits import make_folds, make_holdout
 from .standardise import Standardiser
 
-DESCENDING = ("tolerance",)  # hyper-parameters whose large values are the strong ones, which win ties
-ALTERNATIVES = ("rho", "margin_power")  # hyper-parameters whose candidates are models of their own, not points of a range
+Make = Callable[[Mapping[str, float], int], Learner]
+"""Hyper-parameters and a seed to an unfitted learner of the method."""
 
-__all__ = ["Axes", "NotConvergedWarning", "Protocol", "Selection", "certificate_columns", "find_axes", "select"]
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """The evaluation protocol, checked.
-
-    Parameters
-    ----------
-    n_splits : int
-        Number of train/test splits.
-    train_size : float
-        Share of training rows where the papers print no sizes.
-    folds : int
-        Folds of the search.
-    holdout : float or None
-        Share of the training rows that one fit of each candidate leaves out and is judged by, in the place of folds.
-    standardise : {"fold", "train", "none"}
-        Statistics from the rows of each fit; from the whole training part, once, before the folds; no standardisation.
-    splits : {"random", "author", "official"}
-        Random splits; the authors' own; the official training and test rows in all runs, which then differ in labels and seeds.
-    regularisation : {"C", "lambda"}
-        Which view the grid uses. C stays fixed between folds and refit, so lambda = 1/(n C) follows the rows of each fit.
-    stage1 : mapping of axis to values
-        Coarse grids: ``regularisation`` and, where the features have one, ``gamma``.
-    stage2 : mapping of axis to multipliers
-        Applied to the winner of stage 1; empty for a one-stage search.
-    metric : str or None
-        What the search minimises (or maximises) and tables show; None is the loss's own.
-    metrics : tuple of str
-        Further metrics that are recorded.
-    rough_per_class : int or None
-        Rows per class that train a rough classifier, whose predictions then are the training labels (louche2015, section 4.2); None:
-        training labels are those of the data.
-    labelled_share : float
-        Share of the training rows whose true labels are known beside them: the sample that estimates the confusion.
-    rough_updates : int
-        Limit of the rough classifier's updates.
-    """
-
-    n_splits: int = 20
-    train_size: float = 0.7
-    folds: int = 5
-    holdout: float | None = None
-    standardise: str = "fold"
-    splits: str = "random"
-    regularisation: str = "C"
-    stage1: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    stage2: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    metric: str | None = None
-    metrics: tuple[str, ...] = ()
-    rough_per_class: int | None = None
-    labelled_share: float = 0.05
-    rough_updates: int = 1000
-
-    #: Keys of the configuration that do not determine rows: its name, and how reports test.
-    SILENT = ("name", "description", "test", "alpha")
-
-    @classmethod
-    def from_mapping(cls, options: Mapping[str, Any]) -> Protocol:
-        """Check the options of the configuration group ``protocol``.
-
-        Raises
-        ------
-        ConfigError
-            For an unknown key, a value outside its range, an unknown metric.
-        """
-        known = tuple(cls.__dataclass_fields__)
-        for key in options:
-            if key not in known and key not in cls.SILENT:
-                raise ConfigError(f"no key protocol.{key}; {nearest(key, known)}")
-        given = {key: value for key, value in options.items() if key in known}
-        for stage in ("stage1", "stage2"):
-            axes = {}
-            for axis, values in (given.get(stage) or {}).items():
-                numbers = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else [values]
-                if not numbers or not all(_is_positive(value) for value in numbers):
-                    raise ConfigError(f"protocol.{stage}.{axis} must be a list of positive numbers, got {values!r}")
-                axes[str(axis)] = tuple(float(value) for value in numbers)
-            given[stage] = axes
-        given["metrics"] = tuple(given.get("metrics") or ())
-        protocol = cls(**given)
-        for key, smallest in (("n_splits", 1), ("folds", 2)):
-            value = getattr(protocol, key)
-            if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
-                raise ConfigError(f"protocol.{key} must be a whole number of at least {smallest}, got {value!r}")
-        for key in ("rough_per_class", "rough_updates"):
-            value = getattr(protocol, key)
-            if not (value is None and key == "rough_per_class") and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-                raise ConfigError(f"protocol.{key} must be a whole number of at least 1, got {value!r}")
-        if not _is_positive(protocol.labelled_share) or not protocol.labelled_share < 1:
-            raise ConfigError(f"protocol.labelled_share must lie between 0 and 1, got {protocol.labelled_share!r}")
-        if protocol.holdout is not None and not (_is_positive(protocol.holdout) and protocol.holdout < 1):
-            raise ConfigError(f"protocol.holdout must lie between 0 and 1 or be null, got {protocol.holdout!r}")
-        if not _is_positive(protocol.train_size) or not protocol.train_size < 1:
-            raise ConfigError(f"protocol.train_size must lie between 0 and 1, got {protocol.train_size!r}")
-        for key, choices in (
-            ("standardise", ("fold", "train", "none")),
-            ("splits", ("random", "author", "official")),
-            ("regularisation", ("C", "lambda")),
-        ):
-            if getattr(protocol, key) not in choices:
-                raise ConfigError(f"protocol.{key}={getattr(protocol, key)} is unknown; {nearest(getattr(protocol, key), choices)}")
-        for metric in (*([protocol.metric] if protocol.metric else []), *protocol.metrics):
-            metrics.check_metric(metric)
-        return protocol
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+Judge = Callable[[Learner, View, Any], tuple[str, float]]
+"""A fitted learner, its view of held-out rows and their labels to the name and the value of the metric that selects."""
 
 
 @dataclass(frozen=True)
@@ -157,17 +51,32 @@ class Axes:
     fixed: Mapping[str, float]
 
 
-def _fixable(names: Sequence[str]) -> set[str]:
-    return {*(name for name in names if name != STRENGTH), *(("C", "lambda") if STRENGTH in names else ())}
-
-
 def split_hyper(names: Sequence[str], fixed: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
-    """Return the given hyper-parameters that a method has, whose `hyper_names` these are, and the names of those that it has not.
+    """Return the given hyper-parameters that a method has which searches ``names``, and the names of those that it has not.
 
     In a sweep some methods may lack what others have; ``null`` gives nothing.
     """
-    given, valid = {key: value for key, value in fixed.items() if value is not None}, _fixable(names)
+    given, valid = {key: value for key, value in fixed.items() if value is not None}, fixable(tuple(names))
     return {key: value for key, value in given.items() if key in valid}, [key for key in given if key not in valid]
+
+
+def check_fixed(names: Sequence[str], fixed: Mapping[str, float]) -> dict[str, float]:
+    """Return the fixed hyper-parameters without nulls.
+
+    Raises
+    ------
+    ConfigError
+        For one that a method which searches ``names`` does not have, that is not positive, and for both C and lambda.
+    """
+    given, valid = {key: value for key, value in fixed.items() if value is not None}, fixable(tuple(names))
+    for key, value in given.items():
+        if key not in valid:
+            has = f"it has {', '.join(sorted(valid))}" if valid else "it has none"
+            raise ConfigError(f"hyper.{key} is no hyper-parameter of this method; {has}")
+        refuse(f"hyper.{key}", value, POSITIVE)
+    if given.keys() >= {*SCALES}:
+        raise ConfigError("hyper.C and hyper.lambda are two views of one number (lambda = 1/(n C)); give one of them")
+    return {key: float(value) for key, value in given.items()}
 
 
 def find_axes(protocol: Protocol, names: Sequence[str], fixed: Mapping[str, float]) -> Axes:
@@ -177,27 +86,17 @@ def find_axes(protocol: Protocol, names: Sequence[str], fixed: Mapping[str, floa
     ----------
     protocol : Protocol
     names : sequence of str
-        What the method has (`advcli.estimators.hyper_names`).
+        What the method has (`advcli.learners.searched`).
     fixed : mapping
         ``hyper`` of the configuration; null values are ignored.
 
     Raises
     ------
     ConfigError
-        For a fixed value that the method does not have, that is not positive, for both C and lambda, and for a searched
-        hyper-parameter without a grid.
+        As `check_fixed`, and for a searched hyper-parameter without a grid.
     """
-    given = {key: value for key, value in fixed.items() if value is not None}
-    valid = _fixable(names)
-    for key, value in given.items():
-        if key not in valid:
-            has = f"it has {', '.join(sorted(valid))}" if valid else "it has none"
-            raise ConfigError(f"hyper.{key} is no hyper-parameter of this method; {has}")
-        if not _is_positive(value):
-            raise ConfigError(f"hyper.{key} must be a positive number, got {value!r}")
-    if "C" in given and "lambda" in given:
-        raise ConfigError("hyper.C and hyper.lambda are two views of one number (lambda = 1/(n C)); give one of them")
-    searched = [name for name in names if name not in given and not (name == STRENGTH and given.keys() & {"C", "lambda"})]
+    given = check_fixed(names, fixed)
+    searched = [name for name in names if name not in given and not (name == STRENGTH and given.keys() & {*SCALES})]
     for name in searched:
         if name not in protocol.stage1:
             view = protocol.regularisation if name == STRENGTH else name
@@ -205,7 +104,7 @@ def find_axes(protocol: Protocol, names: Sequence[str], fixed: Mapping[str, floa
     return Axes(
         strength=protocol.regularisation if STRENGTH in searched else None,
         others=tuple(name for name in searched if name != STRENGTH),
-        fixed={key: float(value) for key, value in given.items()},
+        fixed=given,
     )
 
 
@@ -228,15 +127,16 @@ class Selection:
     edges: tuple[str, ...]
 
 
-def certificate_columns(estimator: Any) -> dict[str, Any]:
-    """Return objective, dual, gap, passes and convergence of a fit; empty for a method without a certificate."""
-    certificate = getattr(estimator, "certificate_", None)
+def certificate_columns(learner: Learner) -> dict[str, Any]:
+    """Return objective, dual, gap, passes and convergence of a fit; empty without a certificate."""
+    certificate = learner.certificate_
     if certificate is None:
         return {}
     return {
         "objective": _number(certificate.primal),
         "dual_objective": _number(certificate.dual),
         "relative_gap": _number(certificate.relative_gap),
+        "gap_scale": _number(certificate.scale),
         "passes": int(certificate.passes),
         "converged": bool(certificate.converged),
     }
@@ -248,7 +148,7 @@ def _number(value: Any) -> float | None:
 
 def _score(values: Sequence[float], counts: Sequence[int], metric: str) -> float:
     """Return the metric pooled over folds, lower is better, in a form in which ties are exact; nan counts as worst."""
-    about = meaning(metric)
+    about = metrics.meaning(metric)
     total = math.fsum(value * count for value, count in zip(values, counts, strict=True))
     if math.isnan(total):
         return math.inf
@@ -256,132 +156,167 @@ def _score(values: Sequence[float], counts: Sequence[int], metric: str) -> float
     return -pooled if about.higher_is_better else pooled
 
 
+@dataclass(frozen=True)
+class Part:
+    """Rows that a search or a fit may see.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array, shape (n, d)
+        Not standardised.
+    y : ndarray of intp, shape (n,), or csr_array, shape (n, L)
+        0-based codes, or ones where a row has a label; a part may miss a class.
+    weight : ndarray, shape (n,), or None
+        Example weights.
+    """
+
+    X: Any
+    y: Any
+    weight: NDArray[np.float64] | None = None
+
+    def __getitem__(self, rows: Any) -> Part:
+        return Part(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """The points of one stage: a path of strengths, strong to weak, for each combination of the others."""
+
+    axes: Axes
+    path: list[float | None]
+    others: list[tuple[float, ...]]
+
+    def hyper(self, strength: float | None, others: tuple[float, ...]) -> dict[str, float]:
+        chosen = dict(self.axes.fixed) | dict(zip(self.axes.others, others, strict=True))
+        return chosen if strength is None or self.axes.strength is None else chosen | {self.axes.strength: strength}
+
+
 def select(
-    X: Any,
-    y: NDArray[np.intp],
-    *,
-    loss: Mapping[str, Any],
-    features: Mapping[str, Any],
-    solver: Mapping[str, Any],
+    part: Part,
+    make: Make,
+    judge: Judge,
     protocol: Protocol,
     axes: Axes,
-    n_classes: int,
     seed: int,
     dataset: str,
-    sample_weight: NDArray[np.float64] | None = None,
-    graph: Any = None,
 ) -> Selection:
     """Choose hyper-parameters by two-stage cross-validation on one training part.
 
     Within a fold and for each value of the other hyper-parameters, the path runs from strong to weak regularisation and every
-    fit starts from the one before. Fits stop at ``solver.search_tol``.
+    fit starts from the one before.
 
     Parameters
     ----------
-    X : ndarray or csr_array, shape (n, d)
-        Training rows, not standardised.
-    y : ndarray of intp, shape (n,), or csr_array, shape (n, L)
-        0-based codes, or ones where a row has a label; a fold may miss a class.
-    loss, features, solver : mapping
-        Configuration groups.
+    part : Part
+        The training rows.
+    make : callable (hyper, seed) -> Learner
+        Learners whose fits stop at the tolerance of a search.
+    judge : callable (Learner, View, labels) -> (str, float)
+        The metric that selects, and its value on held-out rows.
     protocol, axes
         The checked protocol and what is searched.
-    n_classes : int
-        Classes of the whole data set.
     seed : int
         The experiment's seed; with ``dataset`` and the stage it determines the folds.
     dataset : str
         Name of the data set.
-    sample_weight : ndarray, shape (n,), optional
-        Example weights.
-    graph : optional
-        What metrics know of a hierarchy over the labels (`parts.label_graph`).
     """
     if axes.strength is None and not axes.others:
         return Selection(dict(axes.fixed), [], ())
     if protocol.standardise == "train":
-        X = Standardiser().fit(X).transform(X)
-    rows: list[dict[str, Any]] = []
-    tried: dict[str, set[float]] = {}
-    best: dict[str, float] = {}
+        part = Part(Standardiser().fit(part.X).transform(part.X), part.y, part.weight)
     names = [*([STRENGTH] if axes.strength else []), *axes.others]
-    for stage, grids in ((1, protocol.stage1), (2, protocol.stage2)):
-        values: dict[str, tuple[float, ...]] = {}
-        for name in names:
-            if stage == 1:
-                values[name] = tuple(dict.fromkeys(grids[name]))
-            else:
-                values[name] = tuple(dict.fromkeys(factor * best[name] for factor in grids.get(name, (1.0,))))
-        if stage == 2 and not any(name in grids for name in names):
+    rows: list[dict[str, Any]] = []
+    tried: dict[str, set[float]] = {name: set() for name in names}
+    best: dict[str, float] = {}
+    for stage in (1, 2):
+        if stage == 1:
+            values = {name: tuple(dict.fromkeys(protocol.stage1[name])) for name in names}
+        elif any(name in protocol.stage2 for name in names):
+            values = {name: tuple(dict.fromkeys(factor * best[name] for factor in protocol.stage2.get(name, (1.0,)))) for name in names}
+        else:
             break
         for name in names:
-            tried.setdefault(name, set()).update(values[name])
-        # Strong to weak: ascending C, descending lambda. The same order breaks ties.
-        path = sorted(values[STRENGTH], reverse=axes.strength == "lambda") if axes.strength else [None]
-        others = list(product(*(sorted(values[name], reverse=name in DESCENDING) for name in axes.others)))
+            tried[name].update(values[name])
+        candidates = _candidates(axes, values)
         scores: dict[tuple[int, int], list[float]] = {}
         counts: list[int] = []
         metric = ""
-        if protocol.holdout is None:
-            folds = make_folds(X.shape[0], protocol.folds, seed, dataset, stage)
-        else:
-            folds = [make_holdout(X.shape[0], protocol.holdout, seed, dataset)]
-        for fold, (fit_rows, held_rows) in enumerate(folds, start=1):
-            X_fit, X_held = X[fit_rows], X[held_rows]
-            if protocol.standardise == "fold":
-                standardiser = Standardiser().fit(X_fit)
-                X_fit, X_held = standardiser.transform(X_fit), standardiser.transform(X_held)
-            weight = None if sample_weight is None else sample_weight[fit_rows]
-            counts.append(len(held_rows))
-            for other_at, combination in enumerate(others):
-                previous = None
-                for strength_at, strength in enumerate(path):
-                    hyper = dict(axes.fixed) | dict(zip(axes.others, combination, strict=True))
-                    if axes.strength and strength is not None:
-                        hyper[axes.strength] = strength
-                    estimator = parts.make_estimator(
-                        loss,
-                        features,
-                        solver,
-                        hyper,
-                        n_classes,
-                        derive_seed(seed, "search", dataset, stage, fold),
-                        float(solver.get("search_tol") or solver["tol"]),
-                    )
-                    estimator.fit(X_fit, y[fit_rows], sample_weight=weight, start=previous)
-                    previous = estimator
-                    metric = protocol.metric or parts.metric_of(estimator)
-                    options = parts.metric_options(loss, estimator, graph)
-                    value = metrics.compute(metric, y[held_rows], estimator.predict_codes(X_held), n_classes, options)
-                    scores.setdefault((strength_at, other_at), []).append(value)
-                    certificate = getattr(estimator, "certificate_", None)
-                    rows.append(
-                        {
-                            "stage": stage,
-                            "fold": fold,
-                            **hyper,
-                            "metric": metric,
-                            "value": value,
-                            "n_train": len(fit_rows),
-                            "n_test": len(held_rows),
-                            **certificate_columns(estimator),
-                            "seconds": None if certificate is None else _number(certificate.seconds),
-                        }
-                    )
-        order = sorted(scores, key=lambda point: (_score(scores[point], counts, metric), *point))
-        strength_at, other_at = order[0]
-        if axes.strength:
-            best[STRENGTH] = path[strength_at]  # type: ignore[assignment]
-        best |= dict(zip(axes.others, others[other_at], strict=True))
-    edges = []
-    for name in names:
-        low, high = min(tried[name]), max(tried[name])
-        label = axes.strength if name == STRENGTH else name
-        if low < high and best[name] in (low, high) and name not in ALTERNATIVES:
-            side = "smallest" if best[name] == low else "largest"
-            edges.append(f"{label}={best[name]:g} is the {side} value tried ({low:g} to {high:g}); widen protocol.stage1.{name}")
+        for fold, (fit, held) in enumerate(_folds(part, protocol, seed, dataset, stage), start=1):
+            counts.append(held.X.shape[0])
+            for point, row in _judged(fit, held, candidates, make, judge, derive_seed(seed, "search", dataset, stage, fold)):
+                scores.setdefault(point, []).append(row["value"])
+                metric = row["metric"]
+                rows.append({"stage": stage, "fold": fold, **row})
+        strength_at, other_at = min(scores, key=lambda point: (_score(scores[point], counts, metric), *point))
+        strength = candidates.path[strength_at]
+        if strength is not None:
+            best[STRENGTH] = strength
+        best |= dict(zip(axes.others, candidates.others[other_at], strict=True))
     chosen = {(axes.strength or name) if name == STRENGTH else name: value for name, value in best.items()}
-    return Selection(dict(axes.fixed) | chosen, rows, tuple(edges))
+    return Selection(dict(axes.fixed) | chosen, rows, tuple(_edges(axes, tried, best)))
+
+
+def _candidates(axes: Axes, values: Mapping[str, Sequence[float]]) -> _Candidates:
+    """Return the points of a stage; strong regularisation comes first, and the same order breaks ties."""
+
+    def strong_first(name: str, numbers: Sequence[float]) -> list[float]:
+        return sorted(numbers, reverse=hyper(name).strong == "large")
+
+    path: list[float | None] = [*strong_first(axes.strength, values[STRENGTH])] if axes.strength else [None]
+    return _Candidates(axes, path, list(product(*(strong_first(name, values[name]) for name in axes.others))))
+
+
+def _folds(part: Part, protocol: Protocol, seed: int, dataset: str, stage: int) -> Iterator[tuple[Part, Part]]:
+    """Yield the rows to fit and the rows to judge by, standardised by the former where the protocol says so."""
+    n = part.X.shape[0]
+    if protocol.holdout is None:
+        folds = make_folds(n, protocol.folds, seed, dataset, stage)
+    else:
+        folds = [make_holdout(n, protocol.holdout, seed, dataset)]
+    for fit_rows, held_rows in folds:
+        fit, held = part[fit_rows], part[held_rows]
+        if protocol.standardise == "fold":
+            standardiser = Standardiser().fit(fit.X)
+            fit, held = (Part(standardiser.transform(each.X), each.y, each.weight) for each in (fit, held))
+        yield fit, held
+
+
+def _judged(
+    fit: Part, held: Part, candidates: _Candidates, make: Make, judge: Judge, seed: int
+) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
+    """Yield every candidate of one fold as (place on the path, place among the others) and its row of search.csv."""
+    for other_at, others in enumerate(candidates.others):
+        previous = bound = view = None
+        for strength_at, strength in enumerate(candidates.path):
+            chosen = candidates.hyper(strength, others)
+            learner = make(chosen, seed)
+            bound = learner.bind(fit.X, fit.y, fit.weight) if bound is None else bound
+            learner.fit_bound(bound, previous)
+            view = learner.look(held.X) if view is None else view
+            previous = learner
+            metric, value = judge(learner, view, held.y)
+            certificate = learner.certificate_
+            yield (
+                (strength_at, other_at),
+                {
+                    **chosen,
+                    "metric": metric,
+                    "value": value,
+                    "n_train": fit.X.shape[0],
+                    "n_test": held.X.shape[0],
+                    **certificate_columns(learner),
+                    "seconds": None if certificate is None else _number(certificate.seconds),
+                },
+            )
+
+
+def _edges(axes: Axes, tried: Mapping[str, set[float]], best: Mapping[str, float]) -> Iterator[str]:
+    """Yield one sentence for every chosen value that lies at an end of all values tried."""
+    for name, values in tried.items():
+        low, high = min(values), max(values)
+        if low < high and best[name] in (low, high) and (name == STRENGTH or not hyper(name).choice):
+            label, side = axes.strength if name == STRENGTH else name, "smallest" if best[name] == low else "largest"
+            yield f"{label}={best[name]:g} is the {side} value tried ({low:g} to {high:g}); widen protocol.stage1.{name}"
 
 
 def pooled_score(selection: Selection) -> float | None:

@@ -15,7 +15,7 @@ class Standardiser:
     """Centre every column and divide it by its standard deviation (n - 1 in the denominator).
 
     A column that is constant on the fitted rows stays as it is when its value lies in [0, 1), else it becomes 1 (the authors'
-    rule, protocol item 3). Sparse matrices are scaled and not centred; there, a constant column outside [0, 1) is divided by
+    rule). Sparse matrices are scaled and not centred; there, a constant column outside [0, 1) is divided by
     its value.
 
     Attributes

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..confusion import conditioning, estimate_confusion
+from ..data.label_noise import corrupt, make_confusion
 from ..errors import ConfigError, DataError
-from . import parts
+from ..learners import learner_class, make_learner
+from ..protocol import Protocol
 from .seeds import derive_seed
-from .selection import Protocol
 
 Labels = NDArray[np.intp]
 
@@ -57,8 +58,9 @@ class TrainingLabels:
 
         Codes are -1 on the unlabelled rows of a semi-supervised method.
         """
-        kind, takes_confusion = parts.label_view(loss)
-        if takes_confusion and loss.get(CONFUSION) is None and self.confusion is not None:
+        chosen = learner_class(loss["name"])
+        kind = chosen.view
+        if CONFUSION in chosen.needs(loss) and loss.get(CONFUSION) is None and self.confusion is not None:
             loss = {**loss, CONFUSION: self.confusion.tolist()}
         if kind == "true":
             return loss, self.truth, None
@@ -92,8 +94,8 @@ def training_labels(
         return _rough_labels(protocol, features, X, truth, classes, seed, dataset, split)
     if not noise:
         return TrainingLabels(truth, truth)
-    confusion = parts.make_confusion(noise, k, derive_seed(seed, "noise", dataset, split))
-    seen = parts.corrupt(truth, confusion.true, derive_seed(seed, "noisy labels", dataset, split))
+    confusion = make_confusion(noise, k, derive_seed(seed, "noise", dataset, split))
+    seen = corrupt(truth, confusion.true, derive_seed(seed, "noisy labels", dataset, split))
     return TrainingLabels(truth, seen, confusion.told, None, _facts(truth, seen, confusion.true, confusion.told))
 
 
@@ -136,7 +138,7 @@ def _rough_labels(
     # an order of its own: the perceptron's rows come first in the other
     drawn = np.random.default_rng(derive_seed(seed, "clean sample", dataset, split)).permutation(n)
     sample = np.sort(drawn[: max(1, round(protocol.labelled_share * n))]).astype(np.intp)
-    seen = parts.rough_codes(
+    seen = _rough_codes(
         features, X, rough_rows, truth[rough_rows], k, protocol.rough_updates, derive_seed(seed, "rough fit", dataset, split)
     )
     fresh = sample[~np.isin(sample, rough_rows)]
@@ -146,3 +148,15 @@ def _rough_labels(
         notes.append("a class without a row in the clean sample counts as labelled right")
     facts = _facts(truth, seen, confusion, confusion)
     return TrainingLabels(truth, seen, confusion, sample, facts, tuple(notes))
+
+
+def _rough_codes(features: Mapping[str, Any], X: Any, rows: Labels, codes: Labels, n_classes: int, updates: int, seed: int) -> Labels:
+    """Return the codes that a batch perceptron on the given rows (m,) and their codes (m,) predicts for all rows X."""
+    # weight 0 for all others: maps that are fitted to rows (kernel PCA) see them all, as those of the methods do
+    weight, padded = np.zeros(X.shape[0]), np.zeros(X.shape[0], dtype=np.intp)
+    weight[rows], padded[rows] = 1.0, codes
+    perceptron = make_learner(
+        {"name": "uma", "confusion": "identity", "max_updates": updates}, features, {"name": "auto"}, {}, n_classes, seed, 1.0
+    )
+    predicted: Labels = perceptron.fit(X, padded, sample_weight=weight).predict_codes(X)
+    return predicted

@@ -4,10 +4,10 @@ import pandas as pd
 import sklearn.datasets
 import threadpoolctl
 
-from .. import estimators
+from .. import learners
 from ..data.registry import sources
 from . import runner
 
 sources()
 
-__all__ = ["estimators", "pd", "runner", "sklearn", "threadpoolctl"]
+__all__ = ["learners", "pd", "runner", "sklearn", "threadpoolctl"]

@@ -7,15 +7,15 @@ is one file.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import plugins
 from ..errors import ConfigError, nearest
 from ..hyper import STRENGTH
+from ..registry import Registry
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -144,6 +144,15 @@ class FeatureMap(ABC):
     def feasible(self, R: Array, y: Labels, sample_weight: Array | None) -> Array:
         """Return a dual point near R that meets the constraints of the free parameters; R itself when there are none."""
         return R
+
+    def broken(self, gradient: Array) -> float:
+        """Return by how much 1/n J'(s r), given as ``gradient``, misses 0 at the free parameters, in mass per row; 0 when there are none.
+
+        A free parameter moves scores by |J| a unit of itself: a map whose free parameters have entries of J other than 0 and 1 divides by
+        the largest of each, so that the answer does not depend on their units.
+        """
+        mask = self.regularised
+        return 0.0 if mask is None else float(np.abs(gradient[mask == 0]).max(initial=0.0))
 
     def support(self, theta: Array) -> tuple[Any, Array]:
         """Return what scores at new rows need of the rows a map keeps, and the parameters over those; a saved model holds both."""
@@ -301,20 +310,9 @@ class KernelMap(FeatureMap):
         """Add K[:, rows] A to the scores F of all training rows, which are held class by class, (k, n)."""
 
 
-FeatureType = TypeVar("FeatureType", bound=type[FeatureMap])
-_REGISTRY: dict[str, type[FeatureMap]] = {}
-
-
-def register(*names: str) -> Callable[[FeatureType], FeatureType]:
-    """Class decorator: make a feature map available under its name and aliases."""
-
-    def add(cls: FeatureType) -> FeatureType:
-        cls.name = names[0]
-        for name in names:
-            _REGISTRY[name] = cls
-        return cls
-
-    return add
+registry: Registry[type[FeatureMap]] = Registry("features", "features")
+register = registry.register
+feature_class = registry.get
 
 
 def make_features(name: str, X: Any, n_classes: int, **options: Any) -> FeatureMap:
@@ -328,13 +326,4 @@ def make_features(name: str, X: Any, n_classes: int, **options: Any) -> FeatureM
 
 def feature_names() -> list[str]:
     """Return every registered name, sorted."""
-    return sorted(_REGISTRY)
-
-
-def feature_class(name: str) -> type[FeatureMap]:
-    """Return the class registered under ``name``; `ConfigError` names the nearest if there is none."""
-    if name not in _REGISTRY:
-        plugins.load("features")
-    if name not in _REGISTRY:
-        raise ConfigError(f"unknown features {name!r}: {nearest(name, _REGISTRY)}")
-    return _REGISTRY[name]
+    return list(registry)

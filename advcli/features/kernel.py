@@ -5,10 +5,9 @@
     precomputed  X is the kernel matrix itself
 
 Multiclass features over a kernel: K((x, a), (z, b)) = 1[a = b] K(x, z). The parameters are the coefficients A (n, k) over the n training
-rows, with |theta|^2 = <A, K A>. There is no intercept: where one is wanted, add a constant to the kernel (coef0 of poly is one).
+rows, with |theta|^2 = <A, K A>. There is no intercept; a constant in the kernel acts as one (coef0 of poly).
 
-K is kept whole where it fits in ``memory_mb``; otherwise blocks of it are computed when a solver asks for them, and the rows that were
-asked for last are kept.
+K is kept whole where ``memory_mb`` has room for it. Otherwise solvers get blocks of K computed on demand, and the rows used last are kept.
 """
 
 from __future__ import annotations
@@ -27,10 +26,11 @@ from .base import Array, Directions, FeatureMap, KernelMap, Labels, register
 from .linear import LinearFeatures
 
 _RANK_TOLERANCE = 1e-11  # pivots below this share of the largest are rounding
-_DENSE = 0.5  # share of rows with coefficients from which one product with all of K is faster than their rows of it
+_DENSE = 0.5  # share of rows with coefficients above which a product with all of K is faster than one with these rows
 _PIECE = 256  # kernel rows that are computed by one matrix product
 _EIGENVALUES = 500  # rows up to which a given matrix is checked by its eigenvalues
 _MEBIBYTE = 2.0**20
+_LARGEST = 1e100  # kernel value whose squares, summed over rows, stay finite
 
 
 class _Store:
@@ -39,9 +39,9 @@ class _Store:
     def __init__(self, n: int) -> None:
         self.matrix: Array | None = None
         self.rows: Array | None = None  # (capacity, n), allocated on first use
-        self.slot = np.full(n, -1, dtype=np.intp)  # where row i is, -1 = nowhere
-        self.owner = np.empty(0, dtype=np.intp)  # which row a slot holds, -1 = none
-        self.used = np.empty(0, dtype=np.int64)  # when a slot was used last
+        self.slot = np.full(n, -1, dtype=np.intp)  # slot of row i, -1 = none
+        self.owner = np.empty(0, dtype=np.intp)  # row in a slot, -1 = none
+        self.used = np.empty(0, dtype=np.int64)  # time of the last use of a slot
         self.clock = 0
         self.theta: Array | None = None
         self.scores: Array | None = None
@@ -82,7 +82,7 @@ class KernelFeatures(KernelMap):
 
     @property
     def options(self) -> dict[str, float]:
-        """What determines the kernel."""
+        """The options of the kernel."""
         return {}
 
     def between(self, rows: Labels | slice, columns: Labels | slice) -> Array:
@@ -109,7 +109,7 @@ class KernelFeatures(KernelMap):
             self._store = other.store
 
     def support(self, theta: Array) -> tuple[Any, Array]:
-        """Return the anchors with coefficients, and those: all that scores at new rows need. At least one row."""
+        """Return the anchors whose coefficients are not 0, at least one, and these coefficients: what scores at new rows need."""
         rows = np.flatnonzero(theta.any(axis=1))
         rows = rows if len(rows) else np.zeros(1, dtype=np.intp)
         return self.anchors[rows], theta[rows]
@@ -247,7 +247,7 @@ class KernelFeatures(KernelMap):
     def among(self, rows: Labels) -> PrecomputedFeatures:
         """Return the kernel among some of the training rows, as the map of a fit to these; at most `largest_block` rows."""
         part = PrecomputedFeatures(self.block(rows), self.n_classes)
-        part.store.matrix = part.X  # a block of a kernel matrix is one, without a check
+        part.store.matrix = part.X  # a block of a kernel matrix needs no check
         return part
 
     def accumulate(self, F: Array, rows: Labels, A: Array) -> None:
@@ -375,7 +375,7 @@ class PolynomialFeatures(KernelFeatures):
         self, X: Any, n_classes: int, *, degree: int = 3, gamma: float | None = None, coef0: float = 1.0, memory_mb: float = 1000.0
     ) -> None:
         super().__init__(X, n_classes, memory_mb=memory_mb)
-        if isinstance(degree, bool) or not isinstance(degree, (int, float, np.number)) or degree != int(degree) or degree < 1:
+        if isinstance(degree, bool) or not isinstance(degree, (int, float, np.number)) or not 1 <= degree < np.inf or degree != int(degree):
             raise ConfigError(f"features.degree={degree} is not valid; give a whole number of at least 1")
         if not (isinstance(coef0, (int, float, np.number)) and 0 <= coef0 < np.inf):
             raise ConfigError(
@@ -383,6 +383,10 @@ class PolynomialFeatures(KernelFeatures):
             )
         self.degree, self.coef0 = int(degree), float(coef0)
         self.gamma = 1.0 / X.shape[1] if gamma is None else _positive("gamma", gamma)
+        with np.errstate(over="ignore"):
+            largest = float(self.diagonal.max(initial=0.0))
+        if not largest <= _LARGEST:
+            raise ConfigError(f"features.degree={degree} makes kernel values up to {largest:.0e}; give a smaller degree or gamma")
 
     @property
     def options(self) -> dict[str, float]:
@@ -410,7 +414,7 @@ class PolynomialFeatures(KernelFeatures):
 class PrecomputedFeatures(KernelFeatures):
     """Any kernel, given as a matrix: (n, n) between the training rows at `fit`, (n_new, n) between new and training rows afterwards.
 
-    A matrix that is not symmetric or not positive semi-definite is refused; up to 500 rows by its eigenvalues, beyond by its 2 x 2 minors
+    A matrix that is not symmetric or not positive semi-definite is refused; up to 500 rows by the eigenvalues, beyond by the 2 x 2 minors
     and by the norms that a fit meets.
     """
 
@@ -423,12 +427,12 @@ class PrecomputedFeatures(KernelFeatures):
 
     @property
     def room_for_factor(self) -> bool:
-        """Who computed the matrix allowed for it; there is no limit."""
+        """Always: memory for a given matrix has no limit."""
         return True
 
     @property
     def diagonal(self) -> Array:
-        """The matrix's own."""
+        """The diagonal of the given matrix."""
         return np.ascontiguousarray(self.X.diagonal())
 
     @property
@@ -441,7 +445,7 @@ class PrecomputedFeatures(KernelFeatures):
         return np.empty((0, len(theta))), theta
 
     def kernel(self, X: Any, Z: Any) -> Array:
-        """There is no formula."""
+        """Raise `NotImplementedError`: a given matrix has no formula."""
         raise NotImplementedError("a given kernel matrix holds all the values there are")
 
     def between(self, rows: Labels | slice, columns: Labels | slice) -> Array:
@@ -484,7 +488,7 @@ def _indefinite(name: str, why: str) -> DataError:
 
 
 def _check_kernel_matrix(K: Array) -> None:
-    """Raise `DataError` for a matrix that is no kernel matrix, as far as one read of it (or its eigenvalues, when small) can tell."""
+    """Raise `DataError` for a matrix that is no kernel matrix, as far as one read tells, or the eigenvalues of a small one."""
     if K.shape[0] != K.shape[1]:
         raise DataError(f"features=precomputed needs a square kernel matrix of the training rows, got {K.shape[0]} x {K.shape[1]}")
     n = len(K)

@@ -48,7 +48,7 @@ class KernelThresholdFeatures(KernelMap):
         return other
 
     def support(self, theta: Array) -> tuple[Any, Array]:
-        """Return the anchors with coefficients, and those with the thresholds."""
+        """Return the anchors whose coefficients are not 0, and these coefficients followed by the thresholds."""
         a, eta = self._parts(theta)
         rows, kept = self.function.support(a)
         return rows, np.concatenate([kept.ravel(), eta])
@@ -101,8 +101,8 @@ class KernelThresholdFeatures(KernelMap):
         """Return X and (a, eta): one system with K along the labels' numbers, none across them, and the thresholds' multipliers.
 
         With l the numbers 1..k less their mean, X = xi l' + X0 and G = gamma l' + G0, rows of X0 and G0 orthogonal to l: then
-        (K + s I) xi = s gamma - s t 1 with s = sigma / |l|^2 and t such that xi sums to zero, and X0 is G0 with centred columns. What no
-        kernel makes of the scores, -sigma (t l + mean G0), belongs to the thresholds.
+        (K + s I) xi = s gamma - s t 1 with s = sigma / |l|^2 and t such that xi sums to zero, and X0 is G0 with centred columns. The part
+        of the scores outside the kernel's reach, -sigma (t l + mean G0), is that of the thresholds (docs/notes/kernels.md, section 6).
         """
         n, k = G.shape
         labels = np.arange(k) - 0.5 * (k - 1)

@@ -11,12 +11,12 @@ from scipy.linalg.blas import dsyrk
 from ..compiled import kernels
 from .base import Array, Directions, ExplicitMap, Labels, register
 
-MAX_UPDATES = 30  # of a sum over rows before it is made anew, so that rounding errors stay those of one sum
-_FEW = 4  # directions, in units of the parameters, up to which they are written out
+MAX_UPDATES = 30  # of a sum over rows before the next full sum, so that rounding errors stay small
+_FEW = 4  # directions per parameter up to which Z is written out
 
 
 def pays_to_update(updates: int, changed: int, rows: int) -> bool:
-    """Return whether a sum over rows is better brought up to date, by the rows that left and entered, than made anew."""
+    """Return whether updating a sum over rows, by the rows that left or entered, is cheaper than a full sum."""
     return updates < MAX_UPDATES and 2 * changed <= rows
 
 
@@ -31,7 +31,7 @@ def _dense(X: Any) -> Array:
 
 
 class _LinearDirections(Directions):
-    """Rows b (x) x: Z Z' = (B B') o (X X'); Z' Z follows the faces that changed since the directions before."""
+    """Rows b (x) x: Z Z' = (B B') o (X X'); Z' Z is updated by the faces that differ from those of the directions before."""
 
     def __init__(self, features: LinearFeatures, B: Array, owner: Labels) -> None:
         super().__init__(B, owner)
@@ -40,7 +40,7 @@ class _LinearDirections(Directions):
         self.before: _LinearDirections | None = None
         self.moments: Array | None = None  # Z' diag(weight) Z, its lower triangle
         self.weight = np.empty(0)
-        self.updates = 0  # since it was summed anew
+        self.updates = 0  # of `moments` since the last full sum
 
     @property
     def low_rank(self) -> bool:
@@ -66,7 +66,7 @@ class _LinearDirections(Directions):
 
     def follow(self, before: Directions) -> None:
         assert isinstance(before, _LinearDirections)
-        # those before that were not asked for a Hessian hand on what they had been handed
+        # directions whose Hessian was never asked for pass their own predecessor on
         self.before = before if before.moments is not None else before.before
         before.before = None
 
@@ -89,7 +89,7 @@ class _LinearDirections(Directions):
         return H
 
     def _add(self, total: Array, rows: Labels, weight: Array, sign: float) -> None:
-        """Add sign times the rows' part of Z' diag(weight) Z, with Z written out for them, to the lower triangle of ``total``."""
+        """Add sign times Z' diag(weight) Z of some rows of Z, written out, to the lower triangle of ``total``."""
         X = _dense(self.features.X[self.owner[rows]]) * np.sqrt(weight)[:, None]
         add_squares(total, (X[:, :, None] * self.B[rows][:, None, :]).reshape(len(rows), len(total)), sign)
 
@@ -100,7 +100,7 @@ class _LinearDirections(Directions):
             total = np.zeros((size, size), order="F")
             self._add(total, np.arange(len(self.owner)), weight, 1.0)
             return total
-        # by pairs of classes, from the rows that touch both: Z would be large and mostly several rows of one example
+        # by pairs of classes, over the examples that move both: Z would be large, with several rows for most examples
         examples, slot = np.unique(self.owner, return_inverse=True)
         M = np.zeros((len(examples), k, k))
         kernels.newton.projectors(self.B, slot.astype(np.intp), M)
@@ -114,7 +114,7 @@ class _LinearDirections(Directions):
                     rows = X if len(touched) == len(examples) else X[touched]
                     H[:, a, :, b] = rows.T @ (rows * M[touched, a, b][:, None])
                     H[:, b, :, a] = H[:, a, :, b]
-        flat: Array = H.reshape(size, size).T  # symmetric, so this only says that columns are contiguous
+        flat: Array = H.reshape(size, size).T  # symmetric: the transpose only makes columns contiguous
         return flat
 
 

@@ -33,22 +33,28 @@ def summed(inverse: Labels, weights: Array | None) -> Array | None:
     return None if bool((counts == 1.0).all()) else counts
 
 
-def merge_rows(X: Any, y: Labels, weights: Array | None, cost: Array | None = None) -> tuple[Any, Labels, Array | None, Array | None]:
+def merge_rows(
+    X: Any, y: Labels, weights: Array | None, cost: Array | None = None
+) -> tuple[Any, Labels, Array | None, Array | None, Labels]:
     """Return X, y, sample weights and cost weights with equal rows of equal label and cost merged, in one canonical order.
 
     Large X only loses its rows of weight 0. A row of weight 2 and a row given twice are then the same problem to the last bit, and the
-    order of the rows cannot move the result.
+    order of the rows cannot move the result. Last comes which row of the result each given row became, shape (n,), -1 for none.
     """
 
     def take(rows: Labels, weights: Array | None) -> tuple[Any, Labels, Array | None, Array | None]:
         return X[rows], y[rows], weights, None if cost is None else cost[rows]
 
+    kept = np.arange(len(y))
+    became = np.full(len(y), -1)
     if weights is not None and not weights.all():
         kept = np.flatnonzero(weights)
         X, y, weights, cost = take(kept, weights[kept])
     tail = y[:, None].astype(np.float64) if cost is None else np.column_stack([y, cost])
     found = equal_rows(X, tail)
     if found is None:
-        return X, y, weights, cost
+        became[kept] = np.arange(len(kept))
+        return X, y, weights, cost, became
     first, inverse = found
-    return take(first, summed(inverse, weights))
+    became[kept] = inverse
+    return *take(first, summed(inverse, weights)), became

@@ -19,7 +19,7 @@ _folder: Path | None = None
 
 @contextlib.contextmanager
 def kept_in(folder: Path | None) -> Iterator[None]:
-    """Share bases and components with all processes that name the same folder; None shares nothing. Who made the folder removes it."""
+    """Share bases and components with all processes that name the same folder; None shares nothing. The caller removes the folder."""
     global _folder
     before, _folder = _folder, folder
     try:

@@ -242,7 +242,7 @@ def _levels(ends: NDArray[np.int64], names: tuple[str, ...]) -> NDArray[np.int64
 
 
 def _cycle(ends: NDArray[np.int64], waiting: list[int], names: tuple[str, ...]) -> str:
-    """Return a cycle among the nodes that still wait for a parent: walking up from any of them must come back."""
+    """Return a cycle among the nodes that still wait for a parent: a walk upwards from any such node comes back."""
     above = {child: parent for parent, child in ends.tolist() if waiting[parent] and waiting[child]}
     node = next(iter(above))
     walked: list[int] = []

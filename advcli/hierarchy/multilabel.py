@@ -1,13 +1,12 @@
 """Sets of labels over a hierarchy: which set scores highest, exactly on trees, by linear and integer programs on DAGs.
 
-A set of leaves is z in {0, 1}^M over the nodes, ancestors included; relaxed to the polytope (choi2018, 6.22 with the errata's arg max and
-with covering rows for inner nodes only)
+A set of leaves is z in {0, 1}^M over the nodes, ancestors included; relaxed to the polytope (choi2018, 6.22
+as corrected in docs/notes/hierarchical.md, section 7)
 
     z_root = 1,   z_child <= z_parent on every edge,   z_node <= sum of z over its children for every inner node.
 
-On a tree all vertices are integral and one pass over the nodes finds the best. On DAGs a leaf may be counted on several paths, and a
-seventh of one hold up the root: rows z_node <= sum of z over the leaves below cut most of these corners off before an integer program is
-asked.
+On a tree all vertices are integral and one pass over the nodes finds the best. On DAGs a leaf counts on several paths, so that a seventh of
+a leaf can hold up the root. Rows z_node <= sum of z over the leaves below cut most of these corners off before an integer program runs.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from .graph import LabelGraph, Starts
 
 Array = NDArray[np.float64]
 
+_ROUNDS = 100  # most rounds of lowering a point into the polytope of a DAG; a point outside by rounding needs a few
 _INTEGRAL = 1e-6  # distance from 0 or 1 up to which a solution of the linear program counts as integral
 
 
@@ -41,7 +41,7 @@ def restricted(graph: LabelGraph, positions: NDArray[np.intp]) -> tuple[LabelGra
 
 
 class LabelSets:
-    """The sets of labels over a graph, as kernels and programs take them.
+    """The sets of labels over a graph, as compiled code and programs take them.
 
     Parameters
     ----------
@@ -119,6 +119,34 @@ class LabelSets:
         Z = np.array(list(self._programs(R, False))).reshape(R.shape)
         return np.einsum("ij,ij->i", R, Z), Z
 
+    def infeasibility(self, Z: Array) -> Array:
+        """Return how far each row of Z (n, M) lies outside the polytope, shape (n,): its largest broken constraint; nan for no number."""
+        found = np.maximum(np.abs(Z[:, 0] - 1.0), -Z.min(axis=1))
+        if self.rows.shape[0]:
+            found = np.maximum(found, np.asarray(self.rows @ Z.T).max(axis=0))
+        return found
+
+    def inside(self, Z: Array) -> Array:
+        """Return points of the polytope near the rows of Z (n, M).
+
+        The constraints C z <= 0 hold for any multiple of z. So children are lowered to their parents and nodes to the sum of their
+        children, and the root is scaled back to 1. On DAGs one lowering can undo the other: both are repeated.
+        """
+        columns = np.maximum(Z.T, 0.0)
+        for _ in range(_ROUNDS):
+            before = columns.copy()
+            for node in range(self.size):
+                below = self.child[self.start[node] : self.start[node + 1]]
+                columns[below] = np.minimum(columns[below], columns[node])
+            for node in range(self.size - 1, -1, -1):
+                below = self.child[self.start[node] : self.start[node + 1]]
+                if len(below):
+                    columns[node] = np.minimum(columns[node], columns[below].sum(axis=0))
+            if (columns == before).all():
+                break
+        root = columns[0]
+        return np.ascontiguousarray((columns / np.where(root > 0.0, root, 1.0)).T)
+
     @cached_property
     def rows(self) -> sparse.csr_array:
         """The rows of the polytope: C z <= 0, shape (edges + inner nodes, M)."""
@@ -177,7 +205,7 @@ class LabelSets:
                 z = rounded
             if integral and _fractional(z):
                 basis = solver.getBasis()
-                # a node whose reduced cost exceeds what rounding has lost keeps its value in every better set
+                # a node whose reduced cost exceeds the loss of the rounded set keeps its value in every better set
                 lost = float(r @ z) - float(r @ rounded) + _INTEGRAL
                 fixed = np.abs(np.array(solver.getSolution().col_dual)) > lost
                 solver.changeColsBounds(M, nodes, np.where(fixed, np.rint(z), lower), np.where(fixed, np.rint(z), upper))
@@ -193,7 +221,7 @@ class LabelSets:
 
     @cached_property
     def covers(self) -> sparse.csr_array:
-        """Rows that cut corners off the polytope and no set: z_node <= sum of z over the leaves below it, for inner nodes; shape (M, M)."""
+        """Rows valid for all sets that cut corners off the polytope: z_node <= sum of z over the leaves below, node inner; shape (M, M)."""
         leaf, node = self.graph.membership.nonzero()
         # an added root has all leaves below it
         node = np.concatenate([node + self.first, np.zeros(self.first * len(self.leaves), dtype=np.intp)])
@@ -204,9 +232,9 @@ class LabelSets:
         return sparse.csr_array((values, at), shape=(self.size, self.size))
 
     def _certain(self, r: Array) -> Array | None:
-        """Return the best set where a bound that needs no program shows that it is one: where few scores are positive.
+        """Return a best set where a bound without a program proves it best, as it does where few scores are positive; else None.
 
-        A set with leaf l has its ancestors, and at most all nodes of positive score beside them.
+        The bound: a set with leaf l holds the ancestors of l and at most all other nodes of positive score.
         """
         own, inner = self.graph.membership, r[self.first :]
         positive = np.maximum(inner, 0.0)

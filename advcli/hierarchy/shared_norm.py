@@ -25,8 +25,8 @@ Array = NDArray[np.float64]
 def best_weights(graph: LabelGraph, squares: Array) -> tuple[Array, float]:
     """Return the alpha that minimises sum squares_n / alpha_n over path sums <= 1 on a tree, and the minimum.
 
-    choi2018, Algorithm 5, corrected: a leaf takes all that its path has left, and alpha, not its root, is the share of it (num: SLSQP on
-    random trees). Below a node with budget L the minimum is N_n / L,
+    choi2018, Algorithm 5, corrected (docs/notes/hierarchical.md, section 4): a leaf takes the rest of its path's budget, and shares are of
+    alpha, not of its root. Below a node with budget L the minimum is N_n / L,
 
         N_n = (|U_n| + sqrt(S))^2,  S = sum of N over the children,  share of the node |U_n| / (|U_n| + sqrt(S)).
 
@@ -35,7 +35,7 @@ def best_weights(graph: LabelGraph, squares: Array) -> tuple[Array, float]:
     graph : LabelGraph
         A tree or forest.
     squares : ndarray (M,)
-        |U_n|^2 >= 0. A node without weight gets alpha 0 where the others of its path have some.
+        |U_n|^2 >= 0. A node with U_n = 0 gets alpha 0 where another node of its path has U != 0.
     """
     _needs_tree(graph)
     parent = parents_of(graph)

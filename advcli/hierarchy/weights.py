@@ -3,8 +3,8 @@
     rho > 1   minimise sum alpha_n^rho                                                        choi2018 (6.6), on DAGs with (6.8)
     rho = 1   maximise min_n alpha_n with alpha_child >= alpha_parent, then minimise sum alpha_n^2 at that minimum      (6.7)
 
-Nodes shared by all leaves add the same to every score and no margin: they get weight 0, and the others the whole budget. Keeping them only
-rescales: with s = 1 - their weight, lambda becomes lambda / sqrt(s).
+Nodes shared by all leaves add the same to every score and nothing to a margin: their weight is 0, and the other nodes have the whole
+budget. Keeping shared nodes of weight 1 - s only rescales: lambda becomes lambda / sqrt(s).
 """
 
 from __future__ import annotations

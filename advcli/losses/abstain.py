@@ -3,7 +3,8 @@
 The adversary maximises f.q + min(1 - max q, alpha) over distributions q. When the zero-one adversary already has
 max q >= 1 - alpha, abstaining does not help the predictor and the game is the zero-one game; else the adversary fills
 the best labels with 1 - alpha each and the predictor mixes labels with abstaining. For alpha <= 1/2 these are Theorems
-12 and 13 and Corollary 14 of Fathony et al. (2018); for larger alpha the theorems do not hold (errata F17), this does.
+12 and 13 and Corollary 14 of Fathony et al. (2018); for larger alpha the theorems do not hold, this does
+(docs/notes/oracles.md, section 6).
 """
 
 from __future__ import annotations

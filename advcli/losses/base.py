@@ -14,22 +14,25 @@ All sets here satisfy sum_j r_j = 0, that is S(f + t, y) = S(f, y) for every con
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import plugins
 from ..compiled import kernels
 from ..errors import ConfigError, nearest
+from ..registry import Registry
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 
 RULES = ("default", "potentials", "predictor", "median", "mean")
+
+ROUNDING = 16.0 * float(np.finfo(np.float64).eps)
+"""How far r may lie outside conv R(y) by rounding alone, for each of its k numbers: 3.6e-15."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +82,34 @@ class Loss(ABC):
         """What the compiled kernels take: (kernel name, k, parameters)."""
         return self.kernel, self.n_classes, self.parameters
 
+    # ---- what a loss asks of the data -----------------------------------------------------------------------------
     @classmethod
-    def requires_order(cls, options: Mapping[str, Any]) -> bool:
-        """Return whether this loss with these options needs labels that have an order."""
-        return cls.needs_order
+    def needs(cls, options: Mapping[str, Any]) -> frozenset[str]:
+        """Return what this loss with these options needs to know of the data.
+
+        ``order``: labels that have one. ``classes``, ``hierarchy``: the option of that name, null in the configuration, holds the labels
+        of the classes as text, or the label graph as ``{"edges": [[parent, child], ...], "classes": [...]}``.
+        """
+        return frozenset({"order"} if cls.needs_order else ())
+
+    @classmethod
+    def filled(cls, options: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options with the facts that `needs` names in the place of null."""
+        own = dict(options)
+        for name in cls.needs(options) & facts.keys():
+            if own.get(name) is None:
+                own[name] = facts[name]
+        return own
 
     @classmethod
     def agrees(cls, options: Mapping[str, Any]) -> bool:
         """Return whether the prediction is always the likeliest class of the predictor's distribution."""
         return False
+
+    @classmethod
+    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
+        """Return option sets that tests of every loss should try with ``n_classes`` classes."""
+        return [{}]
 
     # ---- what a fit solves ------------------------------------------------------------------------------------------
     @property
@@ -129,6 +151,24 @@ class Loss(ABC):
         """Return the exact block step: argmax over r of c(r) + f.r - curvature/2 |r - R_i|^2, shape (n, k)."""
         return kernels.block(self.family, F, R, y, curvature)
 
+    # ---- the set of dual points -----------------------------------------------------------------------------------
+    @abstractmethod
+    def infeasibility(self, R: Array, y: Labels) -> Array:
+        """Return how far each r_i lies outside conv R(y_i), shape (n,): its largest broken constraint, >= 0; nan for what is no number."""
+
+    @abstractmethod
+    def inside(self, R: Array, y: Labels) -> Array:
+        """Return for each r_i a point of conv R(y_i) near it, shape (n, k): off by no more than a multiple of its infeasibility."""
+
+    def project(self, R: Array, y: Labels) -> Array:
+        """Return dual points of conv R(y_i), shape (n, k): R itself, but `inside` in rows that lie outside beyond k times `ROUNDING`."""
+        outside = self.infeasibility(R, y) > ROUNDING * self.n_classes
+        if not outside.any():
+            return R
+        projected = R.copy()
+        projected[outside] = self.inside(R[outside], y[outside])
+        return projected
+
     # ---- the readable reference that tests hold the compiled faces to ---------------------------------------------
     @abstractmethod
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
@@ -144,7 +184,31 @@ class Loss(ABC):
         return np.argmax(F, axis=1)
 
 
-class AdversarialLoss(Loss):
+class SimplexLoss(Loss):
+    """A surrogate whose r + e_y run over all distributions of the k labels."""
+
+    simplex = True
+
+    def infeasibility(self, R: Array, y: Labels) -> Array:
+        """Return max(|sum_j r_j|, -min_j q_j) for q = r + e_y, shape (n,)."""
+        Q = R.copy()
+        Q[np.arange(len(y)), y] += 1.0
+        return np.maximum(np.abs(R.sum(axis=1)), -Q.min(axis=1))
+
+    def inside(self, R: Array, y: Labels) -> Array:
+        """Return q / sum q - e_y for q = max(r + e_y, 0), shape (n, k); where no mass is left r = 0, the label itself."""
+        own = np.arange(len(y)), y
+        Q = R.copy()
+        Q[own] += 1.0
+        Q = np.maximum(Q, 0.0)
+        mass = Q.sum(axis=1)
+        Q[own] += mass <= 0.0
+        Q /= np.where(mass > 0.0, mass, 1.0)[:, None]
+        Q[own] -= 1.0
+        return Q
+
+
+class AdversarialLoss(SimplexLoss):
     """A surrogate from the adversarial game over a loss matrix L of shape (l, k), row = prediction, column = truth.
 
     Prediction rules: ``potentials`` is argmax f (eq. 132), ``predictor`` argmax of the predictor's distribution p (eq. 133), ``median``
@@ -153,7 +217,6 @@ class AdversarialLoss(Loss):
     """
 
     matrix: Array
-    simplex = True
     note: str = ""  # what a user should know about this matrix: its structure and the guarantees it lacks
 
     @abstractmethod
@@ -168,11 +231,6 @@ class AdversarialLoss(Loss):
     def n_predictions(self) -> int:
         """Number l of possible predictions (rows of the loss matrix)."""
         return int(self.matrix.shape[0])
-
-    @classmethod
-    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
-        """Return option sets that tests of every loss should try with ``n_classes`` classes."""
-        return [{}]
 
     @property
     def default_rule(self) -> str:
@@ -211,6 +269,13 @@ class AdversarialLoss(Loss):
         """Return the expected loss of the predictor's p under every truth, (p'L)_j, shape (n, k)."""
         return self.predictor(F) @ self.matrix
 
+    def expected_cost(self, F: Array, y: Labels, example: Array | None = None) -> Array:
+        """Return the expected loss (p'L)_y of the predictor's p at the labels y (n,), shape (n,): never above `value`.
+
+        ``example`` (n,) are the rows' own weights where `example_weights`; a weighted row has the p and the loss matrix of its own game.
+        """
+        return self.expected_loss(F)[np.arange(len(y)), y]
+
     def cost(self, predictions: Labels, y: Labels) -> Array:
         """Return the loss L[prediction, truth] of prediction codes (n,) under labels ``y`` (n,), shape (n,)."""
         return self.matrix[predictions, y]
@@ -229,44 +294,14 @@ class AdversarialLoss(Loss):
 
 
 # ---- registry: a loss registers itself in its own file --------------------------------------------------------------
-LossType = TypeVar("LossType", bound=type[Loss])
-_REGISTRY: dict[str, type[Loss]] = {}
-
-
-def register(*names: str) -> Callable[[LossType], LossType]:
-    """Class decorator: make a loss available under its name and aliases."""
-
-    def add(cls: LossType) -> LossType:
-        cls.name = names[0]
-        for name in names:
-            _REGISTRY[name] = cls
-        return cls
-
-    return add
+registry: Registry[type[Loss]] = Registry("loss", "loss")
+register = registry.register
+loss_class = registry.get
 
 
 def loss_names() -> list[str]:
     """Return every registered name, aliases included, sorted."""
-    return sorted(_REGISTRY)
-
-
-def loss_class(name: str) -> type[Loss]:
-    """Return the class registered under ``name``; `ConfigError` names the nearest if there is none."""
-    if name not in _REGISTRY:
-        plugins.load("loss")
-    if name not in _REGISTRY:
-        raise ConfigError(f"unknown loss {name!r}: {nearest(name, _REGISTRY)}")
-    return _REGISTRY[name]
-
-
-def name_classes(options: Mapping[str, Any], classes: Iterable[Any]) -> dict[str, Any]:
-    """Return a loss's options with the classes' labels beside every file of a matrix, whose named columns then find their classes."""
-    own = dict(options)
-    if own.get("file") is not None and own.get("classes") is None:
-        own["classes"] = [str(label) for label in classes]
-    if isinstance(own.get("options"), Mapping):
-        own["options"] = name_classes(own["options"], classes)
-    return own
+    return list(registry)
 
 
 def make_loss(name: str, n_classes: int, **options: Any) -> Loss:

@@ -11,7 +11,7 @@ l constraints are the predictor's p, and the equality of both players' values ce
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -294,6 +294,11 @@ class GeneralLoss(AdversarialLoss):
         self._scale = found[1] if found else 1.0
         said = [f"the matrix is {found[2]}: its closed form is used"] if found else []
         self.note = "; ".join(said + list(costs.describe(self.matrix).notes))
+
+    @classmethod
+    def needs(cls, options: Mapping[str, Any]) -> frozenset[str]:
+        """Return the classes' labels where a file's named columns must find theirs."""
+        return frozenset({"classes"} if options.get("file") is not None else ())
 
     @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Answer, Array, Labels, Loss, register
+from .base import Answer, Array, Labels, Loss, SimplexLoss, register
 
 
 def _columns(F: Array, y: Labels) -> NDArray[np.bool_]:
@@ -25,11 +25,26 @@ def _columns(F: Array, y: Labels) -> NDArray[np.bool_]:
     return off
 
 
+def _outside(A: Array, R: Array) -> Array:
+    """Return how far a lies outside [0, 1]^k, or r from summing to zero, shape (n,)."""
+    return np.maximum(np.maximum(-A.min(axis=1), A.max(axis=1) - 1.0), np.abs(R.sum(axis=1)))
+
+
 @register("ww")
 class WestonWatkinsLoss(Loss):
     """Sum of relative hinges over the other classes."""
 
     kernel = "ww"
+
+    def infeasibility(self, R: Array, y: Labels) -> Array:
+        """Return how far a lies outside [0, 1]^k or r from summing to zero; a_j = r_j off the label, shape (n,)."""
+        return _outside(np.where(_columns(R, y), R, 0.0), R)
+
+    def inside(self, R: Array, y: Labels) -> Array:
+        """Return the r of a held in [0, 1], shape (n, k)."""
+        A = np.clip(np.where(_columns(R, y), R, 0.0), 0.0, 1.0)
+        A[np.arange(len(y)), y] = -A.sum(axis=1)
+        return A
 
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
         """Answer like `oracle`: a_j = 1 where the margin 1 + f_j - f_y is positive."""
@@ -46,11 +61,10 @@ class WestonWatkinsLoss(Loss):
 
 
 @register("cs")
-class CrammerSingerLoss(Loss):
+class CrammerSingerLoss(SimplexLoss):
     """The largest relative hinge over the other classes."""
 
     kernel = "cs"
-    simplex = True
 
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
         """Answer like `oracle`: the most violating class, or y itself when none violates."""
@@ -75,6 +89,15 @@ class LeeLinWahbaLoss(Loss):
 
     kernel = "llw"
     separate = True
+
+    def infeasibility(self, R: Array, y: Labels) -> Array:
+        """Return how far a lies outside [0, 1]^k or r from summing to zero; a_j = r_j - r_y, shape (n,)."""
+        return _outside(R - R[np.arange(len(y)), y][:, None], R)
+
+    def inside(self, R: Array, y: Labels) -> Array:
+        """Return the r of a held in [0, 1], shape (n, k)."""
+        A = np.clip(R - R[np.arange(len(y)), y][:, None], 0.0, 1.0)
+        return A - A.mean(axis=1, keepdims=True)
 
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
         """Answer like `oracle`: a_j = 1 where the margin 1 + f_j - mean f is positive."""

@@ -69,9 +69,16 @@ class WeightedLoss(AdversarialLoss):
         return [{"weight": 2.5}, {"weight": by_class}, {"base": "absolute", "weight": by_class}, {"base": "abstain", "weight": 0.4}]
 
     @classmethod
-    def requires_order(cls, options: Mapping[str, Any]) -> bool:
-        """Return whether the base needs ordered labels."""
-        return loss_class(options.get("base", "zero_one")).needs_order
+    def needs(cls, options: Mapping[str, Any]) -> frozenset[str]:
+        """Return what the base needs."""
+        return loss_class(options.get("base", "zero_one")).needs(options.get("options") or {})
+
+    @classmethod
+    def filled(cls, options: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options with those of the base filled."""
+        own = dict(options.get("options") or {})
+        found = loss_class(options.get("base", "zero_one")).filled(own, facts)
+        return dict(options) if found == own else {**options, "options": found}
 
     @classmethod
     def agrees(cls, options: Mapping[str, Any]) -> bool:
@@ -156,6 +163,13 @@ class WeightedLoss(AdversarialLoss):
     def predictor(self, F: Array) -> Array:
         """Return the predictor's p at the common weight."""
         return self.base.predictor(_shifted(F) / self.common)
+
+    def expected_cost(self, F: Array, y: Labels, example: Array | None = None) -> Array:
+        """Return w p(f / w)'L at the labels, shape (n,), by the weights of the labels or of the examples."""
+        if not self.own and len(self.weight) == 1:
+            return super().expected_cost(F, y)
+        w = example if self.own and example is not None else self._weights(y)
+        return w * self.base.expected_cost(_shifted(F) / w[:, None], y)
 
     def predict(self, F: Array, rule: str = "default") -> Labels:
         """Return the base's predictions at the common weight."""

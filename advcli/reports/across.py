@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..records import meaning
+from ..metrics import meaning
 from ..statistics import TestResult, critical_difference, friedman, holm, nemenyi, rank_biserial, row_ranks, wilcoxon
 
 MIN_DATASETS = 5

@@ -1,13 +1,16 @@
 """Regression check of benchmark numbers: rows against a baseline.
 
 A baseline is a CSV file with one line per cell (data set, method, metric): mean, sample standard deviation, number of splits,
-tolerance, seed, sizes, a fingerprint of the splits and the values of the splits. It is meant to be read, and its tolerances to be
-edited, by people.
+tolerance, seed, sizes, passes and seconds of a fit, a fingerprint of the splits and the values of the splits. It is meant to be read,
+and its tolerances to be edited, by people.
 
-- The same splits: a paired test over the splits tells whether the numbers moved; a difference of means beyond the tolerance is
-  moved whatever the test says, as one fit that went wrong is no significant difference.
+- The same splits: the values are compared split by split. Every fit is determined by its configuration, so a value that differs by more
+  than rounding has moved, whatever a test over the splits says; the paired test's p-value stands beside it.
 - Other splits (another seed or protocol, other data): two one-sided tests; a cell counts as unchanged when they show that the
   means differ by less than the tolerance.
+- Passes or seconds of more than `COST_FACTOR` times the baseline's are warnings: they depend on the machine.
+
+Nothing is written into the folder that is checked; its rows are those of the cell files.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import hashlib
 import io
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,12 +30,30 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, ResultsError, nearest
-from ..records import ResultsFolder, canonical_json, format_value, meaning, write_text
+from ..metrics import meaning
+from ..records import ResultsFolder, canonical_json, format_value, write_text
 from ..statistics import TESTS, equivalence, paired_test
 from .summary import blocks, with_unique_methods
 from .table import shown
 
-BASELINE_COLUMNS = ("dataset", "method", "metric", "mean", "std", "n", "tolerance", "seed", "n_train", "n_test", "splits", "values")
+COST_COLUMNS = ("passes", "fit_seconds", "predict_seconds")
+"""Columns of a baseline that say what a fit cost over the splits: the mean of the passes, the medians of the seconds. They may be empty."""
+
+BASELINE_COLUMNS = (
+    "dataset",
+    "method",
+    "metric",
+    "mean",
+    "std",
+    "n",
+    "tolerance",
+    "seed",
+    "n_train",
+    "n_test",
+    *COST_COLUMNS,
+    "splits",
+    "values",
+)
 """Columns of a baseline.
 
 ``splits`` is a fingerprint of the splits; ``values`` are the values of the splits in their order, counts as fractions (``2/45``).
@@ -40,14 +61,20 @@ An empty ``values`` leaves the cell to the tolerance.
 """
 
 ALPHA = 0.01
-"""Default level: a check tests many cells, and a false alarm costs somebody's time."""
+"""Default level of the equivalence test: a check tests many cells, and a false alarm costs somebody's time."""
 
 TEST = "corrected_ttest"
 """Default paired test, a name in `advcli.statistics.TESTS`."""
 
+COST_FACTOR = 3.0
+"""Passes or seconds of more than this multiple of the baseline's are a warning."""
+
+SECONDS_FLOOR = 0.02
+"""Medians of seconds up to this one are no warning: they measure what else the machine does."""
+
 STATUSES = ("unchanged", "moved", "missing", "new")
 
-_NOISE = 1e-9  # relative differences below this are rounding, on other processors for example
+_NOISE = 1e-9  # relative differences up to this are rounding, on other processors for example
 
 
 @dataclass(frozen=True)
@@ -65,14 +92,17 @@ class Change:
     old_std, new_std : float
         Sample standard deviations; nan for what is not there.
     p_value : float
-        Of the paired test (small: moved) or of the equivalence test (small: unchanged); nan where no test was possible.
+        Of the paired test (for information: how unlikely such differences are if nothing but chance made them) or of the equivalence
+        test (small: unchanged); nan where no test was possible.
     margin : float
         The tolerance of the cell.
     test : str
-        ``identical``, ``paired``, ``equivalence`` or ``margin`` (a single split, where only the means can be compared); empty for
-        missing and new cells.
+        ``identical``, ``rounding`` or ``paired`` (moved) on the same splits; on others ``equivalence``, or ``margin`` where only the
+        means can be compared (a single split); empty for missing and new cells.
     reason : str
         Why the cell counts as moved or missing.
+    costs : tuple of str
+        What became more than `COST_FACTOR` times as expensive as in the baseline.
     """
 
     dataset: str
@@ -87,6 +117,7 @@ class Change:
     margin: float = math.nan
     test: str = ""
     reason: str = ""
+    costs: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -100,7 +131,7 @@ class Change:
         return None if not difference or math.isnan(difference) else (difference > 0) == meaning(self.metric).higher_is_better
 
     def line(self) -> str:
-        """Return the change as one line: cell, old, new, p, margin."""
+        """Return the change as one line: cell, old, new, p, the margin where it decides, the reason."""
         text = f"{self.status}: {self.dataset}, {self.method}, {self.metric}: "
         if self.status == "missing":
             return f"{text}{_shown(self.metric, self.old, self.old_std)} -> nothing ({self.reason})"
@@ -110,7 +141,8 @@ class Change:
         text += {True: " (better)", False: " (worse)", None: ""}[self.better]
         p = "-" if math.isnan(self.p_value) else f"{self.p_value:.2g}"
         factor, unit = (100.0, " percent") if meaning(self.metric).percent else (1.0, "")
-        return f"{text}, p = {p} ({self.test}), margin {factor * self.margin:.3g}{unit}" + (f": {self.reason}" if self.reason else "")
+        margin = f", margin {factor * self.margin:.3g}{unit}" if self.test in ("equivalence", "margin") else ""
+        return f"{text}, p = {p} ({self.test}){margin}" + (f": {self.reason}" if self.reason else "")
 
 
 def _shown(metric: str, mean: float, std: float) -> str:
@@ -125,7 +157,9 @@ def _shown(metric: str, mean: float, std: float) -> str:
 
 
 def split_fingerprints(folder: ResultsFolder, cells: Sequence[str]) -> dict[str, str]:
-    """Return for every cell key what its splits depend on, in one word: seed, content of the data and rule of splitting.
+    """Return for every cell key what its splits depend on, in one word.
+
+    That is the seed, the content of the data, what corrupts its labels, and the rule and sizes of splitting.
 
     Cells that the folder has no file of (rows alone, failed cells) are left out.
     """
@@ -168,6 +202,9 @@ class _Cell:
     splits: str
     values: NDArray[np.float64]
     sizes: tuple[int, ...] = ()
+    passes: float = math.nan
+    fit_seconds: float = math.nan
+    predict_seconds: float = math.nan
     tolerance: float = math.nan
     failed: int = 0
     error: str = ""
@@ -204,11 +241,22 @@ def _cells(runs: pd.DataFrame, splits: Mapping[str, str] | None) -> list[_Cell]:
                         splits=(splits or {}).get(str(rows["cell"].iloc[0])) or _word([dataset, seed, sizes]),
                         values=values,
                         sizes=tuple(size[2] for size in sizes),
+                        # passes are counted and one fit that runs away shows in their mean; the clock has outliers of its own
+                        passes=_known(good, "passes", np.mean),
+                        fit_seconds=_known(good, "fit_seconds", np.median),
+                        predict_seconds=_known(good, "predict_seconds", np.median),
                         failed=len(rows) - len(good),
                         error=next((str(error) for error in rows["error"] if error), "") if "error" in rows else "",
                     )
                 )
     return sorted(found, key=lambda cell: cell.name)
+
+
+def _known(rows: pd.DataFrame, column: str, reduce: Callable[[Any], Any]) -> float:
+    """Return the mean or median of what a column has; nan if it has nothing."""
+    values = rows[column].to_numpy(dtype=float, na_value=np.nan) if column in rows else np.empty(0)
+    values = values[~np.isnan(values)]
+    return float(reduce(values)) if len(values) else math.nan
 
 
 def default_tolerance(metric: str, mean: float, std: float, n: int, n_test: float) -> float:
@@ -283,6 +331,9 @@ def make_baseline(
                 "seed": cell.seed,
                 "n_train": cell.n_train,
                 "n_test": cell.n_test,
+                "passes": float(f"{cell.passes:.4g}"),
+                "fit_seconds": float(f"{cell.fit_seconds:.3g}"),
+                "predict_seconds": float(f"{cell.predict_seconds:.3g}"),
                 "splits": cell.splits,
                 "values": " ".join(texts),
             }
@@ -338,6 +389,8 @@ def write_baseline(path: Path, baseline: pd.DataFrame) -> None:
 def read_baseline(path: Path) -> pd.DataFrame:
     """Read a baseline.
 
+    A baseline of an older version has none of `COST_COLUMNS`: they are empty then, and ``attrs["without_costs"]`` is True.
+
     Raises
     ------
     ResultsError
@@ -349,15 +402,21 @@ def read_baseline(path: Path) -> pd.DataFrame:
         raise ResultsError(f"no baseline {path}; write one with --update") from None
     except (OSError, ValueError) as error:
         raise ResultsError(f"cannot read the baseline {path}: {' '.join(str(error).split())}") from error
-    missing = [column for column in BASELINE_COLUMNS if column not in frame]
+    missing = [column for column in BASELINE_COLUMNS if column not in frame and column not in COST_COLUMNS]
     if missing:
         raise ResultsError(f"{path} is no baseline: it has no column {missing[0]!r}; write one with --update")
-    for column in ("mean", "std", "tolerance", "n", "seed", "n_train", "n_test"):
+    frame.attrs["without_costs"] = not any(column in frame for column in COST_COLUMNS)
+    for column in COST_COLUMNS:
+        if column not in frame:
+            frame[column] = ""
+    for column in ("mean", "std", "tolerance", "n", "seed", "n_train", "n_test", *COST_COLUMNS):
         numbers = pd.to_numeric(frame[column].replace("", "nan"), errors="coerce").astype(float)
         bad = numbers.isna() & ~frame[column].str.lower().isin(("", "nan"))
-        if column != "std":
+        if column not in ("std", *COST_COLUMNS):
             bad |= ~np.isfinite(numbers)
-        if column == "tolerance":
+        if column in COST_COLUMNS:
+            bad |= np.isinf(numbers)
+        if column == "tolerance" or column in COST_COLUMNS:
             bad |= numbers < 0
         if column == "n":
             bad |= (numbers < 1) | (numbers % 1 != 0)
@@ -401,9 +460,9 @@ def compare(
         From `split_fingerprints`. Without it the fingerprint tells seed, sizes and number of the splits only, and baselines made
         with it are compared as if the splits were others.
     test : str
-        The paired test, a name in `advcli.statistics.TESTS`.
+        The paired test whose p-value stands beside a cell that moved, a name in `advcli.statistics.TESTS`.
     alpha : float
-        Level of both tests.
+        Level of the equivalence test.
 
     Returns
     -------
@@ -453,30 +512,36 @@ def _from_baseline(row: Mapping[Any, Any]) -> _Cell:
         n_test=float(row["n_test"]),
         splits=str(row["splits"]),
         values=values,
+        passes=float(row["passes"]),
+        fit_seconds=float(row["fit_seconds"]),
+        predict_seconds=float(row["predict_seconds"]),
         tolerance=float(row["tolerance"]),
     )
 
 
-def _judge(old: _Cell, new: _Cell, test: str, alpha: float) -> Change:
-    def change(status: str, p_value: float, how: str, reason: str = "") -> Change:
-        return Change(*old.name, status, old.mean, new.mean, old.std, new.std, p_value, old.tolerance, how, reason)
+def _costs(old: _Cell, new: _Cell) -> tuple[str, ...]:
+    """Return what became much more expensive, one clause each; what one side does not know is not compared."""
+    found = []
+    if new.passes > COST_FACTOR * old.passes:
+        found.append(f"{new.passes:.4g} passes per fit, {old.passes:.4g} in the baseline")
+    for what, before, now in (("fit", old.fit_seconds, new.fit_seconds), ("predict", old.predict_seconds, new.predict_seconds)):
+        if now > COST_FACTOR * before and now > SECONDS_FLOOR:
+            found.append(f"{now:.3g} s to {what}, {before:.3g} s in the baseline (medians over the splits)")
+    return tuple(found)
 
-    difference = abs(new.mean - old.mean)
-    # rounding must not turn a difference of exactly the margin into a larger one
-    beyond = difference > old.tolerance + _NOISE * max(abs(old.mean), abs(new.mean))
+
+def _judge(old: _Cell, new: _Cell, test: str, alpha: float) -> Change:
+    costs = _costs(old, new)
+
+    def change(status: str, p_value: float, how: str, reason: str = "") -> Change:
+        return Change(*old.name, status, old.mean, new.mean, old.std, new.std, p_value, old.tolerance, how, reason, costs)
+
     if new.failed:
-        return change("moved", math.nan, "margin", f"{new.failed} of {new.failed + new.n} splits failed: {new.error}")
-    if old.splits == new.splits and len(old.values) == new.n:
-        if np.allclose(new.values, old.values, rtol=_NOISE, atol=1e-15):
-            return change("unchanged", 1.0, "identical")
-        factor = new.n_test if meaning(old.metric).is_count else 1.0
-        first, second = factor * new.values, factor * old.values
-        if meaning(old.metric).is_count:
-            first, second = np.round(first, 6), np.round(second, 6)
-        p_value = paired_test(test, first, second, old.n_train, old.n_test).p_value
-        if p_value < alpha:
-            return change("moved", p_value, "paired", "significant on the same splits")
-        return change("moved" if beyond else "unchanged", p_value, "paired", "beyond the margin" if beyond else "")
+        return change("moved", math.nan, "paired", f"{new.failed} of {new.failed + new.n} splits failed: {new.error}")
+    if old.splits == new.splits and len(old.values):
+        return change(*_split_by_split(old, new, test))
+    # rounding must not turn a difference of exactly the margin into a larger one
+    beyond = abs(new.mean - old.mean) > old.tolerance + _NOISE * max(abs(old.mean), abs(new.mean))
     p_value = equivalence(new.mean, new.std, new.n, old.mean, old.std, old.n, old.tolerance).p_value
     if math.isnan(p_value):
         return change("moved" if beyond else "unchanged", p_value, "margin", "beyond the margin" if beyond else "")
@@ -485,23 +550,48 @@ def _judge(old: _Cell, new: _Cell, test: str, alpha: float) -> Change:
     return change("moved", p_value, "equivalence", "beyond the margin" if beyond else "equivalence within the margin is not shown")
 
 
+def _split_by_split(old: _Cell, new: _Cell, test: str) -> tuple[str, float, str, str]:
+    """Return status, p-value, test and reason of a cell on the splits of its baseline."""
+    if new.n != len(old.values):
+        return "moved", math.nan, "paired", f"{new.n} splits, {len(old.values)} in the baseline"
+    if np.array_equal(new.values, old.values):
+        return "unchanged", 1.0, "identical", ""
+    moved = ~np.isclose(new.values, old.values, rtol=_NOISE, atol=1e-15)
+    if not moved.any():
+        return "unchanged", 1.0, "rounding", ""
+    first, second = new.values, old.values
+    if meaning(old.metric).is_count:
+        # each split by its own size; whole numbers, as rates break ties by rounding
+        first, second = (np.round(values * np.array(new.sizes), 6) for values in (first, second))
+    p_value = paired_test(test, first, second, new.n_train, new.n_test).p_value
+    most = int(np.argmax(np.abs(first - second)))
+    was, became = (_value_text(float(values[most]), new.sizes[most]) for values in (old.values, new.values))
+    return "moved", p_value, "paired", f"{moved.sum()} of {new.n} splits differ, most the {most + 1}. of them: {was} -> {became}"
+
+
 def check_folder(folder: ResultsFolder, baseline: Path, *, test: str = TEST, alpha: float = ALPHA) -> list[Change]:
-    """Merge a results folder and compare its rows with a baseline file (see `compare`)."""
+    """Compare the cells of a results folder with a baseline file (see `compare`); the folder is read only.
+
+    The rows are those of the cell files; `ResultsFolder.disagreement` tells whether runs.csv shows the same.
+    """
     known = read_baseline(baseline)
-    folder.merge()
-    runs = folder.runs()
+    runs = folder.runs_of_cells()
     return compare(runs, known, splits=split_fingerprints(folder, runs["cell"].tolist()), test=test, alpha=alpha)
 
 
 def folder_baseline(folder: ResultsFolder, *, tolerance: float | None = None, previous: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Merge a results folder and return the baseline of its rows (see `make_baseline`)."""
-    folder.merge()
-    runs = folder.runs()
+    """Return the baseline of the cells of a results folder (see `make_baseline`); the folder is read only."""
+    runs = folder.runs_of_cells()
     return make_baseline(runs, splits=split_fingerprints(folder, runs["cell"].tolist()), tolerance=tolerance, previous=previous)
 
 
+def cost_warnings(changes: Sequence[Change]) -> list[str]:
+    """Return one line for everything that became more than `COST_FACTOR` times as expensive; metrics of one fit say it once."""
+    return list(dict.fromkeys(f"{change.dataset}, {change.method}: {cost}" for change in changes for cost in change.costs))
+
+
 def changes_text(changes: Sequence[Change], everything: bool = False) -> str:
-    """Return one line per cell that is not unchanged (or per cell), and a last line that counts them.
+    """Return one line per cell that is not unchanged (or per cell), one that counts them, and one that counts those on other splits.
 
     Parameters
     ----------
@@ -512,12 +602,19 @@ def changes_text(changes: Sequence[Change], everything: bool = False) -> str:
     """
     lines = [change.line() for change in changes if everything or change.status != "unchanged"]
     counts = [f"{sum(change.status == status for change in changes)} {status}" for status in STATUSES]
-    cells = "1 cell" if len(changes) == 1 else f"{len(changes)} cells"
-    return "\n".join([*lines, f"{cells}: {', '.join(counts)}"]) + "\n"
+    lines.append(f"{_cells_text(len(changes))}: {', '.join(counts)}")
+    others = sum(change.test in ("equivalence", "margin") for change in changes)
+    if others:
+        lines.append(f"{_cells_text(others)} without the baseline's splits: means compared within the margin")
+    return "\n".join(lines) + "\n"
 
 
-def junit_xml(changes: Sequence[Change], name: str = "advcli check") -> str:
-    """Return the check as JUnit XML: moved and missing cells are failures, new ones are skipped.
+def _cells_text(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count} cells"
+
+
+def junit_xml(changes: Sequence[Change], name: str = "advcli check", *, finding: str = "") -> str:
+    """Return the check as JUnit XML: moved and missing cells are failures, new ones are skipped, warnings stand in ``system-err``.
 
     Parameters
     ----------
@@ -525,21 +622,56 @@ def junit_xml(changes: Sequence[Change], name: str = "advcli check") -> str:
         From `compare`.
     name : str
         Of the test suite.
+    finding : str
+        From `ResultsFolder.disagreement`: a failure if it is not empty.
     """
-    failures, skipped = (str(sum(map(rule, changes))) for rule in (lambda change: change.failed, lambda change: change.status == "new"))
-    counts = {"tests": str(len(changes)), "failures": failures, "errors": "0", "skipped": skipped}
-    root = ET.Element("testsuites", counts)
-    suite = ET.SubElement(root, "testsuite", {"name": _clean(name), **counts})
+    cases = []
+    if finding:
+        case = _case("folder", "runs.csv")
+        ET.SubElement(case, "failure", {"type": "disagreement", "message": _clean(finding)}).text = _clean(finding)
+        cases.append(case)
     for change in changes:
-        where = {"classname": _clean(f"{change.dataset}.{change.metric}"), "name": _clean(change.method), "time": "0"}
-        case = ET.SubElement(suite, "testcase", where)
+        case = _case(f"{change.dataset}.{change.metric}", change.method)
         line = _clean(change.line())
         if change.failed:
             ET.SubElement(case, "failure", {"type": change.status, "message": line}).text = line
         elif change.status == "new":
             ET.SubElement(case, "skipped", {"message": line})
+        cases.append(case)
+    return _suite(name, cases, "\n".join(cost_warnings(changes)))
+
+
+def junit_error(error: str, name: str = "advcli check") -> str:
+    """Return JUnit XML of a check that came to no verdict: one test case that is an error.
+
+    Parameters
+    ----------
+    error : str
+        What stopped the check.
+    name : str
+        Of the test suite.
+    """
+    case = _case("folder", "check")
+    ET.SubElement(case, "error", {"type": "error", "message": _clean(error)}).text = _clean(error)
+    return _suite(name, [case])
+
+
+def _case(where: str, name: str) -> ET.Element:
+    return ET.Element("testcase", {"classname": _clean(where), "name": _clean(name), "time": "0"})
+
+
+def _suite(name: str, cases: Sequence[ET.Element], said: str = "") -> str:
+    count = {kind: str(sum(case.find(tag) is not None for case in cases)) for kind, tag in _OUTCOMES.items()}
+    root = ET.Element("testsuites", {"tests": str(len(cases)), **count})
+    suite = ET.SubElement(root, "testsuite", {"name": _clean(name), "tests": str(len(cases)), **count})
+    suite.extend(cases)
+    if said:
+        ET.SubElement(suite, "system-err").text = _clean(said)
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+_OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}  # attribute of a suite -> element of a case
 
 
 def _clean(text: str) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..records import ResultsFolder
+from ..metrics import shown_as
+from ..records import ResultsFolder, hyper_columns
 from ..statistics import TESTS
 from . import plots
 from .across import Across, across_datasets
@@ -68,7 +69,7 @@ def read_facts(folder: ResultsFolder, cells: Iterable[str]) -> Facts:
         cell = about.get("cell", {})
         if cell.get("protocol", {}).get("splits") == "author":
             facts.cuts[dataset] = "the authors' splits"
-        elif cell.get("dataset", {}).get("cut"):
+        elif cell.get("dataset", {}).get("cut") not in (None, "none"):
             facts.cuts[dataset] = f"cut: {str(cell['dataset']['cut']).replace('_', ' ')}"
         if isinstance(cell.get("solver", {}).get("tol"), (int, float)):
             tolerances.add(float(cell["solver"]["tol"]))
@@ -99,11 +100,13 @@ class Contents:
 
 
 def shown_metrics(summary: pd.DataFrame) -> list[str]:
-    """Return the metrics that get a section, the primary one first; error and accuracy are one table."""
+    """Return the metrics that get a section, the primary one first; a metric and its complement are one table."""
     primary = summary.attrs.get("primary") or ""
     metrics = list(dict.fromkeys([primary, *(str(name) for name in summary["metric"])]))
-    twins = [name for name in metrics if name in ("error", "accuracy")]
-    return [name for name in metrics if name not in twins[1:]]
+    first: dict[str, str] = {}
+    for name in metrics:
+        first.setdefault(shown_as(name).name, name)
+    return list(first.values())
 
 
 def contents(
@@ -453,7 +456,7 @@ def _published_section(compared: pd.DataFrame, key: str, far: tuple[str, ...], c
 def _certificate_section(runs: pd.DataFrame, facts: Facts, can_draw: bool) -> Section:
     fits = runs.drop_duplicates(["cell", "split"])
     fits = fits[fits["status"] != "failed"]
-    hyper = [name for name in ("C", "lambda", "gamma") if name in fits]
+    hyper = hyper_columns(map(str, fits.columns))
     rows: list[Row] = []
     worst: list[dict[str, Any]] = []
     for (dataset, method), part in fits.groupby(["dataset", "method"], sort=True):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..records import meaning
+from ..metrics import shown_as, shown_value
 from .across import Across
 from .document import Figure
 from .published_numbers import FAR
@@ -102,8 +102,7 @@ def means_plot(summary: pd.DataFrame, metric: str) -> Figure | None:
     datasets, methods = sorted(set(part["dataset"])), sorted(set(part["method"]))
     if len(methods) > MAX_METHODS:
         return None
-    percent = meaning(metric).percent
-    factor = 100.0 if percent else 1.0
+    factor = 100.0 if shown_as(metric).percent else 1.0
     step = 0.7 / max(1, len(methods))
 
     def paint(axes: Axes) -> None:
@@ -111,7 +110,7 @@ def means_plot(summary: pd.DataFrame, metric: str) -> Figure | None:
             rows = part[part["method"] == method]
             places = np.array([datasets.index(dataset) for dataset in rows["dataset"]]) + (at - (len(methods) - 1) / 2) * step
             values = rows["mean"].to_numpy(dtype=float)
-            values = factor * (1.0 - values if metric == "error" else values)
+            values = factor * shown_value(metric, values)
             spread = factor * np.nan_to_num(rows["std"].to_numpy(dtype=float))
             axes.errorbar(values, places, xerr=spread, linestyle="none", markersize=4.5, linewidth=1.2, label=method, **_look(at))
         axes.set_yticks(range(len(datasets)), datasets)
@@ -123,7 +122,7 @@ def means_plot(summary: pd.DataFrame, metric: str) -> Figure | None:
         _legend(axes, methods)
 
     height = 1.0 + max(len(datasets) * 0.4, len(part) * 0.13) + 0.2 * -(-len(methods) // _legend_columns(methods))
-    side = "right" if metric == "error" or meaning(metric).higher_is_better else "left"
+    side = "right" if shown_as(metric).higher_is_better else "left"
     caption = f"Mean and sample standard deviation over the splits: {title(metric)}; further {side} is better."
     return _draw(f"means-{metric}".replace("_", "-"), caption, (7.0, height), paint)
 
@@ -223,14 +222,14 @@ def curve_plot(points: pd.DataFrame) -> Figure | None:
     dataset, metric, option = (str(points[column].iloc[0]) for column in ("dataset", "metric", "option"))
     noise = option.startswith("noise.") and points.groupby("x")["confusion_norm"].first().nunique() > 1
     lines = list(dict.fromkeys(points["line"]))
-    factor = 100.0 if meaning(metric).percent else 1.0
+    factor = 100.0 if shown_as(metric).percent else 1.0
 
     def paint(axes: Axes) -> None:
         for at, line in enumerate(lines):
             rows = points[points["line"] == line]
             x = rows["confusion_norm" if noise else "x"].to_numpy(dtype=float)
             order = np.argsort(x)
-            values = factor * (1.0 - rows["mean"] if metric == "error" else rows["mean"]).to_numpy(dtype=float)
+            values = factor * shown_value(metric, rows["mean"].to_numpy(dtype=float))
             spread = factor * np.nan_to_num(rows["standard_error"].to_numpy(dtype=float))
             axes.errorbar(x[order], values[order], yerr=spread[order], markersize=4.5, linewidth=1.2, capsize=2, label=line, **_look(at))
         axes.grid()

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, ResultsError, nearest
-from ..records import meaning
+from ..metrics import meaning
 from ..statistics import TESTS, mark_best, paired_test, rank_biserial, row_ranks
 
 SUMMARY_COLUMNS = (

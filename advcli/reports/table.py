@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ..errors import ResultsError
-from ..records import meaning
+from ..metrics import shown_as, shown_value
 from ..statistics import MIN_WILCOXON_SPLITS, TESTS
 from .document import Entry, Table
 from .markdown import markdown_table
@@ -19,10 +19,8 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 def shown(metric: str, mean: float, std: float) -> str:
     """Return ``mean (std)`` as the papers print it: the error as accuracy in percent, other shares in percent, the rest plain."""
-    about = meaning(metric)
-    if metric == "error":
-        mean = 1.0 - mean
-    digits, factor = (2, 100.0) if about.percent else (3, 1.0)
+    mean = shown_value(metric, mean)
+    digits, factor = (2, 100.0) if shown_as(metric).percent else (3, 1.0)
     spread = "-" if math.isnan(std) else f"{factor * std:.{digits}f}"
     return f"{factor * mean:.{digits}f} ({spread})"
 
@@ -34,9 +32,8 @@ def shown_mean(metric: str, mean: float) -> str:
 
 def title(metric: str) -> str:
     """Return what a table of the metric shows."""
-    if metric == "error":
-        return "accuracy in percent"
-    return f"{metric.replace('_', ' ')} in percent" if meaning(metric).percent else metric.replace("_", " ")
+    about = shown_as(metric)
+    return f"{about.name.replace('_', ' ')} in percent" if about.percent else about.name.replace("_", " ")
 
 
 def result_entry(row: Mapping[Any, Any] | None, metric: str) -> Entry:
@@ -58,7 +55,7 @@ def result_entry(row: Mapping[Any, Any] | None, metric: str) -> Entry:
     marks = ("*" if row["best"] else "=" if row["bold"] else "") + ("!" if row["not_converged"] else "")
     return Entry(
         shown(metric, mean, std),
-        1.0 - mean if metric == "error" else mean,
+        shown_value(metric, mean),
         strong=bool(row["bold"]),
         marks=marks,
         suffix=f"failed {failed}/{failed + splits}" if failed else "",

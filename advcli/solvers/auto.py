@@ -1,7 +1,7 @@
 """solver=auto: which solver suits a problem, and one line that says which and why.
 
 moments in a box       the solver that is made for them
-kernel features        the block method on working sets; Newton once that would be cheaper, which is asked again as the support settles
+kernel features        the block method on working sets; Newton once its cost is lower, compared again as the support settles
 kernel, llw            the block method for a few passes, then splitting on a factor of K + sigma I: nearly all rows keep free variables
 kernel thresholds      Newton on a factor of K; splitting where rows are many
 linear, d k <= 6000    the block method; Newton where the gap is still open after the passes that its factorisations would cost:
@@ -28,24 +28,25 @@ from .kernel_splitting import KernelSplittingSolver
 from .lbfgs import LbfgsSolver
 from .newton import WARM, NewtonSolver, falls_into_blocks
 
-# The block method gets as many passes as Newton's factorisations would cost: about 60 Cholesky factorisations of p x p against 12 n p
-# operations a pass, never fewer than 60 passes - small C and separable data need no more - and never more than 500: of the fits of
-# Table 2 that were still open then, seven of ten were open after 1000.
+# The block method gets the passes that cost as much as Newton's factorisations: about 60 of p x p parameters, against 12 n p operations a
+# pass. At least 60 passes, since small C and separable data need no more; at most 500, since seven of ten fits of Table 2 that were open
+# after 500 were open after 1000.
 _FEWEST, _MOST, _FACTORISATIONS = 60.0, 500.0, 60.0
 # Free thresholds at strong regularisation: all rows of a class have nearly the same scores and reach their kinks together, which can
-# take Newton hundreds of steps (abalone: 13 s). Where it is quick it needs fewer passes than this; the interior point then takes a
-# second or two.
+# take Newton hundreds of steps (abalone: 13 s). A quick fit of Newton's needs fewer passes than this limit; after it the interior point
+# takes a second or two.
 _NEWTON_PASSES = 300.0
-# Under llw nearly every row keeps free variables: the block method arrives at small C and where kernel rows hardly overlap, within a few
-# passes, or takes hundreds; Newton systems are as large as all free variables. Splitting minds neither; it stalls on the last digits.
+# Under llw nearly every row keeps free variables. The block method converges within a few passes at small C or where kernel rows hardly
+# overlap, else in hundreds; Newton systems are as large as the number of free variables. Splitting suffers from neither, but stalls on the
+# last digits.
 _SEPARATE_PASSES, _SPLITTING_PASSES = 10.0, 3000.0
-# Where few variables stay free after all, Newton ends what splitting began: about so many steps, once as much has been spent; splitting
-# reads the square of the rows twice, at so many seconds a number.
+# Where few variables stay free after all, Newton takes over once splitting has cost as much as the last Newton steps, about _LAST_STEPS of
+# them; an iteration of splitting takes about _READ n^2 seconds.
 _LAST_STEPS, _READ = 20.0, 2e-9
 
 
 class _SplittingFirst(KernelSplittingSolver):
-    """Splitting until Newton would cost no more than what splitting has."""
+    """Splitting, until the last Newton steps would cost no more than the iterations made."""
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         rows, n = np.arange(len(problem.y)), len(problem.y)
@@ -102,12 +103,12 @@ def choose(problem: Problem) -> tuple[list[Solver], str]:
 
 @register("auto")
 class AutoSolver(Solver):
-    """Picks by problem (`choose`); `Solution.memory["choice"]` says what it took and why."""
+    """Picks by problem (`choose`); `Solution.memory["choice"]` names the solvers taken and the reason."""
 
     takes_box = True
 
     def lacks(self, problem: Problem) -> str | None:
-        """Whatever all solvers lack."""
+        """Return what the problem lacks for every solver, or None."""
         if problem.tolerance is not None:
             return BoxSolver().lacks(problem)
         if choose(problem)[0]:
@@ -153,7 +154,7 @@ class AutoSolver(Solver):
     def _in_turn(
         problem: Problem, limits: Limits, start: Solution | None, seed: int, turns: list[tuple[Solver, float]], reason: str
     ) -> Solution:
-        """Return what the solvers find with the passes that each may take, every one from the point of the one before."""
+        """Run solvers in turn, each with its limit of passes and from the point of the solver before; return the last solution."""
         (solver, allowed), *following = turns
         found = solver.solve(problem, replace(limits, max_passes=min(allowed, limits.max_passes)), start, seed)
         names, why = solver.name, f"{solver.name} closed the gap"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import plugins
 from ..errors import ConfigError, nearest
 from ..problem import Array, Problem, Solution
+from ..registry import Registry
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def warm_start(problem: Problem, start: Solution | None) -> tuple[Array, float]:
 
     From a solution at another lambda two candidates exist: keep r (right when P/C has settled: data that are not separable), or scale r so
     that theta(r) stays (right for separable data, only towards smaller lambda). The one with the larger dual value wins
-    (large-C note, section 3.5; both rules alone are bad somewhere).
+    (docs/notes/large-c.md, section 7; each rule alone is bad somewhere).
     """
     if start is None or start.R is None or start.R.shape != (len(problem.y), problem.loss.n_classes):
         return np.zeros((len(problem.y), problem.loss.n_classes)), 1.0
@@ -57,15 +57,6 @@ def warm_start(problem: Problem, start: Solution | None) -> tuple[Array, float]:
     return start.R, 1.0
 
 
-def compiled_rows(X: Any) -> tuple[Array, Any, Any]:
-    """Return the numbers of X, dense row by row or CSR, its columns and its row starts as the compiled loops take them."""
-    if hasattr(X, "tocsr"):
-        values, columns, start = X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
-    else:
-        values, columns, start = np.ascontiguousarray(X, dtype=np.float64).ravel(), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
-    return np.ascontiguousarray(values, dtype=np.float64), columns, start
-
-
 def positive_option(name: str, value: Any) -> float:
     """Return a solver's option as a finite number above 0, or raise `ConfigError`."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
@@ -73,43 +64,42 @@ def positive_option(name: str, value: Any) -> float:
     return float(value)
 
 
-SolverType = TypeVar("SolverType", bound=type[Solver])
-_REGISTRY: dict[str, type[Solver]] = {}
+def whole_option(name: str, value: Any, or_null: bool = False) -> int:
+    """Return a solver's option as a whole number of at least 1, or raise `ConfigError`."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 1 <= value < np.inf or value != int(value):
+        raise ConfigError(f"solver.{name}={value} is not valid; give a whole number of at least 1{', or null' if or_null else ''}")
+    return int(value)
 
 
-def register(name: str) -> Callable[[SolverType], SolverType]:
-    """Class decorator: make a solver available under ``name``."""
-
-    def add(cls: SolverType) -> SolverType:
-        cls.name = name
-        _REGISTRY[name] = cls
-        return cls
-
-    return add
+registry: Registry[type[Solver]] = Registry("solver", "solver")
+register = registry.register
 
 
 def solver_names() -> list[str]:
     """Return every registered name, sorted."""
-    return sorted(_REGISTRY)
+    return list(registry)
 
 
 def solvers_for_a_box() -> list[str]:
     """Return the names of the solvers that take moments in a box, an L1 penalty."""
-    return [name for name in solver_names() if _REGISTRY[name].takes_box]
+    return [name for name in solver_names() if registry.get(name).takes_box]
+
+
+@functools.cache
+def _options(chosen: type[Solver]) -> tuple[str, ...]:
+    """Return the names of a solver's options; asking for them takes longer than a small fit."""
+    return tuple(inspect.signature(chosen).parameters)
 
 
 def make_solver(name: str, **options: Any) -> Solver:
     """Build the solver registered under ``name``; `ConfigError` for an unknown name or option."""
-    if name not in _REGISTRY:
-        plugins.load("solver")
-    if name not in _REGISTRY:
-        raise ConfigError(f"unknown solver {name!r}: {nearest(name, _REGISTRY)}")
-    known = set(inspect.signature(_REGISTRY[name]).parameters)
+    chosen = registry.get(name)
+    known = _options(chosen)
     for option in options:
         if option not in known:
             every = [f"solver.{key}" for key in (*known, "tol", "search_tol", "search_passes", "max_passes", "max_seconds")]
             raise ConfigError(f"unknown key 'solver.{option}' of solver={name}; {nearest(f'solver.{option}', every)}")
     try:
-        return _REGISTRY[name](**options)
+        return chosen(**options)
     except TypeError as error:
         raise ConfigError(f"solver={name}: {error}") from error

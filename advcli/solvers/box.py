@@ -2,10 +2,10 @@
 
     minimise over theta   sum_j t_j |theta_j| + lambda/2 |theta|^2 + 1/n sum_i s_i w_i S(f_i / w_i, y_i)
 
-The saddle function over (theta, r) gets a proximal term in both (Rockafellar 1976, "Augmented Lagrangians and applications of the
-proximal point algorithm"): |theta - theta_t|^2 / (2 sigma) and c/2 |r_i - r_it|^2. The r of an example is then its exact block step, and
-what is left in theta is a smooth convex function plus the L1 penalty. A Newton step minimises its quadratic model plus the penalty over
-the coordinates that are not held at 0; the moments of most coordinates lie strictly inside the box, so few take part.
+The saddle function over (theta, r) gets a proximal term in both (Rockafellar 1976, "Augmented Lagrangians and applications of the proximal
+point algorithm"): |theta - theta_t|^2 / (2 sigma) and c/2 |r_i - r_it|^2. The maximum over r_i is then an exact block step, and the
+function of theta alone is smooth and convex plus the L1 penalty. A Newton step minimises its quadratic model plus the penalty over the
+coordinates that are not held at 0; the moments of most coordinates lie strictly inside the box, so few take part.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Smoothed:
         self.tolerance = problem.tolerance
         self.center = np.zeros((len(problem.y), problem.loss.n_classes))
         self.theta = np.zeros(problem.features.shape)
-        # In units of the loss: a parameter of its size over |x| moves scores by as much. A large sigma matters most, 10^4 to 10^6 needed
+        # In units of the loss: a parameter of size unit/|x| moves scores by one unit. A large sigma matters most, 10^4 to 10^6 needed
         # 50 times fewer Newton steps than 1; c of 1 to 100 did equally well.
         unit = problem.empirical(problem.features.scores(self.theta)) or 1.0
         self.c = 10.0 * unit
@@ -96,8 +96,7 @@ class _Smoothed:
 def minimise_model(H: Array, gradient: Array, weight: Array, x: Array) -> Array:
     """Return argmin over z of 1/2 (z - x)'H(z - x) + gradient.(z - x) + weight.|z| for a positive definite H (p, p).
 
-    Coordinate descent finds the signs, a Cholesky factorisation the values; a few rounds, because a step of the Newton method need not be
-    exact.
+    Coordinate descent finds the signs, a Cholesky factorisation the values. A few rounds suffice, because Newton steps need not be exact.
     """
     H = np.ascontiguousarray(H)
     z = x.copy()
@@ -126,7 +125,7 @@ def minimise_model(H: Array, gradient: Array, weight: Array, x: Array) -> Array:
             if (np.abs(slope[outside]) <= weight[outside] * (1 + 1e-9) + 1e-12 * scale).all():
                 break
         else:
-            # as far as the first sign holds: a descent step that coordinate descent continues from
+            # up to the first change of a sign, a descent step; coordinate descent continues there
             crossing = change * signs < 0
             share = float(np.min(-z[support][crossing] / change[crossing]))
             z[support] += share * change
@@ -183,7 +182,7 @@ class BoxSolver(Solver):
                 steps += 1
                 if following is None:
                     break
-                # a short step says that the model is too bold where it has no curvature of its own
+                # a short step: the model is too bold in directions without curvature
                 share = float(np.abs(following.theta - point.theta).max() / np.abs(direction).max())
                 smoothed.damping = max(smoothed.damping * (4.0 if share < 0.3 else 0.25 if share > 0.8 else 1.0), 1.0)
                 point = following
@@ -219,7 +218,7 @@ class BoxSolver(Solver):
 
     @staticmethod
     def _line_search(smoothed: _Smoothed, point: _Point, D: Array) -> _Point | None:
-        """Return the point at a step whose slope is at most half the first one's, or None when D is no descent direction.
+        """Return the point at a step whose slope is at most half the slope at 0, or None when D is no descent direction.
 
         The slope along D jumps where a coordinate passes 0, so the step often ends at such a kink: when regula falsi has not ended after a
         few trials, kinks are tried by bisection.

@@ -5,15 +5,16 @@ its own label, r = 0. The master program over the weights beta_i of these answer
 
     maximise  sum_i C s_i w_i sum_k beta_ik c_ik - 1/2 |C sum_i s_i J_i' sum_k beta_ik r_ik|^2                      (eq. 6-8 there)
 
-A row whose oracle violates what it has by more than epsilon gets one more constraint; then the master is solved again, from where it was,
-by the proximal point method of `newton` with weights in the place of dual points. With a kernel, rows are first brought to the optimum of
-their own simplex in turn, which is all that most of them need; Newton gets those that this leaves open, and more where that is not enough.
+A row whose oracle violates the row's constraints by more than epsilon gets one more constraint. The master is then solved again from its
+last point, by the proximal point method of `newton` with weights in the place of dual points (docs/notes/kernels.md, section 7). With a
+kernel, rows are first moved in turn, each to the optimum of its own simplex, which suffices for most rows. Newton gets the rows that stay
+open, and more rows where the gap does not halve.
 
-Masters of early rounds end at a gap that is small beside what the round found violated: a nearer optimum would hardly change what the next
-finds. Once a round finds nothing, the master goes on until every constraint with weight is its row's largest, and the rounds with it. The
-algorithm ends with a round over all rows without a violation: with epsilon = 0, the paper's choice, none beyond the master's accuracy.
-`Solution.memory` counts the constraints added and those with weight at the end. Where more constraints of a row are tight than its
-distribution needs, the weights are not unique, and neither is that second count.
+Masters of early rounds end at a gap that is small beside the round's violation, since a nearer optimum would hardly change the next round.
+After a round without a violation the master is solved until every constraint with weight is the largest of its row, and the rounds go on
+from there. The algorithm ends with a round over all rows without a violation: with epsilon = 0, the paper's choice, none beyond the
+master's accuracy. `Solution.memory` counts the constraints added and the constraints with weight at the end. Where a row has more tight
+constraints than its distribution needs, the weights are not unique, and neither is the second count.
 
 The algorithm as printed solves the master after every single constraint. The printed counts (Table 1) are those of one solution a round,
 the default here: the first split of iris, glass, vehicle, linear at C = 1, gets 65, 280 and 645 constraints with `batch` 1, 1 and 10, and
@@ -33,26 +34,26 @@ from ..errors import ConfigError
 from ..features.base import KernelMap
 from ..features.kernel import KernelFeatures
 from ..problem import Array, Labels, Problem, Solution
-from .base import Limits, Solver, register
+from .base import Limits, Solver, register, whole_option
 from .kernel_newton import CoefficientSmoothed, lacks_kernel
 from .newton import NewtonSolver, Point, Smoothed
 
-_ACCURACY = 1e-6  # of slacks, in units of the loss: a violation beyond it is one, and a master that misses it has stalled
-_TIGHT = 1e-8  # what a master aims at
-_SHARE = 1e-3  # of what a round finds violated, times its mean: the gap at which the master after it ends
+_ACCURACY = 1e-6  # of slacks, in units of the loss: smaller violations do not count, and a master beyond it has stalled
+_TIGHT = 1e-8  # of slacks in the same units: what a master aims at
+_SHARE = 1e-3  # of a round's violation, times its mean: the gap at which the next master ends
 _WEIGHT = 1e-6  # share of a row's weight from which a constraint counts as active
-_HELD = 1e-3 * _WEIGHT  # from which it has weight at all
+_HELD = 1e-3 * _WEIGHT  # share of a row's weight from which a constraint has weight at all
 _FIRST = 0.03  # proximal weight that a master begins with, in units of C |x|^2
-_SMALLEST = 1e-8  # the least one: scores' rounding errors enter the weights divided by it
-_NEAR = 0.1  # rows with a constraint that lacks less of being tight, in units of the loss, take part in a master with a kernel
+_SMALLEST = 1e-8  # least proximal weight: rounding errors of scores enter the weights divided by it
+_NEAR = 0.1  # from being tight, in units of the loss: rows with a nearer constraint take part in a master with a kernel
 _MOST_STEPS = 30  # Newton steps after which a proximal step counts as failed
 _MOST_PROXIMAL = 100  # proximal steps of a master
-_IDLE = 5  # of them that do not halve what is left to the aim, after which rounding has won
+_IDLE = 5  # proximal steps that do not halve the distance to the aim, after which rounding has won
 _PASSES = 20  # of the ascent, with a kernel, between two looks at its gap
-_LEAST_LOOKS, _MOST_LOOKS = 2.0, 200.0  # that do not halve the gap, after which the ascent is stuck
+_LEAST_LOOKS, _MOST_LOOKS = 2.0, 200.0  # looks that do not halve the gap, after which the ascent is stuck
 _FACTORS = 10  # systems that Newton is expected to factorise where the ascent is stuck
 _FEWEST = 50  # rows that Newton is given first
-_GROWTH = 4  # how many times as many it is given when these were not enough
+_GROWTH = 4  # factor of that number after each time without success
 
 
 class _Master(Smoothed):
@@ -67,11 +68,11 @@ class _Master(Smoothed):
         self.owner = np.arange(n)
         self.first = np.arange(n)  # of each row's constraints
         self.r, self.offset = np.zeros((n, k)), problem.loss.offset(np.zeros((n, k)), problem.y)
-        self.added = np.zeros(n, dtype=bool)  # not one that its row started with
+        self.added = np.zeros(n, dtype=bool)  # False for the constraint that a row starts with
         self.beta: Array = np.ones(n)
         self.unit = max(1.0, float(np.abs(self.offset).max(initial=0.0)))  # of scores and slacks
-        self.aim = 0.0  # gap of the weights, in C form, at which the optimum is near enough; 0: as near as rounding allows
-        self.gap = self.loose = 0.0  # the gap, and how far a constraint with weight may be below its row's largest
+        self.aim = 0.0  # gap of the weights, in C form, at which the master ends; 0: where rounding ends it
+        self.gap = self.loose = 0.0  # the gap, and how far the lowest constraint with weight is below its row's largest
         self._settle()
 
     @property
@@ -91,7 +92,7 @@ class _Master(Smoothed):
         self.first = np.searchsorted(self.owner, np.arange(len(self.first)))
 
     def slack(self, F: Array) -> tuple[Array, Array]:
-        """Return the slack that the rows need at scores F, (n,), and by how much less each constraint asks for, (m,)."""
+        """Return the slacks xi of the rows at scores F, (n,), and how far each constraint lies below the slack of its row, (m,)."""
         asked = np.einsum("mk,mk->m", self.r, self.problem.scaled(F)[self.owner]) + self.offset
         slack = np.maximum.reduceat(asked, self.first)
         return slack, slack[self.owner] - asked
@@ -102,7 +103,7 @@ class _Master(Smoothed):
         target = self.center - self.slack(F)[1] / self.c
         target -= np.maximum.reduceat(target, self.first)[self.owner]
         positive = target > -1.0
-        while True:  # those above the threshold that makes the positive ones sum to one (Michelot)
+        while True:  # Michelot: keep the targets above the threshold at which the kept ones sum to one
             count = np.add.reduceat(positive.astype(np.float64), self.first)
             threshold = (np.add.reduceat(np.where(positive, target, 0.0), self.first) - 1.0) / count
             above = positive & (target > threshold[self.owner])
@@ -118,11 +119,11 @@ class _Master(Smoothed):
         return total
 
     def tangents(self, point: Point) -> tuple[Array, Labels, Array]:
-        """Return the images of an orthonormal basis of every row's face: (sum of the j before - j times the next) / sqrt(j (j + 1))."""
+        """Return the r of orthonormal bases of the rows' faces: (sum of the j before - j times the next) / sqrt(j (j + 1))."""
         positive = np.flatnonzero((point.face > 0.0) & (self.sample[self.owner] > 0.0))
         owner = self.owner[positive]
         begins = np.diff(owner, prepend=-1) != 0
-        start = np.flatnonzero(begins)[np.cumsum(begins) - 1]  # of each one's row
+        start = np.flatnonzero(begins)[np.cumsum(begins) - 1]  # position of the first positive weight of the same row
         apart = self.r[positive] - self.r[positive[start]]
         before = np.cumsum(apart, axis=0) - apart
         before -= before[start]
@@ -161,7 +162,7 @@ class _Master(Smoothed):
         self._settle()
 
     def _proximal_step(self, theta: Array, F: Array, deadline: float) -> tuple[Point, int]:
-        """Return where Newton's method ends, and how many steps it took, more than allowed when it failed."""
+        """Return the last point of Newton's method and its steps; more steps than the limit stand for a failure."""
         point, steps = self.at(theta, F, *self.face(F)), 0
         while not self._judge(point) and time.perf_counter() <= deadline:
             steps += 1
@@ -177,7 +178,7 @@ class _Master(Smoothed):
         return point, steps
 
     def _judge(self, point: Point) -> bool:
-        """Keep the point's weights if they are the best so far; return whether only a new proximal centre can bring it nearer."""
+        """Keep the weights of the point if they are the best so far; return whether further progress needs a new centre."""
         weight, beta = self.C * self.problem.weight, point.face
         slack, below = self.slack(point.F)
         mismatch = float((weight[self.owner] * beta) @ below)
@@ -202,7 +203,7 @@ class _Master(Smoothed):
 
 
 class _KernelMaster(_Master, CoefficientSmoothed):
-    """The same with coefficients over the rows as parameters."""
+    """`_Master` with coefficients over the rows as parameters."""
 
     @property
     def reach(self) -> float:
@@ -214,7 +215,7 @@ class _KernelMaster(_Master, CoefficientSmoothed):
         return point.F - point.pull
 
     def optimise(self, deadline: float) -> None:
-        """Ascend row by row, and give Newton the rows that stay open, more of them each time that does not get on either."""
+        """Ascend row by row, then give Newton the rows that stay open; more rows each time the gap does not halve."""
         size, before = _FEWEST, np.inf
         while True:
             self._ascend(size, deadline)
@@ -229,11 +230,11 @@ class _KernelMaster(_Master, CoefficientSmoothed):
         self._optimise_all(deadline)
 
     def _optimise_all(self, deadline: float) -> None:
-        """Solve over the rows that carry weight or may come to, until no other one is violated."""
+        """Solve over the rows whose added constraints have weight or may get it, until no other row is violated."""
         inside = np.zeros(len(self.first), dtype=bool)
         while True:
             _, below = self.slack(self.F)
-            late = self.beta[self.first] < 1.0  # a row's first constraint is the one that it started with
+            late = self.beta[self.first] < 1.0  # the first constraint of a row is that of its own label
             late[self.owner[(self.beta > _HELD) & (below > _TIGHT * self.unit)]] = True
             self.gap, self.loose = self.openness(self.beta, self.F)
             if (inside.any() and self.gap <= 2.0 * self.aim) or not (late & ~inside).any() or time.perf_counter() > deadline:
@@ -243,7 +244,7 @@ class _KernelMaster(_Master, CoefficientSmoothed):
             self._optimise_among(np.flatnonzero(inside), deadline)
 
     def _ascend(self, size: int, deadline: float) -> None:
-        """Move each row's weights to the optimum of its own simplex, pass after pass, while that gets on; Newton would get `size` rows."""
+        """Move the weights of each row to the optimum of its simplex, in passes, while the gap halves; Newton gets `size` rows next."""
         n, k = self.F.shape
         first = np.append(self.first, len(self.owner))
         K, r, beta = np.ascontiguousarray(self.K), np.ascontiguousarray(self.r), self.beta.copy()
@@ -260,7 +261,7 @@ class _KernelMaster(_Master, CoefficientSmoothed):
             if self.done:
                 break
             goal, idle = (0.5 * self.gap, 0) if self.gap <= goal else (goal, idle + 1)
-            # operations of Newton's factors over those of a look: without progress it may take as long as Newton would
+            # operations of Newton's factors over those of a look: the ascent may stay stuck for as long as Newton would take
             free = min(int(np.count_nonzero(beta > _HELD)) - n, size * (k - 1))
             patience = min(max(_FACTORS * free**3 / (6.0 * _PASSES * n**2 * k), _LEAST_LOOKS), _MOST_LOOKS)
 
@@ -280,7 +281,7 @@ class _KernelMaster(_Master, CoefficientSmoothed):
         part.first = np.searchsorted(part.owner, np.arange(len(rows)))
         part.r, part.beta, part.aim, part.unit = self.r[chosen], self.beta[chosen], 0.5 * self.aim, self.unit
         part._settle()
-        # what the others add to these rows' scores does not change: to each constraint it is a constant
+        # the part of the other rows in these rows' scores is fixed: a constant of each constraint
         others = among.scaled(self.F[rows] - part.F)
         part.offset = self.offset[chosen] + np.einsum("mk,mk->m", part.r, others[part.owner])
         super(_KernelMaster, part).optimise(deadline)
@@ -292,7 +293,7 @@ class _KernelMaster(_Master, CoefficientSmoothed):
 
 @register("constraint_generation")
 class ConstraintGenerationSolver(Solver):
-    """Algorithm 1 of Fathony et al. 2016; its end is the last violation, so it goes beyond any tolerance that is asked for.
+    """Algorithm 1 of Fathony et al. 2016; ends with the last violation, beyond any tolerance asked for.
 
     Parameters
     ----------
@@ -305,9 +306,7 @@ class ConstraintGenerationSolver(Solver):
     def __init__(self, epsilon: float = 0.0, batch: int | None = None) -> None:
         if not isinstance(epsilon, (int, float)) or not 0 <= epsilon < np.inf:
             raise ConfigError(f"solver.epsilon={epsilon} is not valid; give a finite number of at least 0")
-        if batch is not None and (isinstance(batch, bool) or batch != int(batch) or batch < 1):
-            raise ConfigError(f"solver.batch={batch} is not valid; give a whole number of at least 1, or null")
-        self.epsilon, self.batch = float(epsilon), None if batch is None else int(batch)
+        self.epsilon, self.batch = float(epsilon), None if batch is None else whole_option("batch", batch, or_null=True)
 
     def lacks(self, problem: Problem) -> str | None:
         """Linear multiclass or kernel features."""

@@ -6,9 +6,9 @@ import time
 
 import numpy as np
 
-from ..compiled import aligned_zeros, kernels
+from ..compiled import aligned_zeros, compiled_rows, kernels
 from ..problem import Problem, Solution
-from .base import Limits, Solver, compiled_rows, register, warm_start
+from .base import Limits, Solver, register, warm_start
 
 # Beyond this size the rows no longer fit the last-level cache: shuffle them physically once, then permute blocks of 16 rows.
 _CACHE_BYTES = 48 * 2**20
@@ -47,7 +47,7 @@ class DualSolver(Solver):
         theta = aligned_zeros((d, padded))
         theta[:, :k] = problem.parameters(R0 if order is None else R0[np.argsort(order)])
         squares = features.squares
-        values, columns, rows = compiled_rows(X)
+        values, columns, rows, *_ = compiled_rows(X)
         code, passes, _, _ = kernels.dual.solve(
             *kernels.arguments(problem.loss.family),
             values,

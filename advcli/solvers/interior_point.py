@@ -9,7 +9,7 @@ One Newton step eliminates row by row: a (k + 2)-square system gives dq = m + M 
 part is one Cholesky factor of I + C sum_i (s_i/w_i) J_i' M_i J_i, which serves Mehrotra's predictor and corrector. Some ten to eighty
 iterations whatever C is; each costs as much as Newton's most expensive step, because every row enters every Hessian.
 
-Method and start: large-C note, section 4, carried from the zero-one game to any matrix.
+Derivation and numerics: docs/notes/large-c.md, section 10.
 """
 
 from __future__ import annotations

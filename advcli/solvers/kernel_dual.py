@@ -1,9 +1,9 @@
 """Dual ascent with a kernel: exact blocks on working sets of rows whose block of K is small; the loops are `_ext/kernel_dual.pyx`.
 
-Each round takes the rows that carry the gap, gathers K among them, ascends there until they have lost most of their gap, and brings the
-scores of all rows up to date in one pass over the rows of K whose dual variables moved (decomposition in the manner of Joachims 1999,
-with large working sets). The first round is a random sample: most rows that it leaves at rest are never touched again, so the work grows
-with the number of support vectors. Before the solver claims a gap, all scores are computed afresh from the coefficients.
+A round gathers K among the rows that carry the gap, ascends there until most of that gap is gone, and brings the scores of all rows up to
+date in one pass over the rows of K whose dual variables moved (decomposition in the manner of Joachims 1999, with large working sets;
+docs/notes/kernels.md, section 3). The first round is a random sample. Most rows at rest after early rounds are never touched again, so the
+work grows with the number of support vectors. Before the solver claims a gap, all scores are computed afresh from the coefficients.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ class KernelDualSolver(Solver):
             rows = self._working_set(features, R, gap, random, previous)
             previous = n if rows is None else len(rows)
             mine = gap if rows is None else gap[rows]
-            allowed = wanted * problem.n  # what the gaps may sum to at the end
+            allowed = wanted * problem.n  # largest sum of gaps at the end
             goal = allowed if rows is None else max(0.5 * allowed * len(rows) / n, _LEFT * float(mine.sum()))
             settings = (
                 goal,
-                1e-3 * wanted,  # gaps far below what the stopping rule can see are read, not moved
+                1e-3 * wanted,  # rows whose gap the stopping rule cannot see are read, not moved
                 max(float(len(mine)), limits.max_passes * n - visits),
                 limits.max_seconds - elapsed,
                 int(random.integers(2**63)),
@@ -127,7 +127,7 @@ class KernelDualSolver(Solver):
 def _start(problem: Problem, features: KernelMap, start: Solution | None) -> tuple[Array, Array]:
     """Return a dual point (n, k) and its scores (k, n), chosen like `base.warm_start` but from one product with K.
 
-    Scores of r at lambda are those at the start's lambda times their quotient; r scaled by lambda / lambda_start keeps the scores.
+    The scores of r at lambda are lambda_start / lambda times the scores at lambda_start; scaling r by lambda / lambda_start keeps scores.
     """
     n, k = len(problem.y), problem.loss.n_classes
     if start is None or start.R is None or start.R.shape != (n, k) or not start.R.any():

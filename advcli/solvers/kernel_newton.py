@@ -1,8 +1,8 @@
 """Semismooth Newton with a kernel: the proximal point method of `newton`, with functions as parameters.
 
-Two forms of the same steps. Where K has a low rank (smooth kernels), K = L L' makes rows of L explicit features, on which `newton` itself
-works. Otherwise the parameters stay coefficients over the training rows: inner products follow from scores, and a Newton system from the
-directions in which the dual point can still move, which are few near the optimum (Woodbury's form of the large-C note, section 3.2).
+The same steps have two forms (docs/notes/kernels.md, section 4). Where K has a low rank (smooth kernels), the rows of L in K = L L' are
+explicit features for `newton`. Otherwise the parameters are coefficients over the training rows: inner products follow from scores, and the
+Newton system has one unknown for every direction in which the dual point can still move, few near the optimum.
 The certificate is computed with K itself.
 """
 
@@ -23,10 +23,10 @@ from .kernel_dual import KernelDualSolver
 from .newton import WARM, NewtonSolver, Point, Separate, Smoothed
 
 MAX_ROWS = 10_000  # beyond, one product with K costs more than the block method's pass over the rows that matter
-MAX_FACTORED = 2500  # the same for a factor of n^3 operations, which free thresholds need
+MAX_FACTORED = 2500  # the same with free thresholds, which need a factor of n^3 operations
 _MOST_PARAMETERS = 1500  # k times the rank of K up to which Newton works on a factor of K
 _MOST_FREE = 4000  # free directions up to which their system is factorised
-_LARGEST_BLOCK = 2000  # of the preconditioner beyond
+_LARGEST_BLOCK = 2000  # directions of a block of the preconditioner
 _ITERATIONS = 100  # of conjugate gradients
 
 
@@ -64,7 +64,7 @@ class KernelNewtonSolver(Solver):
         spanned = problem.parameters(found.R)
         if features.regularised is not None:
             spanned += found.theta * (1.0 - features.regularised)
-        # beside rounding both are the optimum; a certificate wants the better
+        # up to rounding both are the optimum; the better one gives the smaller gap
         if not problem.primal(found.theta) <= problem.primal(spanned):
             found.theta = spanned
         memory = {**found.memory, "support": int(found.R.any(axis=1).sum())}
@@ -97,7 +97,7 @@ class CoefficientSmoothed(Smoothed):
         self.K = problem.features.matrix
 
     def at(self, theta: Array, F: Array, R: Array, face: Any) -> Point:
-        """Return the point at theta, with the scores of its residual; scores are computed afresh, which the same read of K pays for."""
+        """Return the point at theta; one read of K gives fresh scores of theta and of the residual."""
         residual, k = self.residual(theta, R), theta.shape[1]
         scores = self.K @ np.hstack([theta, residual])
         return Point(theta, np.ascontiguousarray(scores[:, :k]), R, residual, face, scores[:, k:])
@@ -107,7 +107,7 @@ class CoefficientSmoothed(Smoothed):
         return float(np.vdot(theta, scores))
 
     def direction(self, point: Point) -> tuple[Array, Array, float]:
-        """Return D = -residual + Z'v with (diag(1/scale) + Z Z') v = Z residual, Z the free directions of r; its scores and its slope."""
+        """Return D = -residual + Z'v with (diag(1/scale) + Z Z') v = Z residual for bases Z of the faces, its scores and its slope."""
         B, owner, scale = self.tangents(point)
         D, dF = -point.residual, -point.pull
         if len(owner):
@@ -117,7 +117,7 @@ class CoefficientSmoothed(Smoothed):
 
 
 class SeparateCoefficients(CoefficientSmoothed, Separate):
-    """The same where every label moves alone."""
+    """`CoefficientSmoothed` for losses whose labels move alone."""
 
 
 class _System:
@@ -129,7 +129,7 @@ class _System:
 
     def __init__(self, K: Array, B: Array, owner: Labels, shift: Array) -> None:
         self.K, self.B, self.owner, self.shift = K, B, owner, shift
-        self.first = np.flatnonzero(np.diff(owner, prepend=-1))  # of each row's directions
+        self.first = np.flatnonzero(np.diff(owner, prepend=-1))  # position of every row's first direction
 
     def forward(self, scores: Array) -> Array:
         """Return Z g for scores K g (n, k)."""
@@ -155,7 +155,7 @@ class _System:
         return cho_factor(gram.T, lower=False, overwrite_a=True, check_finite=False)
 
     def _factorise(self, right: Array) -> tuple[Array, Array]:
-        """Cholesky, with a step of refinement where cancellation left too much."""
+        """Solve by Cholesky, with a step of refinement where cancellation is large."""
         factor = self._factor(slice(None))
         v = cho_solve(factor, right, check_finite=False)
         A, F = self.backward(v)
@@ -166,7 +166,7 @@ class _System:
         return A, F
 
     def _iterate(self, right: Array) -> tuple[Array, Array]:
-        """Any number of iterations gives a direction of descent."""
+        """Solve by conjugate gradients; any number of iterations gives a direction of descent."""
         label, blocks = np.abs(self.B).argmax(axis=1), []
         for c in range(self.B.shape[1]):
             rows = np.flatnonzero(label == c)
@@ -196,14 +196,14 @@ class _System:
         return A, F
 
 
-_FIRST_PASSES = 60.0  # of the block method, before anything is known about the support
-_MOST_PASSES = 1500.0  # what is still open then will stay open for long
-_STEPS = 6  # Newton steps from where the block method gets to
-_FLOPS = 1.5e10  # of one core
+_FIRST_PASSES = 60.0  # of the block method before the first estimate from the support
+_MOST_PASSES = 1500.0  # of the block method: a gap still open then stays open for long
+_STEPS = 6  # Newton steps expected after the block method
+_FLOPS = 1.5e10  # operations a second of one core
 
 
 def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, seed: int) -> Solution:
-    """Take the block method, which wins on nearly separable data, until it has cost about as much as Newton would; then Newton."""
+    """Run the block method, best on nearly separable data, until its cost is about that of Newton steps; then Newton."""
     block, newton = KernelDualSolver(), KernelNewtonSolver()
     if newton.lacks(problem) is not None:
         return block.solve(problem, limits, start, seed)
@@ -217,7 +217,7 @@ def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, 
         if last:
             done.memory["c"] = c / WARM
         else:
-            # while the block method works the support settles, and with it what Newton will cost
+            # the support settles meanwhile, and with it the cost of Newton steps
             left = min(left, wanted - done.passes, done.passes)
         rest = replace(limits, max_passes=left, max_seconds=limits.max_seconds - done.seconds)
         more = (newton if last else block).solve(problem, rest, done, seed)

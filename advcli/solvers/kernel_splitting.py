@@ -2,10 +2,10 @@
 
 The dual in C form, over z = C s r, is minimise 1/2 |theta(z)|^2 - C sum_i s_i w_i c(z_i / (C s_i)): a quadratic that couples the rows and
 knows no bounds, and a sum of one function a row. Douglas and Rachford's iteration, relaxed (Eckstein & Bertsekas 1992), treats them in
-turn and never together: each z_i is one exact block step, all classes share one system with K, and sums v - z converge to the scores
-over sigma. Two triangular solves make an iteration, whatever the number of rows that keep free variables, which is what Newton systems
-grow with; nearly all rows do so under llw. Cipolla and Gondzio (2022, EURO J. Comput. Optim. 10) train binary machines with such a shared
-factor.
+turn and never together (docs/notes/kernels.md, section 5): each z_i is one exact block step, all classes share one system with K, and
+v - z converges to the scores over sigma. An iteration is two triangular solves, however many rows keep free variables; Newton systems
+grow with the number of such rows, which under llw are nearly all. Cipolla and Gondzio (2022, EURO J. Comput. Optim. 10) train
+binary machines with such a shared factor.
 
 Every x is primal feasible and every z dual feasible, so that both bounds come from iterates.
 """
@@ -22,7 +22,7 @@ from ..problem import Array, Problem, Solution, gap_scale
 from .base import Limits, Solver, register
 from .kernel_newton import lacks_kernel
 
-_RELAXATION = 1.9  # of at most 2; 1 takes nearly twice the iterations
+_RELAXATION = 1.9  # below 2; 1 takes nearly twice the iterations
 _SCALE_SIMPLEX, _SCALE_BOX = 2.5, 0.7  # of sigma, for dual variables that are distributions and for others
 _STEP = 2.0  # sigma is a power of it, so that neighbouring values of C share a factor
 _FIRST_CHECK = 5
@@ -48,7 +48,7 @@ class KernelSplittingSolver(Solver):
 
     @classmethod
     def minimise(cls, problem: Problem, limits: Limits, start: Solution | None, enough: Callable[[int, Array], bool]) -> Solution:
-        """Do what `solve` does, and give up with status "max_passes" at a check where ``enough(iterations, R)``."""
+        """Return what `solve` does, or end with status "max_passes" at the first check at which ``enough(iterations, R)`` holds."""
         started = time.perf_counter()
         features, loss, y, C = problem.features, problem.loss, problem.y, problem.C
         assert isinstance(features, KernelMap)
@@ -63,7 +63,7 @@ class KernelSplittingSolver(Solver):
         if start is not None and start.R is not None and start.R.shape == (n, k) and start.theta.shape == features.shape:
             theta, R = start.theta, start.R
             F = features.scores(theta)
-            # where the iteration would rest if the coefficients and the scores of the start were optimal
+            # the iteration's point of rest if coefficients and scores of the start are optimal
             V = R * (sample / (start.lam * problem.n))[:, None] + (F - F.mean(axis=1, keepdims=True)) / sigma
         best_primal, best_theta, best_dual, best_R = problem.primal(theta), theta, problem.dual(R), R
         iterations, checks, check, status = 0, 2, _FIRST_CHECK, "converged"
@@ -86,7 +86,7 @@ class KernelSplittingSolver(Solver):
                 dual = problem.dual(R)
                 if dual > best_dual:
                     best_dual, best_R = dual, R
-                if features.regularised is None:  # the scores of theta(r) are known from its norm
+                if features.regularised is None:  # the dual value has computed the scores of theta(r)
                     spanned = problem.parameters(R)
                     primal = problem.primal(spanned)
                     if primal < best_primal:
@@ -94,7 +94,7 @@ class KernelSplittingSolver(Solver):
                 F = sigma * (X - G)
                 primal = 0.5 * problem.lam * max(-float(np.vdot(X, F)), 0.0) + problem.empirical(F)
                 if primal - best_dual <= limits.tol * gap_scale(primal, best_dual):
-                    primal = problem.primal(theta)  # the last word is not that of the factor's rounding
+                    primal = problem.primal(theta)  # free of the factor's rounding
                 if primal < best_primal:
                     best_primal, best_theta = primal, theta
                 if best_primal - best_dual > limits.tol * gap_scale(best_primal, best_dual) and enough(iterations, R):
@@ -107,11 +107,11 @@ class KernelSplittingSolver(Solver):
 
 
 def _sigma(problem: Problem, features: KernelMap) -> float:
-    """Return about w over the size of coefficients, as a power of `_STEP`: what scores are to coefficients.
+    """Return sigma, the ratio of scores to coefficients, as a power of `_STEP`.
 
-    Scores are as large as w; coefficients lie between w / K_ii, where rows are free, and C s, where they are at their bounds, which is
-    the smaller one in the end. The root of the product, times a constant, needed at most twice the iterations of the best sigma for C of 1
-    to 2^12 and gamma of 2^-12 to 1. Means of all rows stand for each.
+    Scores are of the size of w. Coefficients are of the size of w / K_ii where rows are free, and C s, the most they can be, at bounds. The
+    root of the product of the smaller of these sizes and C s stands for both: times a constant, its sigma needed at most twice the
+    iterations of the best one for C of 1 to 2^12 and gamma of 2^-12 to 1. Means over rows stand for every row.
     """
     cost = 1.0 if problem.cost_weight is None else float(problem.cost_weight.mean())
     largest = problem.C * (1.0 if problem.sample_weight is None else float(problem.sample_weight.mean()))

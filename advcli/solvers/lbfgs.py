@@ -1,7 +1,7 @@
 """L-BFGS (Fathony et al. 2018, section 6.1, name it) by SciPy's L-BFGS-B.
 
 What L-BFGS means for an objective with kinks: on the surrogates themselves the method stalls away from the optimum, since its curvature
-pairs mix the pieces that a step crosses (measured in the performance note). So it minimises the smoothed objective of `smoothing.py`, whose
+pairs mix the pieces that a step crosses (docs/notes/large-c.md, section 9). So it minimises the smoothed objective of `smoothing.py`, whose
 gradient is exact and Lipschitz, and the centres then move: the limit is the optimum of the surrogate itself. An inner run stops as soon as
 what it could still gain is small beside what new centres can gain; mu shrinks when few iterations were needed.
 
@@ -16,9 +16,8 @@ import time
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
-from ..errors import ConfigError
 from ..problem import Array, Problem, Solution
-from .base import Limits, Solver, register, warm_start
+from .base import Limits, Solver, register, warm_start, whole_option
 from .passes import Best
 from .smoothing import Smoothed, SmoothedPoint, check_smoothable, first_smoothing
 
@@ -40,9 +39,7 @@ class LbfgsSolver(Solver):
     takes_box = True
 
     def __init__(self, pairs: int = 10) -> None:
-        if isinstance(pairs, bool) or pairs != int(pairs) or pairs < 1:
-            raise ConfigError(f"solver.pairs={pairs} is not valid; give a whole number of at least 1")
-        self.pairs = int(pairs)
+        self.pairs = whole_option("pairs", pairs)
 
     def lacks(self, problem: Problem) -> str | None:
         """Linear or threshold features."""

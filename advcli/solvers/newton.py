@@ -6,7 +6,7 @@ One proximal step on the dual point, r <- argmax D(r') - (C c/2) |r' - r|^2 (in 
 
 by Newton steps with H = I + sum_i (C s_i / (c w_i)) J_i' M_i J_i, M_i the projector on the face of the exact block step
 (compiled), non-zero only for examples at a kink. Line search by regula falsi on the exact slope. The inner stop and the recovery are
-those of the large-C note, section 3; each was needed for robustness. c falls more slowly than there, which takes a fifth fewer steps.
+those of docs/notes/large-c.md, section 6; each was needed for robustness. Factors of 0.1, 0.3 and 0.5 for c took a quarter more steps.
 
 A loss whose dual variables are boxes, one for each label, and whose scores sum to zero (llw) gets a proximal term on those variables
 instead of r: then every label moves alone and H falls into one block for each class (`Separate`).
@@ -32,7 +32,7 @@ from .base import Limits, Solver, register, warm_start
 _MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the block solver ever will
 _MAX_INNER = 30  # Newton steps after which a proximal step counts as failed: c *= 5, keep r
 _SMALLEST_C = 1e-9
-WARM = 30.0  # how much larger the first c of a fit is than the last one of the fit that it continues
+WARM = 30.0  # largest ratio of the first c of a fit to the last c of the fit before
 _MAX_FAILURES = 25
 
 
@@ -44,12 +44,12 @@ class Point:
     F: Array
     R: Array
     residual: Array  # theta - theta(r), the gradient of psi
-    face: Any  # what `tangents` needs of where the block steps end
-    pull: Array  # scores of the residual, (n, k), where inner products need them; else one zero
+    face: Any  # label states of the block steps, for `tangents`
+    pull: Array  # scores of the residual, (n, k), with a kernel; else one zero
 
 
 class Smoothed:
-    """psi of one proximal step, its faces and its gap; everything in C form, theta of shape (d, k)."""
+    """psi of one proximal step, with faces and gaps; everything in C form, theta of shape (d, k)."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.features = problem, problem.features
@@ -64,7 +64,7 @@ class Smoothed:
         self.latest: Directions | None = None
 
     def face(self, F: Array) -> tuple[Array, Any]:
-        """Return the block steps r (n, k) at scores F, and where they end."""
+        """Return the block steps r (n, k) at scores F, and their label states."""
         self.projections += 1
         R, face = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
         return R, face
@@ -79,7 +79,7 @@ class Smoothed:
         return float(np.vdot(theta, other if mask is None else other * mask))
 
     def tangents(self, point: Point) -> tuple[Array, Labels, Array]:
-        """Return the directions in which r can move (m, k), the examples i that own them, and their C s_i / (c w_i) (m,)."""
+        """Return bases of the faces (m, k), the example i of every basis vector (m,), and C s_i / (c w_i) of those examples (m,)."""
         # examples of weight 0 have no curvature
         B, owner = kernels.tangents(self.problem.loss.family, point.face, self.sample == 0.0)
         return B, owner, self.scale(owner)
@@ -105,11 +105,11 @@ class Smoothed:
             directions.follow(self.latest)
         self.latest = directions
         if not directions.low_rank:
-            unit = self.C / self.c  # what changes from one proximal step to the next
+            unit = self.C / self.c  # the factor that changes from one proximal step to the next
             try:
                 factor = _factor(directions.hessian(scale / unit, unit))
             except LinAlgError:
-                self.latest = None  # perhaps the rounding of updates: the next is summed anew
+                self.latest = None  # the rounding of many updates may be the cause: the next Hessian is summed anew
                 raise
             return -dpotrs(factor, residual.ravel(), lower=1)[0].reshape(residual.shape)
         if len(owner) == 0:
@@ -126,13 +126,13 @@ class Smoothed:
         return D + approximately(-residual - D - directions.backward(scale * directions.forward(D)))
 
     def residual(self, theta: Array, R: Array) -> Array:
-        """The gradient of psi: the regularised part of theta plus C J'(s r)."""
+        """Return the gradient of psi: the regularised part of theta plus C J'(s r)."""
         mask = self.features.regularised
         gradient = self.C * self.features.adjoint(R if self.plain else R * self.sample[:, None])
         return gradient + (theta if mask is None else theta * mask)
 
     def values(self, point: Point) -> tuple[float, float, float, Array]:
-        """Return, in C form, P(theta), D, the Fenchel-Young gap C sum_i s_i w_i [S - c(r) - f.r], and the point that gives D."""
+        """Return, in C form, P(theta), D, the block gaps C sum_i s_i w_i [S - c(r) - f.r], and the dual point of D."""
         problem = self.problem
         F = problem.scaled(point.F)
         value = problem.loss.value(F, problem.y)
@@ -153,8 +153,9 @@ class Smoothed:
 class Separate(Smoothed):
     """psi for r = a - mean a, each a_j in [0, 1] alone, with the proximal term c/2 |a - a_t|^2.
 
-    With linear features, on parameters that sum to zero over the classes, where these losses' gradients lie, H = I + blocks
-    s X' diag(free_j) X, one (d, d) block for each class j, and the constraint adds one more (d, d) system for its multiplier.
+    The gradients of these losses sum to zero over the classes. On such parameters, with linear features, H = I + blocks
+    s X' diag(free_j) X, one (d, d) block for each class j; the constraint adds one (d, d) system for its multiplier
+    (docs/notes/large-c.md, section 8).
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -163,10 +164,10 @@ class Separate(Smoothed):
         self.weighted = problem.sample_weight is not None or problem.cost_weight is not None
         self.grams: dict[int, Array] = {}  # of class j the lower triangle of X' diag(s/w inside_j) X
         self.inside = np.zeros((len(problem.y), k), dtype=bool)
-        self.updates = np.zeros(k, dtype=int)  # of each since it was summed anew
+        self.updates = np.zeros(k, dtype=int)  # of every matrix in `grams` since its last full sum
 
     def face(self, F: Array) -> tuple[Array, Any]:
-        """Return r (n, k) and a (n, k) before it is held in its box."""
+        """Return r (n, k), and a (n, k) before clipping to [0, 1]."""
         self.projections += 1
         return kernels.separate_face(self.problem.scaled(F), self.center, self.problem.y, self.c)
 
@@ -193,7 +194,7 @@ class Separate(Smoothed):
         factors = []
         for j in range(k):
             factor, failed = dpotrf(self._block(free[:, j], j), lower=1, overwrite_a=1)
-            if failed:  # the rounding of updates, or of long rows
+            if failed:  # rounding, of many updates or of long rows
                 self.updates[j] = MAX_UPDATES
                 factor = _factor(self._block(free[:, j], j))
             factors.append(factor)
@@ -203,14 +204,14 @@ class Separate(Smoothed):
             D[:, j] = dpotrs(lower, -point.residual[:, j], lower=1)[0]
             total += dpotri(lower, lower=1)[0]
         constraint = _factor(total)
-        for _ in range(2):  # the multiplier that keeps the sum over classes at zero, and its rounding error
+        for _ in range(2):  # the multiplier of the sum over classes, then its rounding error
             multiplier = dpotrs(constraint, D.sum(axis=1), lower=1)[0]
             for j, lower in enumerate(factors):
                 D[:, j] -= dpotrs(lower, multiplier, lower=1)[0]
         return D
 
     def _block(self, free: NDArray[np.bool_], j: int) -> Array:
-        """Return I + (C/c) X' diag(s/w free) X of class j, its lower triangle, from that of the last step where few rows differ."""
+        """Return the lower triangle of I + (C/c) X' diag(s/w free) X of class j, updated from the last step where few rows differ."""
         before, d = self.inside[:, j], self.features.shape[0]
         gram = self.grams.setdefault(j, np.zeros((d, d), order="F"))
         entered, left = np.flatnonzero(free & ~before), np.flatnonzero(before & ~free)
@@ -232,7 +233,7 @@ class Separate(Smoothed):
 
 
 def _factor(H: Array) -> Array:
-    """Return the Cholesky factor of H, its lower triangle; where rounding has lost its ridge, that of H plus a trace of one."""
+    """Return the lower Cholesky factor of H, or of H plus a tiny ridge where rounding has made H indefinite."""
     factor, failed = dpotrf(H, lower=1)
     if failed:
         ridged = H.copy(order="F")
@@ -270,7 +271,7 @@ class NewtonSolver(Solver):
 
     @classmethod
     def minimise(cls, smoothed: Smoothed, limits: Limits, start: Solution | None) -> Solution:
-        """Run the proximal point method on a problem whose geometry `smoothed` knows."""
+        """Run the proximal point method (docs/notes/large-c.md) with the subproblems of `smoothed`."""
         started = time.perf_counter()
         problem, C, separate = smoothed.problem, smoothed.C, isinstance(smoothed, Separate)
         smoothed.center, factor = warm_start(problem, start)
@@ -282,7 +283,7 @@ class NewtonSolver(Solver):
             theta = np.zeros(problem.features.shape)
             smoothed.c = max(1.0, 10.0 * C)
         F = problem.features.scores(theta)
-        # the start itself is a certified point: without it the best dual of a warm start would be forgotten
+        # the start is a certified point too, with the best dual value of a warm start
         best_primal, best_theta = problem.penalty(theta) / problem.lam + C * problem.n * problem.empirical(F), theta
         best_R = problem.features.feasible(smoothed.center, problem.y, problem.sample_weight)
         best_dual = problem.dual(best_R) / problem.lam
@@ -300,7 +301,7 @@ class NewtonSolver(Solver):
                 if best_primal - best_dual <= limits.tol * gap_scale(best_primal, best_dual):
                     status = "converged"
                     break
-                # P - D = the part the inner problem has left + the part only a new proximal centre can remove
+                # P - D = 1/2 |residual|^2, left to Newton steps, + the block gaps, which only a new centre can remove
                 if primal - dual - mismatch <= 0.3 * mismatch:
                     break
                 if inner >= _MAX_INNER or smoothed.projections > limits.max_passes or time.perf_counter() - started > limits.max_seconds:
@@ -333,7 +334,7 @@ class NewtonSolver(Solver):
                     status = "stalled"
                     break
                 smoothed.c *= 5.0
-                if primal < first:  # what failed at the smaller c may have run far away
+                if primal < first:  # a failed step may have run far away
                     theta, F = point.theta, point.F
             else:
                 theta, F = point.theta, point.F
@@ -346,7 +347,7 @@ class NewtonSolver(Solver):
 
     @staticmethod
     def line_search(smoothed: Smoothed, point: Point, D: Array, dF: Array, slope0: float) -> Point | None:
-        """Return the point at a step whose slope is at most half the first one's, or None when D is no descent direction."""
+        """Return the point at a step whose slope is at most half the slope at 0, or None when D is no descent direction."""
         if not slope0 < 0:
             return None
         inner_theta, inner_D = smoothed.inner(point.theta, D, dF), smoothed.inner(D, D, dF)

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..compiled import kernels
+from ..compiled import compiled_rows, kernels
 from ..features.base import KernelMap
 from ..features.threshold import ThresholdFeatures
 from ..problem import Array, Labels, Problem, Solution, gap_scale
-from .base import Limits, Solver, compiled_rows
+from .base import Limits, Solver
 
 _LINEAR, _THRESHOLD, _KERNEL = 0, 1, 2
 
@@ -34,7 +34,7 @@ class Passes:
         else:
             self.kind, self.rows = _LINEAR, features.X.shape[1]
         none = np.empty(0)
-        values, columns, start = compiled_rows(rows)
+        values, columns, start, *_ = compiled_rows(rows)
         self.squares = squares
         self.tolerance = none if problem.tolerance is None else self.flat(problem.tolerance)
         self.arguments = (
@@ -81,7 +81,7 @@ class Passes:
         return out
 
     def batch(self, given: int | None, dense: int) -> int:
-        """Return the rows of a step: as given, else ``dense``, and with sparse rows as many as make a step cost what reading them does."""
+        """Return the rows of a step: ``given``, else ``dense``; for sparse X so many that a step costs as much as reading its rows."""
         if given is not None:
             return given
         X = self.problem.features.X

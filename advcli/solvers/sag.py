@@ -13,9 +13,8 @@ import time
 import numpy as np
 
 from ..compiled import kernels
-from ..errors import ConfigError
 from ..problem import Problem, Solution
-from .base import Limits, Solver, positive_option, register, warm_start
+from .base import Limits, Solver, positive_option, register, warm_start, whole_option
 from .passes import Best, Passes
 from .smoothing import Smoothed, check_smoothable, first_smoothing
 
@@ -39,9 +38,7 @@ class SagSolver(Solver):
 
     def __init__(self, step: float = 1.0, batch: int | None = None) -> None:
         self.step = positive_option("step", step)
-        if batch is not None and (isinstance(batch, bool) or batch != int(batch) or batch < 1):
-            raise ConfigError(f"solver.batch={batch} is not valid; give a whole number of at least 1, or null")
-        self.batch = None if batch is None else int(batch)
+        self.batch = None if batch is None else whole_option("batch", batch, or_null=True)
 
     def lacks(self, problem: Problem) -> str | None:
         """Linear or threshold features."""

@@ -3,8 +3,8 @@
     P_mu(theta) = lambda/2 |theta|^2 + 1/n sum_i s_i w_i max over r in conv R(y_i) of [c(r) + f_i.r/w_i - mu/2 |r - r_i|^2]
 
 is differentiable, with gradient lambda theta + 1/n J'(s r(theta)), lies below P, and meets it where the maximisers are the centres r_i
-(Nesterov 2005). Moving the centres to the maximisers at its minimum is a proximal point step on the dual, the one of `newton`: repeated, it
-ends at the optimum of P itself, not of a smoothed one.
+(Nesterov 2005). Moving the centres to the maximisers at the minimum of P_mu is the proximal point step of `newton`. Such steps, repeated,
+end at the optimum of P itself, not of a smoothed objective (docs/notes/large-c.md, section 9).
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def check_smoothable(problem: Problem) -> str | None:
 
 
 def first_smoothing(problem: Problem, known: float | None) -> float:
-    """Return mu of the first proximal step: 10 C, at least 1, as the large-C note has it, or near the last one of a warm start."""
+    """Return mu of the first proximal step: 10 C, at least 1, or near the last one of a warm start
+    (docs/notes/large-c.md, section 6)."""
     if not problem.lam > 0:  # moments in a box: C is no scale; that of the box solver
         return 10.0 * (problem.empirical(problem.features.scores(np.zeros(problem.features.shape))) or 1.0) if known is None else known
     if known is None:

@@ -21,7 +21,7 @@ import numpy as np
 from ..compiled import kernels
 from ..errors import ConfigError, nearest
 from ..problem import Array, Labels, Problem, Solution
-from .base import positive_option, register, warm_start
+from .base import positive_option, register, warm_start, whole_option
 from .passes import Best, Descent, Passes, StochasticSolver
 
 AVERAGING = {"none": -1, "uniform": 0, "late": 1}
@@ -204,9 +204,7 @@ class AdaptiveSolver(StochasticSolver):
 
     def __init__(self, step: float | None = None, batch: int | None = None) -> None:
         self.step = None if step is None else positive_option("step", step)
-        if batch is not None and (isinstance(batch, bool) or batch != int(batch) or batch < 1):
-            raise ConfigError(f"solver.batch={batch} is not valid; give a whole number of at least 1, or null")
-        self.batch = None if batch is None else int(batch)
+        self.batch = None if batch is None else whole_option("batch", batch, or_null=True)
 
     def begin(self, problem: Problem, best: Best, start: Solution | None, random: np.random.Generator) -> Descent:
         """Start at the best point known; without a given step, take the one whose first pass ends lowest."""

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from advcli.methods import method_class
+from advcli.learners import learner_class
 
 NAMES = ("imclef07a", "imclef07d")
 C = 0.01  # what the preset chooses on imclef07a; on imclef07d it takes 0.1 for flat and hsvm
@@ -59,8 +59,8 @@ def hierarchies(options):
         peer = LocalClassifierPerParentNode(LogisticRegression(max_iter=200))
         given = {"C": C, "tol": 1e-3, "n_classes": len(classes)}
         ours = {
-            "flat": method_class("flat")(**given),
-            "nhsvm": method_class("nhsvm")(hierarchy={"edges": edges, "classes": classes}, rho=1.0, **given),
+            "flat": learner_class("flat")(**given),
+            "nhsvm": learner_class("nhsvm")(hierarchy={"edges": edges, "classes": classes}, rho=1.0, **given),
         }
         calls = {"hiclass": lambda X=X, y=y, peer=peer, paths=paths: peer.fit(X, paths[y]), **measure.fits_of(ours, X, y)}
         with warnings.catch_warnings():

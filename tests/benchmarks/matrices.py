@@ -5,12 +5,10 @@ from pathlib import Path
 
 import numpy as np
 from measure import Row, fits_of, interleaved, repeated, standardised
-from omegaconf import OmegaConf
 
 from advcli import AdversarialClassifier
-from advcli.data import load
+from advcli.data import default_options, load
 from advcli.losses.general import Highs, solve_games
-from advcli.paths import conf_dir
 
 ORDINAL = ("computer", "bank", "calhousing")
 
@@ -45,7 +43,7 @@ def ordinal(options):
         if not folder:
             print(f"ordinal {name}: skipped, set ADVCLI_DATA to the folder of data sets")
             continue
-        group = OmegaConf.to_container(OmegaConf.load(conf_dir() / "dataset" / f"{name}.yaml"))
+        group = default_options(name)
         data = load(group, Path(folder))
         X, y = standardised(data.X), data.y
         if options.tiny:

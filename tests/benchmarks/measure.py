@@ -119,7 +119,7 @@ def training_part(name, rows=None):
 
 
 def random_split(name, rows=None):
-    """Return the standardised 70 % of one random split, seed 0, as in the large-C note; None when the data are missing."""
+    """Return the standardised 70 % of one random split, seed 0; None when the data are missing."""
     found = read(name)
     if found is None:
         return None

@@ -8,7 +8,7 @@ import measure
 
 from advcli.data import load
 from advcli.errors import NotConvergedWarning
-from advcli.methods.hierarchical import LISTS, NormalisedHierarchicalSVM
+from advcli.learners.hierarchical import LISTS, NormalisedHierarchicalSVM
 
 STAGES = (2.0, 6.0, 20.0)  # passes at most, each stage from where the one before ended
 

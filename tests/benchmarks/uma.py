@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from advcli.features import make_features
-from advcli.methods.ultraconservative import UMAClassifier
+from advcli.learners.ultraconservative import UMAClassifier
 
 
 def confusion(k, random):

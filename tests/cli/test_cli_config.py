@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import subprocess
@@ -46,20 +47,45 @@ def options_of(path: Path) -> dict[str, bool]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CONF)))
 def test_every_option_is_explained(path: Path) -> None:
-    """In the file itself, or in another choice of the group that this one starts from."""
+    """In the file itself, in another choice of the group that this one starts from, or in one that both start from."""
     assert path.read_text(encoding="utf-8").startswith("#"), "the file says in its first line what it is"
-    explained = {name for other in path.parent.glob("*.yaml") for name, comment in options_of(other).items() if comment}
+    explained = {
+        name
+        for other in [*path.parent.glob("*.yaml"), *(CONF / "base").glob("*.yaml")]
+        for name, comment in options_of(other).items()
+        if comment
+    }
     bare = set(options_of(path)) - explained - set(GROUPS) - {"stage1", "stage2"}
     assert not bare, f"{path.name}: no comment explains {sorted(bare)}"
 
 
+@pytest.fixture(scope="module")
+def defaults() -> DictConfig:
+    config = compose("name=x")
+    OmegaConf.set_struct(config, False)
+    return config
+
+
 @pytest.mark.parametrize("choice", CHOICES)
-def test_every_choice_composes_and_is_valid(choice: str) -> None:
-    settings = validate(compose(choice, "name=x"))
+def test_every_choice_composes_and_is_valid(choice: str, defaults: DictConfig) -> None:
+    """The choice is composed alone and put in the place of its group: all groups again for each of 150 choices is most of the time."""
     group, _, name = choice.partition("=")
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        alone = hydra.compose(f"{group}/{name}")
+    config = copy.copy(defaults)
+    config[group] = alone[group]
+    settings = validate(config)
     text = (CONF / group / f"{name}.yaml").read_text(encoding="utf-8")
     # a file may be another name of a choice, and says so
     assert getattr(settings, group).get("name", name) == name or "another name of" in text.lower()
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_choice_alone_is_the_choice_among_the_others(group: str, defaults: DictConfig) -> None:
+    choice = next(each for each in reversed(CHOICES) if each.startswith(f"{group}="))
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        alone = hydra.compose(choice.replace("=", "/"))
+    assert OmegaConf.to_container(alone[group], resolve=False) == OmegaConf.to_container(compose(choice, "name=x")[group], resolve=False)
 
 
 def test_every_preset_composes() -> None:

@@ -140,8 +140,10 @@ def test_methods_that_are_no_surrogates(words: list[str], certified: bool, capfd
 
 def test_a_fit_is_the_protocols_search_and_standardisation() -> None:
     """By hand: the csv source's features, the runner's selection on all rows, the standardiser of all rows, one estimator."""
-    from advcli import SurrogateClassifier
-    from advcli.evaluation.selection import Protocol, find_axes, select
+    from advcli import SurrogateClassifier, metrics
+    from advcli.evaluation.selection import Part, find_axes, select
+    from advcli.learners import make_learner
+    from advcli.protocol import Protocol
 
     frame().to_csv("train.csv", index=False)
     given = options(categorical=["colour"], drop=["note", "zip"])
@@ -151,9 +153,14 @@ def test_a_fit_is_the_protocols_search_and_standardisation() -> None:
 
     loaded = data.load(given, Path("data"))
     checked = Protocol.from_mapping(protocol)
-    chosen = select(
-        loaded.X, loaded.y, protocol=checked, axes=find_axes(checked, ("regularisation",), {}), n_classes=3, seed=3, dataset="csv", **groups
-    )
+
+    def make(hyper: Any, seed: int) -> Any:
+        return make_learner(groups["loss"], groups["features"], groups["solver"], hyper, 3, seed, 1e-6)
+
+    def judge(learner: Any, held: Any, y: Any) -> tuple[str, float]:
+        return "error", metrics.compute("error", y, learner.predict_codes(held), 3, {})
+
+    chosen = select(Part(loaded.X, loaded.y), make, judge, checked, find_axes(checked, ("regularisation",), {}), 3, "csv")
     assert model.about["hyper"] == chosen.hyper
     standardised = Standardiser().fit(loaded.X).transform(loaded.X)
     assert (standardised[:, -1] == 1.0).all()  # the constant column

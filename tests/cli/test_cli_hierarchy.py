@@ -77,7 +77,7 @@ def test_a_holdout_chooses_with_one_fit_a_candidate() -> None:
         (TREE, ["dataset.path=sets.csv", *SETS, "noise=uniform"], "noisy labels are for rows with one label"),
         (TREE, ["dataset.path=sets.csv", *SETS, "protocol.metrics=[mae]"], "metric mae is for one label a row"),
         (TREE, ["dataset.hierarchy=null", "loss=ssvm"], "needs a label graph"),
-        (TREE, ["dataset.hierarchy=null", "protocol.metric=tree_loss", "loss=flat"], "hierarchical metrics need a hierarchy"),
+        (TREE, ["dataset.hierarchy=null", "protocol.metric=tree_loss", "loss=flat"], "tree_loss needs a hierarchy over the labels"),
         (TREE, ["protocol.holdout=2"], "protocol.holdout"),
     ],
 )

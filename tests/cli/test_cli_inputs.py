@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import shutil
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import hydra
 import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.utils import JobReturn, JobStatus
+from omegaconf import DictConfig, OmegaConf
 
 from advcli.cli import main
+from advcli.config import validate
+from advcli.errors import ConfigError
+from advcli.evaluation import runner
+from advcli.paths import conf_dir
+from advcli.records import ResultsFolder
+from advcli.reports.check import BASELINE_COLUMNS
 
+CUT = ["dataset.target=b", "dataset.drop=[label]", "dataset.cut=equal_width"]
 GOOD = "a,b,label\n" + "".join(f"{i % 7},{i * i % 11},{'xyz'[i % 3]}\n" for i in range(60))
 
 
@@ -49,43 +65,47 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
         (["tol=1"], "unknown key 'tol'; did you mean solver.tol?"),
         (["+seeed=1"], "unknown key 'seeed'; did you mean seed?"),
         (["+dataset.pth=a.csv", "dataset=csv"], "unknown key 'dataset.pth'; did you mean dataset.path"),
-        (["protocol.metric=eror"], "no metric 'eror'; did you mean error?"),
+        (["protocol.metric=eror"], "unknown metric 'eror': did you mean error?"),
         (["rnu"], "unknown action 'rnu'; did you mean run?"),
         (["data", "lst"], "unknown action 'data lst'; did you mean list?"),
         (["data"], "data needs list, show or fetch"),
         (["data", "show"], "data show needs the name of a data set"),
         (["data", "show", "irsi"], "did you mean iris"),
-        # values
+        # values: some the whole way, the others below
         (["hyper.C=0"], "hyper.C=0 is not valid"),
-        (["hyper.C=-1"], "hyper.C=-1 is not valid"),
-        (["hyper.C=nan"], "hyper.C=nan is not valid"),
-        (["hyper.C=inf"], "hyper.C=inf is not valid"),
-        (["hyper.C=large"], "hyper.C=large is not valid"),
-        (["hyper.lambda=0"], "hyper.lambda=0 is not valid"),
-        (["hyper.C=1", "hyper.lambda=1"], "fix only one"),
         (["hyper.gamma=1"], "hyper.gamma is no hyper-parameter of this method"),
-        (["solver.tol=0"], "solver.tol=0 is not valid; give a finite number above 0"),
-        (["solver.tol=-1e-3"], "solver.tol=-0.001 is not valid"),
         (["solver.tol=small"], "solver.tol=small is not valid"),
-        (["solver.search_tol=0"], "solver.search_tol=0 is not valid"),
-        (["solver.max_passes=0"], "solver.max_passes=0 is not valid; give a whole number of at least 1"),
-        (["protocol.folds=1"], "protocol.folds=1 is not valid; give a whole number of at least 2"),
-        (["protocol.n_splits=0"], "protocol.n_splits=0 is not valid"),
-        (["protocol.n_splits=2.5"], "protocol.n_splits=2.5 is not valid"),
-        (["protocol.alpha=1"], "protocol.alpha=1 is not valid; give a number between 0 and 1"),
-        (["protocol.train_size=1.2"], "protocol.train_size=1.2 is not valid"),
-        (["protocol.test=wilcox"], "protocol.test=wilcox is not valid; did you mean wilcoxon?"),
-        (["protocol.stage1.regularisation=[]"], "protocol.stage1.regularisation=[] is empty"),
-        (["protocol.stage1.regularisation=[1,0]"], "every element must be a finite number above 0"),
-        (["protocol.stage1.regularisation=[a]"], "protocol.stage1.regularisation=['a'] is not valid"),
-        (["seed=-1"], "seed=-1 is not valid"),
-        (["workers=0"], "workers=0 is not valid"),
-        (["name=../elsewhere"], "name=../elsewhere is not valid"),
         (["name="], "name= is not valid"),
         (["hyper=3"], "hyper=3 is not a group of options"),
         (["loss=null"], "a config group takes the name of one of its choices"),
         (["~protocol.folds"], "key 'protocol.folds' is missing"),
         (["results=results/a"], "the key results is for advcli report"),
+        (["seed=${oc.env:NOPE}"], "key 'seed' has no value"),
+        (["name=${name}"], "key 'name' has no value: Recursive interpolation"),
+        (["solver=sag", "solver.batch=x"], "solver.batch=x is not valid; give a whole number of at least 1, or null"),
+        (["solver=adam", "solver.batch=nan"], "solver.batch=nan is not valid"),
+        (["solver=constraint_generation", "solver.batch=0"], "solver.batch=0 is not valid"),
+        (["solver=lbfgs", "solver.pairs=x"], "solver.pairs=x is not valid; give a whole number of at least 1"),
+        (["solver.max_passes=-1"], "solver.max_passes=-1 is not valid"),
+        (["solver.max_passes=nan"], "solver.max_passes=nan is not valid"),
+        (["solver.search_passes=0"], "solver.search_passes must be a whole number"),
+        (["features=poly", "features.degree=nan"], "features.degree=nan is not valid"),
+        (["features=poly", "features.degree=300", "hyper.C=1"], "features.degree=300 makes kernel values up to"),
+        (["report.metric=zz"], "unknown metric 'zz': choose one of"),
+        (["report.metric=mae", "protocol.metric=error"], "report.metric=mae is not recorded; add it to protocol.metrics"),
+        (["published=nosuch"], "no published numbers 'nosuch'"),
+        (["published=fathony2018_tabel2"], "did you mean fathony2018_table2"),
+        (["loss=../loss/cs"], "unknown loss '../loss/cs'; did you mean cs"),
+        (["dataset=./iris"], "unknown dataset './iris'; did you mean iris"),
+        (["+experiment=../experiment/quickstart"], "unknown experiment '../experiment/quickstart'; did you mean quickstart"),
+        (["hydra.run.dir=/dev/null/x"], "/dev/null/x: Not a directory; choose the folder with results_dir= and name="),
+        (["dataset=synthetic_blobs", "dataset.rows=1000000000"], "dataset.rows=1000000000 times dataset.features=4 is more than"),
+        (["dataset=synthetic_blobs", "dataset.classes=1000000000"], "dataset.rows=300 is too small for dataset.classes=1000000000"),
+        (["dataset=synthetic_hierarchy", "dataset.features=2000000000"], "dataset.features=2000000000 is more than"),
+        (["dataset=louche_toy", "dataset.classes=1000000000"], "dataset.classes=1000000000 is more than"),
+        (["dataset=choi2018_balanced", "dataset.leaves=1073741824"], "dataset.leaves=1073741824 is more than"),
+        (["bench", "loss=uma"], "advcli bench needs fits with a certificate; loss=uma minimises nothing"),
+        (["bench", "loss=nhsvm"], "give hyper.rho=VALUE"),
         # the command line itself
         (["dataset=iris", "wine"], "cannot read 'wine'"),
         (['dataset="iris'], "cannot read 'dataset=\"iris'"),
@@ -101,6 +121,10 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
         (["-m", "loss=zero_one,zerone"], "unknown loss 'zerone'; did you mean zero_one"),
         (["-m", "dataset=iris,wien"], "unknown dataset 'wien'; did you mean wine"),
         (["-m", "hyper.C=1,0"], "hyper.C=0 is not valid"),
+        (["-m", "seed=range(5,1)"], "'seed=range(5,1)' gives no value; a sweep needs at least one"),
+        (["-m", "loss=glob(zz*)"], "'loss=glob(zz*)' gives no value"),
+        (["-m", "loss=ww,../loss/cs"], "unknown loss '../loss/cs'; did you mean cs"),
+        (["-m", "seed=1,${oc.env:NOPE}"], "key 'seed' has no value"),
         (["-m", "solver.tol=1e-3,0"], "solver.tol=0 is not valid"),
         (["-m", "loss=ww,cs", "protocol.fold=3"], "unknown key 'protocol.fold'; did you mean protocol.folds"),
         (["-m", "loss=ww,cs", "hyper.gamma=1"], "hyper.gamma is no hyper-parameter of this method"),
@@ -117,6 +141,56 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
 )
 def test_bad_input_is_one_line(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert said in refused(words, capfd)
+
+
+@pytest.fixture(scope="module")
+def defaults() -> DictConfig:
+    with hydra.initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        return hydra.compose("config", ["name=x"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["hyper.C=-1"], "hyper.C=-1 is not valid"),
+        (["hyper.C=nan"], "hyper.C=nan is not valid"),
+        (["hyper.C=inf"], "hyper.C=inf is not valid"),
+        (["hyper.C=large"], "hyper.C=large is not valid"),
+        (["hyper.lambda=0"], "hyper.lambda=0 is not valid"),
+        (["hyper.C=1", "hyper.lambda=1"], "fix only one"),
+        (["solver.tol=0"], "solver.tol=0 is not valid; give a finite number above 0"),
+        (["solver.tol=-1e-3"], "solver.tol=-0.001 is not valid"),
+        (["solver.search_tol=0"], "solver.search_tol=0 is not valid"),
+        (["solver.max_passes=0"], "solver.max_passes=0 is not valid; give a whole number of at least 1"),
+        (["protocol.folds=1"], "protocol.folds=1 is not valid; give a whole number of at least 2"),
+        (["protocol.n_splits=0"], "protocol.n_splits=0 is not valid"),
+        (["protocol.n_splits=2.5"], "protocol.n_splits=2.5 is not valid"),
+        (["protocol.alpha=1"], "protocol.alpha=1 is not valid; give a number between 0 and 1"),
+        (["protocol.train_size=1.2"], "protocol.train_size=1.2 is not valid"),
+        (["protocol.test=wilcox"], "protocol.test=wilcox is not valid; did you mean wilcoxon?"),
+        (["protocol.stage1.regularisation=[]"], "protocol.stage1.regularisation=[] is empty"),
+        (["protocol.stage1.regularisation=[1,0]"], "every element must be a finite number above 0"),
+        (["protocol.stage1.regularisation=[a]"], "protocol.stage1.regularisation=['a'] is not valid"),
+        (["seed=-1"], "seed=-1 is not valid"),
+        (["workers=0"], "workers=0 is not valid"),
+        (["name=../elsewhere"], "name=../elsewhere is not valid"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_values_that_the_check_refuses(words: list[str], said: str, defaults: DictConfig) -> None:
+    """What `main` says of a refusal is tested above; which values are refused is the check's own, and composing takes most of the time."""
+    config = copy.deepcopy(defaults)
+    OmegaConf.set_struct(config, False)
+    for override in OverridesParser.create().parse_overrides(words):
+        OmegaConf.update(config, override.key_or_group, override.value())
+    with pytest.raises(ConfigError) as caught:
+        validate(config)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_defaults_of_the_cases_above_are_accepted(defaults: DictConfig) -> None:
+    assert validate(defaults).name == "x"
 
 
 @pytest.mark.parametrize(
@@ -138,6 +212,29 @@ def test_bad_table_is_one_line(content: str, said: str, capfd: pytest.CaptureFix
     Path("my.csv").write_text(content, encoding="utf-8")
     line = refused(["dataset=csv", "dataset.path=my.csv", "dataset.target=label", "name=made"], capfd)
     assert said in line
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["dataset.drop=[label]"], "dataset.drop names 'label', which is the target"),
+        (["dataset.drop=[a,label]", "dataset.features=[b]"], "dataset.drop names 'label', which is the target"),
+        (["dataset.weight=a"], "the weights in column 'a' add up to more than a number can hold"),
+        (["dataset.n_classes=3.5"], "dataset.n_classes=3.5 needs dataset.cut"),
+        (
+            ["dataset.target=b", "dataset.drop=[label]", "dataset.cut=equal_width", "dataset.n_classes=3.5"],
+            "a whole number of at least 2 (is 3.5)",
+        ),
+        (
+            ["dataset.target=b", "dataset.drop=[label]", "dataset.cut=equal_width", "dataset.n_classes=1000000000"],
+            "a target is cut into 10000 classes at most",
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_use_of_columns_is_one_line(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("my.csv").write_text("a,b,label\n" + "".join(f"1e308,{i * i % 11},{'xyz'[i % 3]}\n" for i in range(60)), encoding="utf-8")
+    assert said in refused(["dataset=csv", "dataset.path=my.csv", "dataset.target=label", "name=made", *words], capfd)
 
 
 def test_good_table_of_the_tests_above_is_accepted(capfd: pytest.CaptureFixture[str]) -> None:
@@ -167,3 +264,45 @@ def test_results_folder_without_permission(capfd: pytest.CaptureFixture[str]) ->
 def test_verb_with_a_broken_results_folder(capfd: pytest.CaptureFixture[str]) -> None:
     Path("results/empty").mkdir(parents=True)
     assert "results/empty" in refused(["report", "results=results/empty"], capfd)
+
+
+@pytest.mark.parametrize("words", [["report"], ["check", "baseline=b.csv"]], ids=["report", "check"])
+def test_rows_without_a_column(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    Path("results/short").mkdir(parents=True)
+    Path("results/short/runs.csv").write_text("dataset,metric\niris,error\n", encoding="utf-8")
+    Path("b.csv").write_text(",".join(BASELINE_COLUMNS) + "\n", encoding="utf-8")
+    assert "results/short/runs.csv has no column 'loss'" in refused([*words, "results=results/short"], capfd)
+
+
+QUICK = ["dataset=iris", "hyper.C=1", "protocol.n_splits=2", "solver.tol=0.01", "name=run"]
+
+
+@pytest.mark.parametrize("words", [[], ["-m", "hydra/launcher=basic", "loss=zero_one,cs"]], ids=["run", "sweep"])
+def test_results_folder_that_is_removed_during_a_run(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def run_and_remove(cell: runner.Cell, folder: ResultsFolder, *rest: Any, **options: Any) -> runner.CellOutcome:
+        outcome = run_cell(cell, folder, *rest, **options)
+        shutil.rmtree(folder.path.parent)
+        return outcome
+
+    run_cell = runner.run_cell
+    monkeypatch.setattr(runner, "run_cell", run_and_remove)
+    assert main([*words, *QUICK, "quiet=true"]) == 2
+    err = capfd.readouterr().err
+    assert err == "advcli: the results folder results/run was removed while its cells ran; start the command again\n"
+
+
+def test_no_more_workers_than_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joblib starts all processes that it is told to; here nothing is started."""
+    asked: list[int] = []
+
+    def parallel(n_jobs: int, **options: Any) -> Callable[[Iterable[Any]], list[JobReturn]]:
+        asked.append(n_jobs)
+        return lambda jobs: [JobReturn(_return_value=[], status=JobStatus.COMPLETED)]
+
+    monkeypatch.setattr(import_module("hydra_plugins.hydra_joblib_launcher._core"), "Parallel", parallel)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    for workers in ("1000000000", "null", "1"):
+        main(["-m", "loss=zero_one,cs", f"workers={workers}", *QUICK])
+    assert asked == [2, 2, 1]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
+import copy
+import cProfile
+import gc
 import itertools
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +15,13 @@ import hydra
 import pytest
 from omegaconf import OmegaConf
 
-from advcli.cli import _scalar_override
-from advcli.config import compose_all, plain
+from advcli.cli import main
+from advcli.cli.actions import run as run_action
+from advcli.cli.overrides import scalar_override
+from advcli.cli.sweeps import compose_all
+from advcli.config import plain
 from advcli.paths import conf_dir
+from advcli.records import ResultsFolder
 
 
 class Composer:
@@ -36,26 +43,26 @@ def product(*values: Sequence[str]) -> list[list[str]]:
 LOSSES = ["loss=ww", "loss=cs"]
 SWEEPS = {
     "groups": product(["dataset=iris", "dataset=glass", "dataset=digits"], ["loss=zero_one", "loss=abstain", "loss=cs"]),
-    "values": product([f"seed={at}" for at in range(6)], ["hyper.C=1", "hyper.C=2.5"]),
+    "values": product([f"seed={at}" for at in range(3)], ["hyper.C=1", "hyper.C=2.5"]),
     "lists": product(["protocol.metrics=[error]", "protocol.metrics=[]"], ["solver.tol=1e-3", "solver.tol=1e-4"], LOSSES),
     # the same keys from two sides: the last one wins, which no combination of changes knows
     "overlap": product(["protocol=standard", "protocol=ordinal"], [f"protocol.n_splits={at}" for at in (3, 4, 5)], LOSSES),
     # a key that follows another one
-    "follows": product([f"seed={at}" for at in range(6)], ["hyper.C=${seed}", "hyper.C=7"]),
+    "follows": product([f"seed={at}" for at in range(3)], ["hyper.C=${seed}", "hyper.C=7"]),
 }
 
 
 @pytest.mark.parametrize("name", SWEEPS)
 def test_configs_are_those_of_full_compositions(name: str) -> None:
     jobs, compose = SWEEPS[name], Composer()
-    assert compose_all(jobs, compose, _scalar_override) == [compose(job) for job in jobs]
+    assert compose_all(jobs, compose, scalar_override) == [compose(job) for job in jobs]
 
 
 def test_ten_thousand_cells_need_few_compositions() -> None:
     datasets = [f"dataset={name}" for name in ("iris", "wine", "digits", "glass", "sat")]
     jobs = product(datasets, LOSSES, [f"seed={at}" for at in range(1000)])
     compose = Composer()
-    found = compose_all(jobs, compose, _scalar_override)
+    found = compose_all(jobs, compose, scalar_override)
     assert compose.count <= 12
     assert len(found) == 10_000
     assert (found[-1]["dataset"]["name"], found[-1]["loss"]["name"], found[-1]["seed"]) == ("sat", "cs", 999)
@@ -77,25 +84,63 @@ def test_ten_thousand_cells_need_few_compositions() -> None:
     ],
 )
 def test_scalars_are_read_as_hydra_does(text: str, read: tuple[str, Any] | None) -> None:
-    assert _scalar_override(text) == read
+    assert scalar_override(text) == read
     if read is not None:
         assert OmegaConf.select(OmegaConf.create(Composer()([text])), read[0]) == read[1]
 
 
-def test_cost_per_cell_and_memory_do_not_grow() -> None:
-    file = Path(__file__).parents[1] / "benchmarks" / "cells.py"
-    spec = importlib.util.spec_from_file_location("benchmarks_cells", file)
-    assert spec is not None
-    assert spec.loader is not None
-    cells = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(cells)
-    # ratios of one machine within a minute; a cost in proportion to the cells before would make the ratio about eight, whenever it is
-    # measured, while other work on the machine comes and goes
-    for _attempt in range(3):
-        few, many = cells.measure(49, 1), cells.measure(400, 1)
-        assert (few["cells"], many["cells"]) == (49, 400)
-        if all(many[each] < 3 * few[each] for each in ("ms_per_cell", "start_seconds")):
-            break
-    assert many["ms_per_cell"] < 3 * few["ms_per_cell"]
-    assert many["start_seconds"] < 3 * few["start_seconds"]
-    assert many["parent_mb"] < few["parent_mb"] + 20
+def test_planning_costs_as_much_for_the_last_cell_as_for_the_first() -> None:
+    """Calls are counted in the place of seconds: they do not depend on what else the machine does."""
+    spent, made, compose = [], {}, Composer()
+
+    def composed(words: Sequence[str]) -> dict[str, Any]:
+        if tuple(words) not in made:
+            made[tuple(words)] = compose(words)
+        return copy.deepcopy(made[tuple(words)])
+
+    for seeds in (50, 50, 100, 200):
+        jobs = product(["dataset=iris", "dataset=wine"], LOSSES, [f"seed={at}" for at in range(seeds)])
+        with cProfile.Profile() as profile:
+            compose_all(jobs, composed, scalar_override)
+        spent.append(sum(entry.callcount for entry in profile.getstats()))
+    _, *spent = spent  # the first one composes
+    first, second = spent[1] - spent[0], spent[2] - spent[1]
+    assert second < 1.2 * 2 * first
+
+
+def test_cost_per_cell_and_memory_do_not_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a cell to the next one: the same number of calls, and few blocks of memory that stay."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ResultsFolder, "merge_seconds", 1e9)  # merging is spread over time (`test_merges_are_rare_during_a_sweep`)
+    profile, calls, blocks, run = cProfile.Profile(), [], [], run_action._run_cell
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        outcome = run(*arguments, **options)
+        calls.append(sum(entry.callcount for entry in profile.getstats()))
+        if len(calls) in (2, 64):
+            gc.collect()
+            blocks.append(sys.getallocatedblocks())
+        if len(calls) == 1:
+            profile.enable()
+        return outcome
+
+    monkeypatch.setattr(run_action, "_run_cell", counted)
+    axes = ["seed=range(0,8)", "hyper.C=1,1.1,1.2,1.3,1.4,1.5,1.6,1.7"]
+    try:
+        code = main(["-m", *axes, "protocol.n_splits=1", "protocol.metrics=[]", "cells_per_job=64", "workers=1", "name=x", "quiet=true"])
+    finally:
+        profile.disable()
+    assert code == 0
+    assert len(calls) == 64
+    assert calls[63] - calls[39] < 1.25 * (calls[39] - calls[15])  # some 9,700 a cell
+    assert (blocks[1] - blocks[0]) / 62 < 100  # some 27
+
+
+def test_jobs_are_few_however_many_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each job costs a composition, and what Hydra keeps of it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run_action, "JOBS_PER_WORKER", 3)
+    jobs, run = [], run_action.Run.run_job
+    monkeypatch.setattr(run_action.Run, "run_job", lambda task, job: jobs.append(job) or run(task, job))
+    assert main(["-m", "seed=range(0,8)", "hyper.C=1", "protocol.n_splits=1", "workers=1", "name=x", "quiet=true"]) == 0
+    assert len(jobs) == 3

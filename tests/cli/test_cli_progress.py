@@ -7,12 +7,11 @@ import os
 import pty
 import re
 import select
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
+from nursery import nursery
+from waiting import until
 
 from advcli.cli import main
 from advcli.progress import Journal, Progress
@@ -51,8 +50,7 @@ def test_half_written_and_broken_lines_do_no_harm(tmp_path: Path) -> None:
     file = tmp_path / "other.jsonl"
     file.write_text('{"started": 0}\nnonsense\n{"finished": 0, "status": "ok", ')
     with Progress(tmp_path, 1, said.append, stream=io.StringIO()) as progress:
-        time.sleep(0.3)
-        assert progress.running == {0}
+        until(lambda: progress.running == {0})
         with file.open("a") as stream:
             stream.write('"skipped": false, "lines": ["whole"]}\n')
     assert said == ["[1/1] whole"]
@@ -82,12 +80,9 @@ def test_terminal_shows_one_line_and_leaves_nothing_of_it(workers: int, tmp_path
     """Through a real terminal, as the user's own sees it."""
     parent, child = pty.openpty()
     words = ["-m", "dataset=iris,csv", "loss=zero_one,cs", f"workers={workers}", "name=x", *QUICK]
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "60"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "advcli", *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=child, env=environment, close_fds=True
-    )
-    os.close(child)
+    started = nursery().start(words, tmp_path, err=os.ttyname(child), TERM="xterm", COLUMNS="60")
     text = b""
+    os.close(child)
     while True:
         if select.select([parent], [], [], 60)[0]:
             try:
@@ -96,9 +91,7 @@ def test_terminal_shows_one_line_and_leaves_nothing_of_it(workers: int, tmp_path
             except OSError:
                 pass
         break
-    assert process.stdout is not None
-    process.stdout.read()
-    assert process.wait(timeout=60) == 1
+    assert started.wait().returncode == 1
     shown = text.decode().replace("\r\n", "\n")
     drawn = re.findall(r"\r(\[[#-]{20}\][^\r\n]*)\x1b\[K", shown)
     assert drawn

@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from nursery import nursery
+from waiting import HANG, listens_to_interrupts, processes_of_session, until
 
 from advcli.cli import main
 from advcli.records import TIMING_COLUMNS
@@ -34,8 +36,9 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ADVCLI_DATA", raising=False)
 
 
-def program(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "advcli", *words], capture_output=True, text=True, timeout=300)
+def started_cells(name: str) -> int:
+    """Return how many cells of a running sweep have started, by its journals."""
+    return sum(file.read_text().count('"started"') for file in Path("results", name).glob(".session.*/*.jsonl"))
 
 
 def rows(name: str, table: str = "runs.csv") -> pd.DataFrame:
@@ -68,7 +71,7 @@ def test_single_run_writes_every_file_and_prints_the_result(capfd: pytest.Captur
 
 
 def test_unnamed_runs_get_folders_of_their_own() -> None:
-    done = [program("hyper.C=1", *SMALL) for _ in range(2)]
+    done = [nursery().run(["hyper.C=1", *SMALL]) for _ in range(2)]
     assert [run.returncode for run in done] == [0, 0]
     assert len(list(Path("results").iterdir())) == 2
 
@@ -86,25 +89,9 @@ def test_sweep_resumes_and_computes_nothing_twice(monkeypatch: pytest.MonkeyPatc
     assert set(zip(both["dataset"], both["loss"], strict=True)) == {(d, m) for d in ("iris", "wine") for m in ("zero_one", "cs")}
     pd.testing.assert_frame_equal(both[both["dataset"] == "iris"].reset_index(drop=True), first)
 
-    monkeypatch.setattr("advcli.evaluation.parts.make_estimator", no_fits)
+    monkeypatch.setattr("advcli.evaluation.recipe.make_learner", no_fits)
     assert main(words) == 0
     pd.testing.assert_frame_equal(rows("sweep"), both)
-
-
-def test_rows_do_not_depend_on_the_number_of_workers() -> None:
-    words = ["-m", "dataset=iris,wine", "loss=zero_one,llw", *SMALL]
-    one, two = program(*words, "workers=1", "name=one"), program(*words, "workers=2", "name=two")
-    assert (one.returncode, two.returncode) == (0, 0), one.stderr + two.stderr
-    for table in ("runs.csv", "search.csv", "summary.csv"):
-        pd.testing.assert_frame_equal(rows("one", table), rows("two", table), check_exact=True)
-    assert Path("results/one/table.md").read_text() == Path("results/two/table.md").read_text()
-    # one line per cell, whole, from whichever process
-    cells = [line for line in two.stderr.splitlines() if line.startswith("[")]
-    assert sorted(line[:5] for line in cells) == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
-    assert all("accuracy in percent" in line for line in cells)
-    assert "Traceback" not in two.stderr
-    assert "Warning:" not in two.stderr
-    assert sorted(entry.name for entry in Path.cwd().iterdir()) == ["results"]
 
 
 def test_preset_runs_as_a_sweep_without_a_flag(capfd: pytest.CaptureFixture[str]) -> None:
@@ -140,12 +127,13 @@ def test_fit_that_fails_is_a_failed_row(monkeypatch: pytest.MonkeyPatch, capfd: 
     def broken(*_: Any, **__: Any) -> Any:
         raise FloatingPointError("the sky fell down")
 
-    monkeypatch.setattr("advcli.evaluation.parts.make_estimator", broken)
+    monkeypatch.setattr("advcli.evaluation.recipe.make_learner", broken)
     assert main(["dataset=iris", "hyper.C=1", "name=broken", *SMALL]) == 1
     assert set(rows("broken")["status"]) == {"failed"}
     err = capfd.readouterr().err
     assert "the sky fell down" in err
     assert "Traceback" not in err
+    assert main(["dataset=iris", "hyper.C=1", "name=quiet", "quiet=true", *SMALL]) == 1
 
 
 def test_fit_that_does_not_converge_is_said(capfd: pytest.CaptureFixture[str]) -> None:
@@ -214,16 +202,16 @@ def test_report_rebuilds_everything_from_the_cells(capfd: pytest.CaptureFixture[
 def test_interrupt_keeps_what_is_done_and_says_how_to_resume() -> None:
     # digits takes far longer than iris: the interrupt falls into it
     words = ["-m", "dataset=iris,digits", "name=cut", "workers=1", "solver.tol=1e-7", "protocol.n_splits=20"]
-    with subprocess.Popen([sys.executable, "-m", "advcli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if line.startswith("[1/2]"):
-                break
-        time.sleep(0.2)
+    with subprocess.Popen(
+        [sys.executable, "-m", "advcli", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=listens_to_interrupts,
+    ) as process:
+        until(lambda: started_cells("cut") == 2)
         process.send_signal(signal.SIGINT)
-        asked = time.monotonic()
-        out, err = process.communicate(timeout=60)
-        assert time.monotonic() - asked < 10
+        out, err = process.communicate(timeout=HANG)
     assert process.returncode == 130
     assert out == ""
     assert "Traceback" not in err
@@ -244,20 +232,47 @@ def test_interrupt_of_parallel_work_leaves_no_process_behind() -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=listens_to_interrupts,
     ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if line.startswith("["):
-                break
+        until(lambda: started_cells("cut") >= 3)  # one is done, two are computing
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=HANG)
     assert process.returncode == 130
     assert "Traceback" not in err
     assert "resume with" in err
-    for _ in range(100):
-        living = subprocess.run(["ps", "-o", "stat=,args=", "-g", str(process.pid)], capture_output=True, text=True).stdout
-        alive = [line for line in living.splitlines() if not line.lstrip().startswith("Z")]
-        if not alive:
-            break
-        time.sleep(0.1)
-    assert not alive, living
+    until(lambda: not processes_of_session(process.pid))
+
+
+def test_commands_of_one_process_and_second_have_folders_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stopped(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return datetime(2026, 1, 2, 3, 4, 5, tzinfo=tz)
+
+    monkeypatch.setattr(sys.modules[main.__module__], "datetime", Stopped)
+    for dataset in ("iris", "wine"):
+        assert main([f"dataset={dataset}", "hyper.C=1", "protocol.n_splits=1", "quiet=true"]) == 0
+    assert len(list(Path("results").glob("2026-01-02_03-04-05_*"))) == 2
+
+
+def test_a_worker_that_is_used_again_knows_the_folders_of_its_sweep_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plug-ins stand in the keys of cells: one of an earlier sweep would make them others."""
+    monkeypatch.setenv("ADVCLI_PLUGINS", "")
+    words = ["-m", "dataset=iris", "loss=zero_one,ww", "hyper.C=1", "protocol.n_splits=1", "quiet=true"]
+    (tmp_path / "my" / "loss").mkdir(parents=True)
+    (tmp_path / "my" / "loss" / "idle.py").write_text("")
+    assert main([*words, "workers=2", "name=with", f"--config-dir={tmp_path / 'my'}"]) == 0
+    monkeypatch.setenv("ADVCLI_PLUGINS", "")
+    for name, workers in (("one", 1), ("two", 2)):
+        assert main([*words, f"workers={workers}", f"name={name}"]) == 0
+    keys = [sorted(file.name for file in Path(f"results/{name}/cells").glob("*.json")) for name in ("with", "one", "two")]
+    assert keys[1] == keys[2] != keys[0]
+
+
+def test_an_interrupt_before_any_action_has_its_exit_code(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    def interrupted(words: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules[main.__module__], "_command", interrupted)
+    assert main([]) == 130
+    assert capfd.readouterr().err == "advcli: interrupted\n"

@@ -8,9 +8,11 @@ for folder in (Path(__file__).parents[1], Path(__file__).parent):
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 
-from advcli.compiled import Kernels, usable_levels  # noqa: E402
+from instruction_sets import levels  # noqa: E402
+
+from advcli.compiled import Kernels  # noqa: E402
 
 
-@pytest.fixture(params=usable_levels(), scope="session")
+@pytest.fixture(params=levels(), scope="session")
 def kernels(request):
     return Kernels(request.param)

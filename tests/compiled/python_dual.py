@@ -28,7 +28,7 @@ def threshold(z, mass):
 
 
 def zero_one_block(f, q0, w):
-    """q = (min(g, u) - mu)_+ / w with two thresholds of g = f + w q0 (performance note, item 2)."""
+    """q = (min(g, u) - mu)_+ / w with two thresholds of g = f + w q0 (docs/notes/oracles.md, section 2)."""
     g = f + w * q0
     u, mu = threshold(g, 1.0), threshold(g, 1.0 + w)
     q = np.maximum(np.minimum(g, u) - mu, 0.0)
@@ -58,7 +58,7 @@ def box_block(margins, a0, w, own, y):
 
 
 def abstain_block(f, q0, w, alpha):
-    """The zero-one block while max q >= 1 - alpha, else a projection, cut at 1 - alpha (performance note, item 6)."""
+    """The zero-one block while max q >= 1 - alpha, else a projection, cut at 1 - alpha (docs/notes/oracles.md, section 6)."""
     q = zero_one_block(f, q0, w)
     if q.max() >= 1.0 - alpha:
         return q
@@ -102,8 +102,14 @@ def matrix_block(L, f, q0, w):
     """Return argmax over distributions q of min_i (Lq)_i + f.q - w/2 |q - q0|^2 by the primal active-set method on (q, v), v <= (Lq)_i."""
     l, k = L.shape
     q, used, tight = q0.copy(), q0 > 0, [int(np.argmin(L @ q0))]
+    dependent: set[int] = set()  # tight rows that move as the others say
     for _ in range(50 * (k + l)):
-        labels, m, size = np.flatnonzero(used), len(tight), int(used.sum())
+        labels = np.flatnonzero(used)
+        rows = L[np.ix_(tight, labels)]
+        if np.linalg.matrix_rank(rows - rows.mean(axis=1)[:, None] - (rows[0] - rows[0].mean()), tol=1e-9) < len(tight) - 1:
+            dependent.add(tight.pop())
+            continue
+        m, size = len(tight), int(used.sum())
         # unknown: q on the labels in use, the rows' multipliers p, the level v of the tight rows, the multiplier mu of the sum
         system, right = np.zeros((size + m + 2, size + m + 2)), np.zeros(size + m + 2)
         A = L[np.ix_(tight, labels)]
@@ -115,10 +121,12 @@ def matrix_block(L, f, q0, w):
         target, p, mu = np.zeros(k), answer[size : size + m], answer[-1]
         target[labels] = answer[:size]
         move = target - q
-        if np.abs(move).max() > 1e-13:
+        if m < size and np.abs(move).max() > 1e-13:
             slack, slope = L @ q - (L @ q)[tight[0]], L @ move - (L @ move)[tight[0]]
             steps = [(q[j] / -move[j], j, True) for j in labels if move[j] < 0]
-            steps += [(max(slack[i], 0.0) / -slope[i], i, False) for i in range(l) if i not in tight and slope[i] < -1e-13]
+            steps += [
+                (max(slack[i], 0.0) / -slope[i], i, False) for i in range(l) if i not in tight and i not in dependent and slope[i] < -1e-13
+            ]
             length, which, is_label = min(steps, default=(1.0, -1, False))
             q = np.maximum(q + min(length, 1.0) * move, 0.0)
             if length < 1.0:
@@ -133,6 +141,7 @@ def matrix_block(L, f, q0, w):
         worst, which, is_label = min(wishes, default=(0.0, -1, False))
         if worst >= -1e-12:
             break
+        dependent.clear()
         if is_label:
             used[which] = True
         else:

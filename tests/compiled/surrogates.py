@@ -1,17 +1,15 @@
 """Every registered loss at a given k, the points of its set R(y), and scores that have broken kernels before."""
 
 import numpy as np
-from registered import in_package
+from registered import canonical_losses, examples
 
 from advcli.compiled import KINDS
-from advcli.losses import AdversarialLoss, loss_class, loss_names, make_loss
+from advcli.losses import AdversarialLoss, loss_class, make_loss
 
 SIZES = (1, 2, 3, 7, 8, 9, 16, 17, 33, 1000)
 
 
-def canonical_names():
-    """Registered names without aliases."""
-    return sorted({loss_class(name).name for name in loss_names() if in_package(loss_class(name))})
+canonical_names = canonical_losses
 
 
 def compiled_names():
@@ -20,9 +18,7 @@ def compiled_names():
 
 def options(name, k):
     """Option sets to try; those that leave the compiled kernels on purpose are left out."""
-    examples = getattr(loss_class(name), "examples", None)
-    sets = [{}] if examples is None else examples(k)
-    return [each for each in sets if each.get("backend") != "highs"]
+    return [each for each in examples(name, k) if each.get("backend") != "highs"]
 
 
 def surrogates(name, k):
@@ -32,7 +28,8 @@ def surrogates(name, k):
 def sizes(name):
     """Sizes worth the time: the NumPy tier of a general matrix solves one linear program per row in plain Python, and matrices
     that come as lists of a million numbers take longer to read than to use."""
-    return SIZES[:-1] if name in ("general", "convex") else SIZES
+    listed = any("matrix" in each for each in options(name, 2))
+    return SIZES[:-1] if listed or loss_class(name).kernel == "general" else SIZES
 
 
 def rows(name, k):

@@ -60,6 +60,24 @@ def test_exact_block_against_a_quadratic_program(kernels, name, k):
             assert np.abs(new[i] - expected).max() <= 1e-5, (given, F[i], R[i], y[i], w[i])
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_exact_block_of_a_matrix_with_many_equal_entries(kernels, seed):
+    """More rows are tight than labels are left, so that they depend on each other and the active set meets degenerate corners."""
+    matrix = [
+        [0, 2, 2, 4, 4],
+        [2, 0, 2, 4, 4],
+        [2, 2, 0, 2, 4],
+        [4, 4, 2, 0, 4],
+        [4, 4, 4, 4, 0],
+    ]  # steps in a graph, two parents of a leaf
+    loss = make_loss("general", 5, matrix=matrix)
+    F, R, y, w = instances(loss, 12, seed=seed)
+    w = np.clip(w, 1e-1, 1e2)
+    new = kernels.block(loss.family, F, R, y, w)
+    for i in range(len(y)):
+        assert np.abs(new[i] - reference.block_qp("general", F[i], R[i], int(y[i]), float(w[i]), matrix=matrix)).max() <= 1e-5
+
+
 @pytest.mark.parametrize("name", cases.compiled_names())
 @pytest.mark.parametrize("k", [2, 4, 9])
 def test_exact_block_against_plain_python(kernels, name, k):
@@ -130,6 +148,21 @@ def test_curvature_may_be_a_number_or_one_per_row(kernels):
     rows = np.array([kernels.block(loss.family, F[i : i + 1], R[i : i + 1], y[i : i + 1], float(w[i]))[0] for i in range(8)])
     assert np.array_equal(kernels.block(loss.family, F, R, y, w), rows)
     assert np.array_equal(loss.block(F, R, y, w), advcli.compiled.kernels.block(loss.family, F, R, y, w))
+
+
+@pytest.mark.parametrize("k", [6, 10, 17, 40])
+def test_rows_really_go_in_lanes(kernels, k):
+    """The lanes sum in another order than a row alone: were they not taken, all last digits would agree."""
+    loss = make_loss("zero_one", k)
+    F, R, y, w = instances(loss, 200)
+    F = np.random.default_rng(k).normal(size=F.shape)
+    together = kernels.block(loss.family, F, R, y, w)
+    alone, _ = kernels.face(loss.family, F, R, y, w, gap=np.empty(len(F)))
+    assert np.count_nonzero((together != alone).any(axis=1)) > 0
+    assert np.abs(together - alone).max() <= 1e-10
+    values, (by_oracle, _, _) = kernels.value(loss.family, F, y), kernels.oracle(loss.family, F, y)
+    assert np.count_nonzero(values != by_oracle) > 0
+    assert np.abs(values - by_oracle).max() <= 1e-12 * k
 
 
 @pytest.mark.parametrize("k", [2, 3, 6, 10, 17, 40])

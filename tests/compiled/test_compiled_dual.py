@@ -5,8 +5,10 @@ from functools import cache
 import numpy as np
 import pytest
 import python_dual
+import reference
 import scipy.sparse as sp
 import surrogates as cases
+from sklearn.datasets import load_digits
 
 from advcli.compiled import Kernels, usable_levels
 from advcli.features.linear import LinearFeatures
@@ -23,7 +25,9 @@ def small_problem(k=3, n=18, d=3, seed=0):
     return X, y
 
 
-def ascend(kernels, loss, X, y, lam, sample=None, cost=None, tol=1e-9, max_passes=20_000.0, seed=0, blocks=False, R0=None, max_seconds=5.0):
+def ascend(
+    kernels, loss, X, y, lam, sample=None, cost=None, tol=1e-9, max_passes=20_000.0, seed=0, blocks=False, R0=None, max_seconds=600.0
+):
     """Call the compiled loop as solver=dual does; returns (code, passes, primal, dual, R, theta) with R and theta still padded."""
     n, d = X.shape
     width = kernels.dual.width(loss.n_classes)
@@ -199,7 +203,7 @@ def test_limits_are_kept(kernels):
     code, passes, _, _, _, _, _ = ascend(kernels, loss, X, y, 1e-7, tol=1e-12, max_passes=20.0)
     assert code == 1
     assert 20.0 <= passes <= 20.0 + 2 + 10  # a round of visits is one full pass, up to ten over the active set and the check
-    code, _, primal, dual, _, _, _ = ascend(kernels, loss, X, y, 1e-7, tol=1e-12, max_passes=1e9, max_seconds=0.05)
+    code, _, primal, dual, _, _, _ = ascend(kernels, loss, X, y, 1e-7, tol=1e-12, max_passes=1e9, max_seconds=0.0)
     assert code == 2
     assert dual <= primal
 
@@ -230,3 +234,49 @@ def test_all_levels_give_one_optimum():
     for name in ("zero_one", "ww", "absolute"):
         found = [ascend(Kernels(level), make_loss(name, 11), X, y, 0.02, tol=1e-8)[2] for level in usable_levels()]
         assert np.ptp(found) <= 1e-7 * found[0]
+
+
+def test_rows_at_rest_are_left_only_when_nothing_comes_near(kernels):
+    """A visit with r = 0 may end early when no other score lies within 1 of the label's; one that ends too early never reaches the optimum.
+
+    Digits at a weak regularisation: four rows of five rest at the end, and many of them moved on the way.
+    """
+    X, y = load_digits(return_X_y=True)
+    deviation = X.std(axis=0, ddof=1)
+    X = np.hstack([(X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0), np.ones((len(X), 1))])
+    loss, lam = make_loss("zero_one", 10), 1.0 / (10.0 * len(X))
+    code, _, primal, dual, R, theta, problem = ascend(
+        kernels, loss, X, y.astype(np.intp), lam, tol=1e-3, max_passes=2000.0, max_seconds=300.0
+    )
+    assert code == 0
+    theta, R = np.ascontiguousarray(theta[:, :10]), np.ascontiguousarray(R[:, :10])
+    assert problem.primal(theta) == pytest.approx(primal, rel=1e-9)
+    assert problem.dual(R) == pytest.approx(dual, rel=1e-9)
+    resting = ~R.any(axis=1)
+    assert 0.7 < resting.mean() < 0.95
+
+
+def test_one_row_at_rest_on_the_wrong_side(kernels):
+    """Forty rows have put their class ahead before the first visit of a row of another one, which is then off by 5: it must move."""
+    X = np.concatenate([np.ones((40, 1)), [[5.0]]])
+    y = np.array([0] * 40 + [1], dtype=np.intp)
+    R0 = np.concatenate([np.tile([-0.5, 0.25, 0.25], (40, 1)), np.zeros((1, 3))])
+    loss, lam = make_loss("zero_one", 3), 0.7
+    for seed in range(3):
+        code, _, _, _, R, theta, problem = ascend(kernels, loss, X, y, lam, tol=1e-9, max_passes=2000.0, R0=R0, seed=seed)
+        assert code == 0
+        assert R[40].any()
+        expected = reference.solve_problem("zero_one", X, y, lam, 3)
+        assert problem.primal(np.ascontiguousarray(theta[:, :3])) == pytest.approx(expected["primal"], rel=1e-8)
+
+
+@pytest.mark.parametrize("ahead", [0.5, 0.9, 0.99, 1.01])
+def test_one_row_at_rest(kernels, ahead):
+    """The first row alone puts its label ahead by 1, for the second that makes ``ahead``: it moves if that is below 1."""
+    X, y = np.array([[1.0, 0.0], [ahead, 1e-3]]), np.array([0, 0], dtype=np.intp)
+    loss, lam = make_loss("zero_one", 3), 0.25
+    code, _, _, _, R, theta, problem = ascend(kernels, loss, X, y, lam, tol=1e-12, max_passes=500.0)
+    expected = reference.solve_problem("zero_one", X, y, lam, 3)
+    assert code == 0
+    assert problem.primal(np.ascontiguousarray(theta[:, :3])) == pytest.approx(expected["primal"], rel=1e-9)
+    assert R[1].any() == (ahead < 1.0)

@@ -169,7 +169,8 @@ def test_any_memory_layout(kernels, name, layout):
         assert np.array_equal(one, other)
     assert np.array_equal(kernels.offset(loss.family, given_R, labels), kernels.offset(loss.family, R, labels))
     assert np.array_equal(kernels.block(loss.family, given, given_R, labels, 0.7), kernels.block(loss.family, F, R, labels, 0.7))
-    assert np.array_equal(loss.value(np.asarray(given), short), kernels.value(loss.family, F, y)) or kernels.level != usable_levels()[0]
+    # a loss answers at the level in use, which ADVCLI_SIMD may set
+    assert np.array_equal(loss.value(np.asarray(given), short), compiled.kernels.value(loss.family, F, y))
     assert np.array_equal(np.array(given), before)
 
 

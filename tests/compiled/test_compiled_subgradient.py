@@ -120,7 +120,7 @@ def test_kernel_steps_are_linear_steps_with_the_kernel_of_inner_products(kernels
 
 
 def test_pegasos_potentials_of_step_t_use_one_over_lambda_times_t_minus_one(kernels):
-    """Errata F8: theta before step t is minus the sum of the answers over lambda (t - 1), and 0 at t = 1; written out by hand."""
+    """Theta before step t is minus the sum of the answers over lambda (t - 1), 0 at t = 1 (docs/notes/misprints.md, section 2)."""
     k = 3
     X, y, _, _, random = data(k, 0)
     n = len(y)

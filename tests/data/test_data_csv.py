@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import cProfile
 import gzip
-import time
 from pathlib import Path
 from typing import Any
 
@@ -305,9 +305,10 @@ def test_large_files_are_fast(tmp_path: Path) -> None:
     frame["label"] = random.integers(0, 10, len(frame))
     path = tmp_path / "large.csv.gz"
     frame.to_csv(path, index=False)
-    start = time.perf_counter()
-    data = read(path)
-    assert time.perf_counter() - start < 2.0  # about 0.1 s alone; the bound allows for a busy machine
+    with cProfile.Profile() as profile:
+        data = read(path)
+    # some 6 calls a row, none for each of its cells
+    assert sum(entry.callcount for entry in profile.getstats()) < 9 * len(frame)
     assert np.array_equal(data.X, frame.to_numpy()[:, :9])
 
 

@@ -16,7 +16,6 @@ import pytest
 
 from advcli.data import fetch, list_datasets, load
 from advcli.data import fetching as module
-from advcli.data.author_splits import SHA256
 from advcli.data.catalogue import CATALOGUE, Known, Upstream
 from advcli.data.fetching import convert
 from advcli.data.table import read_table, table_sha256
@@ -77,8 +76,9 @@ def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Known:
     path = tmp_path / "for_checksum.csv"
     path.write_text(TEXT)
     upstream = Upstream("somebody/data", "0" * 40, ("toy.csv",), "csv", ["a", "b"])
-    known = Known("toy", 20, 2, 2, "multiclass", table_sha256(read_table(path, "target")), "Somebody (2020)", upstream=upstream)
-    monkeypatch.setitem(CATALOGUE, "toy", known)
+    content = table_sha256(read_table(path, "target"))
+    known = Known("toy", "folder", 20, 2, 2, "multiclass", content=content, citation="Somebody (2020)", upstream=upstream)
+    monkeypatch.setitem(CATALOGUE["folder"], "toy", known)
     return known
 
 
@@ -260,18 +260,18 @@ def upstream_file(frame: pd.DataFrame, known: Known, part: str | None) -> bytes:
     if known.upstream.format == "arff":
         head = ["@relation r"]
         for column in frame.columns:
-            text = (column == "target" and known.classes is not None) or column in known.categorical
+            text = (column == "target" and known.classes is not None) or column in known.options.get("categorical", ())
             head.append(f"@attribute '{column}' " + ("{" + ",".join(sorted(frame[column].unique())) + "}" if text else "real"))
         return "\n".join([*head, "@data", *(",".join(row) for row in frame.to_numpy())]).encode()
     separator = " " if known.upstream.format == "whitespace" else ","
     return "".join(separator.join(row) + "\n" for row in frame.to_numpy()).encode()
 
 
-@pytest.mark.parametrize("name", [name for name, known in CATALOGUE.items() if known.upstream is not None])
+@pytest.mark.parametrize("name", [name for name, known in CATALOGUE["folder"].items() if known.upstream is not None])
 def test_real_sets_come_through_their_converters(
     server: Server, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    known = CATALOGUE[name]
+    known = CATALOGUE["folder"][name]
     assert known.upstream is not None
     frame = pd.read_csv(shared / f"{name}.csv.gz", dtype=str)
     parts = ("train", "test") if len(known.upstream.paths) == 2 else (None,)
@@ -280,12 +280,12 @@ def test_real_sets_come_through_their_converters(
     monkeypatch.setattr(Upstream, "urls", lambda self: [f"{server.url}/{path}" for path in self.paths])
     monkeypatch.setattr(module, "_author_files", lambda name, data_dir, url: (False, []))
     assert fetch(name, tmp_path).downloaded
-    options = {"name": name, "source": "folder", **known.options()}
+    options = {"name": name, "source": "folder", **known.options}
     assert load(options, tmp_path).sha256 == load(options, shared).sha256
 
 
 def test_author_splits_come_along(server: Server, shared: Path, tmp_path: Path) -> None:
-    for path in ("MANIFEST.csv", "glass.csv.gz", *(f"author_splits/{file}" for file in SHA256 if file.startswith("glass"))):
+    for path in ("MANIFEST.csv", "glass.csv.gz", *(f"author_splits/{file}" for file in CATALOGUE["folder"]["glass"].authors.files)):
         server.files[f"/mirror/{path}"] = (shared / path).read_bytes()
     done = fetch("glass", tmp_path, server.url)
     assert [path.name for path in done.paths] == ["glass.csv.gz", "glass.csv", "glass.train", "glass.test"]

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
+from composed import choice
 
 from advcli.data import Dataset, check_trainable, load, show
 from advcli.data.label_sets import read_edges
 from advcli.errors import ConfigError, DataError
 from advcli.hierarchy.graph import stub
 
-CONF = Path(__file__).parents[2] / "conf" / "dataset"
 TREE = "parent,child\nroot,a\nroot,b\na,c\na,d\n"
 
 
@@ -143,7 +142,7 @@ def test_sets_of_the_catalogue(name: str, rows: int, features: int, classes: int
     folder = os.environ.get("ADVCLI_DATA")
     if not folder or not (Path(folder) / "MANIFEST.csv").is_file():
         pytest.skip("set ADVCLI_DATA to the folder of the papers' data sets")
-    options = yaml.safe_load((CONF / f"{name}.yaml").read_text())
+    options = choice("dataset", name)
     data = load(options, Path(folder))
     assert data.X.shape == (rows, features)
     assert np.isfinite(data.X).all()

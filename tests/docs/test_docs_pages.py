@@ -1,8 +1,11 @@
-"""The pages of docs/: their files are written, their commands run, and what they say is printed is printed.
+"""README and the pages of docs/: their files are written, their commands run, and what they say is printed is printed.
 
 A fenced block whose first line names a path (```yaml my/loss/x.yaml) is that file. ```sh blocks are commands, run in order in one folder
 for the page; ```sh slow only has to compose. A ```text block after a command holds lines of its output, ```python blocks without a path
 are run.
+
+README has its commands in blocks without a language. A figure in the comment of a command, "97.72 (1.21)", is what the command prints,
+unless "published" stands before it. Presets and `COMPOSED` only have to compose.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import pytest
 from advcli.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 BLOCK = re.compile(r"^```(\w*) ?(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -38,6 +42,114 @@ def run(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
     assert code == 0, f"{shlex.join(words)}\n{out}{err}"
     assert "Traceback" not in err
     return out + err
+
+
+FIGURE = re.compile(r"\d+\.\d+ \(\d+\.\d+\)")
+
+# How commands of README begin whose options only have to compose: slow ones, launchers and limits, which have tests of their own.
+COMPOSED = (
+    "advcli dataset=digits loss=zero_one ",
+    "advcli bench ",
+    "advcli +experiment=",
+    "advcli -m dataset=iris,wine loss=zero_one,cs ",
+    "advcli -m dataset=iris,digits limits.",
+)
+# Commands that read what another command, which is not run here, has written.
+READERS = ("advcli report results=", "advcli check results=", "advcli verify results=", "advcli certify model=")
+CSV = {"label": ("low", "high"), "kind": ("cat", "dog", "hawk", "owl")}
+TREE = "parent,child\nanimal,mammal\nanimal,bird\nmammal,cat\nmammal,dog\nbird,hawk\nbird,owl\n"
+
+
+def commands(block: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the commands of a block of README and the figures that their comments promise."""
+    lines = [line for line in block.splitlines() if line.strip()]
+    for number, line in enumerate(lines):
+        if not line.startswith("advcli"):
+            assert line.lstrip().startswith("#") or line.startswith(("make ", "eval ")), f"neither a command nor its comment: {line}"
+            continue
+        command, _, comment = line.partition("#")
+        if number + 1 < len(lines) and lines[number + 1].startswith(" "):
+            comment += lines[number + 1]
+        yield command.strip(), FIGURE.findall(comment.partition("published")[0])
+
+
+def composing(command: str) -> list[str]:
+    """Return the words that compose a command: the first choice of every sweep, no verb."""
+    words = [word for word in shlex.split(command)[1:] if word not in ("-m", "bench")]
+    return [*(word if "[" in word else word.partition(",")[0] for word in words), "--cfg", "job"]
+
+
+def write_csv(path: Path, target: str) -> None:
+    """Write 48 rows of two features and a target."""
+    lines = [f"size,ears,{target}"]
+    for number in range(48):
+        values = CSV[target]
+        lines.append(f"{2 * (number % 2) + number / 40:.3f},{3 * (number // 2 % 2) - number / 40:.3f},{values[number % len(values)]}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def readme_blocks() -> list[str]:
+    return [content for language, _, content in blocks(README) if language == "" and "advcli" in content]
+
+
+@pytest.mark.parametrize("number", range(len(readme_blocks())))
+def test_commands_of_the_readme(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ADVCLI_PLUGINS", "")
+    write_csv(tmp_path / "train.csv", "label")
+    (tmp_path / "new.csv").write_text("size,ears\n0.1,0.2\n2.5,3.1\n", encoding="utf-8")
+    (tmp_path / "tree.csv").write_text(TREE, encoding="utf-8")
+    skipped = []
+    for command, figures in commands(readme_blocks()[number]):
+        words = shlex.split(command)[1:]
+        options = dict(word.split("=", 1) for word in words if "=" in word)
+        if options.get("dataset.path") == "my.csv":
+            write_csv(tmp_path / "my.csv", options["dataset.target"])
+        if command.startswith(READERS):
+            assert not figures
+        elif f"{command} ".startswith(COMPOSED):
+            assert not figures, f"{command} is not run, so nothing holds its figures"
+            run(composing(command), capfd)
+        elif needs_data(command) and not os.environ.get("ADVCLI_DATA"):
+            skipped.append(command)
+        else:
+            said = run([*words, *(["workers=1"] if "-m" in words else [])], capfd)
+            cells = [line for line in said.splitlines() if line.startswith("[")]
+            printed = [FIGURE.findall(line)[0] for line in cells if FIGURE.search(line)]
+            assert not figures or printed == figures, f"README promises {figures} of {command}, which prints {printed}"
+    if skipped:
+        pytest.skip(f"all but the commands on the papers' data, which need ADVCLI_DATA: {skipped}")
+
+
+def test_a_stale_figure_is_found() -> None:
+    block = "advcli data list        # also: data show NAME\nadvcli dataset=iris   # 1.5\n        # 97.11 (1.78), published 96.3 (3.1)\n"
+    assert list(commands(block)) == [("advcli data list", []), ("advcli dataset=iris", ["97.11 (1.78)"])]
+    assert composing("advcli -m dataset=iris,wine protocol.metrics=[a,b]") == ["dataset=iris", "protocol.metrics=[a,b]", "--cfg", "job"]
+    promised = [figure for text in readme_blocks() for _, figures in commands(text) for figure in figures]
+    assert len(promised) >= 6
+    assert all(
+        not f"{command} ".startswith((*COMPOSED, *READERS)) for text in readme_blocks() for command, found in commands(text) if found
+    )
+
+
+def test_python_of_the_readme() -> None:
+    code = "\n".join(content for language, _, content in blocks(README) if language == "python")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [line for language, _, text in blocks(README) if language == "text" for line in text.splitlines()]
+
+
+def test_the_main_job_gives_the_table_of_the_readme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = run(["+experiment=quickstart", "dataset=iris,wine", "workers=1"], capfd)  # the others take longer
+    marked = re.compile(FIGURE.pattern + "(?: [*=])?")
+    for name in ("iris", "wine"):
+        shown = next(line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith(f"| {name} |"))
+        fresh = next(line for line in said.splitlines() if line.startswith(f"{name} "))
+        assert len(marked.findall(shown)) == 4
+        assert marked.findall(fresh) == marked.findall(shown)
 
 
 def needs_data(command: str) -> bool:
@@ -78,12 +190,12 @@ def test_everything_on_the_page_works(
         pytest.skip(f"all but the commands on the papers' data, which need ADVCLI_DATA: {skipped}")
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
 def test_links_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
     assert [target for target in targets if "://" not in target and not (page.parent / target).exists()] == []
 
 
 def test_the_readme_names_every_page() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = README.read_text(encoding="utf-8")
     assert [page.name for page in PAGES if f"docs/{page.name}" not in text] == []

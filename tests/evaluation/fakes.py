@@ -1,4 +1,4 @@
-"""A data set and an estimator that need neither files nor compiled code, put behind `advcli.evaluation.parts`.
+"""A data set and an estimator that need neither files nor compiled code, put behind `advcli.evaluation.recipe`.
 
 Loaded by path from the tests and from the processes that they start.
 """
@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from advcli.errors import DataError
-from advcli.evaluation import parts
+from advcli.evaluation import recipe
 
 N_FITS = {"count": 0}
 LOG = []
@@ -42,12 +42,26 @@ def make_dataset(name="blobs", n=60, d=3, k=3, seed=0, **more):
     return FakeDataset(name=name, X=X, y=y.astype(np.intp), classes=tuple(range(k)), sha256=sha, **more)
 
 
-class FakeEstimator:
+class FakeLearner:
     """Ridge regression on one-hot labels; options of the loss make it slow, failing or unconverged."""
+
+    certified, remarks_, solver_choice_, cost_matrix_ = True, (), "", None
 
     def __init__(self, loss, features, solver, hyper, n_classes, seed, tol):
         self.loss, self.hyper, self.n_classes, self.seed, self.tol = loss, dict(hyper), n_classes, seed, tol
-        self.loss_ = SimpleNamespace(metric=loss.get("metric", "error"))
+        self.metric_, self.counts_ = loss.get("metric", "error"), {}
+
+    def limit(self, **limits):
+        assert not limits
+
+    def bind(self, X, y, sample_weight=None):
+        return X, y, sample_weight
+
+    def fit_bound(self, bound, start=None):
+        return self.fit(*bound, start)
+
+    def look(self, X):
+        return X
 
     def fit(self, X, y, sample_weight=None, start=None):
         N_FITS["count"] += 1
@@ -68,10 +82,12 @@ class FakeEstimator:
             dual=1.0,
             gap=lam,
             relative_gap=self.tol / 2 if converged else 0.5,
+            scale=1.0,
             passes=7,
             converged=converged,
             status="ok",
             solver="fake",
+            game_value=float("nan"),
             seconds=0.01,
         )
         return self
@@ -82,23 +98,23 @@ class FakeEstimator:
         return (A @ self.theta).argmax(axis=1).astype(np.intp)
 
 
-def load(options, data_dir, author_splits):
+def load(options, data_dir, author_splits=False):
     if options.get("missing"):
         raise DataError(f"data set {options['name']} is not here")
     return make_dataset(**{key: value for key, value in options.items() if key not in ("source", "missing")})
 
 
-def hyper_names(features, loss):
+def searched(loss, features):
     return ("regularisation", "gamma") if features["name"] == "rbf" else ("regularisation",)
 
 
 def install(put=setattr):
     """Replace the parts of evaluation; ``put`` is setattr or monkeypatch.setattr."""
-    put(parts, "load", load)
-    put(parts, "check_trainable", lambda dataset, folds: None)
-    put(parts, "check_compatible", lambda *arguments: None)
-    put(parts, "hyper_names", hyper_names)
-    put(parts, "make_estimator", FakeEstimator)
+    put(recipe, "load_data", load)
+    put(recipe, "check_trainable", lambda dataset, folds: None)
+    put(recipe, "check_compatible", lambda *arguments: None)
+    put(recipe, "searched", searched)
+    put(recipe, "make_learner", FakeLearner)
 
 
 PROTOCOL = {

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import metrics as sk
 
+from advcli import metrics
 from advcli.errors import ConfigError
-from advcli.evaluation import metrics
 from advcli.evaluation.splits import make_holdout
 from advcli.hierarchy import LabelGraph
 from advcli.hierarchy.closures import LabelClosures

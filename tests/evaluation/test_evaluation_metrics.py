@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, mean_absolute_error, mean_squared_error
 
+from advcli import metrics
 from advcli.errors import ConfigError
-from advcli.evaluation import metrics
-from advcli.records import METRICS, meaning
+from advcli.metrics import meaning
 
 Y = np.array([0, 1, 2, 2, 1, 0, 3])
 P = np.array([0, 2, 2, 0, 1, 1, 3])
@@ -14,8 +14,13 @@ def value(name, y=Y, p=P, k=4, **options):
     return metrics.compute(name, y, p, k, options)
 
 
-def test_every_metric_has_a_meaning_and_the_reverse():
-    assert set(metrics.names()) == set(METRICS)
+def test_a_complement_is_one_minus_the_metric():
+    pairs = [(name, meaning(name).complement) for name in metrics.names() if meaning(name).complement]
+    assert pairs == [("error", "accuracy")]
+    for name, complement in pairs:
+        assert metrics.shown_as(name).name == complement
+        assert metrics.shown_value(name, value(name)) == pytest.approx(value(complement))
+    assert metrics.shown_value("mae", 0.25) == 0.25
 
 
 def test_against_scikit_learn():
@@ -35,6 +40,17 @@ def test_abstentions():
         value("abstention_loss", p=p)
 
 
+def test_cost_is_read_by_prediction_and_truth():
+    costs = [[0, 1, 8, 2], [4, 0, 3, 5], [7, 6, 0, 9], [10, 11, 12, 0], [0.5, 0.25, 0.75, 1]]  # the last row is an abstention's
+    p = np.array([0, 2, 4, 0, 1, 1, 3])
+    assert value("cost", p=p, cost_matrix=costs) == (0 + 6 + 0.75 + 8 + 0 + 4 + 0) / 7
+    square = np.array(costs)[:4]
+    assert value("cost", cost_matrix=square) == (0 + 6 + 0 + 8 + 0 + 4 + 0) / 7
+    assert value("cost", cost_matrix=square.T) != value("cost", cost_matrix=square)
+    with pytest.raises(ConfigError, match="loss=general"):
+        value("cost")
+
+
 def test_confusion_rate_by_hand():
     # true 0: half predicted 1; true 1: half predicted 2; true 2: half predicted 0; true 3: right
     assert value("confusion_rate") == pytest.approx(np.sqrt(3 * 0.25))
@@ -44,12 +60,18 @@ def test_confusion_rate_by_hand():
     assert value("confusion_rate_scaled", p=everything_wrong) == pytest.approx(1)
 
 
+def test_confusion_rate_is_by_true_class():
+    # both rows of class 0 are taken for class 1; of the four rows of class 1 one is taken for class 0
+    y, p = np.array([0, 0, 1, 1, 1, 1]), np.array([1, 1, 0, 1, 1, 1])
+    assert value("confusion_rate", y=y, p=p, k=2) == pytest.approx(np.sqrt(1.0 + 0.25**2))
+
+
 def test_unknown_name_gets_the_nearest():
     with pytest.raises(ConfigError, match="did you mean error"):
         value("eror")
 
 
-@pytest.mark.parametrize("name", [name for name, about in METRICS.items() if about.is_count])
+@pytest.mark.parametrize("name", [name for name in metrics.names() if meaning(name).is_count])
 def test_counts_are_counts(name):
     rng = np.random.default_rng(0)
     for n in (7, 49, 1797):

@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 import threadpoolctl
 
+from advcli import records
 from advcli.errors import ConfigError, DataError, NotConvergedWarning, ResultsError
+from advcli.evaluation import cell as cells
 from advcli.evaluation import run_cell
 from advcli.records import RUN_COLUMNS, SEARCH_COLUMNS, TIMING_COLUMNS, ResultsFolder
 
@@ -103,9 +105,13 @@ def test_resume_computes_only_what_is_missing(fakes, folder):
 def test_key_follows_what_determines_the_rows(fakes):
     base, data = fakes.cell(), fakes.make_dataset(seed=5)
     key = base.key(data)
-    assert base.key(fakes.make_dataset(seed=6)) != key
+    halves = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    about = [{"ordered": True}, {"sizes": (30, 20)}, {"sizes": (30, 30)}, {"splits": halves}, {"splits": halves[::-1]}, {"name": "other"}]
+    data_keys = {base.key(dataclasses.replace(data, **change)) for change in [{}, *about]} | {base.key(fakes.make_dataset(seed=6))}
+    assert len(data_keys) == len(about) + 2
     changes = [{"seed": 1}, {"hyper": {"C": 1.0}}, {"loss": {"name": "ww"}}, {"solver": {"tol": 1e-4}}, {"features": {"name": "rbf"}}]
     changes += [{"protocol": {"n_splits": 4}}, {"protocol": {"metrics": []}}]
+    changes += [{"noise": {"name": "uniform", "rate": rate}} for rate in (0.1, 0.2)]
     keys = {key} | {fakes.cell(**change).key(data) for change in changes}
     assert len(keys) == len(changes) + 1
     same = [{"protocol": {"test": "wilcoxon"}}, {"protocol": {"alpha": 0.1}}, {"dataset": {"path": "elsewhere"}}, {"hyper": {"C": None}}]
@@ -115,6 +121,49 @@ def test_key_follows_what_determines_the_rows(fakes):
         changed = fakes.cell(**options)
         changed = dataclasses.replace(changed, dataset={**changed.dataset, **dataset})
         assert changed.key(data) == key
+
+
+def test_key_follows_the_numbers_and_no_release(fakes, monkeypatch):
+    """A release that changes documents alone keeps finished cells; one that may change numbers does not."""
+    cell, data = fakes.cell(), fakes.make_dataset()
+    key, request = cell.key(data), cell.request_key()
+    monkeypatch.setattr("advcli.records.package_version", lambda: "99.0")
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "99.0")
+    assert (cell.key(data), cell.request_key()) == (key, request)
+    monkeypatch.setattr(cells, "NUMBERS_VERSION", cells.NUMBERS_VERSION + 1)
+    assert cell.key(data) != key
+    assert cell.request_key() == request, "a failed cell is tried again whatever made it"
+
+
+def test_a_resumed_sweep_computes_again_what_older_numbers_made(fakes, folder, monkeypatch):
+    asked = [fakes.cell(name) for name in ("a", "bb", "ccc")]
+    old = [run_cell(cell, folder, DATA) for cell in asked]
+    for module in (cells, records):
+        monkeypatch.setattr(module, "NUMBERS_VERSION", records.NUMBERS_VERSION + 1)
+    new = [run_cell(cell, folder, DATA) for cell in asked[:2]]
+    assert not any(outcome.skipped for outcome in new)
+    assert run_cell(asked[0], folder, DATA).skipped
+    assert folder.merge() == 3
+    runs = folder.runs()
+    # the third one is not yet computed again: its rows stay until then
+    assert set(runs["cell"]) == {new[0].key, new[1].key, old[2].key}
+    assert len(runs) == 3 * len(old[0].rows)
+    assert folder.disagreement() == ""
+
+
+def test_other_options_are_no_older_numbers(fakes, folder, monkeypatch):
+    """A cell stands for another one only if their configurations agree in all but descriptions."""
+    older, other, newer = (
+        dataclasses.replace(fakes.cell(), loss={"name": "ww", **more})
+        for more in ({"description": "an older text"}, {"factor": 2}, {"description": "a newer text"})
+    )
+    run_cell(older, folder, DATA)
+    run_cell(other, folder, DATA)
+    for module in (cells, records):
+        monkeypatch.setattr(module, "NUMBERS_VERSION", records.NUMBERS_VERSION + 1)
+    assert not run_cell(newer, folder, DATA).skipped
+    assert folder.merge() == 2
+    assert set(folder.runs()["options"]) == {"protocol.name=tiny", "loss.factor=2; protocol.name=tiny"}
 
 
 def test_cells_are_plain_data(fakes):
@@ -146,7 +195,7 @@ def test_failure_before_the_splits_is_one_row_and_is_tried_again(fakes, folder):
 
 
 def test_failing_fits_are_rows_and_the_others_go_on(fakes, folder, monkeypatch):
-    fit = fakes.FakeEstimator.fit
+    fit = fakes.FakeLearner.fit
     calls = iter(range(1000))
 
     def sometimes(self, *arguments, **more):
@@ -154,14 +203,14 @@ def test_failing_fits_are_rows_and_the_others_go_on(fakes, folder, monkeypatch):
             raise ValueError("two\nlines")
         return fit(self, *arguments, **more)
 
-    monkeypatch.setattr(fakes.FakeEstimator, "fit", sometimes)
+    monkeypatch.setattr(fakes.FakeLearner, "fit", sometimes)
     outcome = run_cell(fakes.cell(), folder, DATA)
     assert (outcome.status, outcome.error) == ("failed", "ValueError: two lines")
     runs = tables(folder)[0]
     assert runs["status"].tolist() == ["ok"] * 2 + ["failed"] * 2 + ["ok"] * 2
     assert runs["value"].isna().tolist() == [False] * 2 + [True] * 2 + [False] * 2
     assert "two\nlines" in (folder.path / "failures" / f"{outcome.key}.txt").read_text()
-    monkeypatch.setattr(fakes.FakeEstimator, "fit", fit)
+    monkeypatch.setattr(fakes.FakeLearner, "fit", fit)
     assert run_cell(fakes.cell(), folder, DATA).status == "ok"
     assert set(tables(folder)[0]["status"]) == {"ok"}
     assert not (folder.path / "failures").exists()
@@ -216,7 +265,7 @@ def test_interrupt_passes_through_and_leaves_nothing(fakes, folder, monkeypatch)
     def interrupt(self, *arguments, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fakes.FakeEstimator, "fit", interrupt)
+    monkeypatch.setattr(fakes.FakeLearner, "fit", interrupt)
     with pytest.raises(KeyboardInterrupt):
         run_cell(fakes.cell(), folder, DATA)
     assert not [*folder.cells_path.glob("*.json")]
@@ -233,13 +282,13 @@ def test_unwritable_folder_stops_everything(fakes, folder, monkeypatch):
 
 def test_one_thread_for_linear_algebra(fakes, folder, monkeypatch):
     seen = set()
-    fit = fakes.FakeEstimator.fit
+    fit = fakes.FakeLearner.fit
 
     def look(self, *arguments, **more):
         seen.update(pool["num_threads"] for pool in threadpoolctl.threadpool_info())
         return fit(self, *arguments, **more)
 
-    monkeypatch.setattr(fakes.FakeEstimator, "fit", look)
+    monkeypatch.setattr(fakes.FakeLearner, "fit", look)
     run_cell(fakes.cell(), folder, DATA)
     assert seen == {1}
 
@@ -249,7 +298,7 @@ def test_published_splits_and_weights(fakes, folder, monkeypatch):
     splits = tuple((np.arange(at, at + 40) % n, np.arange(at + 40, at + 60) % n) for at in (0, 7))
     weight = np.linspace(1, 2, n)
     data = fakes.make_dataset(n=n, splits=splits, example_weight=weight)
-    monkeypatch.setattr("advcli.evaluation.parts.load", lambda *arguments: data)
+    monkeypatch.setattr("advcli.evaluation.recipe.load_data", lambda *arguments, **more: data)
     outcome = run_cell(fakes.cell(protocol={"splits": "author", "standardise": "none"}, hyper={"C": 1.0}), folder, DATA)
     assert any("2 published splits exist, 3 were asked for" in note for note in outcome.notes)
     for entry, (train, _) in zip(fakes.LOG, splits, strict=True):
@@ -259,7 +308,7 @@ def test_published_splits_and_weights(fakes, folder, monkeypatch):
 
 def test_printed_sizes_and_notes(fakes, folder, monkeypatch):
     data = fakes.make_dataset(sizes=(30, 20), notes=("2 rows dropped",), groups=np.zeros(60))
-    monkeypatch.setattr("advcli.evaluation.parts.load", lambda *arguments: data)
+    monkeypatch.setattr("advcli.evaluation.recipe.load_data", lambda *arguments, **more: data)
     outcome = run_cell(fakes.cell(protocol={"train_size": 0.5}), folder, DATA)
     assert {(row["n_train"], row["n_test"]) for row in outcome.rows} == {(30, 20)}
     assert outcome.notes[0] == "2 rows dropped"
@@ -272,7 +321,7 @@ def test_sparse_data(fakes, folder, monkeypatch):
 
     data = fakes.make_dataset()
     data.X = sparse.csr_array(data.X)
-    monkeypatch.setattr("advcli.evaluation.parts.load", lambda *arguments: data)
+    monkeypatch.setattr("advcli.evaluation.recipe.load_data", lambda *arguments, **more: data)
     outcome = run_cell(fakes.cell(), folder, DATA)
     assert outcome.status == "ok"
     assert any("not centred" in note for note in outcome.notes)
@@ -282,7 +331,7 @@ def test_a_class_missing_from_the_training_part_is_fine(fakes, folder, monkeypat
     data = fakes.make_dataset()
     data.y[:] = data.y % 2
     data.y[0] = 2  # a class of one row: absent from most training parts
-    monkeypatch.setattr("advcli.evaluation.parts.load", lambda *arguments: data)
+    monkeypatch.setattr("advcli.evaluation.recipe.load_data", lambda *arguments, **more: data)
     outcome = run_cell(fakes.cell(protocol={"n_splits": 8}), folder, DATA)
     assert outcome.status == "ok"
     assert {row["n_classes"] for row in outcome.rows} == {3}
@@ -367,7 +416,7 @@ def test_two_processes_in_one_folder(undisturbed, tmp_path):
 
 @pytest.fixture
 def real():
-    for module in ("advcli.compiled", "advcli.data", "advcli.estimators"):
+    for module in ("advcli.compiled", "advcli.data", "advcli.learners.surrogate"):
         try:
             importlib.import_module(module)
         except ImportError as error:

@@ -1,16 +1,19 @@
 """Which labels methods see: noise, the semi-supervised protocol, the views, and cells that run with them."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from advcli.confusion import estimate_confusion
 from advcli.errors import ConfigError
-from advcli.estimators import check_compatible
+from advcli.evaluation.recipe import Recipe
 from advcli.evaluation.runner import Cell, run_cell
-from advcli.evaluation.selection import Protocol
+from advcli.evaluation.selection import Axes
 from advcli.evaluation.training_labels import training_labels
+from advcli.learners import check_compatible
+from advcli.protocol import Protocol
 from advcli.records import ResultsFolder
 
 LINEAR = {"name": "linear"}
@@ -178,3 +181,17 @@ def test_searches_see_noisy_labels_only(tmp_path):
 def test_combinations_without_meaning_are_refused_before_any_work(loss, features, solver, said):
     with pytest.raises(ConfigError, match=said):
         check_compatible(loss, features, {"name": solver}, False, 3)
+
+
+def test_the_search_of_a_method_on_the_clean_sample_sees_no_other_rows(monkeypatch):
+    seen = []
+    monkeypatch.setattr("advcli.evaluation.recipe.select", lambda part, *arguments: seen.append(part))
+    protocol = {"rough_per_class": 3, "labelled_share": 0.2, "standardise": "none"}
+    solver = {"name": "auto", "tol": 1e-3}
+    recipe = Recipe(Cell({"name": "iris", "source": "sklearn"}, {"name": "f_conf"}, LINEAR, solver, protocol), Path("data"))
+    recipe.axes = Axes(None, ("gamma",), {})
+    whole = recipe.part()
+    recipe.search(whole)
+    sample = recipe.labels(whole, 1).sample
+    np.testing.assert_array_equal(seen[0].X, whole.X[sample])
+    np.testing.assert_array_equal(seen[0].y, whole.y[sample])

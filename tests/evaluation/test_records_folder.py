@@ -8,11 +8,12 @@ import sys
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from advcli import records
 from advcli.errors import ResultsError
-from advcli.records import RUN_COLUMNS, SEARCH_COLUMNS, ResultsFolder, canonical_json, format_value, plain
+from advcli.records import RUN_COLUMNS, SEARCH_COLUMNS, ResultsFolder, canonical_json, complete_rows, format_value, plain
 
 
 def row(dataset="iris", method="ww linear", split=1, value=0.1, **more):
@@ -49,6 +50,19 @@ def test_merge_does_not_depend_on_the_order(tmp_path):
     assert len(seen) == 1
 
 
+def test_rows_are_in_one_order(folder):
+    """Data set, method, seed as a number, key of the cell; within a cell the order in which its rows were given."""
+    cells = {"k1": ("b", "ww", 0), "k2": ("a", "ww", 10), "k3": ("a", "ww", 9), "k0": ("a", "ww", 9), "k4": ("a", "cs", 11)}
+    inner = [(1, "error"), (1, "accuracy"), (2, "error"), (2, "accuracy"), (10, "error"), (10, "accuracy")]
+    for key, (dataset, method, seed) in cells.items():
+        rows = [row(dataset, method, split, seed=seed, cell=key) | {"metric": metric} for split, metric in inner]
+        folder.write_cell(key, rows, request=f"r{key}")
+    folder.merge()
+    runs = folder.runs()
+    assert list(dict.fromkeys(runs["cell"])) == ["k4", "k0", "k3", "k2", "k1"]
+    assert list(zip(runs["split"], runs["metric"], strict=True)) == inner * 5
+
+
 def test_floats_round_trip_and_types_are_stable(folder):
     values = [0.1, 1 / 3, 1e-300, 5e-324, 123456789.123456789, float("inf"), -0.0]
     rows = [row(split=at, value=value, seed=2**60, passes=None, converged=True) for at, value in enumerate(values)]
@@ -74,6 +88,12 @@ def test_numpy_values_are_plain():
     }
     assert [format_value(value) for value in (None, True, 3, 0.1, "x")] == ["", "True", "3", "0.1", "x"]
     assert canonical_json({"b": 1.0, "a": [2]}) == canonical_json({"a": [2.0], "b": 1}) == '{"a":[2],"b":1}'
+
+
+def test_one_text_for_equal_values():
+    assert canonical_json({"b": [1.0, 0.5, np.int64(3)], "a": {"y": None, "x": True}}) == '{"a":{"x":true,"y":null},"b":[1,0.5,3]}'
+    assert canonical_json({"a": 1, "b": 2.0}) == canonical_json({"b": 2, "a": 1.0})
+    assert canonical_json(1e16) == canonical_json(10**16)
 
 
 def test_further_hyper_parameters_get_columns(folder):
@@ -103,6 +123,26 @@ def test_has_and_damaged_cells(folder):
     assert folder.runs()["dataset"].unique().tolist() == ["db"]
 
 
+@pytest.mark.parametrize("values", [[["d"]], [None], None, {}])
+def test_a_cell_whose_rows_do_not_fit_its_columns_is_damaged(folder, values):
+    fill(folder, "ab")
+    file = folder.cells_path / "a.json"
+    shard = json.loads(file.read_text())
+    file.write_text(json.dumps(shard | {"runs": shard["runs"] | {"values": values}}))
+    assert not folder.has("a")
+    with pytest.warns(UserWarning, match="a.json is damaged"):
+        assert folder.merge() == 1
+
+
+def test_cells_of_another_schema_are_not_there(folder):
+    folder.write_cell("k", [row()])
+    file = folder.cells_path / "k.json"
+    for schema in (records.SCHEMA_VERSION + 1, None):
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"schema": schema}))
+        assert not folder.has("k")
+        assert folder.read_cell("k") is None
+
+
 def test_failure_is_kept_until_it_succeeds(folder):
     folder.write_cell("req", [row(status="failed", value=None, error="no")], request="req", traceback="Traceback ...")
     assert not folder.has("req")
@@ -120,7 +160,8 @@ def test_failure_is_kept_until_it_succeeds(folder):
 
 
 def test_merge_keeps_tables_of_a_folder_without_cells(tmp_path):
-    (tmp_path / "runs.csv").write_text("dataset,metric\nx,error\n")
+    rows = [{"dataset": "x", "metric": "error", "split": 1}]
+    pd.DataFrame(complete_rows(rows)).to_csv(tmp_path / "runs.csv", index=False)
     assert ResultsFolder(tmp_path).merge() == 0
     assert len(ResultsFolder(tmp_path).runs()) == 1
 
@@ -186,13 +227,14 @@ with atomic_file(pathlib.Path(sys.argv[1])) as file:
 def test_merges_are_rare_during_a_sweep(folder, monkeypatch):
     fill(folder, "a")
     assert folder.merge_if_due()
+    clock = (folder.path / "runs.csv").stat().st_mtime  # stands still
+    monkeypatch.setattr(records.time, "time", lambda: clock)
     fill(folder, "b")
     assert not folder.merge_if_due()
     os.utime(folder.path / "runs.csv", (0, 0))
     assert not folder.merge_if_due()  # the next moment is settled: a worker does not count the cells after each of them
     assert ResultsFolder(folder.path).merge_if_due()
     # the pause grows with the number of cells, so that merging stays a bounded share of a long sweep
-    clock = records.time.time()
     monkeypatch.setattr(ResultsFolder, "_cell_files", lambda self: [self.path] * 10_000)
     monkeypatch.setattr(records.time, "time", lambda: clock + 60)
     assert not folder.merge_if_due()

@@ -11,6 +11,9 @@ import advcli
 from advcli.errors import ConfigError, ResultsError
 from advcli.records import ResultsFolder
 from advcli.reports import SUMMARY_COLUMNS, comparison_table, primary_metric, summarise, write_reports
+from advcli.reports.latex import latex_table
+from advcli.reports.summary import paired_samples
+from advcli.reports.table import comparison
 from advcli.statistics import corrected_t, wilcoxon
 
 N_TRAIN, N_TEST = 70, 30
@@ -109,6 +112,36 @@ def test_table_in_markdown(tmp_path):
     assert "Wilcoxon" in text
     assert "on these splits" in text
     assert "relative duality gap of these fits: 8.0e-04" in text
+
+
+def test_a_failed_split_leaves_no_average(tmp_path):
+    cells = [rows("x", "a", A), rows("x", "b", [None, *A[1:]]), rows("y", "a", A), rows("y", "b", A)]
+    table = comparison(summarise(folder_of(tmp_path, *cells).runs()))
+    assert [entry.text for entry in table.footer[0]] == ["average", f"{100 * (1 - np.mean(A) / 30):.2f}", "-"]
+
+
+def test_latex_ends_in_averages_and_counts(tmp_path):
+    cells = [rows("iris", "a", A), rows("iris", "c", C), rows("wine", "a", A), rows("wine", "c", C)]
+    text = latex_table(comparison(summarise(folder_of(tmp_path, *cells).runs())))
+    footer = text[text.rindex(r"\midrule") : text.index(r"\bottomrule")]
+    means = [f"{100 * (1 - np.mean(errors) / 30):.2f}" for errors in (A, C)]
+    assert [part.split() for part in footer.splitlines()[1:]] == [
+        ["average", "&", means[0], "&", means[1], r"\\"],
+        ["count", "&", "2", "&", "0", r"\\"],
+    ]
+
+
+def test_counts_are_by_the_size_of_their_own_split(tmp_path):
+    """Three errors of 10 rows are as many as three of 30: both methods have the same counts, whatever comes first."""
+    sizes = [10, 30, 20, 30, 10, 30, 20, 30]
+    one, other = rows("x", "a", A), rows("x", "b", A)
+    for cell in (one, other):
+        for row, errors, size in zip(cell, A, sizes, strict=True):
+            row |= {"value": errors / size, "n_test": size}
+    one[1]["value"] = 9 / 30
+    samples = paired_samples(folder_of(tmp_path, one, other).runs(), "error")
+    assert samples.values["a"].tolist() == [float(errors) for errors in [3, 9, *A[2:]]]
+    assert samples.values["b"].tolist() == [float(errors) for errors in A]
 
 
 def test_terminal_style_and_colour(tmp_path):
@@ -229,9 +262,30 @@ def test_unknown_names(tmp_path):
 def test_reports_and_statistics_stand_on_rows_alone():
     root = Path(advcli.__file__).parent
     siblings = {file.stem for file in (root / "reports").glob("*.py")}
-    allowed = {"records", "errors", "paths", "statistics", *siblings}
+    allowed = {"records", "errors", "metrics", "paths", "statistics", *siblings}
     for file in [root / "statistics.py", *(root / "reports").glob("*.py")]:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and node.level:
                 names = [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
                 assert set(names) <= allowed, file
+
+
+def with_sizes(cell, sizes):
+    """Give every split of a cell a test part of its own size; the errors stay whole numbers."""
+    return [row | {"value": row["value"] * row["n_test"] / size, "n_test": size} for row, size in zip(cell, sizes, strict=True)]
+
+
+def test_counts_are_those_of_each_split_s_own_size():
+    """Parts of 20 to 90 rows: as whole numbers the splits tie where the methods make as many errors, and only there."""
+    sizes = [20, 90, 30, 80, 40, 70, 50, 60]
+    runs = pd.DataFrame([*with_sizes(rows("d", "a", A), sizes), *with_sizes(rows("d", "b", B), sizes)])
+    samples = paired_samples(runs, "error")
+    assert samples.values["a"].tolist() == A
+    assert samples.values["b"].tolist() == B
+    assert (samples.n_train, samples.n_test) == (N_TRAIN, 55)
+    for test, expected in (("corrected_ttest", corrected_t(A, B, N_TRAIN, 55)), ("wilcoxon", wilcoxon(A, B))):
+        summary = summarise(runs, test)
+        worse = summary[~summary["best"]]
+        assert worse["p_value"].tolist() == [expected.p_value]
+    # the mean of a method stays the mean of its shares
+    assert line(summarise(runs), "d", "a")["mean"] == pytest.approx(np.mean(np.array(A) / sizes))

@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from instruction_sets import levels
 from numpy.typing import NDArray
 from scipy import sparse
 
-from advcli.compiled import Kernels, kernels, usable_levels
+from advcli.compiled import Kernels, kernels
 from advcli.errors import ConfigError, IncompatibleError, NotConvergedWarning
 from advcli.hierarchy import LabelGraph
 from advcli.hierarchy.multilabel import LabelSets, restricted
-from advcli.methods import method_class
-from advcli.methods.multilabel import SetProblem, _ascend
+from advcli.learners import learner_class
+from advcli.learners.multilabel import SetProblem, _ascend
 
 TREE = [("r", "a"), ("r", "b"), ("a", "c"), ("a", "d"), ("b", "e"), ("d", "f"), ("d", "g")]
 DAG = [("r", "a"), ("r", "b"), ("r", "c"), ("a", "d"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f"), ("a", "f"), ("a", "g")]
@@ -173,7 +174,7 @@ def optimum(X: NDArray[Any], Y: NDArray[Any], sets: LabelSets, alpha: NDArray[An
 
 def fitted(name: str, edges: list[tuple[str, str]] | None, X: Any, Y: Any, **options: Any) -> Any:
     given = {} if edges is None else {"hierarchy": edges}
-    return method_class(name)(**given, **options).fit(X, Y)
+    return learner_class(name)(**given, **options).fit(X, Y)
 
 
 @pytest.mark.parametrize("edges", [TREE, DAG], ids=["tree", "dag"])
@@ -201,11 +202,11 @@ def test_fits_reach_the_optimum_of_a_cone_solver(name: str, edges: list[tuple[st
     assert exact >= best * (1 - 1e-6)
 
 
-@pytest.mark.parametrize("level", usable_levels())
+@pytest.mark.parametrize("level", levels())
 @pytest.mark.parametrize("n", [3, 21])
 def test_every_pass_raises_the_dual_value_of_feasible_marginals(n: int, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever rows share their vectors: fewer than lanes, equal ones, some without weight, some that are zero, dense or sparse."""
-    monkeypatch.setattr("advcli.methods.multilabel.kernels", Kernels(level))
+    monkeypatch.setattr("advcli.learners.multilabel.kernels", Kernels(level))
     sets = LabelSets(LabelGraph.from_edges(DAG))
     X, Y = rows(sets.graph, n)
     X[1], Y[1], X[2] = X[0], Y[0], 0.0
@@ -267,15 +268,15 @@ def visited(problem: SetProblem, alpha: NDArray[Any], mu: NDArray[Any], lanes: i
     return mu + step[:, None] * away
 
 
-@pytest.mark.parametrize("level", usable_levels())
+@pytest.mark.parametrize("level", levels())
 @pytest.mark.parametrize("n", [1, 5, 8])
 @pytest.mark.parametrize("edges", [TREE, DAG], ids=["tree", "dag"])
 def test_a_visit_of_rows_together_is_that_of_a_cone_solver(
     edges: list[tuple[str, str]], n: int, level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("advcli.methods.multilabel.kernels", Kernels(level))
-    monkeypatch.setattr("advcli.methods.multilabel._SWEEPS", 20_000)
-    monkeypatch.setattr("advcli.methods.multilabel._PRECISION", 1e-13)
+    monkeypatch.setattr("advcli.learners.multilabel.kernels", Kernels(level))
+    monkeypatch.setattr("advcli.learners.multilabel._SWEEPS", 20_000)
+    monkeypatch.setattr("advcli.learners.multilabel._PRECISION", 1e-13)
     sets = LabelSets(LabelGraph.from_edges(edges))
     X, Y = rows(sets.graph, n, seed=3)
     problem = SetProblem(X, sparse.csr_array(Y), 1.0 + np.arange(n) % 2, sets, 0.1)
@@ -332,11 +333,11 @@ def test_sparse_rows_weights_and_warm_starts() -> None:
     thin = fitted("nhsvm", TREE, sparse.csr_array(X), Y, **options)
     assert thin.certificate_.primal == pytest.approx(dense.certificate_.primal, rel=2e-4)
     weight = np.arange(len(X)) % 3
-    repeated = method_class("nhsvm")(hierarchy=TREE, lam=0.3, tol=1e-4).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
-    weighted = method_class("nhsvm")(hierarchy=TREE, lam=0.3, tol=1e-4).fit(X, Y, sample_weight=weight.astype(float))
+    repeated = learner_class("nhsvm")(hierarchy=TREE, lam=0.3, tol=1e-4).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
+    weighted = learner_class("nhsvm")(hierarchy=TREE, lam=0.3, tol=1e-4).fit(X, Y, sample_weight=weight.astype(float))
     assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=2e-4)
-    cold = method_class("nhsvm")(hierarchy=TREE, C=0.3, tol=1e-3).fit(X, Y)
-    warm = method_class("nhsvm")(hierarchy=TREE, C=0.3, tol=1e-3).fit(X, Y, start=dense)
+    cold = learner_class("nhsvm")(hierarchy=TREE, C=0.3, tol=1e-3).fit(X, Y)
+    warm = learner_class("nhsvm")(hierarchy=TREE, C=0.3, tol=1e-3).fit(X, Y, start=dense)
     assert warm.certificate_.converged
     assert warm.certificate_.passes < cold.certificate_.passes
 

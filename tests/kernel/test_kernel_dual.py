@@ -5,18 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference
+from instruction_sets import levels
+from registered import canonical_losses, examples
 from scipy.optimize import minimize
 from sklearn.metrics.pairwise import rbf_kernel
 
 from advcli.certificate import certify
 from advcli.compiled import KINDS, Kernels, usable_levels
 from advcli.features import make_features
-from advcli.losses import loss_class, loss_names, make_loss
+from advcli.losses import loss_class, make_loss
 from advcli.problem import Problem, Solution
 from advcli.solvers import Limits, make_solver
 from advcli.solvers.kernel_dual import KernelDualSolver
 
-LOSSES = sorted({loss_class(name).name for name in loss_names() if loss_class(name).kernel in KINDS})
+LOSSES = [name for name in canonical_losses() if loss_class(name).kernel in KINDS]
 
 
 def blobs(n, d=3, k=4, seed=0, spread=1.0):
@@ -27,12 +29,11 @@ def blobs(n, d=3, k=4, seed=0, spread=1.0):
 
 
 def loss_options(name, k):
-    examples = getattr(loss_class(name), "examples", None)
-    return {} if examples is None else next(each for each in examples(k) if each.get("backend") != "highs")
+    return next(each for each in examples(name, k) if each.get("backend") != "highs")
 
 
 def solve(problem, tol=1e-6, start=None, **limits):
-    solution = KernelDualSolver().solve(problem, Limits(tol, **{"max_passes": 100_000, "max_seconds": 60, **limits}), start)
+    solution = KernelDualSolver().solve(problem, Limits(tol, **{"max_passes": 100_000, "max_seconds": 600, **limits}), start)
     return solution, certify(problem, solution, tol)
 
 
@@ -56,13 +57,41 @@ def test_every_surrogate_reaches_the_independent_optimum(name, weighted, lam):
     assert solution.memory["support"] == np.count_nonzero(solution.R.any(axis=1))
 
 
+@pytest.mark.parametrize("level", usable_levels())
+@pytest.mark.parametrize("weights", ["none", "sample", "cost", "both"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_survey_is_the_sum_of_the_rows(name, weights, level):
+    """s_i w_i (S - c - r.f/w) of every row and the three sums, beside the NumPy tier in plain loops."""
+    compiled, k, n = Kernels(level).kernel_dual, 4, 30
+    loss = make_loss(name, k, **loss_options(name, k))
+    random = np.random.default_rng(7)
+    F, y = random.normal(size=(n, k)), random.integers(k, size=n).astype(np.intp)
+    corner = loss.oracle_reference(random.normal(size=(n, k)), y).R
+    R = random.uniform(size=(n, 1)) * corner  # between a vertex and the label itself
+    sample = random.choice([0.0, 1.0, 3.0], size=n) if weights in ("sample", "both") else np.empty(0)
+    cost = random.uniform(0.2, 5.0, size=n) if weights in ("cost", "both") else np.empty(0)
+    padded, gap = np.zeros((n, compiled.width(k))), np.empty(n)
+    padded[:, :k] = R
+    sums = compiled.survey(*Kernels.arguments(loss.family), np.ascontiguousarray(F.T), y, sample, cost, padded, gap)
+    expected, losses, offsets, inners = [], 0.0, 0.0, 0.0
+    for i in range(n):
+        s, w = sample[i] if len(sample) else 1.0, cost[i] if len(cost) else 1.0
+        value = loss.oracle_reference(F[i : i + 1] / w, y[i : i + 1]).value[0]
+        c = loss.offset_reference(R[i : i + 1], y[i : i + 1])[0]
+        expected.append(s * w * (value - c - R[i] @ F[i] / w))
+        losses, offsets, inners = losses + s * w * value, offsets + s * w * c, inners + s * R[i] @ F[i]
+    np.testing.assert_allclose(gap, expected, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(sums, [losses, offsets, inners], rtol=0, atol=1e-10)
+    assert min(expected) > -1e-12
+
+
 @pytest.mark.parametrize("name", ["zero_one", "cs", "ww", "llw", "absolute", "abstain"])
 def test_the_kernel_of_inner_products_is_the_linear_problem(name):
     X, y = blobs(1500, d=6)
     loss = make_loss(name, 4)
     linear = Problem(make_features("linear", X, 4), loss, y, 0.01)
     kernel = Problem(make_features("precomputed", X @ X.T, 4), loss, y, 0.01)
-    one = make_solver("auto").solve(linear, Limits(1e-7, max_seconds=60))
+    one = make_solver("auto").solve(linear, Limits(1e-7, max_seconds=600))
     other, certificate = solve(kernel, 1e-6)
     assert certificate.converged
     assert certificate.primal == pytest.approx(linear.primal(one.theta), rel=1e-6)
@@ -247,7 +276,7 @@ def visit_listed(points, offset, weight, f, curvature):
     return after, gap
 
 
-@pytest.mark.parametrize("level", usable_levels())
+@pytest.mark.parametrize("level", levels())
 @pytest.mark.parametrize("seed", range(4))
 def test_a_pass_over_listed_points_is_the_python_one(seed, level):
     """With rows that do not touch each other, so that their order does not matter, and one move each: a second may begin with a tie."""
@@ -266,7 +295,7 @@ def test_a_pass_over_listed_points_is_the_python_one(seed, level):
     np.testing.assert_allclose(F, listed_scores(first, r, weight, K, sample, scale), atol=1e-12)
 
 
-@pytest.mark.parametrize("level", usable_levels())
+@pytest.mark.parametrize("level", levels())
 def test_a_visit_leaves_little_of_a_row_of_listed_points(level):
     scale = 2.5
     first, r, offset, weight, K, sample, cost = listed_sets(0, n=40, most=9)

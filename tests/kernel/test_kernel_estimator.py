@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from advcli.errors import ConfigError, IncompatibleError
-from advcli.estimators import SurrogateClassifier, check_compatible, hyper_names, make_estimator
+from advcli.learners import check_compatible, make_learner, searched
+from advcli.learners.surrogate import SurrogateClassifier
 
 
 @pytest.fixture(scope="module")
@@ -90,16 +92,16 @@ def test_sparse_rows_give_the_same_model(iris):
 
 def test_the_command_line_s_faces(iris):
     X, y = iris
-    assert hyper_names({"name": "rbf", "memory_mb": 100}, {"name": "zero_one"}) == ("regularisation", "gamma")
-    assert hyper_names({"name": "poly"}, {"name": "zero_one"}) == ("regularisation",)
+    assert searched({"name": "zero_one"}, {"name": "rbf", "memory_mb": 100}) == ("regularisation", "gamma")
+    assert searched({"name": "zero_one"}, {"name": "poly"}) == ("regularisation",)
     solver = {"name": "auto", "tol": 1e-3, "search_tol": 1e-2, "max_passes": 1000, "max_seconds": None}
     arguments = ({"name": "zero_one"}, {"name": "rbf", "memory_mb": 100}, solver)
-    fitted = make_estimator(*arguments, {"C": 4.0, "gamma": 0.25}, 3, 0, 1e-3).fit(X, y)
+    fitted = make_learner(*arguments, {"C": 4.0, "gamma": 0.25}, 3, 0, 1e-3).fit(X, y)
     assert fitted.features_.gamma == 0.25
     assert fitted.features_.memory_mb == 100
     assert fitted.certificate_.solver.startswith("kernel_dual")
     with pytest.raises(ConfigError, match=r"features\.gamma=-1"):
-        make_estimator(*arguments, {"C": 4.0, "gamma": -1.0}, 3, 0, 1e-3).fit(X, y)
+        make_learner(*arguments, {"C": 4.0, "gamma": -1.0}, 3, 0, 1e-3).fit(X, y)
     with pytest.raises(ConfigError, match=r"features\.degree=0"):
         check_compatible({"name": "zero_one"}, {"name": "poly", "degree": 0}, solver, False, 3)
     with pytest.raises(IncompatibleError, match="kernel features"):
@@ -109,27 +111,23 @@ def test_the_command_line_s_faces(iris):
 
 
 def test_the_search_moves_on_two_axes(iris):
-    from advcli.evaluation.selection import Protocol, find_axes, select
+    from advcli.evaluation.cell import Cell
+    from advcli.evaluation.recipe import Recipe
 
-    X, y = iris
-    features, loss = {"name": "rbf", "memory_mb": 100}, {"name": "zero_one"}
-    protocol = Protocol(
-        folds=3,
-        stage1={"regularisation": (0.01, 1.0, 100.0), "gamma": (1e-4, 0.3)},
-        stage2={"regularisation": (0.5, 1.0), "gamma": (1.0, 2.0)},
+    protocol = {
+        "folds": 3,
+        "stage1": {"regularisation": [0.01, 1.0, 100.0], "gamma": [1e-4, 0.3]},
+        "stage2": {"regularisation": [0.5, 1.0], "gamma": [1.0, 2.0]},
+    }
+    cell = Cell(
+        {"name": "iris", "source": "sklearn"},
+        {"name": "zero_one"},
+        {"name": "rbf", "memory_mb": 100},
+        {"name": "auto", "tol": 1e-3, "search_tol": 1e-2},
+        protocol,
     )
-    selection = select(
-        X,
-        y,
-        loss=loss,
-        features=features,
-        solver={"name": "auto", "tol": 1e-3, "search_tol": 1e-2},
-        protocol=protocol,
-        axes=find_axes(protocol, hyper_names(features, loss), {}),
-        n_classes=3,
-        seed=0,
-        dataset="iris",
-    )
+    recipe = Recipe(cell, Path("data"))
+    selection = recipe.search(recipe.part())
     assert selection.hyper["gamma"] >= 0.3
     assert selection.hyper["C"] >= 0.5
     tried = {(row["C"], row["gamma"]) for row in selection.rows if row["stage"] == 1}

@@ -8,8 +8,8 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from advcli.certificate import certify
 from advcli.errors import ConfigError, DataError, IncompatibleError
-from advcli.estimators import OrdinalAdversarialClassifier
 from advcli.features import make_features
+from advcli.learners.surrogate import OrdinalAdversarialClassifier
 from advcli.losses import make_loss
 from advcli.problem import Problem
 from advcli.solvers import Limits, make_solver, solver_names

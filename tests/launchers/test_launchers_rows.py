@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from nursery import nursery
+from waiting import HANG
 
 from advcli.cli import main
 from advcli.records import TIMING_COLUMNS, read_table
@@ -38,8 +40,11 @@ LAUNCHERS = [
 
 
 def tables(folder: Path) -> list[str]:
+    """Return what a sweep leaves for its reader, times aside, as texts of the exact bits."""
     frames = [read_table(folder / name) for name in ("runs.csv", "search.csv")]
-    return [frame.drop(columns=[column for column in TIMING_COLUMNS if column in frame]).to_csv() for frame in frames]
+    texts = [frame.drop(columns=[column for column in TIMING_COLUMNS if column in frame]).to_csv() for frame in frames]
+    summary = [line.rpartition(",")[0] for line in (folder / "summary.csv").read_text().splitlines()]
+    return [*texts, "\n".join(summary), (folder / "table.md").read_text()]
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +60,20 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.mark.parametrize(("launcher", "words"), LAUNCHERS)
 def test_same_rows(launcher: str, words: list[str], expected: list[str], tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "advcli", *WORDS, f"hydra/launcher={launcher}", *words, "name=x"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    command = [*WORDS, f"hydra/launcher={launcher}", *words, "name=x"]
+    if launcher in ("basic", "submitit_local"):  # as a user starts them; that of joblib is in the tests of robustness and packaging
+        done = subprocess.run([sys.executable, "-m", "advcli", *command], cwd=tmp_path, capture_output=True, text=True, timeout=HANG)
+    else:
+        done = nursery().run(command, tmp_path)
     assert done.returncode == 0, done.stderr
     assert tables(tmp_path / "results" / "x") == expected
+    # one line per cell, whole, from whichever process
     cells = [line for line in done.stderr.splitlines() if line.startswith("[")]
     assert sorted(line[:5] for line in cells) == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
+    assert all("accuracy in percent" in line for line in cells)
     assert "Traceback" not in done.stderr
+    assert "Warning:" not in done.stderr
+    assert sorted(entry.name for entry in tmp_path.iterdir() if not entry.name.startswith(".")) == ["results"]
     assert not [*tmp_path.glob("results/x/.session.*")]
 
 

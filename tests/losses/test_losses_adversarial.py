@@ -103,7 +103,8 @@ def test_abstaining_is_never_used_when_it_costs_as_much_as_an_error() -> None:
     assert (loss.predict(F) < 4).all()
 
 
-def test_errata_f7_a_weighted_matrix_keeps_the_set_of_extreme_points_not_the_maximiser() -> None:
+def test_a_weighted_matrix_keeps_the_set_of_extreme_points_not_the_maximiser() -> None:
+    # docs/notes/misprints.md, section 1
     f, y = np.array([[0.9, 0.5, 0.1, -0.3]]), np.array([0])
     plain, tripled = make("zero_one", 4), make("general", 4, matrix=3 * costs.zero_one(4))
     np.testing.assert_allclose(plain.adversary(f), [[0.5, 0.5, 0, 0]])

@@ -84,7 +84,8 @@ def test_any_matrix_with_the_row_condition_is_consistent() -> None:
             assert loss.predict(f[None])[0] == np.argmin(decisions)
 
 
-def test_errata_f9_the_column_condition_is_not_enough_for_potentials_but_the_predictor_is_right() -> None:
+def test_the_column_condition_is_not_enough_for_potentials_but_the_predictor_is_right() -> None:
+    # docs/notes/misprints.md, section 3
     matrix, truth = np.array([[0.5, 0.4], [1.0, 0.0]]), np.array([0.9, 0.1])
     loss = make_loss("general", 2, matrix=matrix)
     assert isinstance(loss, AdversarialLoss)

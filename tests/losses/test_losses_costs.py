@@ -77,7 +77,7 @@ def test_first_bend_names_the_entry_above_the_line() -> None:
 
 
 def test_notes_say_which_guarantee_is_lost() -> None:
-    # errata F9: the column condition alone is not enough
+    # docs/notes/misprints.md, section 3: the column condition alone is not enough
     (row, diagonal) = costs.describe(np.array([[0.5, 0.4], [1.0, 0.0]])).notes
     assert "row 0 costs 0.5 when right and 0.4 when the truth is 1" in row
     assert "Theorem 15 fails" in row

@@ -15,10 +15,12 @@ from scipy import sparse
 
 from advcli import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
 from advcli.errors import ConfigError, ModelError, ResultsError
+from advcli.evaluation.standardise import Standardiser
 from advcli.features import feature_names
 from advcli.hierarchy import LabelGraph
-from advcli.losses import loss_names
-from advcli.methods import Method, hierarchical, method_class, method_names
+from advcli.learners import LinearLearner, hierarchical, learner_class
+from advcli.learners.base import registry
+from advcli.losses import loss_class, loss_names
 from advcli.models import FORMAT_VERSION, Model, _checksum, load, save
 
 RNG = np.random.default_rng(5)
@@ -42,10 +44,9 @@ def same(one: Any, other: Any, rows: Any) -> None:
         np.testing.assert_array_equal(one.predictor_distribution(rows), other.predictor_distribution(rows))
 
 
-@pytest.mark.parametrize("loss", loss_names())
-def test_every_loss_comes_back(loss: str, tmp_path: Path) -> None:
-    options = {"convex": {"matrix": [[0, 1, 4], [1, 0, 1], [4, 1, 0]]}, "general": {"matrix": MATRIX}}.get(loss)
-    model = fitted(loss, loss_options=options)
+@pytest.mark.parametrize(("loss", "number"), [(name, at) for name in loss_names() for at in range(len(loss_class(name).examples(3)))])
+def test_every_loss_comes_back(loss: str, number: int, tmp_path: Path) -> None:
+    model = fitted(loss, loss_options=loss_class(loss).examples(3)[number] or None)
     save(model, tmp_path / "m")
     back = load(tmp_path / "m")
     same(model, back.estimator, NEW)
@@ -55,11 +56,11 @@ def test_every_loss_comes_back(loss: str, tmp_path: Path) -> None:
     assert back.labels == tuple(model.predictions_.tolist())
 
 
-@pytest.mark.parametrize("name", method_names())
+@pytest.mark.parametrize("name", sorted(registry))
 @pytest.mark.parametrize("features", ["linear", "kernel_pca", "nystroem"])
 def test_every_method_comes_back(name: str, features: str, tmp_path: Path) -> None:
-    own = {"hierarchy": TREE} if method_class(name).takes_hierarchy else {}
-    model = method_class(name)(features=features, **own)
+    own = {"hierarchy": TREE} if "hierarchy" in learner_class(name).needs({}) else {}
+    model = learner_class(name)(features=features, **own)
     model.fit(X, np.array(["a", "bb", "ccc"])[Y])
     save(model, tmp_path / "m")
     back = load(tmp_path / "m")
@@ -83,7 +84,7 @@ def test_every_method_comes_back(name: str, features: str, tmp_path: Path) -> No
 def test_sets_of_labels_come_back(name: str, tmp_path: Path) -> None:
     sets = np.eye(3, dtype=int)[Y]
     sets[::7, 2] = 1
-    model = method_class(name)(hierarchy={"edges": TREE, "classes": ["a", "bb", "ccc"]}, n_classes=3).fit(X, sets)
+    model = learner_class(name)(hierarchy={"edges": TREE, "classes": ["a", "bb", "ccc"]}, n_classes=3).fit(X, sets)
     save(model, tmp_path / "m")
     back = load(tmp_path / "m").estimator
     np.testing.assert_array_equal(back.potentials(NEW), model.potentials(NEW))
@@ -93,7 +94,7 @@ def test_sets_of_labels_come_back(name: str, tmp_path: Path) -> None:
 def test_factored_weights_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hierarchical, "LISTS", 0)
     rows = sparse.csr_array(X)
-    model = method_class("nhsvm")(hierarchy=LabelGraph.from_edges(TREE)).fit(rows, np.array(["a", "bb", "ccc"])[Y])
+    model = learner_class("nhsvm")(hierarchy=LabelGraph.from_edges(TREE)).fit(rows, np.array(["a", "bb", "ccc"])[Y])
     assert isinstance(model.coef_, hierarchical.FactoredWeights)
     save(model, tmp_path / "m")
     np.testing.assert_array_equal(load(tmp_path / "m").estimator.potentials(sparse.csr_array(NEW)), model.potentials(sparse.csr_array(NEW)))
@@ -119,7 +120,7 @@ def test_a_confusion_matrix_from_a_file_travels_with_the_model(tmp_path: Path) -
     source = tmp_path / "confusion.csv"
     source.write_text("0.8,0,0\n0.2,1,0.1\n0,0,0.9\n")
     for name in ("uma", "forward"):
-        model = method_class(name)(confusion=str(source)).fit(X, Y)
+        model = learner_class(name)(confusion=str(source)).fit(X, Y)
         save(model, tmp_path / name)
         assert load(tmp_path / name).estimator.get_params()["confusion"] == [[0.8, 0, 0], [0.2, 1, 0.1], [0, 0, 0.9]]
 
@@ -132,7 +133,7 @@ def test_a_basis_is_stored_not_computed_again(tmp_path: Path, monkeypatch: pytes
     same(model, load(tmp_path / "m").estimator, NEW)
 
 
-class Peculiar(Method):
+class Peculiar(LinearLearner):
     """A method with an attribute that is no plain data."""
 
     name = "uma"
@@ -285,6 +286,30 @@ def oversized(members: dict[str, bytes]) -> None:
     members["arrays/theta.npy"] = buffer.getvalue()
 
 
+def test_a_change_that_the_archive_does_not_see_is_refused(tmp_path: Path) -> None:
+    """Every member can be exchanged for another sound one: only the checksum over all of them tells."""
+    save(Model(fitted(features="rbf"), (0, 1, 2), (0, 1, 2), Standardiser().fit(X)), tmp_path / "m")
+    with zipfile.ZipFile(tmp_path / "m") as archive:
+        whole = {name: archive.read(name) for name in archive.namelist()}
+    load(tmp_path / "m")
+    for name in whole:
+        members = dict(whole)
+        if name == "model.json":
+            members[name] = json.dumps(json.loads(whole[name]), indent=2).encode()
+        elif name == "sha256":
+            members[name] = b"0" * 64 + b"\n"
+        else:
+            buffer = io.BytesIO()
+            array = np.lib.format.read_array(io.BytesIO(whole[name]))
+            np.lib.format.write_array(buffer, ~array if array.dtype == bool else array + 1)
+            members[name] = buffer.getvalue()
+        with zipfile.ZipFile(tmp_path / "m", "w", zipfile.ZIP_STORED) as archive:
+            for member, content in members.items():
+                archive.writestr(member, content)
+        with pytest.raises(ModelError, match="its checksum does not fit, it is damaged; copy or fit it again"):
+            load(tmp_path / "m")
+
+
 EXECUTED: list[str] = []
 
 
@@ -320,7 +345,7 @@ def test_nothing_is_executed(tmp_path: Path) -> None:
         (edited(format="other"), "no model of advcli"),
         (edited(parameters={"loss": "unheard_of"}), "cannot be used here: unknown loss 'unheard_of'"),
         (edited(parameters={"los": "ww"}), "unexpected keyword"),
-        (edited(estimator="unheard_of"), "cannot be used here: unknown method 'unheard_of'"),
+        (edited(estimator="unheard_of"), "cannot be used here: unknown loss 'unheard_of'"),
         (edited(estimator="os.system"), "os.system"),
         (oversized, "cannot read the model"),
         (lambda members: members.pop("arrays/theta.npy"), "arrays/theta.npy"),

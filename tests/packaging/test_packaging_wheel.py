@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -12,6 +13,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from advcli.compiled import LEVELS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,8 +43,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         else:
             shutil.copy2(entry, source)
     bin_folder = str(Path(sys.executable).parent)
+    # one instruction set: that each is built by default is asked of meson below, in a hundredth of the time
+    settings = ["--no-deps", "--no-build-isolation", "--config-settings=setup-args=-Dlevels=scalar"]
     done = run(
-        [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, source],
+        [sys.executable, "-m", "pip", "wheel", *settings, "--wheel-dir", folder, source],
         folder,
         PATH=os.pathsep.join([bin_folder, os.environ["PATH"]]),
     )
@@ -69,13 +74,25 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_holds_configs_and_compiled_parts_and_no_tests(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert "advcli/cli.py" in names
+    assert "advcli/cli/actions/run.py" in names
     assert "advcli/conf/config.yaml" in names
     for option in (ROOT / "conf").rglob("*.yaml"):
         assert f"advcli/conf/{option.relative_to(ROOT / 'conf').as_posix()}" in names
-    assert any(name.startswith("advcli/_ext/") and name.endswith((".so", ".pyd")) for name in names)
+    built = {name.split("/")[-1].split(".")[0] for name in names if name.startswith("advcli/_ext/") and name.endswith((".so", ".pyd"))}
+    assert built == {f"{kernel.stem}_scalar" for kernel in (ROOT / "_ext").glob("*.pyx")}
     assert not [name for name in names if name.startswith(("tests/", "results/", "data/"))]
     assert any(name.endswith("entry_points.txt") for name in names)
+
+
+def test_every_kernel_is_built_for_every_instruction_set_by_default() -> None:
+    """Meson reads the build description without configuring it, so options are at their defaults and no compiler is asked."""
+    if importlib.util.find_spec("mesonbuild") is None:
+        pytest.skip("the build tool mesonbuild is not installed")
+    script = [sys.executable, "-m", "mesonbuild.mesonmain", "introspect", "--buildoptions", "meson.build"]
+    done = run(script, ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (option,) = [option for option in json.loads(done.stdout) if option["name"] == "levels"]
+    assert set(option["value"]) == set(LEVELS)
 
 
 def test_installed_program_works_from_another_folder(program: Path, tmp_path: Path) -> None:

@@ -1,23 +1,38 @@
+import csv
+import hashlib
+import json
 import math
+import shutil
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from advcli.errors import ConfigError, ResultsError
 from advcli.reports.check import (
     BASELINE_COLUMNS,
+    COST_COLUMNS,
     changes_text,
     check_folder,
     compare,
+    cost_warnings,
     default_tolerance,
     folder_baseline,
+    junit_error,
     junit_xml,
     make_baseline,
     read_baseline,
     split_fingerprints,
     write_baseline,
 )
+from advcli.statistics import paired_test
+
+OWN = read_baseline(Path(__file__).resolve().parents[2] / "results" / "baselines" / "ci_check.csv")
+"""The project's own baseline: what the check must catch is planted into every cell of it."""
+
+CELLS = [f"{row['dataset']}-{row['method']}-{row['metric']}".replace(" ", "-") for row in OWN.to_dict("records")]
 
 ERRORS = [2, 1, 3, 2, 4, 2, 1, 3, 2, 2, 1, 4, 3, 2, 1, 2, 3, 2, 1, 2]
 
@@ -75,28 +90,39 @@ def test_a_planted_shift_on_the_same_splits_has_moved(planted, tmp_path):
     shifted = [count + 1 + at % 2 for at, count in enumerate(ERRORS)]
     change = one(check_folder(planted.folder(tmp_path / "new", planted.rows("iris", "a", shifted)), path))
     assert (change.status, change.test, change.failed) == ("moved", "paired", True)
-    assert change.p_value < 0.01
+    assert change.p_value == paired_test("corrected_ttest", shifted, ERRORS, 105, 45).p_value < 0.01
+    assert change.reason == "20 of 20 splits differ, most the 2. of them: 1/45 -> 3/45"
     assert change.new - change.old == pytest.approx(1.5 / 45)
     assert change.better is False
     assert change.line().startswith("moved: iris, a, error: 4.78 (2.07) -> 8.11 ")
     assert "(worse), p = " in change.line()
-    assert "margin" in change.line()
 
 
-def test_a_few_flips_on_the_same_splits_are_unchanged(planted, tmp_path):
+def test_one_row_of_one_split_has_moved_although_no_test_sees_it(planted, tmp_path):
     path = baseline_file(planted, tmp_path, planted.rows("iris", "a", ERRORS))
-    flipped = [ERRORS[0] + 1, ERRORS[1] - 1, *ERRORS[2:5], ERRORS[5] + 1, *ERRORS[6:]]
-    change = one(check_folder(planted.folder(tmp_path / "new", planted.rows("iris", "a", flipped)), path))
-    assert (change.status, change.test) == ("unchanged", "paired")
-    assert 0.01 < change.p_value < 1
-
-
-def test_one_broken_fit_has_moved_although_no_test_sees_it(planted, tmp_path):
-    path = baseline_file(planted, tmp_path, planted.rows("iris", "a", ERRORS))
-    broken = [*ERRORS[:-1], 45]
-    change = one(check_folder(planted.folder(tmp_path / "new", planted.rows("iris", "a", broken)), path))
+    change = one(check_folder(planted.folder(tmp_path / "new", planted.rows("iris", "a", [*ERRORS[:6], 2, *ERRORS[7:]])), path))
+    assert (change.status, change.test) == ("moved", "paired")
     assert change.p_value > 0.01
-    assert (change.status, change.reason) == ("moved", "beyond the margin")
+    assert change.reason == "1 of 20 splits differ, most the 7. of them: 1/45 -> 2/45"
+    assert "margin" not in change.line()
+
+
+def test_moves_that_cancel_in_the_mean_have_moved(planted, tmp_path):
+    path = baseline_file(planted, tmp_path, planted.rows("iris", "a", ERRORS))
+    change = one(check_folder(planted.folder(tmp_path / "new", planted.rows("iris", "a", ERRORS[::-1])), path))
+    assert change.new == pytest.approx(change.old)
+    assert (change.status, change.reason.partition(",")[0]) == ("moved", "14 of 20 splits differ")
+
+
+def test_a_lost_split_has_moved(planted, tmp_path):
+    """The same configuration, so the same splits: fewer of them are no other experiment."""
+    path = baseline_file(planted, tmp_path, planted.rows("iris", "a", [2] * 20))
+    folder = planted.folder(tmp_path / "new", planted.rows("iris", "a", [2] * 20))
+    shard = json.loads((folder.cells_path / "iris-a-0.json").read_text())
+    shard["runs"]["values"].pop()
+    (folder.cells_path / "iris-a-0.json").write_text(json.dumps(shard))
+    change = one(check_folder(folder, path))
+    assert (change.status, change.reason) == ("moved", "19 splits, 20 in the baseline")
 
 
 def test_an_improvement_has_moved_too(planted, tmp_path):
@@ -109,7 +135,12 @@ def test_rounding_is_no_change(planted, tmp_path):
     cells = planted.rows("x", "a", ERRORS, metrics=("confusion_rate",))
     path = baseline_file(planted, tmp_path, cells)
     noisy = [row | {"value": row["value"] * (1 + 1e-13)} for row in cells]
-    assert one(check_folder(planted.folder(tmp_path / "new", noisy), path)).test == "identical"
+    change = one(check_folder(planted.folder(tmp_path / "new", noisy), path))
+    assert (change.status, change.test) == ("unchanged", "rounding")
+    for row in noisy:
+        row["value"] *= 1 + 1e-8
+    change = one(check_folder(planted.folder(tmp_path / "more", noisy), path))
+    assert (change.status, change.test) == ("moved", "paired")
 
 
 def test_other_splits_use_the_margin(planted, tmp_path):
@@ -121,6 +152,11 @@ def test_other_splits_use_the_margin(planted, tmp_path):
     worse = one(check_folder(planted.folder(tmp_path / "2", planted.rows("iris", "a", [count + 9 for count in fresh], seed=1)), path))
     assert (worse.status, worse.test, worse.reason) == ("moved", "equivalence", "beyond the margin")
     assert worse.p_value > 0.5
+    assert ", margin " in worse.line()
+    assert changes_text([same]).splitlines() == [
+        "1 cell: 1 unchanged, 0 moved, 0 missing, 0 new",
+        "1 cell without the baseline's splits: means compared within the margin",
+    ]
 
 
 def test_default_tolerances_seldom_give_a_false_alarm(planted, tmp_path):
@@ -210,7 +246,7 @@ def test_people_may_edit_a_baseline(planted, tmp_path):
     path = baseline_file(planted, tmp_path, planted.rows("iris", "a", ERRORS))
     head, line = path.read_text().splitlines()
     fields = line.split(",")
-    fields[6], fields[-1] = "0.2", ""  # a wide tolerance, no values
+    fields[BASELINE_COLUMNS.index("tolerance")], fields[-1] = "0.2", ""  # a wide tolerance, no values
     path.write_text(f"{head}\n{','.join(fields)}\n")
     moved_a_little = planted.folder(tmp_path / "new", planted.rows("iris", "a", [count + 2 for count in ERRORS]))
     change = one(check_folder(moved_a_little, path))
@@ -228,6 +264,9 @@ def test_people_may_edit_a_baseline(planted, tmp_path):
         ("n", "19", "do not fit"),
         ("values", "1 x 2", "not numbers"),
         ("values", "1/0", "not numbers"),
+        ("passes", "-1", "line 2: passes = '-1'"),
+        ("passes", "few", "line 2: passes = 'few'"),
+        ("fit_seconds", "inf", "line 2: fit_seconds = 'inf'"),
     ],
 )
 def test_damaged_baselines_are_refused(planted, tmp_path, column, value, message):
@@ -267,10 +306,21 @@ def test_fingerprints_tell_seeds_data_and_rules_apart(planted, tmp_path):
         folder = planted.folder(tmp_path / name, planted.rows("iris", "a", [1, 2], seed=seed), about=about)
         return split_fingerprints(folder, folder.runs()["cell"])[f"iris-a-{seed}"]
 
-    rule = {"dataset": {"name": "iris"}, "seed": 0, "protocol": {"splits": "author", "train_size": 0.7, "n_splits": 2}}
-    words = [word("1"), word("2", seed=1), word("3", dataset_sha256="other"), word("4", cell=rule)]
-    assert len(set(words)) == 4
+    usual = {"dataset": {"name": "iris"}, "seed": 0, "protocol": {"splits": "random", "train_size": 0.7, "n_splits": 2}}
+    rules = [
+        usual | {"protocol": usual["protocol"] | {"splits": "author"}},
+        usual | {"protocol": usual["protocol"] | {"train_size": 0.8}},
+        usual | {"protocol": usual["protocol"] | {"n_splits": 3}},
+        usual | {"dataset": {"name": "iris", "sizes": [100, 50]}},
+        usual | {"dataset": {"name": "iris", "sizes": [50, 100]}},
+        usual | {"noise": {"name": "uniform", "rate": 0.1}},
+        usual | {"noise": {"name": "uniform", "rate": 0.2}},
+    ]
+    words = [word("1"), word("2", seed=1), word("3", dataset_sha256="other")]
+    words += [word(f"rule {at}", cell=rule) for at, rule in enumerate(rules)]
+    assert len(set(words)) == 10
     assert word("5") == words[0]
+    assert word("7", cell=usual | {"solver": {"tol": 1e-6}, "loss": {"name": "ww"}}) == words[0], "a method does not choose its splits"
     assert split_fingerprints(planted.folder(tmp_path / "6", planted.rows("x", "a", [1])), ["nowhere"]) == {}
 
 
@@ -298,3 +348,260 @@ def test_junit_is_well_formed_and_counts(planted, tmp_path):
     assert cases["extra"].find("skipped") is not None
     assert len(cases["same"]) == 0
     assert cases["gone"].get("classname") == "iris.error"
+    assert suite.get("errors") == "0"
+    assert suite.find("system-err") is None
+
+
+def test_junit_of_findings_warnings_and_errors(planted, tmp_path):
+    rows = planted.rows("iris", "a", ERRORS)
+    runs = planted.folder(tmp_path / "old", rows).runs()
+    late = planted.folder(tmp_path / "new", [row | {"passes": 50} for row in rows]).runs()
+    suite = ET.fromstring(junit_xml(compare(late, make_baseline(runs)), finding="runs.csv, line 2: \x00")).find("testsuite")
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
+    assert suite.find("testcase[@name='runs.csv']/failure").get("message") == "runs.csv, line 2: ?"
+    assert suite.find("system-err").text == "iris, a: 50 passes per fit, 7 in the baseline"
+    root = ET.fromstring(junit_error("no <folder>"))
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("1", "0", "1")
+    assert root.find("testsuite/testcase/error").get("message") == "no <folder>"
+
+
+# ------------------------------------------------------------------------------------- what the check must catch, in every own cell
+
+
+def own_runs(change=lambda cell, split, count: count, only=None):
+    """Return rows that the project's own baseline would be made of, and their fingerprints; counts of one cell may be changed."""
+    rows, splits = [], {}
+    for name, cell in zip(CELLS, OWN.to_dict("records"), strict=True):
+        splits[name] = cell["splits"]
+        for split, text in enumerate(cell["values"].split()):
+            count, size = text.split("/")
+            count = float(count)
+            if only is None or name == only:
+                count = change(name, split, count)
+            rows.append(
+                {
+                    "dataset": cell["dataset"],
+                    "method": cell["method"],
+                    "metric": cell["metric"],
+                    "split": split + 1,
+                    "value": count / int(size),
+                    "n_train": int(cell["n_train"]),
+                    "n_test": int(cell["n_test"]),
+                    "seed": cell["seed"],
+                    "status": "ok",
+                    "error": "",
+                    "options": "",
+                    "cell": name,
+                }
+            )
+    runs = pd.DataFrame(rows)
+    # one cell of a method has all its metrics
+    runs["cell"] = [f"{dataset}-{method}" for dataset, method in zip(runs["dataset"], runs["method"], strict=True)]
+    words = {f"{row['dataset']}-{row['method']}": row["splits"] for row in OWN.to_dict("records")}
+    return runs, words
+
+
+def own_check(*arguments, **more):
+    runs, splits = own_runs(*arguments, **more)
+    changes = compare(runs, OWN, splits=splits)
+    names = [f"{change.dataset}-{change.method}-{change.metric}".replace(" ", "-") for change in changes]
+    assert sorted(names) == sorted(CELLS)
+    assert all(change.status == "moved" for change in changes if change.failed)
+    return {name for name, change in zip(names, changes, strict=True) if change.failed}, changes
+
+
+def test_own_cells_give_no_false_alarm():
+    failed, changes = own_check()
+    assert not failed
+    assert {change.test for change in changes} == {"identical"}
+
+
+PLANTED = {
+    "one error more in every split": lambda cell, split, count: count + 1,
+    "two errors more in half of the splits": lambda cell, split, count: count + 2 * (split % 2),
+    "a doubled error": lambda cell, split, count: 2 * count,
+    "one error less in every split that has one": lambda cell, split, count: max(count - 1, 0),
+    "one error more in one split": lambda cell, split, count: count + (split == 9),
+    "an error that wanders to the next split": lambda cell, split, count: count + (split == 3) - (split == 4),
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("planted_change", PLANTED.values(), ids=PLANTED)
+def test_what_is_planted_into_one_own_cell_is_found_there_and_nowhere_else(cell, planted_change):
+    failed, changes = own_check(planted_change, only=cell)
+    assert failed == {cell}
+    assert next(change for change in changes if change.failed).reason
+
+
+def test_any_moved_counts_are_found_where_they_are():
+    rng = np.random.default_rng(0)
+    for _ in range(25):
+        moved = {cell: rng.integers(-1, 2, size=10) * rng.integers(0, 2, size=10) for cell in CELLS}
+        moved = {cell: shift * rng.integers(0, 2) for cell, shift in moved.items()}
+        failed, _ = own_check(lambda cell, split, count, moved=moved: count + moved[cell][split])
+        assert failed == {cell for cell, shift in moved.items() if shift.any()}
+
+
+# --------------------------------------------------------------------------------------------------------------------- what fits cost
+
+
+def with_costs(planted, factors, base=(20, 0.02, 0.04)):
+    """Return the rows of one cell whose passes and seconds are the base's times a factor for each split."""
+    rows = planted.rows("iris", "a", [1] * len(factors), metrics=("error", "accuracy"))
+    for row in rows:
+        factor = factors[row["split"] - 1]
+        row |= {name: type(value)(factor * value) for name, value in zip(COST_COLUMNS, base, strict=True)}
+    return rows
+
+
+def test_what_costs_three_times_as_much_is_a_warning_and_no_failure(planted, tmp_path):
+    path = baseline_file(planted, tmp_path, with_costs(planted, [1] * 10))
+    baseline = read_baseline(path)
+    assert baseline[list(COST_COLUMNS)].to_numpy().tolist() == [[20, 0.02, 0.04]] * 2
+
+    def said(name, factors, base=(20, 0.02, 0.04)):
+        changes = check_folder(planted.folder(tmp_path / name, with_costs(planted, factors, base)), path)
+        assert not any(change.failed for change in changes)
+        return cost_warnings(changes)
+
+    assert said("same", [1] * 10) == []
+    assert said("three times", [3] * 10) == []
+    assert said("more", [3.25] * 10) == [
+        "iris, a: 65 passes per fit, 20 in the baseline",
+        "iris, a: 0.065 s to fit, 0.02 s in the baseline (medians over the splits)",
+        "iris, a: 0.13 s to predict, 0.04 s in the baseline (medians over the splits)",
+    ]
+    # one slow split is the machine's, one with many passes is the solver's
+    assert said("once", [1] * 9 + [40]) == ["iris, a: 98 passes per fit, 20 in the baseline"]
+    assert said("faster", [0.1] * 10) == []
+
+
+def test_short_times_are_no_warning(planted, tmp_path):
+    path = baseline_file(planted, tmp_path, with_costs(planted, [1] * 5, (7, 0.001, 0.0001)))
+    late = planted.folder(tmp_path / "new", with_costs(planted, [1] * 5, (7, 0.0199, 0.0199)))
+    assert cost_warnings(check_folder(late, path)) == []
+
+
+def test_rows_without_costs_are_compared_all_the_same(planted, tmp_path):
+    rows = [row | dict.fromkeys(COST_COLUMNS) for row in planted.rows("iris", "a", ERRORS)]
+    path = baseline_file(planted, tmp_path, rows)
+    assert read_baseline(path)[list(COST_COLUMNS)].isna().all(axis=None)
+    assert cost_warnings(check_folder(planted.folder(tmp_path / "new", with_costs(planted, [1] * 20)), path)) == []
+
+
+def test_a_baseline_of_the_older_format_is_read(planted, tmp_path):
+    path = baseline_file(planted, tmp_path, planted.rows("iris", "a", ERRORS))
+    assert not read_baseline(path).attrs["without_costs"]
+    with path.open(newline="") as file:
+        lines = list(csv.reader(file))
+    kept = [at for at, name in enumerate(BASELINE_COLUMNS) if name not in COST_COLUMNS]
+    path.write_text("".join(",".join(line[at] for at in kept) + "\n" for line in lines))
+    old = read_baseline(path)
+    assert old.attrs["without_costs"]
+    folder = planted.folder(tmp_path / "new", planted.rows("iris", "a", ERRORS))
+    assert one(check_folder(folder, path)).test == "identical"
+    write_baseline(path, folder_baseline(folder, previous=old))
+    assert not read_baseline(path).attrs["without_costs"]
+
+
+# ------------------------------------------------------------------------------------------------------------ what the check looks at
+
+
+def content(path):
+    return {file.relative_to(path): hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+def test_the_folder_is_read_only(planted, tmp_path):
+    rows = planted.rows("iris", "a", ERRORS)
+    path = baseline_file(planted, tmp_path, rows)
+    folder = planted.folder(tmp_path / "new", rows)
+    for name in ("runs.csv", "search.csv", "cells/.lock"):
+        (folder.path / name).unlink()  # what a merge would write
+        before = content(folder.path)
+        assert one(check_folder(folder, path)).test == "identical"
+        assert folder.disagreement() == ""
+        assert folder_baseline(folder)["method"].tolist() == ["a"]
+        assert content(folder.path) == before
+
+
+def test_rows_without_cell_files_are_those_of_runs_csv(planted, tmp_path):
+    rows = planted.rows("iris", "a", ERRORS)
+    folder = planted.folder(tmp_path / "new", rows)
+    runs = folder.runs()
+    pd.testing.assert_frame_equal(folder.runs_of_cells(), runs)
+    shutil.rmtree(folder.cells_path)
+    pd.testing.assert_frame_equal(folder.runs_of_cells(), runs)
+    assert folder.disagreement() == ""
+
+
+def edit(path, change):
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(change(lines)))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda lines: [*lines[:3], lines[3].replace("0.0666", "0.0444"), *lines[4:]], 'runs.csv, line 4: value is "0.04446666666666667"'),
+        (lambda lines: lines[:-1], "runs.csv ends before line 21; its cell files make 20 rows"),
+        (lambda lines: [*lines, lines[-1]], "runs.csv goes on at line 22; its cell files make 20 rows"),
+        (lambda lines: [lines[0], lines[2], lines[1], *lines[3:]], 'runs.csv, line 2: split is "2", its cell file has "1"'),
+        (lambda lines: [lines[0], lines[1].replace(",ok,", ",failed,"), *lines[2:]], 'line 2: status is "failed", its cell file has "ok"'),
+        (lambda lines: [lines[0], "iris,a\n", *lines[2:]], "runs.csv, line 2: 2 fields, "),
+        (lambda lines: [], "runs.csv ends before line 2; its cell files make 20 rows"),
+        (lambda lines: [line.rstrip("\n") + (",note\n" if at == 0 else ",mine\n") for at, line in enumerate(lines)], "line 2: note is "),
+        (lambda lines: [line.partition(",")[2] for line in lines], 'line 2: dataset is "", its cell file has "iris"'),
+    ],
+)
+def test_a_runs_csv_that_its_cells_do_not_make_is_found(planted, tmp_path, change, said):
+    folder = planted.folder(tmp_path / "new", planted.rows("iris", "a", ERRORS))
+    assert folder.disagreement() == ""
+    edit(folder.path / "runs.csv", change)
+    finding = folder.disagreement()
+    assert said in finding
+    assert len(finding.splitlines()) == 1
+
+
+def test_a_tampered_cell_file_is_found(planted, tmp_path):
+    folder = planted.folder(tmp_path / "new", planted.rows("iris", "a", ERRORS))
+    file = folder.cells_path / "iris-a-0.json"
+    file.write_text(file.read_text().replace(str(1 / 45), "0.0"))
+    assert folder.disagreement() == f'runs.csv, line 3: value is "{1 / 45}", its cell file has "0.0"'
+    file.unlink()
+    assert folder.disagreement() == "", "rows alone are no contradiction"
+
+
+def test_what_is_no_value_of_its_column_is_refused(planted, tmp_path):
+    folder = planted.folder(tmp_path / "new", planted.rows("iris", "a", ERRORS))
+    file = folder.cells_path / "iris-a-0.json"
+    file.write_text(file.read_text().replace(str(1 / 45), '"many"'))
+    with pytest.raises(ResultsError, match=r"cannot read the rows of .*cells: could not convert string to float: 'many'") as refused:
+        folder.runs_of_cells()
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_the_order_of_columns_and_ends_of_lines_are_no_disagreement(planted, tmp_path):
+    folder = planted.folder(tmp_path / "new", planted.rows("iris", "a, b", ERRORS), planted.rows("iris", "c", [None, 1]))
+    with (folder.path / "runs.csv").open(newline="") as file:
+        lines = [line[::-1] for line in csv.reader(file)]
+    with (folder.path / "runs.csv").open("w", newline="") as file:
+        csv.writer(file, lineterminator="\r\n").writerows(lines)
+    assert folder.disagreement() == ""
+
+
+def test_counts_are_those_of_each_split_s_own_size(planted, tmp_path):
+    """Test parts of 20 to 115 rows: one error more in each is the same count everywhere, but no share is."""
+
+    def rows(counts):
+        cell = planted.rows("iris", "a", counts)
+        for row in cell:
+            size = 20 + 5 * row["split"]
+            row |= {"n_test": size, "value": row["value"] * 45 / size}
+        return cell
+
+    more = [count + 1 + (at == 3) for at, count in enumerate(ERRORS)]
+    path = baseline_file(planted, tmp_path, rows(ERRORS))
+    change = one(check_folder(planted.folder(tmp_path / "new", rows(more)), path))
+    assert change.p_value == paired_test("corrected_ttest", more, ERRORS, 105, 72.5).p_value
+    assert change.reason == "20 of 20 splits differ, most the 4. of them: 2/40 -> 4/40"

@@ -281,6 +281,12 @@ def test_facts_of_the_cells_are_said(planted, tmp_path):
         assert words in text
 
 
+def test_a_target_that_is_not_cut_is_not_called_cut(planted, tmp_path):
+    about = {"cell": {"dataset": {"cut": "none"}, "protocol": {"splits": "random"}}}
+    folder, _ = full(planted, tmp_path, [planted.rows("iris", "zero_one linear", [2, 1] * 10)], made={"about": about})
+    assert "cut:" not in (folder.path / "report.md").read_text()
+
+
 def test_damaged_provenance_is_no_obstacle(planted, tmp_path):
     folder = planted.folder(tmp_path / "results", *planted.sweep(2))
     (folder.path / "provenance.json").write_text("{")
@@ -317,6 +323,33 @@ def test_markup_of_one_table():
     html = html_table(table)
     assert '<td class="best" data-value="0.97" title="best mean; a fit did not converge"><b>97.0 (1.0)</b> *!</td>' in html
     assert '<td class="failed" data-value="nan">failed</td>' in html
+
+
+def latex_rows(text, name):
+    """Return body and foot of a table as lists of fields: what stands between the rules of booktabs."""
+    table = text[text.index(rf"\label{{tab:{name}}}") :]
+    table = table[table.index(r"\toprule") : table.index(r"\bottomrule")]
+    head, *parts = [[line.strip() for line in part.splitlines()[1:]] for part in table.split(r"\midrule")]
+    return [[line.removesuffix(r" \\").split(" & ") for line in part] for part in (head, *parts)]
+
+
+def test_latex_has_the_rows_of_the_page(report):
+    """Every table of the comparison: the same methods, data sets, averages and counts as in Markdown and HTML."""
+    folder, _ = report
+    head, body, foot = latex_rows((folder.path / "report.tex").read_text(), "comparison-error")
+    page = Page((folder.path / "report.html").read_text()).tables["comparison-error"]
+    assert [[text.replace(r"\_", "_") for text in row] for row in head] == page["thead"]
+    assert [row[0].replace(r"\_", "_") for row in body] == [row[0] for row in page["tbody"]]
+    assert foot == page["tfoot"]
+    assert [row[0] for row in foot] == ["average", "count"]
+    # the method with a failed cell has no average
+    assert [text == "-" for text in foot[0]] == [False, False, False, True]
+
+
+def test_latex_of_a_table_without_a_foot():
+    table = Table("x", "Rows.", ("dataset", "a"), ((Entry("iris"), Entry("1")),))
+    assert latex_table(table).count(r"\midrule") == 1
+    assert latex_rows(latex_table(table), "x") == [[["dataset", "a"]], [["iris", "1"]]]
 
 
 def test_latex_escapes():

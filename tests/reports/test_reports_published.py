@@ -36,6 +36,10 @@ def test_files_hold_the_printed_numbers():
     assert facts.loc[("glass", "zero_one"), "printed"] == "62.5 (6.0)"
     ordinal = load_published("fathony2018_table4").set_index(["dataset", "loss", "features"])
     assert ordinal.loc[("diabetes", "absolute", "threshold"), "printed"] == "0.696 (0.13)"
+    confused = load_published("louche2015_table1").set_index(["dataset", "loss", "features"])["printed"]
+    assert len(confused) == 18
+    without_pca = [("optdigits", "s3vm", "rbf"), ("letter", "s3vm", "rbf"), ("reuters_r8", "s3vm", "raw")]
+    assert [confused[key] for key in without_pca] == ["0.07", "0.18", "0.22"]
     assert load_published("fathony2018_table6_linear").set_index(["dataset", "metric"]).loc[("iris", "abstain_rate"), "printed"] == "7"
 
 

@@ -14,7 +14,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
+from nursery import nursery
+from waiting import processes_of_session, until
 
 from advcli.records import TIMING_COLUMNS, ResultsFolder, read_table
 
@@ -31,71 +34,31 @@ WORDS = [
 ]
 CELLS = 8
 
-# Forks one program per line that it reads: a kill at any moment then costs no start of the interpreter.
-NURSERY = """
-import json, os, sys
-import advcli.cli, advcli.estimators, advcli.data.registry, advcli.evaluation.runner, advcli.reports, pandas, psutil, tabulate
-advcli.data.registry.sources()
-for line in sys.stdin:
-    folder, words, log, limit = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        os.setsid()
-        os.chdir(folder)
-        if limit:
-            import resource
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(output, 2)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        code = 99
-        try:
-            code = advcli.cli.main(words)
-        finally:
-            sys.stderr.flush()
-            os._exit(code)
-    print(child, flush=True)
-    sys.stdin.readline()  # until the test has done what it wants with it
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
 
+class Program:
+    """The command line again and again, each time a process that may be killed."""
 
-class Nursery:
-    """Starts advcli again and again, from one process that has imported everything."""
-
-    def __init__(self, log: Path) -> None:
-        self.log = log
-        self.process = subprocess.Popen([sys.executable, "-c", NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    told = ""
 
     def run(self, folder: Path, words: list[str], kill_after: float | None = None, limit: int = 0) -> int:
         """Run, or kill after some seconds; return the exit code, negative for a signal."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         folder.mkdir(exist_ok=True)
-        self.log.unlink(missing_ok=True)
-        self.process.stdin.write(json.dumps([str(folder), words, str(self.log), limit]) + "\n")
-        self.process.stdin.flush()
-        child = int(self.process.stdout.readline())
+        child = nursery().start(words, folder, limit=limit)
         if kill_after is not None:
             time.sleep(kill_after)
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return int(self.process.stdout.readline())
+                os.killpg(child.pid, signal.SIGKILL)
+        done = child.wait()
+        self.told = done.stderr
+        return done.returncode
 
     def said(self) -> str:
-        return self.log.read_text(encoding="utf-8")
+        return self.told
 
 
 @pytest.fixture(scope="module")
-def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
-    started = Nursery(tmp_path_factory.mktemp("nursery") / "log")
-    yield started
-    assert started.process.stdin is not None
-    started.process.stdin.close()
-    started.process.wait(timeout=30)
+def program() -> Program:
+    return Program()
 
 
 def tables(folder: Path) -> list[str]:
@@ -107,11 +70,11 @@ def tables(folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], float]:
+def undisturbed(program: Program, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], float]:
     """Return the tables of a sweep that nobody disturbed, and the seconds that it took."""
     path = tmp_path_factory.mktemp("undisturbed")
     began = time.monotonic()
-    assert nursery.run(path, [*WORDS, "workers=1"]) == 0, nursery.said()
+    assert program.run(path, [*WORDS, "workers=1"]) == 0, program.said()
     return tables(path / "results" / "x"), time.monotonic() - began
 
 
@@ -133,7 +96,7 @@ def assert_clean(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.slow)])
-def test_kill_at_random_moments(kills: int, nursery: Nursery, undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
+def test_kill_at_random_moments(kills: int, program: Program, undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
     expected, seconds = undisturbed
     moments = random.Random(kills)
     words = [*WORDS, "workers=1"]
@@ -141,7 +104,7 @@ def test_kill_at_random_moments(kills: int, nursery: Nursery, undisturbed: tuple
     killed = 0
     while killed < kills:
         folder = tmp_path / str(sweeps) / "results" / "x"
-        code = nursery.run(tmp_path / str(sweeps), words, kill_after=moments.uniform(0.0, seconds))
+        code = program.run(tmp_path / str(sweeps), words, kill_after=moments.uniform(0.0, seconds))
         if code == -signal.SIGKILL:
             killed += 1
             if folder.exists():
@@ -149,11 +112,11 @@ def test_kill_at_random_moments(kills: int, nursery: Nursery, undisturbed: tuple
                 assert now >= kept, "a finished cell was lost"
                 kept = now
         else:
-            assert code == 0, nursery.said()
+            assert code == 0, program.said()
             assert tables(folder) == expected
             sweeps, kept = sweeps + 1, 0
     folder = tmp_path / str(sweeps) / "results" / "x"
-    assert nursery.run(tmp_path / str(sweeps), words) == 0, nursery.said()
+    assert program.run(tmp_path / str(sweeps), words) == 0, program.said()
     assert tables(folder) == expected
     assert_clean(folder)
 
@@ -164,40 +127,35 @@ def start(folder: Path, words: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
+def grandchildren(parent: int) -> int:
+    """Return how many processes were started by children of this one, the fork servers' own aside."""
+    found = psutil.Process(parent).children(recursive=True)
+    children = {process.pid for process in psutil.Process(parent).children()}
+    return sum(process.ppid() not in {parent, *children} for process in found)
+
+
 def test_kill_of_the_parent_alone_leaves_no_worker(undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
     """With limits, a cell is a grandchild of the parent: it must not outlive it either."""
     words = ["-m", "dataset=digits", "loss=zero_one,ww", "solver.tol=1e-11", "limits.seconds=300", "name=y", "workers=2"]
     with start(tmp_path, words) as process:
         session = process.pid
-        for _ in range(600):
-            events = [file.read_text() for file in tmp_path.glob("results/y/.session.*/*.jsonl")]
-            if sum("started" in event for event in events) == 2:
-                break
-            time.sleep(0.1)
-        assert len(events) == 2
-        time.sleep(1.0)
+        until(lambda: sum("started" in file.read_text() for file in tmp_path.glob("results/y/.session.*/*.jsonl")) == 2)
+        until(lambda: grandchildren(session) >= 2)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-    for _ in range(300):
-        listed = subprocess.run(["ps", "-o", "stat=,args=", "-s", str(session)], capture_output=True, text=True).stdout
-        alive = [line for line in listed.splitlines() if not line.lstrip().startswith("Z")]
-        if not alive:
-            break
-        time.sleep(0.1)
-    assert not alive, listed
+    until(lambda: not processes_of_session(session))
     # the same folder is taken up again
-    with start(tmp_path, [*WORDS, "workers=2", "name=z"]) as process:
-        _, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
+    done = nursery().run([*WORDS, "workers=2", "name=z"], tmp_path)
+    assert done.returncode == 0, done.stderr
     assert tables(tmp_path / "results" / "z") == undisturbed[0]
 
 
 def test_two_sweeps_into_one_folder_at_once(undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
-    both = [start(tmp_path, [*WORDS, f"workers={workers}"]) for workers in (1, 2)]
-    for process in both:
-        _, err = process.communicate(timeout=200)
-        assert process.returncode == 0, err
-        assert "Traceback" not in err
+    both = [nursery().start([*WORDS, f"workers={workers}"], tmp_path) for workers in (1, 2)]
+    for child in both:
+        done = child.wait()
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
     folder = tmp_path / "results" / "x"
     assert tables(folder) == undisturbed[0]
     assert assert_whole(folder) == CELLS
@@ -219,11 +177,11 @@ def mounted(place: Path, *options: str) -> Iterator[None]:
         subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-def test_full_disk(nursery: Nursery, undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
+def test_full_disk(program: Program, undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
     place = tmp_path / "disk"
     with mounted(place, "-t", "tmpfs", "-o", "size=96k", "tmpfs"):
-        assert nursery.run(place, [*WORDS, "workers=1"]) in (1, 2)
-        said = nursery.said()
+        assert program.run(place, [*WORDS, "workers=1"]) in (1, 2)
+        said = program.said()
         assert "No space left on device" in said
         assert "Traceback" not in said
         folder = place / "results" / "x"
@@ -231,33 +189,33 @@ def test_full_disk(nursery: Nursery, undisturbed: tuple[list[str], float], tmp_p
         assert 0 < kept < CELLS
         assert not [*folder.rglob("*.tmp")]
         subprocess.run(["mount", "-o", "remount,size=32m", str(place)], check=True)
-        assert nursery.run(place, [*WORDS, "workers=1"]) == 0, nursery.said()
-        assert nursery.said().count("already there") == kept
+        assert program.run(place, [*WORDS, "workers=1"]) == 0, program.said()
+        assert program.said().count("already there") == kept
         assert tables(folder) == undisturbed[0]
 
 
 @pytest.mark.parametrize("limit", [400, 3000, 6000])
-def test_quota(limit: int, nursery: Nursery, undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
+def test_quota(limit: int, program: Program, undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
     """A limit on the size of a file meets the plan, a cell, or a table."""
-    assert nursery.run(tmp_path, [*WORDS, "workers=1"], limit=limit) in (1, 2)
-    said = nursery.said()
+    assert program.run(tmp_path, [*WORDS, "workers=1"], limit=limit) in (1, 2)
+    said = program.said()
     assert "File too large" in said
     assert "Traceback" not in said
     folder = tmp_path / "results" / "x"
     if folder.exists():
         assert_whole(folder)
-    assert nursery.run(tmp_path, [*WORDS, "workers=1"]) == 0, nursery.said()
+    assert program.run(tmp_path, [*WORDS, "workers=1"]) == 0, program.said()
     assert tables(folder) == undisturbed[0]
     assert_clean(folder)
 
 
-def test_folder_that_nobody_may_write(nursery: Nursery, undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
+def test_folder_that_nobody_may_write(program: Program, undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
     place = tmp_path / "place"
-    assert nursery.run(place, [word if word != "seed=0,1" else "seed=0" for word in WORDS]) == 0
+    assert program.run(place, [word if word != "seed=0,1" else "seed=0" for word in WORDS]) == 0
     with mounted(place, "--bind", str(place)):
         subprocess.run(["mount", "-o", "remount,ro,bind", str(place)], check=True)
-        code = nursery.run(place, WORDS)
-        (line,) = nursery.said().splitlines()
+        code = program.run(place, WORDS)
+        (line,) = program.said().splitlines()
         assert code == 2
         assert "cannot write into" in line or "made by another config" in line
 

@@ -2,16 +2,18 @@
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 
 import numpy as np
 import reference
-from registered import in_package
+from pairwise import pairwise
+from registered import canonical_losses, examples, in_package
 
 from advcli.compiled import KINDS
 from advcli.features import feature_class, feature_names
 from advcli.features.base import KernelMap
 from advcli.features.linear import LinearFeatures
-from advcli.losses import loss_class, loss_names, make_loss
+from advcli.losses import loss_class, make_loss
 from advcli.problem import Problem
 from advcli.solvers import make_solver, solver_names
 
@@ -55,14 +57,11 @@ def make_data(kind, seed=0, n=24, d=3, k=3):
 
 
 def canonical_names():
-    classes = {loss_class(name) for name in loss_names() if loss_class(name).kernel in KINDS}
-    return sorted(each.name for each in classes if in_package(each))
+    return [name for name in canonical_losses() if loss_class(name).kernel in KINDS]
 
 
 def options(name, k=3):
-    examples = getattr(loss_class(name), "examples", None)
-    sets = [{}] if examples is None else examples(k)
-    return [each for each in sets if each.get("backend") != "highs"]
+    return [each for each in examples(name, k) if each.get("backend") != "highs"]
 
 
 def make_problem(data, name, which=0, features=LINEAR, C=1.0, sample_weight=None, cost_weight=None, X=None):
@@ -90,23 +89,32 @@ def package_solvers():
     return [name for name in solver_names() if in_package(type(make_solver(name)))]
 
 
-def combinations(all_losses=False):
-    """(loss, features, solver) that fit together, judged by the solver's own word.
+def combinations(*factors, all_losses=False):
+    """(loss, features, solver, then one value of each further factor) that fit together, judged by the solver's own word: pairwise.
 
     Unless all losses are wanted, only the solvers that `auto` is made of get them all; the others see a loss through the same oracle and
-    get one of each shape: simplex with blocks by thresholds, by search and by an active set, and box.
+    get one of each shape: simplex with blocks by thresholds, by search and by an active set, and box. Features enter a solver through
+    one interface as well; so two values that meet are tried, but not all three of loss, features and solver, times the further factors.
     """
+    found = fitting()
+    if not all_losses:
+        every = {"auto", "dual", "newton", "kernel_dual", "kernel_newton"}
+        found = [each for each in found if each[2] in every or each[0] in ("zero_one", "absolute", "llw", "general")]
+    return pairwise([(*each, *more) for each in found for more in product(*factors)])
+
+
+@cache
+def fitting():
+    """Return every (loss, features, solver) that fit together."""
     data = make_data("noisy")
     found = []
     for name in canonical_names():
         for features in feature_maps():
+            problem = make_problem(data, name, features=features)
             for solver in package_solvers():
-                if make_solver(solver).lacks(make_problem(data, name, features=features)) is None:
+                if make_solver(solver).lacks(problem) is None:
                     found.append((name, features, solver))
-    if all_losses:
-        return found
-    every = {"auto", "dual", "newton", "kernel_dual", "kernel_newton"}
-    return [each for each in found if each[2] in every or each[0] in ("zero_one", "absolute", "llw", "general")]
+    return found
 
 
 def crawls(name, features, solver):

@@ -5,7 +5,7 @@ import pytest
 import random_problems as problems
 import scipy.sparse as sp
 
-from advcli.estimators import SurrogateClassifier
+from advcli.learners.surrogate import SurrogateClassifier
 from advcli.solvers import Limits, make_solver
 from advcli.solvers.auto import choose
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import random_problems as problems
 import scipy.sparse as sp
+from waiting import HANG
 
 from advcli.certificate import Certificate, certify
 from advcli.errors import ConfigError
@@ -15,7 +16,8 @@ from advcli.problem import Problem, Solution
 from advcli.solvers import Limits, make_solver, solver_names
 
 COMBINATIONS = problems.combinations()
-FEATURES = {solver: features for name, features, solver in reversed(COMBINATIONS) if name == "zero_one"}  # a map that each solver takes
+# the first map that each solver takes
+FEATURES = {solver: features for name, features, solver in reversed(problems.fitting()) if name == "zero_one"}
 SOLVERS = sorted(FEATURES)
 
 
@@ -58,9 +60,9 @@ def test_no_time_is_a_status_not_a_crash(name, features, solver):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_max_seconds_is_kept(solver):
     problem = problems.make_problem(problems.make_data("noisy", n=400, d=10, k=6), "zero_one", features=FEATURES[solver], C=2.0**20)
-    solution = make_solver(solver).solve(problem, Limits(1e-14, max_passes=1e12, max_seconds=0.2))
+    # passes that take minutes: a solver that ignores the limit of time comes to this one
+    solution = make_solver(solver).solve(problem, Limits(1e-14, max_passes=1e6, max_seconds=0.2))
     assert solution.status in ("max_seconds", "stalled", "converged")
-    assert solution.seconds < 10.0  # a busy machine is slow, a solver that ignores the limit never ends
 
 
 @pytest.mark.parametrize(("name", "features", "solver"), COMBINATIONS)
@@ -79,23 +81,22 @@ def test_other_seed_same_optimum(solver):
     problem = slow_problem(features=FEATURES[solver])
     tol = max(1e-7, problems.precision(solver))
     found = [
-        problem.primal(make_solver(solver).solve(problem, Limits(tol, max_seconds=20), seed=seed).theta) for seed in (0, 1, 2**63 + 11)
+        problem.primal(make_solver(solver).solve(problem, Limits(tol, max_seconds=HANG), seed=seed).theta) for seed in (0, 1, 2**63 + 11)
     ]
     assert np.ptp(found) <= 2 * tol * found[0]
 
 
-@pytest.mark.parametrize(("name", "features", "solver"), COMBINATIONS)
-@pytest.mark.parametrize("up", [True, False])
+@pytest.mark.parametrize(("name", "features", "solver", "up"), problems.combinations([True, False]))
 def test_warm_starts_along_C_reach_the_same_optimum(name, features, solver, up):
     tol = max(1e-6, problems.precision(solver))
     path = [2.0**e for e in ((-3, 0, 2, 5) if tol <= 1e-6 else (-3, 0, 1))]
     data, previous = problems.make_data("noisy"), None
     for C in path if up else path[::-1]:
         problem = problems.make_problem(data, name, features=features, C=C)
-        previous = make_solver(solver).solve(problem, Limits(tol, max_passes=100_000, max_seconds=20), previous)
+        previous = make_solver(solver).solve(problem, Limits(tol, max_passes=100_000, max_seconds=HANG), previous)
         certificate = certify(problem, previous, tol)
         assert certificate.converged, certificate
-        cold = make_solver(solver).solve(problem, Limits(tol, max_passes=100_000, max_seconds=20))
+        cold = make_solver(solver).solve(problem, Limits(tol, max_passes=100_000, max_seconds=HANG))
         assert certificate.primal == pytest.approx(problem.primal(cold.theta), rel=2 * tol)
 
 
@@ -105,7 +106,7 @@ def test_warm_starts_along_C_reach_the_same_optimum(name, features, solver, up):
 def test_a_solved_start_costs_next_to_nothing(solver, kind):
     problem = problems.make_problem(problems.make_data(kind), "zero_one", features=FEATURES[solver], C=4.0)
     tol = max(1e-6, problems.precision(solver))
-    cold = make_solver(solver).solve(problem, Limits(0.1 * tol if tol <= 1e-6 else tol, max_seconds=20))
+    cold = make_solver(solver).solve(problem, Limits(0.1 * tol if tol <= 1e-6 else tol, max_seconds=HANG))
     before = cold.R.copy(), cold.theta.copy()
     again = make_solver(solver).solve(problem, Limits(tol), cold)
     assert certify(problem, again, tol).converged
@@ -121,7 +122,7 @@ def test_a_start_of_another_shape_is_no_start(solver):
     start = make_solver(solver).solve(other, Limits(1e-3))
     try:
         tol = max(1e-6, problems.precision(solver))
-        solution = make_solver(solver).solve(problem, Limits(tol, max_seconds=20), start)
+        solution = make_solver(solver).solve(problem, Limits(tol, max_seconds=HANG), start)
     except ValueError:  # refusing is as good as ignoring
         return
     assert certify(problem, solution, tol).converged
@@ -148,8 +149,8 @@ def test_weight_two_is_the_row_twice():
         weighted = problems.make_problem(data, "zero_one", C=4.0, sample_weight=weights)
         repeated = Problem(type(weighted.features)(data.X[rows], 3), weighted.loss, data.y[rows], weighted.lam)
         tol = max(1e-8, problems.precision(solver))
-        one = make_solver(solver).solve(weighted, Limits(tol, max_seconds=20))
-        other = make_solver(solver).solve(repeated, Limits(tol, max_seconds=20))
+        one = make_solver(solver).solve(weighted, Limits(tol, max_seconds=HANG))
+        other = make_solver(solver).solve(repeated, Limits(tol, max_seconds=HANG))
         assert weighted.primal(one.theta) == pytest.approx(repeated.primal(other.theta), rel=10 * tol)
         assert repeated.primal(one.theta) == pytest.approx(repeated.primal(other.theta), rel=10 * tol)
 
@@ -214,13 +215,23 @@ def test_certify_of_any_feasible_pair_is_a_gap(solved):
         assert not certificate.converged
 
 
-def test_certify_flags_a_dual_point_that_proves_too_much(solved):
+def test_certify_refuses_a_dual_point_that_proves_too_much(solved):
     """A dual value above the primal is no proof: such a point lies outside its set (here r no longer sums to zero)."""
     problem, solution = solved
-    certificate = certify(problem, dataclasses.replace(solution, R=solution.R - 1e-3), 1e-5)
-    assert certificate.dual > certificate.primal
+    worse = dataclasses.replace(solution, R=solution.R - 1e-3)
+    assert problem.dual(worse.R) > problem.primal(solution.theta)
+    certificate = certify(problem, worse, 1e-5)
+    assert certificate.dual == -np.inf
     assert not certificate.converged
-    assert certificate.status != "converged"
+    assert certificate.status == "infeasible_dual"
+
+
+def test_certify_never_calls_a_dual_value_above_the_primal_converged(solved):
+    """However little it lies above, and however loose the tolerance: what is within it in size is no gap below 0."""
+    problem, solution = solved
+    for excess in (1e-3, 1e-4, 1e-5):
+        certificate = certify(problem, dataclasses.replace(solution, R=solution.R - excess), 0.5)
+        assert not (certificate.converged and certificate.dual > certificate.primal * (1 + 1e-8))
 
 
 @pytest.mark.parametrize("broken", [np.nan, np.inf])

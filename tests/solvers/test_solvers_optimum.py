@@ -37,8 +37,7 @@ def check(problem, solution, primal, dual, tol):
     return certificate
 
 
-@pytest.mark.parametrize(("name", "features", "solver"), COMBINATIONS)
-@pytest.mark.parametrize("kind", problems.KINDS_OF_DATA)
+@pytest.mark.parametrize(("name", "features", "solver", "kind"), problems.combinations(problems.KINDS_OF_DATA))
 def test_optimum(name, features, solver, kind):
     tol = tolerance(solver)
     problem = problems.make_problem(problems.make_data(kind), name, features=features)
@@ -50,8 +49,7 @@ def test_optimum(name, features, solver, kind):
     assert certificate.converged or certificate.status in ("max_passes", "stalled")
 
 
-@pytest.mark.parametrize(("name", "features", "solver"), problems.combinations(all_losses=True))
-@pytest.mark.parametrize("C", [2.0**-6, 32.0])
+@pytest.mark.parametrize(("name", "features", "solver", "C"), problems.combinations([2.0**-6, 32.0], all_losses=True))
 def test_optimum_over_regularisation(name, features, solver, C):
     if problems.precision(solver) > 1e-6:
         C = 2.0 if C > 1 else 2.0**-3  # where these solvers arrive at once
@@ -75,10 +73,10 @@ def test_optimum_with_weights(name, features, solver):
     assert check(problem, solve(problem, solver, tol), *expected, max(tol, 1e-6)).converged
 
 
-@pytest.mark.parametrize(("name", "features", "solver"), COMBINATIONS)
-@pytest.mark.parametrize(("n", "d", "k"), [(5, 1, 2), (10, 2, 9), (3, 6, 3)])
-def test_optimum_at_other_shapes(name, features, solver, n, d, k):
-    """Two classes, one feature, more classes than a vector is wide, fewer rows than features."""
+@pytest.mark.parametrize(("name", "features", "solver", "shape"), problems.combinations([(5, 1, 2), (3, 6, 3), (10, 2, 9)]))
+def test_optimum_at_other_shapes(name, features, solver, shape):
+    """Two classes, one feature, fewer rows than features, more classes than a vector is wide."""
+    n, d, k = shape
     tol = tolerance(solver)
     problem = problems.make_problem(problems.make_data("noisy", 1, n, d, k), name, features=features)
     expected = problems.optimum("noisy", name, features=features, n=n, d=d, k=k, seed=1)

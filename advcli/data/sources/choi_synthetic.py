@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ...errors import ConfigError, nearest
 from ..dataset import Dataset, make_dataset
-from ..listing import Entry
-from ..registry import Source
+from ..source import Source, check_size, options_give_order
 
 _KINDS = ("balanced", "unbalanced")
 _OPTIONS: dict[str, Any] = {"kind": "balanced", "runs": 10, "rows": 8000, "features": 1000, "leaves": 8, "train_share": 0.75, "seed": 0}
@@ -66,6 +65,9 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
         raise ConfigError(f"dataset.train_share={share} must lie between 0 and 1")
     runs, n, d = options["runs"], options["rows"], options["features"]
+    check_size(runs=runs, rows=n, features=d)
+    check_size(rows=n, leaves=leaves)
+    check_size(leaves=leaves, features=d)
     train = int(share * n)
     if not 0 < train < n:
         raise ConfigError(f"dataset.train_share={share} leaves {train} of {n} rows for training; both parts need one")
@@ -96,34 +98,8 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     return replace(dataset, splits=tuple(splits))
 
 
-def _entries(data_dir: Path) -> list[Entry]:
-    small = {"allow_small_classes": True}  # the deepest leaves hold one row in 512
-    return [
-        Entry(
-            "choi2018_balanced",
-            "choi_synthetic",
-            80_000,
-            1000,
-            8,
-            "hierarchical",
-            True,
-            "dataset=choi2018_balanced protocol=choi2018",
-            "Choi 2018, section 6.8.1: linear concept over a balanced tree",
-            small,
-        ),
-        Entry(
-            "choi2018_unbalanced",
-            "choi_synthetic",
-            100_000,
-            1000,
-            10,
-            "hierarchical",
-            True,
-            "dataset=choi2018_unbalanced protocol=choi2018",
-            "Choi 2018, section 6.8.1: space cut by hyperplanes, a tree that grows on one side",
-            {"kind": "unbalanced", "rows": 10_000, "leaves": 10, **small},
-        ),
-    ]
+def _examples(folder: Path) -> list[dict[str, Any]]:
+    return [{"name": "choi", "kind": kind, "runs": 2, "rows": 200, "features": 5, "leaves": 4} for kind in _KINDS]
 
 
-SOURCE = Source("choi_synthetic", _OPTIONS, _load, _entries, own_splits=True)
+SOURCE = Source("choi_synthetic", _OPTIONS, _load, own_splits=True, ordered=options_give_order, examples=_examples)

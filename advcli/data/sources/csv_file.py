@@ -11,10 +11,10 @@ import numpy as np
 from ...errors import ConfigError, DataError, nearest
 from ..cut import cut_target
 from ..dataset import Dataset, make_dataset
-from ..label_sets import LABEL_OPTIONS
-from ..listing import Entry
-from ..registry import Source
-from ..table import TABLE_OPTIONS, check_cut, make_table_dataset, order_labels, read_bytes, read_table
+from ..source import LABEL_OPTIONS, TABLE_OPTIONS, Source, cut_of, options_give_order
+from ..table import read_bytes, read_table
+from ..tabular import from_table
+from ..target import check_cut, order_labels
 
 _FORMATS = ("csv", "svmlight")
 
@@ -34,7 +34,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         raise ConfigError("dataset=csv needs dataset.target, the name of the column with the labels")
     categorical = options["categorical"]
     text = [categorical] if isinstance(categorical, str) else [str(name) for name in categorical or ()]
-    return make_table_dataset(read_table(path, str(options["target"]), separator=separator, text=text), options)
+    return from_table(read_table(path, str(options["target"]), separator=separator, text=text), options)
 
 
 def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:
@@ -60,7 +60,7 @@ def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:
     if not np.all(np.isfinite(values)):
         raise DataError(f"{path}: row {int(np.flatnonzero(~np.isfinite(values))[0]) + 1} has a label that is no finite number; correct it")
     notes = [f"sparse features: {X.nnz} of {X.shape[0] * X.shape[1]} values are not zero"]
-    cut = str(options["cut"] or "none")
+    cut = cut_of(options)
     check_cut(cut, options)
     if cut != "none":
         y, levels, said = cut_target(values, cut, options["n_classes"], options["edges"])
@@ -83,8 +83,24 @@ def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:
     )
 
 
-def _entries(data_dir: Path) -> list[Entry]:
-    return []
+def _ordered(options: Mapping[str, Any]) -> bool:
+    # the svmlight format has no columns: target means nothing there
+    return options_give_order(options if options["format"] == "csv" else {**options, "target": ""})
 
 
-SOURCE = Source("csv", {"path": None, "format": "csv", "separator": ",", **TABLE_OPTIONS, **LABEL_OPTIONS}, _load, _entries)
+def _examples(folder: Path) -> list[dict[str, Any]]:
+    table, sparse = folder / "example.csv", folder / "example.svmlight"
+    table.write_text("size,colour,weight,label\n" + "".join(f"{i % 7},{'rgb'[i % 3]},{1 + i % 2},c{i % 4}\n" for i in range(24)))
+    sparse.write_text("".join(f"{i % 3} {1 + i % 4}:{i + 1}\n" for i in range(24)))
+    columns = {"name": "table", "path": str(table), "categorical": ["colour"]}
+    return [
+        {**columns, "target": "label", "weight": "weight"},
+        {**columns, "target": "label", "order": ["c3", "c1", "c2", "c0"]},
+        {**columns, "target": "size", "cut": "edges", "edges": [2.5, 4], "features": ["colour", "weight"]},
+        {**columns, "target": "label", "label_separator": "c", "drop": ["weight"]},
+        {"name": "sparse", "path": str(sparse), "format": "svmlight"},
+    ]
+
+
+_OPTIONS: dict[str, Any] = {"path": None, "format": "csv", "separator": ",", **TABLE_OPTIONS, **LABEL_OPTIONS}
+SOURCE = Source("csv", _OPTIONS, _load, ordered=_ordered, examples=_examples)

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..catalogue import HIERARCHIES
 from ..dataset import Dataset
-from ..label_sets import LABEL_OPTIONS
-from ..listing import Entry
-from ..manifest import read_manifest
-from ..registry import Source
-from .folder import find_file, load_table
-
-_OPTIONS: dict[str, Any] = {
-    "file": None,
-    "target": "target",
-    "features": None,
-    "drop": [],
-    "categorical": [],
-    "weight": None,
-    **LABEL_OPTIONS,
-}
+from ..manifest import entries_by_file, find_file, read_manifest
+from ..source import COLUMN_OPTIONS, LABEL_OPTIONS, Source, options_give_order
+from .folder import load_table
 
 
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
@@ -33,14 +21,15 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     return load_table(options, path, manifest.get(options["name"]))
 
 
-def _entries(data_dir: Path) -> list[Entry]:
-    manifest, entries = read_manifest(data_dir), []
-    for name, known in HIERARCHIES.items():
-        path = find_file(name, None, data_dir, manifest)
-        command = f"dataset={name}" if path.is_file() else f"put {path.name} into the data folder"
-        sizes = (known.rows, known.features, known.classes)
-        entries.append(Entry(name, "hierarchical", *sizes, known.task, path.is_file(), command, known.citation, known.options()))
-    return entries
+def _examples(folder: Path) -> list[dict[str, Any]]:
+    (folder / "nodes.csv").write_text("a,b,target\n" + "".join(f"{i % 7},{i * i % 11},{'xyz'[i % 3]}\n" for i in range(24)))
+    (folder / "sets.csv").write_text("a,b,target\n" + "".join(f"{i % 7},,{'xyz'[i % 3]}@{'uv'[i % 2]}\n{i},1,u\n" for i in range(9)))
+    (folder / "tree.csv").write_text("parent,child\nroot,u\nroot,v\nu,x\nu,y\nv,z\n")
+    return [
+        {"name": "nodes", "hierarchy": "tree.csv"},
+        {"name": "sets", "hierarchy": "tree.csv", "label_separator": "@", "stub_leaves": True, "missing": "mean"},
+    ]
 
 
-SOURCE = Source("hierarchical", _OPTIONS, _load, _entries)
+_OPTIONS: dict[str, Any] = {"file": None, **COLUMN_OPTIONS, **LABEL_OPTIONS}
+SOURCE = Source("hierarchical", _OPTIONS, _load, partial(entries_by_file, "hierarchical"), ordered=options_give_order, examples=_examples)

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ...errors import ConfigError, nearest
 from ..dataset import Dataset, make_dataset
-from ..listing import Entry
-from ..registry import Source
+from ..source import Source, check_size, options_give_order
 
 _OPTIONS: dict[str, Any] = {
     "runs": 30,
@@ -67,6 +66,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     margin, k = options["margin"], options["classes"]
     if isinstance(margin, bool) or not isinstance(margin, (int, float)) or not 0 <= margin < 0.2:
         raise ConfigError(f"dataset.margin={margin} must be a number from 0 to below 0.2: beyond, hardly a point keeps it")
+    check_size(runs=options["runs"], rows=options["rows"] + options["test_rows"], classes=k)
     parts, splits, at, emptied = [], [], 0, 0
     for run in range(options["runs"]):
         random = np.random.default_rng([options["seed"], run])
@@ -102,12 +102,8 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     return replace(dataset, splits=tuple(splits))
 
 
-def _entries(data_dir: Path) -> list[Entry]:
-    about = "Louche and Ralaivola 2015, section 4.1: linear concepts on the unit circle"
-    small = {"allow_small_classes": True}  # the margin may empty a class
-    return [
-        Entry("louche_toy", "louche_toy", 330_000, 2, 10, "multiclass", True, "dataset=louche_toy protocol=louche2015_toy", about, small)
-    ]
+def _examples(folder: Path) -> list[dict[str, Any]]:
+    return [{"name": "toy", "runs": 2, "rows": 50, "test_rows": 60, "margin_kind": kind, "margin": 0.01, "classes": 3} for kind in _KINDS]
 
 
-SOURCE = Source("louche_toy", _OPTIONS, _load, _entries, own_splits=True)
+SOURCE = Source("louche_toy", _OPTIONS, _load, own_splits=True, ordered=options_give_order, examples=_examples)

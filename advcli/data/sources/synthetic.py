@@ -10,11 +10,14 @@ import numpy as np
 
 from ...errors import ConfigError, nearest
 from ..dataset import Dataset, make_dataset
-from ..listing import Entry
-from ..registry import Source
+from ..source import Source, check_size, options_give_order
 
 _KINDS = ("blobs", "ordinal")
 _OPTIONS: dict[str, Any] = {"kind": "blobs", "rows": 300, "features": 4, "classes": 3, "noise": 1.0, "flip": 0.0, "seed": 0}
+
+
+def _ordered(options: Mapping[str, Any]) -> bool:
+    return options["kind"] == "ordinal" or options_give_order(options)
 
 
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
@@ -30,6 +33,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     n, d, k = options["rows"], options["features"], options["classes"]
     if n < 2 * k:
         raise ConfigError(f"dataset.rows={n} is too small for dataset.classes={k}; at least {2 * k}")
+    check_size(rows=n, features=d)
     random = np.random.default_rng(options["seed"])
     notes = []
     if kind == "blobs":
@@ -53,20 +57,19 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         y=y,
         classes=list(range(1, k + 1)),
         feature_names=[f"x{column + 1}" for column in range(d)],
-        ordered=bool(options["ordered"]) or kind == "ordinal",
+        ordered=_ordered(options),
         sizes=options["sizes"],
         notes=notes,
         allow_small_classes=options["allow_small_classes"],
     )
 
 
-def _entries(data_dir: Path) -> list[Entry]:
-    blobs, levels = "one Gaussian blob per class around random centres", "a noisy linear score cut into equally frequent levels"
-    ordinal = {"kind": "ordinal", "classes": 5, "ordered": True}
+def _examples(folder: Path) -> list[dict[str, Any]]:
     return [
-        Entry("synthetic_blobs", "synthetic", 300, 4, 3, "multiclass", True, "dataset=synthetic_blobs", blobs),
-        Entry("synthetic_ordinal", "synthetic", 300, 4, 5, "ordinal", True, "dataset=synthetic_ordinal", levels, ordinal),
+        {"name": "blobs", "flip": 0.2},
+        {"name": "levels", "kind": "ordinal"},
+        {"name": "ordered", "ordered": True, "sizes": [200, 100]},
     ]
 
 
-SOURCE = Source("synthetic", _OPTIONS, _load, _entries)
+SOURCE = Source("synthetic", _OPTIONS, _load, ordered=_ordered, examples=_examples)

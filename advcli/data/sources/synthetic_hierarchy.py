@@ -16,8 +16,7 @@ from scipy import sparse
 
 from ...errors import ConfigError
 from ..dataset import Dataset, make_dataset
-from ..listing import Entry
-from ..registry import Source
+from ..source import Source, check_size, options_give_order
 
 _OPTIONS: dict[str, Any] = {
     "rows": 2000,
@@ -101,6 +100,8 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         raise ConfigError(f"dataset.depth=2 has one node above all leaves; set dataset.leaves={nodes - 1} or a larger dataset.depth")
     if n < 2 * leaves:
         raise ConfigError(f"dataset.rows={n} is too small for dataset.leaves={leaves}; at least {2 * leaves}")
+    check_size(rows=n, nonzeros=options["nonzeros"])
+    check_size(features=options["features"])
     random = np.random.default_rng(options["seed"])
     parent = _tree(random, nodes, leaves, options["depth"])
     paths = []
@@ -127,10 +128,8 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     )
 
 
-def _entries(data_dir: Path) -> list[Entry]:
-    about = "documents over a random label tree; sizes by dataset.rows, features, nonzeros, nodes, leaves"
-    rare, command = {"allow_small_classes": True}, "dataset=synthetic_hierarchy"
-    return [Entry("synthetic_hierarchy", "synthetic_hierarchy", 2000, 1000, 43, "hierarchical", True, command, about, rare)]
+def _examples(folder: Path) -> list[dict[str, Any]]:
+    return [{"name": "documents", "rows": 300}]
 
 
-SOURCE = Source("synthetic_hierarchy", _OPTIONS, _load, _entries)
+SOURCE = Source("synthetic_hierarchy", _OPTIONS, _load, ordered=options_give_order, examples=_examples)

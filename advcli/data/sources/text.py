@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...errors import ConfigError, DataError, nearest
-from ..catalogue import TEXTS
 from ..dataset import Dataset, make_dataset
-from ..listing import Entry
-from ..manifest import read_manifest
-from ..registry import Source
-from ..table import order_labels, read_bytes, read_table
-from .folder import find_file
+from ..manifest import check_file, entries_by_file, find_file, read_manifest
+from ..source import Source, options_give_order
+from ..table import read_bytes, read_table
+from ..target import order_labels
 
 _OPTIONS: dict[str, Any] = {
     "file": None,
@@ -45,8 +43,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     if not path.is_file():
         raise DataError(f"data set {name!r} is not here: no file {path}; point data_dir= or ADVCLI_DATA to the folder that has {path.name}")
     raw, row = read_bytes(path), manifest.get(name)
-    if row is not None and row["sha256"] and path.name == row["file"] and hashlib.sha256(raw).hexdigest() != row["sha256"].lower():
-        raise DataError(f"{path} is damaged or was changed: its checksum is not the one in MANIFEST.csv beside it; get it again")
+    check_file(path, raw, row, "get it again")
     frame = read_table(path, str(options["target"]), raw).frame
     if options["text"] not in frame:
         raise DataError(
@@ -55,8 +52,6 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     labels = [str(label) for label in frame[options["target"]]]
     found = sorted(set(labels))
     notes = ["TF-IDF of words; the document frequencies are those of all rows, training and test, without their labels"]
-    if name == "reuters_r8":
-        notes.append("stands in for the Reuters subset of louche2015, whose topics and documents are not stated")
     codes = np.array([found.index(label) for label in labels], dtype=np.intp)
     y, classes, ordered = order_labels(codes, found, options, str(path), notes)
     vectorizer = TfidfVectorizer(min_df=min_df, sublinear_tf=options["sublinear_tf"], stop_words=stop_words)
@@ -77,13 +72,11 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     )
 
 
-def _entries(data_dir: Path) -> list[Entry]:
-    manifest, entries = read_manifest(data_dir), []
-    for name, (rows, classes, sizes, citation) in TEXTS.items():
-        path = find_file(name, None, data_dir, manifest)
-        command = f"dataset={name}" if path.is_file() else f"put {path.name} into the data folder"
-        entries.append(Entry(name, "text", rows, None, classes, "multiclass", path.is_file(), command, citation, {"sizes": list(sizes)}))
-    return entries
+def _examples(folder: Path) -> list[dict[str, Any]]:
+    words = ("grain", "wheat", "oil", "ship", "gold")
+    rows = "".join(f"{words[i % 5]} {words[i * i % 5]} {words[i // 5 % 5]},{'xyz'[i % 3]}\n" for i in range(30))
+    (folder / "example.csv").write_text(f"text,target\n{rows}")
+    return [{"name": "example"}, {"name": "example", "order": ["z", "x", "y"], "sublinear_tf": True}]
 
 
-SOURCE = Source("text", _OPTIONS, _load, _entries)
+SOURCE = Source("text", _OPTIONS, _load, partial(entries_by_file, "text"), ordered=options_give_order, examples=_examples)

@@ -1,0 +1,45 @@
+"""The actions, one file each: the first word of a command line is the name of its file, and ``advcli --help`` lists them all.
+
+A file puts its class into the registry with the decorator `action`. It is imported when somebody asks for its action: every <TAB>
+of completion imports this package.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from ..task import Task
+
+Kind = TypeVar("Kind", bound="type[Task]")
+
+_registered: dict[str, type[Task]] = {}
+
+
+def action(kind: Kind) -> Kind:
+    """Register the class of an action under the name of its file."""
+    _registered[kind.__module__.rpartition(".")[2]] = kind
+    return kind
+
+
+def names() -> list[str]:
+    """Return the names of all actions."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def get(name: str) -> type[Task]:
+    """Return the class of an action."""
+    import_module(f"{__name__}.{name}")
+    return _registered[name]
+
+
+def usage() -> str:
+    """Return what ``advcli --help`` says about the actions, those of smaller `Task.place` first."""
+    lines = []
+    for kind in sorted(map(get, names()), key=lambda kind: kind.place):
+        for words, meaning in kind.usage:
+            start = f"advcli {words}"
+            lines += [f"{start:<39} {meaning}"] if len(start) < 40 else [start, f"{'':<39} {meaning}"]
+    return "\n  ".join(lines)  # as deep as the lines around them in conf/hydra/help

@@ -1,0 +1,83 @@
+"""The action ``bench``: how fast solvers close the gap."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from ...config import Settings, validate
+from ...errors import ConfigError
+from ..cells import cell_of
+from ..console import say, short
+from ..overrides import own, refuse_added_keys
+from ..task import Task
+from . import action
+
+
+@action
+class Bench(Task):
+    """Trace the convergence of the listed solvers (and data sets, losses, features), one after the other in this process."""
+
+    place = 8
+    usage = (("bench KEY=VALUE solver=A,B,...", "how fast solvers close the gap: convergence.csv and a figure"),)
+    single = False
+
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(words)
+        # a sweep in one process: solvers that are timed must not share the machine
+        self.overrides = [*(word for word in words if word not in ("-m", "--multirun")), "-m", "hydra/launcher=basic"]
+        self.rows: list[dict[str, Any]] = []
+        self.cells: list[Settings] = []
+
+    @contextlib.contextmanager
+    def plan(self, master: DictConfig, cells: list[list[str]], compose: Callable[[Sequence[str]], DictConfig]) -> Iterator[list[list[str]]]:
+        """Check all problems before the first one starts."""
+        from ... import learners
+        from ...data import is_ordered
+        from ...evaluation.convergence import check_traceable
+
+        refuse_added_keys(compose(cells[0]).hydra)
+        self.cells = [validate(own(compose(words))) for words in cells]
+        for cell in self.cells:
+            check_traceable(cell_of(cell))
+            ordered = is_ordered(cell.dataset) is not False
+            learners.check_compatible(cell.loss, cell.features, cell.solver, ordered, None)
+        say(f"{len(self.cells)} traces, one at a time; results in {short(self.cells[0].folder)}")
+        yield cells
+
+    def __call__(self, config: DictConfig) -> None:
+        """Trace one solver on one problem; an error waits for `finish` and ends the rest."""
+        if self.error is None and self.cells:
+            try:
+                self.act(self.cells[HydraConfig.get().job.num])
+            except Exception as error:
+                self.error = error
+
+    def act(self, settings: Settings) -> None:
+        """Trace one solver and say where it ended."""
+        from ...evaluation.convergence import trace
+
+        found = trace(cell_of(settings), settings.data_dir, tol=settings.bench["tol"], seconds=settings.bench["seconds"])
+        self.rows += found
+        last = found[-1]
+        number = HydraConfig.get().job.num + 1
+        result = f"gap {last['relative_gap']:.1e} after {last['passes']:.0f} passes, {last['time']:.2f} s ({last['status']})"
+        say(f"[{number}/{len(self.cells)}] {settings.label} {settings.solver['name']}: {result}")
+
+    def finish(self) -> int:
+        """Write the table and the figures of what was traced."""
+        super().finish()
+        if not self.cells:
+            raise ConfigError("advcli bench needs its own sweeper; leave out hydra/sweeper=...")
+        from ...evaluation.convergence import COLUMNS
+        from ...reports.convergence import write_convergence
+
+        files = write_convergence(self.rows, COLUMNS, self.cells[0].folder)
+        if len(files) == 1:
+            say("no figures: they need matplotlib, pip install 'advcli[report]'")
+        print(f"{short(self.cells[0].folder)}: {', '.join(file.name for file in files)}")
+        return 0

@@ -1,0 +1,38 @@
+"""The action ``certify``: weights of other programs, judged."""
+
+from __future__ import annotations
+
+import warnings
+
+from ...config import Settings
+from ...errors import ConfigError
+from ..cells import cell_of
+from ..console import say
+from ..task import Task
+from . import action
+
+
+@action
+class Certify(Task):
+    """Judge weights that another program fitted."""
+
+    place = 6
+    usage = (("certify model=FILE.npz dataset=NAME loss=NAME", "how far weights of other programs are from the optimum"),)
+
+    def act(self, settings: Settings) -> None:
+        """Print the weights' objective, bounds of the optimum, and how far apart they are."""
+        if settings.model is None:
+            raise ConfigError("advcli certify needs model=FILE.npz, with arrays coef (k, d) and, if there is one, intercept (k,)")
+        from ...foreign import judge_file
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            found, about = judge_file(settings.model, cell_of(settings), settings.data_dir)
+        for message in dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught):
+            say(f"warning: {message}")
+        print(f"{settings.label}: {about}")
+        print(f"objective of the weights: {found.primal:.8g}")
+        own = f"our own fit: {found.certificate.solver}, tol {settings.solver['tol']:.0e}"
+        print(f"optimum: between {found.dual:.8g} and {found.best:.8g} ({own})")
+        least = f", at least {found.excess:.3g}" if found.excess > 0 else ""
+        print(f"above the optimum: at most {found.gap:.3g}{least}; relative gap {found.relative_gap:.1e}")

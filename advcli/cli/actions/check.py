@@ -1,0 +1,112 @@
+"""The action ``check``: have the numbers moved?"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from ...config import Settings
+from ...errors import AdvcliError, ConfigError
+from ..console import counted, say, short
+from ..folders import existing_folder
+from ..task import Task
+from . import action
+
+
+@action
+class Check(Task):
+    """Compare the rows of a results folder with a baseline: exit code 1 if a cell moved or is missing.
+
+    Exit code 1 also if runs.csv is not what the cell files make. The folder is read only.
+
+    The JUnit file is there from the start, as an error: whatever ends the check, no result of an earlier one is taken for this one's.
+    """
+
+    place = 3
+    usage = (
+        (
+            "check results=results/NAME baseline=FILE.csv [--update] [junit=FILE.xml]",
+            "did the numbers move? exit code 1 and one line per cell that did",
+        ),
+    )
+
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(words)
+        # people write flags: --update is update=true
+        self.overrides = ["update=true" if word == "--update" else word for word in words]
+        self.code = 0
+        # as far as it is known before the words are composed, which may fail
+        asked = [word.partition("=")[2].strip("'\"") for word in words if word.startswith("junit=")]
+        self.junit = Path(asked[-1]).expanduser().absolute() if asked and asked[-1] not in ("", "null") else None
+
+    def act(self, settings: Settings) -> None:
+        """Print one line per cell that is not as it was; write the JUnit file and the new baseline if they were asked for."""
+        from ...records import ResultsFolder
+        from ...reports import check
+
+        self.junit = settings.junit
+        self._write_junit(check.junit_error("the check was ended before its result"))
+        if settings.baseline is None:
+            raise ConfigError("advcli check needs baseline=FILE.csv; with --update it writes one")
+        folder = ResultsFolder(existing_folder(settings))
+        previous = check.read_baseline(settings.baseline) if settings.baseline.exists() or not settings.update else None
+        if previous is None and settings.junit is not None:
+            raise ConfigError(f"junit=... needs a baseline to compare with, and {short(settings.baseline)} is not there yet; leave it out")
+        finding = folder.disagreement()
+        if finding:
+            finding = f"{short(folder.path)}/{finding}; advcli report results={short(folder.path)} makes it again from the cells"
+            print(finding)
+            self.code = 1
+        if previous is not None:
+            test, alpha = settings.report["test"] or check.TEST, settings.report["alpha"] or check.ALPHA
+            changes = check.check_folder(folder, settings.baseline, test=test, alpha=alpha)
+            self._write_junit(check.junit_xml(changes, f"advcli check {settings.baseline.name}", finding=finding))
+            print(check.changes_text(changes), end="")
+            if previous.attrs["without_costs"]:
+                say(f"{short(settings.baseline)} is of an older format, without passes and seconds; --update adds them")
+            for warning in check.cost_warnings(changes):
+                say(f"advcli: warning: {warning}")
+            if not settings.update and any(change.failed for change in changes):
+                self.code = 1
+        if settings.update and finding:
+            say(f"{short(settings.baseline)} stays as it was: whether runs.csv or the cells are right is not known")
+        elif settings.update:
+            self._update(settings.baseline, check.folder_baseline(folder, previous=previous))
+
+    def abandoned(self, error: BaseException) -> None:
+        """Say the error in the JUnit file too."""
+        # a reader of our output who has left is no error of the check
+        if self.junit is not None and not isinstance(error, BrokenPipeError):
+            from ...reports import check
+
+            with contextlib.suppress(AdvcliError, OSError):  # what stands in the way of this file may be the error itself
+                self._write_junit(check.junit_error(" ".join(str(error).split()) or type(error).__name__))
+
+    def _write_junit(self, text: str) -> None:
+        """Write the JUnit file if there is to be one; no other file is replaced by it."""
+        from ...records import write_text
+
+        if self.junit is None:
+            return
+        with contextlib.suppress(OSError):  # the writer says what is wrong
+            self.junit.parent.mkdir(parents=True, exist_ok=True)
+            with self.junit.open("rb") as file:
+                head = file.read(1000)
+            if head.strip() and b"<testsuite" not in head:
+                raise ConfigError(f"{short(self.junit)} is there already and no JUnit file; choose another junit=FILE.xml")
+        write_text(self.junit, text, "choose another junit=FILE.xml")
+
+    def _update(self, path: Path, baseline: Any) -> None:
+        from ...reports import check
+
+        check.write_baseline(path, baseline)
+        print(f"{short(path)}: {counted(len(baseline))}, kept for later checks")
+        for cell in baseline.attrs["left_out"]:
+            say(f"{cell}: left out of the baseline, as not every split has a result; run the experiment again, then update")
+            self.code = 1
+
+    def finish(self) -> int:
+        """Return 1 if the check failed."""
+        super().finish()
+        return self.code

@@ -1,0 +1,55 @@
+"""The action ``fit``: one method on a whole data set, saved as a model."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+from ...config import Settings
+from ...errors import ConfigError, NotConvergedWarning
+from ..cells import cell_of
+from ..console import say, short
+from ..folders import refuse_unwritable
+from ..task import Task
+from . import action
+
+
+@action
+class Fit(Task):
+    """Fit one method to a whole data set and save it."""
+
+    place = 5
+    usage = (("fit dataset=csv dataset.path=FILE.csv dataset.target=COLUMN out=MODEL", "search, fit on all rows, save"),)
+
+    def act(self, settings: Settings) -> None:
+        """Search, fit, save; print what was chosen and the certificate."""
+        if settings.out is None:
+            raise ConfigError("advcli fit needs out=FILE, the model file to write")
+        refuse_unwritable(settings.out, settings.dataset.get("path"))
+        from ... import models
+
+        began = time.perf_counter()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            model = models.fit(cell_of(settings), settings.data_dir)
+        models.save(model, settings.out)
+        about, certificate = model.about, model.certificate
+        said = [f"note: {about['dataset']}: {note}" for note in about["notes"]]
+        said += [f"warning: {edge}" for edge in about["edges"]]
+        said += [f"warning: {warning.message}" for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
+        if certificate is not None and not certificate.converged:
+            said.append(f"warning: not converged ({certificate.status}); raise solver.max_passes or solver.tol")
+        for remark in dict.fromkeys(said):
+            say(" ".join(remark.split()))
+        chosen = [f"{name} = {value:g}{' (fixed)' if name in settings.hyper else ''}" for name, value in about["hyper"].items()]
+        if about["searched"] is not None:
+            chosen.append(f"cross-validated {about['metric']} {about['searched']:.4g}")
+        print(f"{settings.label}: {about['rows']} rows, {model.estimator.n_features_in_} features, {len(model.classes)} classes")
+        if chosen:
+            print(f"hyper-parameters: {', '.join(chosen)}")
+        if certificate is not None:
+            bounds = f"objective {certificate.primal:.6g}, dual {certificate.dual:.6g}, relative gap {certificate.relative_gap:.1e}"
+            print(f"certificate: {bounds} (tol {settings.solver['tol']:.0e}), {certificate.passes:.0f} passes")
+        if certificate is not None and certificate.game_value == certificate.game_value:
+            print(f"guarantee: expected loss at most {certificate.game_value:.4g} under every label distribution that the moments allow")
+        print(f"{short(settings.out)}: the model, {time.perf_counter() - began:.1f} s")

@@ -1,0 +1,43 @@
+"""The action ``predict``: a saved model on new rows."""
+
+from __future__ import annotations
+
+from ...config import Settings
+from ...errors import ConfigError
+from ..console import say, short
+from ..folders import refuse_unwritable
+from ..task import Task
+from . import action
+
+
+@action
+class Predict(Task):
+    """Apply a saved model to a CSV file."""
+
+    place = 7
+    usage = (("predict model=MODEL input=NEW.csv out=PREDICTIONS.csv", "labels, potentials, probabilities, abstentions"),)
+    keys = ("model", "input", "out", "chunk_rows")
+
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(words)
+        for word in words:
+            key, equals, _ = word.partition("=")
+            if equals and not key.startswith("-") and key.lstrip("+") not in self.keys:
+                raise ConfigError(f"advcli predict takes {', '.join(self.keys)}; everything else stands in the model, leave out {word}")
+
+    def act(self, settings: Settings) -> None:
+        """Read, predict and write, some rows at a time."""
+        for key, what in (("model", "the file that advcli fit wrote"), ("input", "the CSV file of new rows"), ("out", "the file to write")):
+            if getattr(settings, key) is None:
+                raise ConfigError(f"advcli predict needs {key}=FILE, {what}")
+        assert settings.model is not None
+        assert settings.input is not None
+        assert settings.out is not None
+        refuse_unwritable(settings.out, settings.input, settings.model)
+        from ... import models
+
+        done = models.predict_file(models.load(settings.model), settings.input, settings.out, settings.chunk_rows)
+        if done.ignored:
+            say(f"note: not used by the model: {', '.join(done.ignored)}")
+        abstained = f", {done.abstained} of them abstaining" if done.abstained else ""
+        print(f"{short(settings.out)}: {done.rows} predictions{abstained}")

@@ -1,0 +1,36 @@
+"""The action ``verify``: gaps proved again from what was kept."""
+
+from __future__ import annotations
+
+from ...config import Settings
+from ..console import short
+from ..folders import existing_folder
+from ..task import Task
+from . import action
+
+
+@action
+class Verify(Task):
+    """Prove the gaps of a results folder again from its proofs: exit code 1 if one is refuted."""
+
+    place = 4
+    usage = (("verify results=results/NAME", "prove every gap again from kept proofs (record.proofs=true)"),)
+
+    code = 0
+
+    def act(self, settings: Settings) -> None:
+        """Print one line per cell and how many fits were proved; write verify.csv."""
+        from ...records import ResultsFolder
+        from ...verify import verify_folder
+
+        folder = existing_folder(settings)
+        verdicts = verify_folder(ResultsFolder(folder), settings.data_dir, print)
+        counts = {word: sum(each.verdict == word for each in verdicts) for word in ("proved", "refuted", "cannot")}
+        seconds = sum(each.seconds for each in verdicts)
+        print(f"{short(folder)}: {', '.join(f'{count} {word}' for word, count in counts.items())}, {seconds:.1f} s; verify.csv")
+        self.code = int(counts["refuted"] > 0)
+
+    def finish(self) -> int:
+        """Return 1 if a fit was refuted."""
+        super().finish()
+        return self.code

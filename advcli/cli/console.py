@@ -1,0 +1,34 @@
+"""What an action says: whole lines on stderr, paths and counts as people read them, the comparison table on stdout."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def say(text: str) -> None:
+    """Write whole lines to stderr in one go: lines of several processes do not mix."""
+    sys.stderr.flush()
+    sys.stderr.write(f"{text}\n" if text.startswith(("[", "advcli: ")) else f"advcli: {text}\n")
+    sys.stderr.flush()
+
+
+def short(path: Path) -> str:
+    """Return a path as seen from here if it lies below, so that it can be copied into the next command."""
+    with contextlib.suppress(ValueError):
+        return str(path.relative_to(Path.cwd()))
+    return str(path)
+
+
+def counted(cells: int) -> str:
+    """Return a number of cells in words."""
+    return "1 cell" if cells == 1 else f"{cells} cells"
+
+
+def print_table(summary: Any, test: str, alpha: float) -> None:
+    """Print the comparison of methods, in colour on a terminal."""
+    from ..reports import comparison_table
+
+    print(comparison_table(summary, test=test, alpha=alpha, colour=sys.stdout.isatty()))

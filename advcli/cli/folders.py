@@ -1,0 +1,44 @@
+"""Folders and files that actions read and write."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+from ..config import Settings
+from ..errors import ConfigError, ResultsError, nearest
+from .console import short
+
+
+def existing_folder(settings: Settings) -> Path:
+    """Return the results folder that was asked for."""
+    path = settings.results or settings.folder
+    if not path.is_dir():
+        others = [entry.name for entry in path.parent.iterdir() if entry.is_dir()] if path.parent.is_dir() else []
+        hint = f"; {nearest(path.name, others)}" if others else ""
+        raise ResultsError(f"no results folder {short(path)}{hint}")
+    return path
+
+
+def refuse_unwritable(path: Path, *inputs: str | Path | None) -> None:
+    """Refuse an output that cannot be written, or would replace an input, before the work is done."""
+    for other in inputs:
+        if other is not None and path.exists() and Path(other).expanduser().exists() and path.samefile(Path(other).expanduser()):
+            raise ConfigError(f"out={short(path)} is also an input; choose another file")
+    if path.is_dir():
+        raise ConfigError(f"out={short(path)} is a folder; give the name of a file")
+    if not path.parent.is_dir():
+        raise ConfigError(f"out={short(path)}: there is no folder {short(path.parent)}; make it first")
+    if not os.access(path.parent, os.W_OK):
+        raise ConfigError(f"out={short(path)}: the folder {short(path.parent)} cannot be written; choose another one")
+
+
+def unmake(made: list[Path]) -> None:
+    """Remove the results folder that this start made, innermost first, unless another process has put a cell into it."""
+    if made and not any(made[0].glob("cells/*.json")):
+        shutil.rmtree(made[0], ignore_errors=True)
+        for parent in made[1:]:
+            with contextlib.suppress(OSError):
+                parent.rmdir()  # only if empty

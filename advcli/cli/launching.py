@@ -1,0 +1,172 @@
+"""How the cells of a sweep become jobs, and the launchers that run them in worker processes."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
+from typing import Any, cast
+
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.plugins import Plugins
+from hydra.core.utils import JobReturn, JobStatus
+from hydra.plugins.launcher import Launcher
+from hydra.plugins.sweeper import Sweeper
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig, open_dict, read_write
+
+from ..config import first_line
+from ..errors import ConfigError
+from .task import Task
+
+JOBS_PER_WORKER = 32
+"""Jobs that the launcher gets for each worker at most: enough to share out evenly, few enough that starting them does not count."""
+
+
+class CellSweeper(Sweeper):
+    """The sweep over cells: every combination is a cell, and all are composed and checked before the first one starts.
+
+    Parameters
+    ----------
+    params : mapping or None
+        Values of the sweep that a preset brings: key to ``value1,value2``.
+    """
+
+    def __init__(self, params: Mapping[str, str] | None = None) -> None:
+        self.params = dict(params or {})
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """Keep what Hydra gives, and make the launcher."""
+        self.loader = hydra_context.config_loader
+        self.config: DictConfig = config
+        self.task = cast(Task, task_function)
+        self.launcher: Launcher = Plugins.instance().instantiate_launcher(
+            hydra_context=HydraContext(config_loader=cast(ConfigLoader, JobLoader()), callbacks=hydra_context.callbacks),
+            task_function=task_function,
+            config=config,
+        )
+
+    def sweep(self, arguments: list[str]) -> Any:
+        """Expand the sweep, let the task check every cell, then launch them all."""
+        # Hydra's search for plugins loads this module anew: a class imported earlier would be another one
+        from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+
+        given = [f"{key}={value}" for key, value in self.params.items()]
+        overrides = OverridesParser.create(config_loader=self.loader).parse_overrides([*given, *arguments])
+        for override in overrides:
+            if override.is_sweep_override() and not any(True for _ in override.sweep_iterator()):
+                raise ConfigError(f"'{override.input_line}' gives no value; a sweep needs at least one")
+        cells = BasicSweeper.split_arguments(overrides, max_batch_size=None)[0]
+        try:
+            with (
+                self.task.plan(self.config, cells, lambda words: self.loader.load_sweep_config(self.config, list(words))) as jobs,
+                _interrupts_reach_this_process_only(),
+            ):
+                _no_more_workers_than_jobs(self.launcher, len(jobs))
+                returns = self.launcher.launch(jobs, initial_job_idx=0)
+        except Exception as error:
+            # joblib and Ray, submitit: a job ended without an answer
+            if not isinstance(error, BrokenExecutor) and type(error).__module__.partition(".")[0] != "submitit":
+                raise
+            self.task.collect(None)
+            return []
+        self.task.collect([job.return_value for job in returns])
+        return [returns]
+
+
+class JobLoader:
+    """What launchers ask for the config of a job: the sweep's own, because the plan brings the cells, composed and checked.
+
+    Composing again in the worker would take longer than a small cell.
+    """
+
+    def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+        """Return a copy of the sweep's config that names the overrides of the job's first cell."""
+        config = copy.deepcopy(master_config)
+        with read_write(config), open_dict(config):
+            config.hydra.overrides.task = list(sweep_overrides)
+        return config
+
+
+class RayLauncher(Launcher):
+    """Runs the jobs of a sweep as tasks of Ray; the parameters stand in conf/hydra/launcher/ray.yaml.
+
+    The published launcher of this kind asks for a cloudpickle that joblib refuses.
+    """
+
+    def __init__(self, address: str | None, num_cpus: int | None, cpus_per_job: float, object_store_memory: int) -> None:
+        here = {"num_cpus": num_cpus, "object_store_memory": object_store_memory, "include_dashboard": False}
+        self.options: dict[str, Any] = {"address": address} if address else {"address": "local", **here}
+        self.cpus_per_job = cpus_per_job
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """Keep the task."""
+        self.task = cast(Task, task_function)
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        """Run all jobs and wait for them."""
+        try:
+            import ray
+        except ImportError as error:
+            raise ConfigError('hydra/launcher=ray needs Ray; install it with: pip install "advcli[scale]"') from error
+        started = not ray.is_initialized()
+        if started:
+            ray.init(**self.options, log_to_driver=False, logging_level=logging.ERROR)
+        try:
+            task = ray.put(self.task)
+            work = ray.remote(num_cpus=self.cpus_per_job)(_run_job)
+            jobs = [work.remote(task, initial_job_idx + at) for at in range(len(job_overrides))]
+            return [JobReturn(_return_value=done, status=JobStatus.COMPLETED) for done in ray.get(jobs)]
+        except ray.exceptions.RayError as error:
+            raise BrokenExecutor(first_line(error)) from error
+        finally:
+            if started:
+                ray.shutdown()
+
+
+def _run_job(task: Task, job: int) -> Any:
+    return task.run_job(job)
+
+
+def _no_more_workers_than_jobs(launcher: Launcher, jobs: int) -> None:
+    """Lower the number of processes that joblib or Ray starts: both start as many as they are told to, whether there is work or not."""
+    for options, key in ((getattr(launcher, "joblib", {}), "n_jobs"), (getattr(launcher, "options", {}), "num_cpus")):
+        asked = options.get(key)
+        if isinstance(asked, int):
+            options[key] = min(asked if asked > 0 else os.cpu_count() or 1, jobs)
+
+
+@contextlib.contextmanager
+def _interrupts_reach_this_process_only() -> Iterator[None]:
+    """Keep Ctrl-C, which a terminal sends to every process of its group, from the workers that are started inside.
+
+    They would each print a traceback; the parent ends them. Workers inherit the set of blocked signals from the thread that starts
+    them, so the main thread blocks the interrupt and another thread of this process lets it in; Python then raises KeyboardInterrupt
+    in the main thread as usual.
+    """
+    usual = threading.excepthook
+
+    def hook(failure: threading.ExceptHookArgs) -> None:
+        # a pool's manager thread may miss the pool that Ctrl-C took away
+        if failure.thread is None or not failure.thread.name.startswith("ExecutorManager"):
+            usual(failure)
+
+    threading.excepthook = hook
+    if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    done = threading.Event()
+    receiver = threading.Thread(target=done.wait, name="interrupts", daemon=True)
+    receiver.start()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        done.set()

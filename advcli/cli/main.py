@@ -1,0 +1,116 @@
+"""From words to an action and its exit code."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import re
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NoReturn
+
+from hydra._internal.utils import get_args_parser
+
+from .. import config as configuration
+from .. import plugins
+from ..errors import AdvcliError, ConfigError, nearest
+from . import actions
+from .completion import complete_action
+from .console import say
+from .hydra_app import run_hydra
+from .overrides import refuse_paths, with_own_hyper
+from .task import Task
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it (128 + SIGINT)."""
+
+
+_starts = itertools.count()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 done, 1 a cell failed, 2 bad input, 130 interrupted.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after the program's name; default ``sys.argv[1:]``.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    number = next(_starts)  # a second command of one process may start in the same second
+    os.environ[configuration.STARTED] = f"{datetime.now():%Y-%m-%d_%H-%M-%S}_{os.getpid()}" + (f"_{number}" if number else "")
+    try:
+        return _command(words)
+    except AdvcliError as error:
+        say(" ".join(str(error).split()))
+        return error.exit_code
+    except BrokenPipeError:
+        # the reader of our output (head, less) has left: no second error from the interpreter's last flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
+
+
+def _command(words: list[str]) -> int:
+    if words[:1] == ["--version"]:
+        from .. import __version__
+
+        print(f"advcli {__version__}")
+        return 0
+    queried = any(word.startswith("query=") for word in words) and any(word in ("-sc", "--shell-completion") for word in words)
+    if queried and complete_action():
+        return 0
+    verb, words = _split_verb(words)
+    task = actions.get(verb)(words)
+    try:
+        return _perform(task, verb)
+    except Exception as error:
+        task.abandoned(error)
+        raise
+
+
+def _perform(task: Task, verb: str) -> int:
+    words = task.overrides
+    # argparse reads options and overrides only when they are not mixed
+    is_override = [re.match(r"[^-][^=]*=|~", word) is not None for word in words]
+    options = [word for word, override in zip(words, is_override, strict=True) if not override]
+    overrides = [word for word, override in zip(words, is_override, strict=True) if override]
+    refuse_paths(overrides)
+    flags = _flags([*options, *overrides])
+    if flags.config_dir is not None:
+        plugins.add_folder(flags.config_dir)
+    overrides = with_own_hyper(overrides)
+    if task.single and flags.multirun:
+        raise ConfigError(f"advcli {verb} does one thing at a time; leave out -m")
+    if task.single and not flags.cfg and not flags.help and not flags.shell_completion:
+        overrides.append("hydra.mode=RUN")  # a preset given to find its results folder would ask for a sweep
+    try:
+        code = run_hydra(task, [*options, *overrides], flags)
+        return task.finish() if code is None else code
+    except KeyboardInterrupt as error:
+        task.abandoned(error)
+        say(task.interrupted())
+        return INTERRUPTED
+
+
+def _split_verb(words: list[str]) -> tuple[str, list[str]]:
+    """Take a leading action off the words; without one they are overrides of ``run``."""
+    if not words or words[0][:1] in ("-", "+", "~") or "=" in words[0]:
+        return "run", words
+    if words[0] not in actions.names():
+        raise ConfigError(f"unknown action {words[0]!r}; {nearest(words[0], actions.names())} (settings are written KEY=VALUE)")
+    return words[0], words[1:]
+
+
+def _flags(words: list[str]) -> argparse.Namespace:
+    parser = get_args_parser()
+
+    def refuse(message: str) -> NoReturn:
+        raise ConfigError(f"{message}; see advcli --help")
+
+    parser.error = refuse  # type: ignore[method-assign]
+    return parser.parse_args(words)

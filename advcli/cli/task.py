@@ -1,0 +1,73 @@
+"""What every action is to Hydra and to `main`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from ..config import Settings, validate
+from ..errors import ConfigError
+from .overrides import refuse_added_keys
+
+
+class Task:
+    """What Hydra calls with a composed config, and what happens before and after; its subclasses are the actions."""
+
+    place: ClassVar[int]
+    """Where ``advcli --help`` lists the action."""
+    usage: ClassVar[Sequence[tuple[str, str]]]
+    """Lines of ``advcli --help``: the words after ``advcli``, and what they do."""
+    single = True
+    """Whether the action makes no sense in a sweep."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+        self.overrides = words
+        self.error: Exception | None = None
+
+    def __call__(self, config: DictConfig) -> Any:
+        """Do the action; an error waits for `finish`, because Hydra would print lines of its own."""
+        try:
+            refuse_added_keys(HydraConfig.get())
+            self.act(validate(config))
+        except Exception as error:
+            self.error = error
+
+    @classmethod
+    def complete(cls, words: list[str]) -> tuple[Iterable[str] | None, int]:
+        """Return what may stand in place of the last word after the action, None for settings, and how many words are no settings."""
+        return None, 0
+
+    def act(self, settings: Settings) -> None:
+        """Do the action with a composed and checked config."""
+        raise NotImplementedError
+
+    def plan(
+        self, master: DictConfig, cells: list[list[str]], compose: Callable[[Sequence[str]], DictConfig]
+    ) -> contextlib.AbstractContextManager[list[list[str]]]:
+        """Check all cells of a sweep before the first one starts; the context gives the jobs to launch."""
+        raise ConfigError("this action does one thing at a time; leave out hydra.mode=MULTIRUN")
+
+    def run_job(self, job: int) -> Any:
+        """Run the cells of one job of a sweep, in a worker."""
+        raise NotImplementedError
+
+    def collect(self, results: list[Any] | None) -> None:
+        """Take what the jobs of a sweep returned; None if a worker process died."""
+
+    def interrupted(self) -> str:
+        """Return what to say after Ctrl-C."""
+        return "interrupted"
+
+    def abandoned(self, error: BaseException) -> None:
+        """Do what remains when the action ends in an error, whether it had begun or not."""
+
+    def finish(self) -> int:
+        """Do what remains when Hydra is done and return the exit code."""
+        if self.error is not None:
+            raise self.error
+        return 0

@@ -1,0 +1,212 @@
+"""Columns of a table as columns of X: numbers as they are, categories one-hot; learned from one table, applied to others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..errors import ConfigError, DataError
+from .cells import code_labels, listed, numbers, reads_as_numbers, words
+from .table import Table, choose_column, is_number, target_columns
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table that features are made of.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the heading.
+    categories : tuple of str, int or float, or None
+        The values that are one-hot encoded, in the order of their features; None for a column of numbers.
+    """
+
+    name: str
+    categories: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How rows of a table become rows of X; learned from one table, applied to others.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        The columns that are used, in the order of their features.
+    others : tuple of str
+        Columns that were there and have no features: the target, weights, those left out.
+    separator : str
+        Character between fields.
+    """
+
+    columns: tuple[Column, ...]
+    others: tuple[str, ...] = ()
+    separator: str = ","
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns of X: ``size`` for numbers, ``colour=red`` for a category."""
+        return tuple(
+            name
+            for column in self.columns
+            for name in ([column.name] if column.categories is None else [f"{column.name}={value}" for value in column.categories])
+        )
+
+    @property
+    def text(self) -> tuple[str, ...]:
+        """Columns that are read as text, so that 01 and 1 stay apart."""
+        return tuple(column.name for column in self.columns if column.categories is not None)
+
+    def check_columns(self, path: Path, names: Sequence[str]) -> list[str]:
+        """Return the columns of `others` among ``names``, which need not be there.
+
+        Raises
+        ------
+        DataError
+            A column is missing, or one is there that no row was learned from.
+        """
+        needed = [column.name for column in self.columns]
+        missing = [name for name in needed if name not in names]
+        unexpected = [name for name in names if name not in needed and name not in self.others]
+        if missing or unexpected:
+            said = [f"{word}: {listed(found)}" for word, found in (("missing", missing), ("unexpected", unexpected)) if found]
+            raise DataError(f"{path} has other columns than the model was fitted on; {'; '.join(said)}")
+        return [name for name in names if name in self.others]
+
+    def encode(self, table: Table, remedies: Callable[[str], tuple[str, str]] | None = None) -> NDArray[np.float64]:
+        """Return the features of a table, shape (n, d).
+
+        Parameters
+        ----------
+        table : Table
+        remedies : callable, optional
+            For the name of a column of numbers: what to do about text in it, and about a cell without a number.
+
+        Raises
+        ------
+        DataError
+            A cell without a value, text in a column of numbers, or a category that was not there when the encoding was learned.
+        """
+        blocks = []
+        for column in self.columns:
+            if column.categories is None:
+                remedy = ("correct it or remove the row",) * 2 if remedies is None else remedies(column.name)
+                blocks.append(numbers(table, column.name, "as a feature", *remedy)[:, None])
+                continue
+            text = words(table, column.name, "fill it or remove the row")
+            known = pd.Index(column.categories)
+            numeric = known.dtype.kind in "if"
+            codes = known.get_indexer(pd.Index(pd.to_numeric(text, errors="coerce") if numeric else text))
+            bad = np.flatnonzero(codes < 0)
+            if bad.size:
+                raise DataError(
+                    f"{table.path}: column {column.name!r} holds {text.iloc[bad[0]]!r} in {table.place(int(bad[0]))}, a category that was "
+                    f"not there to learn from ({listed(column.categories)}); correct it or remove the row"
+                )
+            blocks.append((codes[:, None] == np.arange(len(known))).astype(np.float64))
+        return np.ascontiguousarray(np.hstack(blocks))
+
+
+def fill_missing(table: Table, columns: Sequence[str], missing: str, notes: list[str]) -> Table:
+    """Return the table with the mean or median of its column in every cell without a number; the rows of an official test do not count.
+
+    Raises
+    ------
+    ConfigError
+        ``missing`` is neither ``mean`` nor ``median``.
+    """
+    if missing not in ("mean", "median"):
+        raise ConfigError(f"dataset.missing={missing} must be refuse, mean or median")
+    frame, filled = table.frame.copy(), 0
+    known = (frame["split"] != "test").to_numpy() if "split" in frame else np.ones(len(frame), dtype=bool)
+    for name in columns:
+        column = frame[name]
+        if is_number(column):
+            values = column
+        elif reads_as_numbers(column):
+            values = pd.to_numeric(column.astype(str).str.strip(), errors="coerce")
+        else:
+            continue
+        if values.isna().any() and values[known].notna().any():
+            filled += int(values.isna().sum())
+            frame[name] = values.fillna(getattr(values[known], missing)())
+    if filled:
+        notes.append(
+            f"{filled} cells without a value hold the {missing} of their column" + (" over the training rows" if not known.all() else "")
+        )
+    return replace(table, frame=frame)
+
+
+def feature_columns(table: Table, options: Mapping[str, Any], ignore: Sequence[str] = ()) -> list[str]:
+    """Return the columns that features are made of: all, or those of ``features``, without target, weight, ``drop`` and ``ignore``.
+
+    Raises
+    ------
+    DataError
+        An option names a column that is not there, or no column is left.
+    ConfigError
+        An option names the target or the weight as a feature.
+    """
+    names = list(map(str, table.frame.columns))
+    special = {*target_columns(str(options["target"]), names), *([str(options["weight"])] if options["weight"] is not None else [])}
+    drop = _names(options["drop"], "drop")
+    wanted = None if options["features"] is None else _names(options["features"], "features")
+    categorical = [] if options["categorical"] == "auto" else _names(options["categorical"], "categorical")
+    asked: dict[str, list[str]] = {"drop": drop, "features": wanted or [], "categorical": categorical}
+    if options["weight"] is not None:
+        asked["weight"] = [str(options["weight"])]
+    for key, wished in asked.items():
+        for name in wished:
+            if name not in names:
+                raise DataError(f"{table.path} has no column {name!r}, which dataset.{key} names; {choose_column(name, names)}")
+    for key in ("drop", "features", "categorical"):
+        for name in asked[key]:
+            if name in special:
+                raise ConfigError(f"dataset.{key} names {name!r}, which is the target or the weight of the examples")
+    left_out = special | set(drop) | set(ignore)
+    columns = [name for name in names if name not in left_out] if wanted is None else [name for name in wanted if name not in drop]
+    if not columns:
+        raise DataError(f"{table.path} has no feature columns left; check dataset.features and dataset.drop")
+    return columns
+
+
+def _names(value: Any, key: str) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, (str, int, float)):
+        return [str(value)]
+    if isinstance(value, (list, tuple)):
+        return [str(item) for item in value]
+    raise ConfigError(f"dataset.{key}={value} must be a list of column names")
+
+
+def learn_encoding(table: Table, columns: Sequence[str], options: Mapping[str, Any], notes: list[str]) -> Encoding:
+    """Return the encoding of the columns: numbers; those of ``categorical`` (``auto``: all of text) one-hot by the values that occur."""
+    frame, categorical = table.frame, options["categorical"]
+    if categorical == "auto":
+        encoded = {name for name in columns if not is_number(frame[name]) and not reads_as_numbers(frame[name])}
+    else:
+        encoded = set(_names(categorical, "categorical")) & set(columns)
+    learned = []
+    for name in columns:
+        if name not in encoded:
+            learned.append(Column(name))
+            continue
+        labels = code_labels(words(table, name, f"fill it, remove the row or use dataset.drop=[{name}]"))[1]
+        learned.append(Column(name, tuple(labels)))
+        notes.append(f"column {name!r} one-hot encoded: {len(labels)} features ({listed(labels)})")
+    others = [name for name in map(str, frame.columns) if name not in columns]
+    return Encoding(tuple(learned), tuple(others), str(options.get("separator", ",")))
+
+
+def remedies_for(name: str) -> tuple[str, str]:
+    """Return what to do about text in a column of numbers, and about a cell without a number; see `Encoding.encode`."""
+    drop = f"use dataset.drop=[{name}]"
+    return f"one-hot encode it with dataset.categorical=[{name}], or {drop}", f"correct it, remove the row or {drop}"

@@ -1,0 +1,60 @@
+"""Frames, whoever read them, as a `Table`: the way in for files that are not CSV text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ..errors import DataError
+from .table import Table, check_names, find_target, is_number
+
+# What columns of numbers become, by the kind of their type: extension types (nullable, Arrow) and narrow ones end here.
+_PLAIN = {"i": np.int64, "u": np.uint64, "f": np.float64, "b": np.bool_}
+
+
+def frame_table(frame: pd.DataFrame, target: str, where: str) -> Table:
+    """Return a frame as a table: the target as text, other columns as numbers where their type is one, else as text.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Columns of any type, any index; a cell without a value (None, NaN, NA) is one in the table.
+    target : str
+        The column of labels; ``label_*`` stands for all columns whose names begin with ``label_``.
+    where : str
+        What messages call the frame, such as its file.
+
+    Raises
+    ------
+    DataError
+        No rows, columns without a name or with the same, no target column.
+    """
+    names = [str(name).strip() for name in frame.columns]
+    check_names(where, names)
+    if not len(frame):
+        raise DataError(f"{where} has columns but no rows")
+    targets = find_target(where, target, names)
+    several = target not in names
+    columns = {name: _text(frame.iloc[:, at], several) if name in targets else _plain(frame.iloc[:, at]) for at, name in enumerate(names)}
+    return Table(where, pd.DataFrame(columns), has_lines=False)
+
+
+def _plain(column: pd.Series) -> pd.Series:
+    if not is_number(column):
+        return _text(column, False)
+    if column.isna().any():
+        return pd.Series(column.to_numpy(np.float64, na_value=np.nan))
+    return pd.Series(column.to_numpy(_PLAIN[column.dtype.kind]))
+
+
+def _text(column: pd.Series, indicator: bool) -> pd.Series:
+    """Return a column as text, whole numbers without a fraction; true and false as 1 and 0 where they say which labels a row has."""
+    missing = column.isna().to_numpy(bool)
+    if is_number(column):
+        values = column.to_numpy(np.float64, na_value=0.0)
+        whole = np.all(values == np.round(values)) and np.all(np.abs(values) < 2**53)
+        if whole and (column.dtype.kind != "b" or indicator):
+            column = pd.Series(values.astype(np.int64))
+    text = column.astype(object).reset_index(drop=True).map(str)
+    text[missing] = ""
+    return text

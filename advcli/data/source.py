@@ -1,0 +1,160 @@
+"""What a source of data sets is: options with their defaults, a function that loads, and what it knows by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError, nearest
+from .dataset import Dataset
+
+# Options that every source understands.
+COMMON: dict[str, Any] = {"name": None, "source": None, "ordered": False, "sizes": None, "allow_small_classes": False}
+
+# Options of sources that read columns: which of them are what.
+COLUMN_OPTIONS: dict[str, Any] = {"target": "target", "features": None, "drop": [], "categorical": [], "weight": None}
+
+# Options of sources that read a table with one label a row (`advcli.data.from_table`).
+TABLE_OPTIONS: dict[str, Any] = {**COLUMN_OPTIONS, "order": None, "cut": "none", "n_classes": None, "edges": None}
+
+# Options of sources whose rows may have several labels, or labels with a hierarchy (`advcli.data.label_sets`).
+LABEL_OPTIONS: dict[str, Any] = {
+    "hierarchy": None,
+    "root": None,
+    "several_tops": False,
+    "stub_leaves": False,
+    "label_separator": None,
+    "missing": "refuse",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the list of data sets.
+
+    Attributes
+    ----------
+    name, source : str
+        Values of ``dataset.name`` and ``dataset.source``.
+    rows, features, classes : int or None
+        Sizes of the table as stored (before one-hot encoding); for continuous targets the classes of the default cut.
+    task : str
+        ``multiclass``, ``ordinal``, ``regression_to_ordinal``, or what cannot be loaded yet.
+    here : bool
+        Whether it can be loaded now, without the network.
+    command : str
+        The override that uses it, or the command that gets it.
+    citation : str
+        Where it comes from.
+    options : mapping
+        Its options where they differ from the defaults of its source.
+    """
+
+    name: str
+    source: str
+    rows: int | None
+    features: int | None
+    classes: int | None
+    task: str
+    here: bool
+    command: str
+    citation: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+MOST_NUMBERS = 10**9
+"""Numbers that a made-up data set holds at most: 8 GB."""
+
+
+def check_size(**factors: int) -> None:
+    """Refuse options of a made-up data set whose product is more than `MOST_NUMBERS`, before anything is allocated."""
+    if math.prod(factors.values()) > MOST_NUMBERS:
+        options = " times ".join(f"dataset.{name}={value}" for name, value in factors.items())
+        raise ConfigError(f"{options} is more than {MOST_NUMBERS} numbers; choose less")
+
+
+def cut_of(options: Mapping[str, Any]) -> str:
+    """Return how the options cut a continuous target; ``none`` where they do not."""
+    cut = options.get("cut")
+    return "none" if cut is None else str(cut)
+
+
+def asks_for_label_sets(options: Mapping[str, Any]) -> bool:
+    """Return whether the options say that the target holds nodes of a hierarchy or sets of labels."""
+    several = options.get("label_separator") is not None or str(options.get("target")).endswith("*")
+    return several or options.get("hierarchy") is not None
+
+
+def options_give_order(options: Mapping[str, Any]) -> bool:
+    """Return whether the options order the classes: by ``ordered``, by ``order``, or by a cut; sets of labels have no order."""
+    if asks_for_label_sets(options):
+        return False
+    return bool(options["ordered"]) or options.get("order") is not None or cut_of(options) != "none"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kind of place that data sets come from.
+
+    Attributes
+    ----------
+    name : str
+        The value of ``dataset.source``.
+    options : mapping
+        Its own options with their defaults; `COMMON` is added.
+    load : callable (options, data_dir) -> Dataset
+        Called with all options present and names checked.
+    entries : callable (data_dir) -> list of Entry, or None
+        The data sets that it knows by name; None: those that the catalogue has for it, all of them always here.
+    own_splits : bool
+        Its data sets bring their splits.
+    ordered : callable (options) -> bool, or None
+        Whether `Dataset.ordered` will be true, before loading. None: what the options do not say is known after loading only.
+    examples : callable (folder) -> list of mapping, or None
+        Options of small data sets for `advcli.testing.check_source`; writes the files that they need into the folder.
+    """
+
+    name: str
+    options: Mapping[str, Any]
+    load: Callable[[Mapping[str, Any], Path], Dataset]
+    entries: Callable[[Path], list[Entry]] | None = None
+    own_splits: bool = False
+    ordered: Callable[[Mapping[str, Any]], bool] | None = None
+    examples: Callable[[Path], list[dict[str, Any]]] | None = None
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Every option with its default."""
+        return {**COMMON, **self.options}
+
+    def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options with defaults filled in, after checking names and the common values.
+
+        Raises
+        ------
+        ConfigError
+            An option that the source does not have, or a common one with a value that cannot be.
+        """
+        defaults = self.defaults
+        for key in options:
+            if key not in defaults:
+                raise ConfigError(f"dataset.{key} is not an option of dataset.source={self.name}; {nearest(key, defaults)}")
+        complete = {**defaults, **options, "name": str(options["name"]), "source": self.name}
+        for key in ("ordered", "allow_small_classes"):
+            if not isinstance(complete[key], bool):
+                raise ConfigError(f"dataset.{key}={complete[key]} must be true or false")
+        sizes = complete["sizes"]
+        if sizes is not None:
+            sizes = list(sizes) if isinstance(sizes, (list, tuple)) else [sizes]
+            if len(sizes) != 2 or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
+                raise ConfigError(f"dataset.sizes={complete['sizes']} must be [train rows, test rows], two positive whole numbers, or null")
+        return complete
+
+    def is_ordered(self, complete: Mapping[str, Any]) -> bool | None:
+        """Return whether the classes will have an order by all options of a data set; None where only loading tells."""
+        if self.ordered is not None:
+            return self.ordered(complete)
+        return True if options_give_order(complete) else None

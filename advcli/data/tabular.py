@@ -1,0 +1,109 @@
+"""From a table and the options of its source to a `Dataset`: the way of every source that reads columns, a plug-in's too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from .cells import numbers
+from .dataset import Dataset, Edges, make_dataset
+from .encoding import feature_columns, fill_missing, learn_encoding, remedies_for
+from .frames import frame_table
+from .label_sets import read_label_sets
+from .source import LABEL_OPTIONS, asks_for_label_sets
+from .table import Table
+from .target import target_codes
+
+
+def from_table(
+    table: Table | pd.DataFrame,
+    options: Mapping[str, Any],
+    *,
+    where: str = "the table",
+    ignore: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> Dataset:
+    """Turn a table into a `Dataset` by the options of a table source.
+
+    Parameters
+    ----------
+    table : Table or DataFrame
+        The raw columns. A frame's columns may have any type (`advcli.data.frames.frame_table`).
+    options : mapping
+        What `Source.load` is called with: the common options and `advcli.data.source.TABLE_OPTIONS`; where they are there too,
+        `advcli.data.source.LABEL_OPTIONS`.
+    where : str
+        What messages call a frame, such as its file.
+    ignore : sequence of str
+        Columns that are reserved by the format and never features.
+    notes : sequence of str
+        Notes that come first.
+
+    Returns
+    -------
+    Dataset
+        X of shape (n, d) with one feature for a column of numbers and one for each value of a categorical column.
+
+    Raises
+    ------
+    DataError
+        A column that is not there, a cell without a value, text in a column of numbers, a target that is no class.
+    ConfigError
+        Options that contradict each other.
+    """
+    said = list(notes)
+    if not isinstance(table, Table):
+        table = frame_table(table, str(options["target"]), where)
+    columns = feature_columns(table, options, ignore)
+    missing = str(options.get("missing") or "refuse")
+    if missing != "refuse":
+        table = fill_missing(table, columns, missing, said)
+    encoding = learn_encoding(table, columns, options, said)
+    X = encoding.encode(table, remedies_for)
+    hierarchy: Edges | None = None
+    stubs: tuple[str, ...] = ()
+    if asks_for_label_sets(options):
+        found = read_label_sets(table, {**LABEL_OPTIONS, **options}, said)
+        codes, classes, ordered = found.y, list(found.classes), False
+        hierarchy, stubs = found.hierarchy, found.stubs
+    else:
+        codes, classes, ordered = target_codes(table, str(options["target"]), options, said)
+    weights = None if options["weight"] is None else _weights(table, str(options["weight"]), said)
+    return make_dataset(
+        name=options["name"],
+        X=X,
+        y=codes,
+        classes=classes,
+        feature_names=encoding.feature_names,
+        ordered=ordered,
+        sizes=options["sizes"],
+        example_weight=weights,
+        notes=said,
+        encoding=encoding,
+        allow_small_classes=options["allow_small_classes"],
+        hierarchy=hierarchy,
+        stubs=stubs,
+    )
+
+
+def _weights(table: Table, name: str, notes: list[str]) -> NDArray[np.float64]:
+    """Return the positive weights of the examples."""
+    remedy = "or use dataset.weight=null"
+    weights = numbers(table, name, "as example weights", f"correct it, {remedy}", f"correct it, remove the row {remedy}")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
+    if bad.size:
+        raise DataError(
+            f"{table.path}: weight {weights[bad[0]]:g} in column {name!r}, {table.place(int(bad[0]))}, is not above 0; "
+            "correct it or remove the row"
+        )
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):
+        raise DataError(f"{table.path}: the weights in column {name!r} add up to more than a number can hold; divide them by their largest")
+    notes.append(f"examples weighted by column {name!r}")
+    return weights

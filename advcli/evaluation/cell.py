@@ -1,0 +1,131 @@
+"""One cell: a data set x a method, as plain data, and the key that names its rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import plugins
+from ..protocol import Protocol
+from ..records import NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, plain
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One data set x one method: plain data, picklable, fit for JSON.
+
+    Parameters
+    ----------
+    dataset, loss, features, solver, protocol : mapping
+        Options of the configuration groups of these names. ``solver`` has ``tol`` (relative gap of the reported fits) and
+        ``search_tol`` (of the fits of the search).
+    hyper : mapping
+        Fixed hyper-parameters (``C``, ``lambda``, ``gamma``); their search is skipped.
+    seed : int
+        Seed of the experiment.
+    noise : mapping or None
+        What corrupts the training labels (group ``noise``); None leaves them as they are.
+    """
+
+    dataset: Mapping[str, Any]
+    loss: Mapping[str, Any]
+    features: Mapping[str, Any]
+    solver: Mapping[str, Any]
+    protocol: Mapping[str, Any]
+    hyper: Mapping[str, float] = field(default_factory=dict)
+    seed: int = 0
+    noise: Mapping[str, Any] | None = None
+
+    @property
+    def method(self) -> str:
+        """Name of the method in tables: loss and features, and the solver unless it is ``auto``."""
+        named = [str(self.loss["name"]), str(self.features["name"])]
+        if self.solver.get("name", "auto") != "auto":
+            named.append(str(self.solver["name"]))
+        return " ".join(named)
+
+    @property
+    def options(self) -> str:
+        """Options of loss, features, noise, protocol and hyper-parameters in one text: what tells cells of one method apart."""
+        found = {"protocol.name": self.protocol.get("name")}
+        if self.protocol.get("rough_per_class") is not None:
+            found |= {f"protocol.{key}": self.protocol.get(key) for key in ("rough_per_class", "labelled_share", "rough_updates")}
+        groups = {"loss": self.loss, "features": self.features, "noise": self.noise or {}, "hyper": self.hyper}
+        for group, values in groups.items():
+            found |= {f"{group}.{key}": value for key, value in values.items() if key not in ("name", "description")}
+        texts = {key: canonical_json(value).strip('"') for key, value in found.items() if value is not None}
+        # A matrix would fill every row: its hash tells two of them apart as well.
+        short = {key: text if len(text) <= 40 else hashlib.sha256(text.encode()).hexdigest()[:8] for key, text in texts.items()}
+        return "; ".join(f"{key}={text}" for key, text in sorted(short.items()))
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return the cell as plain nested data."""
+        return {key: plain(getattr(self, key)) for key in self.__dataclass_fields__}
+
+    def request_key(self) -> str:
+        """Return the hash of the configuration alone, which exists even when the data cannot be read."""
+        return _key({"dataset": plain(self.dataset), **self._determining()})
+
+    def key(self, dataset: Any) -> str:
+        """Return the hash of all that determines the rows.
+
+        The content of the data set counts, not where it was found; the name of the run, the number of workers and the way
+        reports test do not.
+
+        Parameters
+        ----------
+        dataset : advcli.data.Dataset
+        """
+        content: dict[str, Any] = {
+            "name": dataset.name,
+            "sha256": dataset.sha256,
+            "ordered": bool(dataset.ordered),
+            "sizes": plain(dataset.sizes),
+            "weights": None if dataset.example_weight is None else _digest(dataset.example_weight),
+            "splits": None if dataset.splits is None else [[_digest(train), _digest(test)] for train, test in dataset.splits],
+        }
+        return _key({"data": content, "numbers": NUMBERS_VERSION, **self._determining()})
+
+    def _determining(self) -> dict[str, Any]:
+        def spoken(options: Mapping[str, Any]) -> dict[str, Any]:
+            return {key: value for key, value in plain(options).items() if key != "description"}
+
+        own, files = plugins.fingerprint(), _named_files(self.loss)
+        return {
+            "schema": SCHEMA_VERSION,
+            "loss": spoken(self.loss),
+            "features": spoken(self.features),
+            "solver": spoken(self.solver),
+            # The protocol's name stands in the rows (column `options`); its test and level matter to reports only.
+            "protocol": {key: value for key, value in spoken(self.protocol).items() if key not in Protocol.SILENT},
+            "hyper": {key: value for key, value in plain(self.hyper).items() if value is not None},
+            "seed": int(self.seed),
+            "noise": plain(self.noise),
+            **({} if own is None else {"plugins": own}),
+            **({} if not files else {"files": files}),
+        }
+
+
+def _named_files(options: Mapping[str, Any]) -> list[str]:
+    """Return the digests of the files that a loss reads its matrix from: another content is another cell."""
+    found = []
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            found += _named_files(value)
+        elif name == "file" and value is not None and Path(str(value)).is_file():
+            found.append(hashlib.sha256(Path(str(value)).read_bytes()).hexdigest())
+    return found
+
+
+def _key(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:32]
+
+
+def _digest(array: Any) -> str:
+    contiguous = np.ascontiguousarray(array)
+    return hashlib.sha256(str(contiguous.dtype).encode() + contiguous.tobytes()).hexdigest()

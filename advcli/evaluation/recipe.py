@@ -1,0 +1,310 @@
+"""The recipe: one method on one data set, from options to scored fits. Runs, `advcli fit` and `advcli bench` all follow it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import metrics
+from ..data import check_trainable
+from ..data import load as load_data
+from ..errors import ConfigError, DataError, IncompatibleError
+from ..features.shared import kept_in
+from ..hierarchy.closures import LabelClosures
+from ..hierarchy.graph import LabelGraph
+from ..learners import check_compatible, filled, learner_class, make_learner, searched
+from ..learners.base import Learner, View
+from ..protocol import Protocol
+from .cell import Cell
+from .seeds import derive_seed
+from .selection import Axes, Part, Selection, certificate_columns, check_fixed, find_axes, select
+from .splits import Split, random_splits
+from .standardise import SPARSE_NOTE, Standardiser
+from .training_labels import TrainingLabels, training_labels
+
+ALL = "all rows"
+"""In the place of a split's number: the part is the whole data set."""
+
+_last: list[tuple[Any, Any]] | None = None
+"""Inside `shared_data`: the last data set and what it was loaded by."""
+
+
+def _load(options: Mapping[str, Any], data_dir: Path, author_splits: bool) -> Any:
+    request = (dict(options), data_dir, author_splits)
+    if _last and _last[0][0] == request:
+        return _last[0][1]
+    if _last is not None:
+        _last.clear()  # never two in memory
+    dataset = load_data(options, data_dir, author_splits=author_splits)
+    if _last is not None:
+        _last.append((request, dataset))
+    return dataset
+
+
+@contextlib.contextmanager
+def shared_data(folder: Path | None = None) -> Iterator[None]:
+    """Load a data set once for consecutive cells: reading and hashing it takes longer than a small cell.
+
+    With a folder, costly features are computed once for all processes that share it.
+    """
+    global _last
+    before, _last = _last, []
+    try:
+        if folder is None:
+            yield
+        else:
+            with kept_in(folder):
+                yield
+    finally:
+        _last = before
+
+
+def _check_solver(solver: Mapping[str, Any]) -> None:
+    for group in ("tol", "search_tol"):
+        value = solver.get(group)
+        if not (isinstance(value, (int, float)) and value > 0) and not (group == "search_tol" and value is None):
+            raise ConfigError(f"solver.{group} must be a positive relative gap, got {value!r}")
+    passes = solver.get("search_passes")
+    if passes is not None and (not isinstance(passes, int) or isinstance(passes, bool) or passes < 1):
+        raise ConfigError(f"solver.search_passes must be a whole number of at least 1, got {passes!r}")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fit with what stands between it and raw rows.
+
+    Attributes
+    ----------
+    learner : Learner
+    standardiser : Standardiser or None
+        Applied to rows first; None where they are taken as they are.
+    codes : ndarray
+        The labels that were learned from.
+    weight : ndarray or None
+        The rows' weights.
+    n_train : int
+        Rows that were learned from.
+    seconds : float
+        Of the fit, by the solver's own clock where it has one: that leaves out what only reports need.
+    facts : mapping
+        Columns of the rows that describe the training labels.
+    notes : tuple of str
+        What is to be said about them.
+    """
+
+    learner: Learner
+    standardiser: Standardiser | None
+    codes: Any
+    weight: NDArray[np.float64] | None
+    n_train: int
+    seconds: float
+    facts: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def rows(self, X: Any) -> Any:
+        """Return rows X (n, d) as the learner takes them."""
+        return X if self.standardiser is None else self.standardiser.transform(X)
+
+
+class Recipe:
+    """One method on one data set, checked before any fit.
+
+    Parameters
+    ----------
+    cell : Cell
+        Data set and method.
+    data_dir : Path
+        Where data sets lie.
+    search : bool
+        Whether hyper-parameters that the cell does not fix are searched; else the fit takes ``C = 1`` and the defaults.
+
+    Attributes
+    ----------
+    cell : Cell
+        With what its method needs to know of the data filled in.
+    protocol : Protocol
+    axes : Axes
+        What is searched and what is fixed.
+    dataset : advcli.data.Dataset
+    """
+
+    def __init__(self, cell: Cell, data_dir: Path, search: bool = True) -> None:
+        self.protocol = protocol = Protocol.from_mapping(cell.protocol)
+        _check_solver(cell.solver)
+        names = searched(cell.loss, cell.features)
+        self.axes = find_axes(protocol, names, cell.hyper) if search else Axes(None, (), check_fixed(names, cell.hyper))
+        self.dataset = dataset = _load(cell.dataset, data_dir, protocol.splits == "author")
+        folded = (self.axes.strength or self.axes.others) and protocol.holdout is None
+        # without folds classes of any size will do
+        check_trainable(dataset, protocol.folds if folded else 1)
+        if dataset.multilabel and (cell.noise or protocol.rough_per_class is not None):
+            raise ConfigError(f"noisy labels are for rows with one label, {dataset.name} has several; use noise=none and another protocol")
+        if dataset.multilabel and not learner_class(cell.loss["name"]).sets:
+            raise IncompatibleError(
+                f"loss={cell.loss['name']}", "one label a row", f"{dataset.name} has several: choose loss=flat, hsvm or nhsvm"
+            )
+        edges = dataset.hierarchy
+        hierarchy = None if edges is None else {"edges": [list(edge) for edge in edges], "classes": list(dataset.classes)}
+        self.given = cell
+        self.cell = replace(cell, loss=filled(cell.loss, {"classes": [str(label) for label in dataset.classes], "hierarchy": hierarchy}))
+        check_compatible(self.cell.loss, cell.features, cell.solver, bool(dataset.ordered), len(dataset.classes))
+
+    @property
+    def n_classes(self) -> int:
+        """Classes of the whole data set."""
+        return len(self.dataset.classes)
+
+    @cached_property
+    def graph(self) -> Any:
+        """The ancestor sets of labels (`advcli.hierarchy.closures`), for metrics; None without a hierarchy."""
+        dataset = self.dataset
+        if dataset.hierarchy is None:
+            return None
+        return LabelClosures.of(LabelGraph.from_edges(dataset.hierarchy, several_tops=True), dataset.classes, dataset.stubs)
+
+    @property
+    def key(self) -> str:
+        """The key of the cell's rows."""
+        return self.given.key(self.dataset)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done to the data, to be said to the user."""
+        sparse = hasattr(self.dataset.X, "indptr") and self.protocol.standardise != "none"
+        return [*self.dataset.notes, *([SPARSE_NOTE] if sparse else [])]
+
+    def part(self, rows: Any = slice(None)) -> Part:
+        """Return rows of the data set with their labels and weights."""
+        data = self.dataset
+        return Part(data.X, data.y, data.example_weight)[rows]
+
+    # ---- splits -----------------------------------------------------------------------------------------------------
+    def splits(self) -> tuple[list[Split], list[str]]:
+        """Return the splits and what is to be said about them."""
+        dataset, protocol = self.dataset, self.protocol
+        if protocol.splits == "author":
+            if not dataset.splits:
+                raise DataError(f"{dataset.name} has no published splits; use protocol.splits=random")
+            splits = list(dataset.splits)[: protocol.n_splits]
+            few = len(splits) < protocol.n_splits
+            return splits, [f"{len(splits)} published splits exist, {protocol.n_splits} were asked for"] if few else []
+        if protocol.splits == "official":
+            if dataset.official is None:
+                raise DataError(f"{dataset.name} has no official training and test rows; use protocol.splits=random")
+            return [dataset.official] * protocol.n_splits, ["all runs have the official training and test rows"]
+        notes = []
+        if dataset.sizes is not None and protocol.train_size != Protocol.train_size:
+            notes.append(
+                f"the published sizes {dataset.sizes[0]}/{dataset.sizes[1]} win over protocol.train_size={protocol.train_size:g}; "
+                "dataset.sizes=null frees them"
+            )
+        if dataset.groups is not None:
+            notes.append("random splits do not keep groups together")
+        n = dataset.X.shape[0]
+        return random_splits(n, protocol.n_splits, protocol.train_size, self.cell.seed, dataset.name, dataset.sizes), notes
+
+    # ---- labels, search, fit ------------------------------------------------------------------------------------------
+    def labels(self, part: Part, number: int | str) -> TrainingLabels:
+        """Return what methods may know of the labels of a training part: that of split ``number``, or all rows, whose labels are known."""
+        if isinstance(number, str):
+            return TrainingLabels(part.y, part.y, sample=np.arange(part.X.shape[0]))
+        return training_labels(
+            self.cell.noise,
+            self.protocol,
+            self.cell.features,
+            part.X,
+            part.y,
+            classes=self.dataset.classes,
+            seed=self.cell.seed,
+            dataset=self.dataset.name,
+            split=number,
+        )
+
+    def facts(self, learner: Learner) -> dict[str, Any]:
+        """Return what metrics may ask for: the loss's options, those of a loss that it wraps, its matrix, the graph over the labels."""
+        loss = self.cell.loss
+        return {**(loss.get("options") or {}), **loss, "cost_matrix": learner.cost_matrix_, "label_graph": self.graph}
+
+    def search(self, part: Part, number: int | str = 1) -> Selection:
+        """Choose hyper-parameters on a training part, that of split ``number``, by the labels that the method learns from."""
+        loss = self.cell.loss
+        if self.axes.strength or self.axes.others:
+            loss, codes, known = self.labels(part, number).view(loss)
+            part = Part(part.X, codes, part.weight)
+            part = part if known is None else part[known]
+        solver = _search_solver(self.cell.solver)
+        tol = float(solver.get("search_tol") or solver["tol"])
+
+        def make(hyper: Mapping[str, float], seed: int) -> Learner:
+            return make_learner(loss, self.cell.features, solver, hyper, self.n_classes, seed, tol)
+
+        return select(part, make, self.judge, self.protocol, self.axes, self.cell.seed, self.dataset.name)
+
+    def fit(self, part: Part, hyper: Mapping[str, float], number: int | str, seed: int | None = None, **limits: Any) -> Fitted:
+        """Fit to a training part, that of split ``number``, which determines the seed of the fit where none is given.
+
+        ``limits`` replace the learner's ``tol``, ``max_passes`` and ``max_seconds``, as far as it has them.
+        """
+        X, standardiser = part.X, None
+        if self.protocol.standardise != "none":
+            standardiser = Standardiser().fit(X)
+            X = standardiser.transform(X)
+        labels = self.labels(Part(X, part.y), number)
+        loss, codes, known = labels.view(self.cell.loss)
+        weight, n_train = part.weight, X.shape[0]
+        if known is not None:
+            # rows of weight 0 still shape features that are fitted to rows, as the published kernel PCA does
+            weight = known.astype(np.float64) if weight is None else weight * known
+            n_train = int(known.sum())
+        cell, seed = self.cell, derive_seed(self.cell.seed, "fit", self.dataset.name, number) if seed is None else seed
+        learner = make_learner(loss, cell.features, cell.solver, hyper, self.n_classes, seed, float(cell.solver["tol"]))
+        learner.limit(**limits)
+        clock = time.perf_counter()
+        learner.fit(X, codes, sample_weight=weight, start=None)
+        seconds = time.perf_counter() - clock
+        if learner.certificate_ is not None:
+            seconds = float(learner.certificate_.seconds)
+        return Fitted(learner, standardiser, codes, weight, n_train, seconds, labels.facts, labels.notes)
+
+    def judge(self, learner: Learner, held: View, y: Any) -> tuple[str, float]:
+        """Return the metric that selects and its value on held-out rows of labels y."""
+        metric = self.metric(learner)
+        return metric, metrics.compute(metric, y, learner.predict_codes(held), self.n_classes, self.facts(learner))
+
+    # ---- scores -----------------------------------------------------------------------------------------------------
+    def metric(self, learner: Learner) -> str:
+        """Return what the search minimises and tables show."""
+        return self.protocol.metric or learner.metric_
+
+    def score(self, fitted: Fitted, train: Part, test: Part) -> tuple[dict[str, Any], dict[str, float]]:
+        """Return columns of a fit's rows and the values of its metrics by name, the primary one first."""
+        learner, options = fitted.learner, self.facts(fitted.learner)
+        X = fitted.rows(test.X)
+        clock = time.perf_counter()
+        predicted = learner.predict_codes(X)
+        columns: dict[str, Any] = {"predict_seconds": time.perf_counter() - clock} | certificate_columns(learner)
+        certificate = learner.certificate_
+        if certificate is not None and not np.isnan(certificate.game_value):
+            # the worst case that the fit guarantees, beside what it costs on training and test rows
+            columns["game_value"] = float(certificate.game_value)
+            columns["train_expected_loss"] = learner.mean_cost(fitted.rows(train.X), fitted.codes, fitted.weight)
+            columns["test_expected_loss"] = learner.mean_cost(X, test.y, test.weight)
+        names = dict.fromkeys([self.metric(learner), *self.protocol.metrics])
+        values = {name: metrics.compute(name, test.y, predicted, self.n_classes, options) for name in names}
+        return columns, values | learner.counts_
+
+
+def _search_solver(solver: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the solver of the search's fits: another one where ``solver.search_solver`` names it, fewer passes with ``search_passes``."""
+    name, passes = solver.get("search_solver"), solver.get("search_passes")
+    if name is not None:
+        solver = {"name": name, **{key: solver.get(key) for key in ("tol", "search_tol", "max_passes", "max_seconds")}}
+    return solver if passes is None else {**solver, "max_passes": min(passes, solver.get("max_passes") or passes)}

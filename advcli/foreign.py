@@ -1,0 +1,234 @@
+"""Weights that others fitted, from LIBLINEAR, scikit-learn or anybody, judged by the certificate: how far they are from the optimum.
+
+The problem is ours (`advcli.problem`): lambda/2 |Theta|^2 + 1/n sum_i S(f_i, y_i), lambda = 1/(n C), f = coef x + intercept. With an
+intercept every row of X has a constant feature 1, whose weights, the intercept, are regularised like all others: LIBLINEAR's ``-B 1`` and
+LinearSVC's ``intercept_scaling=1``. Without one the problem has no constant feature. An intercept that was left unregularised is a
+point of this problem all the same, but not one that its solver aimed at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+
+from .certificate import Certificate
+from .errors import ConfigError, ModelError, nearest
+from .evaluation.recipe import Recipe
+from .evaluation.standardise import Standardiser
+from .features import make_features
+from .learners import learner_class, make_learner
+from .learners.surrogate import SurrogateClassifier
+from .problem import Problem, gap_scale
+
+if TYPE_CHECKING:
+    from .evaluation import Cell
+
+Array = NDArray[np.float64]
+
+_STEPS = 40  # of the search between two dual points
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How far weights are from the optimum of a problem.
+
+    Attributes
+    ----------
+    primal : float
+        P of the weights.
+    dual : float
+        The best lower bound of the optimum: no weights have a smaller P.
+    best : float
+        The least P known, of the weights or of our own fit: the optimum lies between ``dual`` and this.
+    gap, relative_gap : float
+        primal - dual, and that over primal (over |dual| where the primal is negative): how far from the optimum the weights are at most.
+    excess : float
+        primal - best: how far they are at least.
+    certificate : Certificate
+        Of our own fit.
+    """
+
+    primal: float
+    dual: float
+    best: float
+    gap: float
+    relative_gap: float
+    excess: float
+    certificate: Certificate
+
+
+def read_weights(path: Path) -> dict[str, NDArray[Any]]:
+    """Return ``coef`` and, where they are there, ``intercept`` and ``classes`` of a file in NumPy's npz format.
+
+    Raises
+    ------
+    ModelError
+        A file that is missing, no npz file, or without ``coef``.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            found = {name: file[name] for name in file.files}
+    except OSError as error:
+        raise ModelError(f"cannot read {path}: {error.strerror or type(error).__name__}") from None
+    except Exception as error:  # zipfile, zlib and NumPy raise a dozen kinds
+        raise ModelError(
+            f"{path} is no npz file without pickle ({type(error).__name__}); write it with numpy.savez(FILE, coef=...)"
+        ) from None
+    if "coef" not in found:
+        raise ModelError(f"{path} holds no array coef; write it with numpy.savez(FILE, coef=model.coef_, intercept=model.intercept_)")
+    for name in found:
+        if name not in ("coef", "intercept", "classes"):
+            raise ModelError(f"{path} holds an array {name}; {nearest(name, ('coef', 'intercept', 'classes'))}")
+    return found
+
+
+def judge_weights(
+    estimator: SurrogateClassifier,
+    X: Any,
+    y: Any,
+    coef: Any,
+    intercept: Any = None,
+    classes: Sequence[Any] | None = None,
+    sample_weight: Any = None,
+) -> Judgement:
+    """Return how far linear weights are from the optimum of an estimator's problem on rows X (n, d) with labels y (n,).
+
+    The lower bound is the dual of our own fit, raised on the segment towards the subgradients r_i at the given weights.
+
+    Parameters
+    ----------
+    estimator : SurrogateClassifier
+        Its loss, C or lam and solver say what problem and how well it is solved for the bound (``tol``); features are linear, with the
+        moments in a ball. Its ``fit_intercept`` does not count. It stays as it is.
+    X, y : array-like (n, d), dense or sparse, and (n,)
+    coef : array-like (k, d), or (d,) or (1, d) for two classes
+        One row of weights for each class. A single row w of two classes, f_1 - f_0 = w.x + b, is read as the rows -w/2 and w/2, the least
+        norm that gives these scores: its regulariser is |w|^2/4, so weights fitted with |w|^2/2 + C sum have half of that C here.
+    intercept : array-like (k,), or one number with a single row; optional
+        Weights of the constant feature, which is regularised. None: the problem has no constant feature.
+    classes : sequence, optional
+        Labels in the order of the rows; None: sorted.
+    sample_weight : array-like (n,), optional
+
+    Raises
+    ------
+    ConfigError
+        Weights of another shape or not finite, unknown labels, other features than linear.
+    """
+    fitted = clone(estimator).set_params(fit_intercept=intercept is not None)
+    if fitted.features not in ("linear", "multiclass") or (fitted.features_options or {}).get("moments", "ball") != "ball":
+        raise ConfigError("foreign weights are judged with features=linear and features.moments=ball")
+    y = np.asarray(y)
+    known = np.unique(y) if fitted.n_classes is None else np.arange(fitted.n_classes)
+    theta = _parameters(coef, intercept, X.shape[1], len(known))
+    if classes is not None:
+        theta = theta[:, _order(known, classes)]
+    fitted.fit(X, y, sample_weight)
+    problem = _problem(fitted, X, y, sample_weight)
+    primal = problem.primal(theta)
+    R = np.where(fitted.rows_[:, None] >= 0, fitted.solution_.R[fitted.rows_], 0.0) if fitted.solution_.R is not None else None
+    at_weights = problem.loss.oracle(problem.scaled(problem.features.scores(theta)), problem.y).R
+    dual = max(problem.dual(at_weights), fitted.certificate_.dual if R is not None else -np.inf)
+    if R is not None:
+        dual = max(dual, _highest(problem, R, at_weights))
+    best = min(primal, fitted.certificate_.primal)
+    gap = primal - dual
+    scale = gap_scale(primal, dual)
+    relative = gap / scale if scale > 0 else (0.0 if gap <= 0 else float("inf"))
+    return Judgement(primal, dual, best, gap, relative, primal - best, fitted.certificate_)
+
+
+def _parameters(coef: Any, intercept: Any, d: int, k: int) -> Array:
+    """Return Theta (d, k), with the intercept as its last row where there is one."""
+    weights = np.atleast_2d(np.asarray(coef, dtype=np.float64))
+    bias = None if intercept is None else np.atleast_1d(np.asarray(intercept, dtype=np.float64)).ravel()
+    if len(weights) == 1 and k == 2:
+        weights = np.vstack([-0.5 * weights, 0.5 * weights])
+        bias = None if bias is None or bias.shape != (1,) else np.array([-0.5 * bias[0], 0.5 * bias[0]])
+        if intercept is not None and bias is None:
+            raise ConfigError("intercept must be one number beside a single row of weights")
+    if weights.shape != (k, d):
+        raise ConfigError(f"coef has the shape {np.shape(coef)}; {k} classes and {d} features need {(k, d)}, one row for each class")
+    if bias is not None and bias.shape != (k,):
+        raise ConfigError(f"intercept has the shape {np.shape(intercept)}; {k} classes need {(k,)}")
+    theta = np.ascontiguousarray(weights.T if bias is None else np.vstack([weights.T, bias]))
+    if not np.isfinite(theta).all():
+        raise ConfigError("the weights hold numbers that are not finite")
+    return theta
+
+
+def _order(known: Any, classes: Sequence[Any]) -> list[int]:
+    """Return which row of the weights belongs to each known label; labels compare by their text, as files hold them."""
+    names = [str(label) for label in classes]
+    missing = [str(label) for label in known if str(label) not in names]
+    if missing or len(set(names)) != len(known):
+        raise ConfigError(f"classes of the weights are {', '.join(names)}; those of the data are {', '.join(map(str, known))}")
+    return [names.index(str(label)) for label in known]
+
+
+def _problem(fitted: SurrogateClassifier, X: Any, y: Any, sample_weight: Any) -> Problem:
+    """Return the problem that was fitted, on all rows as they are."""
+    codes = np.searchsorted(fitted.classes_, y).astype(np.intp)
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    cost = fitted.loss_.cost_weights(codes, weights if fitted.loss_.example_weights else None)
+    weights = None if fitted.loss_.example_weights else weights
+    return Problem(_features(fitted, X), fitted.loss_.core, codes, fitted.solution_.lam, weights, cost)
+
+
+def _features(fitted: SurrogateClassifier, X: Any) -> Any:
+    X = X.astype(np.float64) if hasattr(X, "tocsr") else np.ascontiguousarray(X, dtype=np.float64)
+    if fitted.fit_intercept:
+        ones = np.ones((X.shape[0], 1))
+        stack: Any = sparse.hstack  # its stubs do not know X of any format
+        X = stack([X, ones], format="csr") if hasattr(X, "tocsr") else np.hstack([X, ones])
+    return make_features("linear", X, len(fitted.classes_))
+
+
+def _highest(problem: Problem, one: Array, other: Array) -> float:
+    """Return the largest D on the segment between two dual points: D is concave, so thirds of it are cut off until it is short."""
+    low, high = 0.0, 1.0
+
+    def dual(share: float) -> float:
+        return problem.dual((1.0 - share) * one + share * other)
+
+    for _ in range(_STEPS):
+        left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
+        if dual(left) < dual(right):
+            low = left
+        else:
+            high = right
+    return dual(0.5 * (low + high))
+
+
+def judge_file(path: Path, cell: Cell, data_dir: Path) -> tuple[Judgement, str]:
+    """Judge the weights of a file on all rows of a data set; return what was found and a line on what they were judged on.
+
+    The features are standardised with the statistics of all rows, as for `advcli fit`, and the weights are taken to be weights of these;
+    with ``protocol.standardise=none`` both are of the features as they are.
+    """
+    weights = read_weights(path)
+    if learner_class(cell.loss["name"]) is not SurrogateClassifier:
+        raise ConfigError(f"loss={cell.loss['name']} is no surrogate with a dual; advcli certify takes zero_one, ww, cs, llw and the like")
+    recipe = Recipe(cell, data_dir, search=False)
+    dataset, loss, k = recipe.dataset, recipe.cell.loss, recipe.n_classes
+    hyper = dict(recipe.axes.fixed) or {"C": 1.0}
+    estimator = make_learner(loss, cell.features, cell.solver, hyper, k, int(cell.seed), float(cell.solver["tol"]))
+    assert isinstance(estimator, SurrogateClassifier)
+    raw = cell.protocol["standardise"] == "none"
+    X = dataset.X if raw else Standardiser().fit(dataset.X).transform(dataset.X)
+    classes = None
+    if "classes" in weights:
+        order = _order(dataset.classes, weights["classes"].tolist())
+        classes = np.argsort(order).tolist()  # codes of the rows' labels
+    found = judge_weights(estimator, X, dataset.y, weights["coef"], weights.get("intercept"), classes, dataset.example_weight)
+    constant = "with a regularised intercept" if "intercept" in weights else "without an intercept"
+    strength = ", ".join(f"{name} = {value:g}" for name, value in hyper.items())
+    rows, d = dataset.X.shape
+    return found, f"{rows} rows, {d} features {'as they are' if raw else 'standardised'}, {k} classes; {strength}, {constant}"

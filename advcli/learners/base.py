@@ -1,0 +1,501 @@
+"""What everything that learns has: scikit-learn's interface, labels as codes, and how a configuration asks, checks and builds it."""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ..certificate import Certificate
+from ..errors import ConfigError, IncompatibleError, nearest
+from ..features import STRENGTH, FeatureMap, feature_class, make_features
+from ..hyper import SCALES
+from ..registry import Registry
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+Options = Mapping[str, Any]
+
+VIEWS = ("noisy", "sample", "true", "partial")
+"""Which labels of a training part a learner learns from: those seen; the small clean sample alone; the true ones; the clean sample with all
+other rows unlabelled (code -1)."""
+
+NEEDS = ("classes", "confusion", "hierarchy", "order")
+"""What a learner or a loss may need to know of the data beside rows. ``order`` is a condition on the labels; each other is an option
+of that name, filled where the configuration leaves it null: the labels of the classes as text, the confusion matrix behind the labels, the
+label graph as ``{"edges": ..., "classes": ...}``."""
+
+_LINEAR = "choose features=linear, kernel_pca or nystroem"
+_GROUP = ("name", "description")
+
+
+MOST_CLASSES = 1_000_000
+"""Classes that a learner takes at most: it stores scores for every one of them."""
+
+
+def check_n_classes(n_classes: Any) -> None:
+    """Refuse a number of classes that is no whole number, or that nobody means, before anything is allocated."""
+    if isinstance(n_classes, bool) or not isinstance(n_classes, (int, np.integer)) or not 2 <= n_classes <= MOST_CLASSES:
+        raise ConfigError(f"n_classes={n_classes} is not valid; give a whole number from 2 to {MOST_CLASSES}, or None")
+
+
+def own_options(group: Options, skip: tuple[str, ...] = _GROUP) -> dict[str, Any]:
+    """Return the options of a configuration group without its name."""
+    return {key: value for key, value in group.items() if key not in skip}
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """Rows and labels as a learner takes them, validated and bound to its features once for all fits of a path.
+
+    Attributes
+    ----------
+    classes : ndarray (k,)
+        The labels, in the order of the scores.
+    facts : mapping
+        What scikit-learn keeps of the rows: ``n_features_in_`` and, of a table, ``feature_names_in_``.
+    of_sets : bool
+        Whether rows have several labels.
+    features : FeatureMap
+        Bound to the rows that are learned from.
+    codes : ndarray (n,) or csr_array (n, k)
+        Labels of these rows.
+    weights : ndarray (n,) or None
+        How often they occur.
+    own : mapping
+        What the kind of learner adds.
+    """
+
+    classes: NDArray[Any]
+    facts: Mapping[str, Any]
+    of_sets: bool
+    features: FeatureMap
+    codes: Any
+    weights: Array | None
+    own: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """New rows as the fits to one `Bound` look at them: validated and mapped once; `potentials` and `predict_codes` take it for X."""
+
+    at: Any
+
+
+class Learner(ClassifierMixin, BaseEstimator):
+    """An algorithm that learns a classifier from rows and labels.
+
+    Attributes
+    ----------
+    classes_ : ndarray (k,)
+        The labels, in the order of the scores.
+    certificate_ : Certificate or None
+        How far the fit is from its optimum; None for an algorithm that minimises nothing.
+    features_ : FeatureMap or None
+        The feature map, where scores at new rows need the training rows.
+    lam_ : float
+        lambda of the problem that was solved; where there is a certificate.
+    remarks_ : tuple of str
+        What is to be said about the fit, such as why it stopped.
+    """
+
+    name: ClassVar[str]
+    view: ClassVar[str] = "noisy"  # one of VIEWS
+    sets: ClassVar[bool] = False  # whether rows may have several labels
+    certified: ClassVar[bool] = True  # whether a fit has a certificate
+
+    certificate_: Certificate | None = None
+    remarks_: tuple[str, ...] = ()
+    of_sets_: bool = False  # whether it was fitted to several labels a row
+
+    features: Any
+    features_options: Any
+    n_classes: Any
+    random_state: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # ---- from a configuration -------------------------------------------------------------------------------------
+    # ``loss``, ``features`` and ``solver`` are the configuration groups of these names.
+    @classmethod
+    @abstractmethod
+    def needs(cls, loss: Options) -> frozenset[str]:
+        """Return what the learner with these options needs to know of the data (`NEEDS`)."""
+
+    @classmethod
+    def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
+        """Return the options with the facts that `needs` names in the place of null."""
+        return {**loss, **{name: facts[name] for name in cls.needs(loss) & facts.keys() if loss.get(name) is None}}
+
+    @classmethod
+    @abstractmethod
+    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
+        """Return the hyper-parameters that selection searches: names of `advcli.hyper`, the regularisation in place of its views."""
+
+    @classmethod
+    @abstractmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse options without meaning before any work; ``n_classes`` is None while the data are unknown."""
+
+    @classmethod
+    @abstractmethod
+    def build(
+        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
+    ) -> Learner:
+        """Return an unfitted learner at these hyper-parameters, for labels that are codes in [0, n_classes)."""
+
+    # ---- fitting --------------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Self:
+        """Fit to rows X (n, d), dense or sparse, and labels y (n,), or ones (n, k) at every row's labels where `sets`.
+
+        ``sample_weight`` (n,) counts how often each row occurs. ``start`` is a learner fitted to the same rows at other hyper-parameters,
+        from whose solution the fit may begin.
+        """
+        self.check_parameters()
+        return self.fit_bound(self.bind(X, y, sample_weight), start)
+
+    @abstractmethod
+    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
+        """Return rows and labels as fits take them; learners that differ in the strength of regularisation alone can all fit to it."""
+
+    @abstractmethod
+    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
+        """Fit to rows that `bind` has bound."""
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data can mend."""
+        return
+
+    def _take(self, bound: Bound) -> None:
+        """Set what a fit knows of its rows."""
+        self.classes_, self.of_sets_ = bound.classes, bound.of_sets
+        for name, value in bound.facts.items():
+            setattr(self, name, value)
+        self.features_ = bound.features if bound.features.keeps_rows else None
+
+    def _facts(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(self, name)}
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array | None]:
+        """Set `classes_`; return validated rows, codes (n,) or ones (n, k) at every row's labels, and weights."""
+        # one column is labels in a column, as scikit-learn has it
+        columns = (y if hasattr(y, "shape") else np.asarray(y)).shape[1:]
+        self.of_sets_ = self.sets and len(columns) == 1 and columns[0] > 1
+        if self.of_sets_:
+            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
+            codes: Any = self._encode_sets(y)
+        else:
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
+            codes = self._encode(y)
+        if hasattr(X, "tocsr") and not X.has_canonical_format:
+            X = X.copy()  # the caller's arrays stay as they are
+            X.sum_duplicates()
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return X, codes, weights
+
+    def _encode(self, y: Any) -> Labels:
+        """Set `classes_` and return the labels as codes; with ``n_classes`` they are codes already, -1 = unlabelled in the partial view."""
+        check_classification_targets(y)
+        if self.n_classes is not None:
+            check_n_classes(self.n_classes)
+            self.classes_ = np.arange(self.n_classes)
+            codes = np.asarray(y)
+            least = -1 if self.view == "partial" else 0
+            if codes.dtype.kind not in "iu" or codes.min() < least or codes.max() >= self.n_classes:
+                raise ConfigError(f"n_classes={self.n_classes} needs labels that are whole numbers {least}..{self.n_classes - 1}")
+            return codes.astype(np.intp)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y holds one class only ({self.classes_[0]!r}); a classifier needs at least 2 classes")
+        return codes.astype(np.intp)
+
+    def _encode_sets(self, Y: Any) -> sparse.csr_array:
+        """Set `classes_` and return ones where a row has a label, shape (n, k)."""
+        Y = sparse.csr_array(Y)
+        Y.eliminate_zeros()
+        Y.sum_duplicates()
+        if not (Y.data == 1).all():
+            raise ValueError("y of several columns must hold 0 and 1")
+        if self.n_classes not in (None, Y.shape[1]):
+            raise ConfigError(f"n_classes={self.n_classes}, but y has {Y.shape[1]} columns")
+        empty = np.flatnonzero(np.diff(Y.indptr) == 0)
+        if len(empty):
+            raise ValueError(f"{len(empty)} rows of y have no label, the first is row {empty[0] + 1}; every row needs one")
+        self.classes_ = np.arange(Y.shape[1])
+        return Y
+
+    @property
+    @abstractmethod
+    def appends_constant(self) -> bool:
+        """Whether a constant 1 is appended to the rows of feature maps that take one."""
+
+    def _bind(self, X: Any) -> FeatureMap:
+        """Return the feature map over the rows of X, with the constant appended when asked for."""
+        return make_features(self.features, self._with_constant(X), len(self.classes_), **(self.features_options or {}))
+
+    def _with_constant(self, X: Any) -> Any:
+        if not (self.appends_constant and feature_class(self.features).takes_constant):
+            return X
+        ones = np.ones((X.shape[0], 1))
+        stack: Any = sparse.hstack  # its stubs do not know estimators' X
+        return stack([X, ones], format="csr") if hasattr(X, "tocsr") else np.hstack([X, ones])
+
+    def limit(self, **limits: Any) -> None:
+        """Set those of ``tol``, ``max_passes`` and ``max_seconds`` that the algorithm has."""
+        has = self.get_params(deep=False)
+        self.set_params(**{name: value for name, value in limits.items() if name in has})
+
+    # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
+    @property
+    def metric_(self) -> str:
+        """The metric that selection and tables use for this fit unless the protocol names one."""
+        return "error"
+
+    @property
+    def solver_choice_(self) -> str:
+        """What ``solver="auto"`` took for this fit and why, in one line; empty for a solver that was asked for by name."""
+        return ""
+
+    @property
+    def counts_(self) -> dict[str, float]:
+        """Counts that the algorithm reports of its fit by name, recorded as metrics."""
+        return {}
+
+    @property
+    def cost_matrix_(self) -> Array | None:
+        """The matrix L (l, k) of the loss that was fitted; None where there is none."""
+        return None
+
+    def mean_cost(self, X: Any, y: Labels, weight: Array | None) -> float | None:
+        """Return what the predictor's distribution costs on rows X (n, d) of codes y in expectation, weighed as in the objective.
+
+        None for a fit that is no game.
+        """
+        return None
+
+    # ---- prediction -----------------------------------------------------------------------------------------------
+    @property
+    def predictions_(self) -> NDArray[Any]:
+        """Labels of all predictions: `classes_`, then those that are no class."""
+        check_is_fitted(self)
+        return self.classes_
+
+    def look(self, X: Any) -> View:
+        """Return new rows X (n, d) as this fit, and every other one to the same `Bound`, looks at them."""
+        if isinstance(X, View):
+            return X
+        check_is_fitted(self)
+        return View(self._mapped(validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)))
+
+    @abstractmethod
+    def _mapped(self, X: Any) -> Any:
+        """Return what `_scores` needs of validated rows."""
+
+    @abstractmethod
+    def _scores(self, mapped: Any) -> Array:
+        """Return the scores of the classes at mapped rows, shape (n, k)."""
+
+    def potentials(self, X: Any) -> Array:
+        """Return the scores of the classes at rows X (n, d), shape (n, k), also for two classes."""
+        return self._scores(self.look(X).at)
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the potentials (n, k); for two classes f_1 - f_0, shape (n,), as scikit-learn has it."""
+        F = self.potentials(X)
+        return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
+
+    def predict_codes(self, X: Any) -> Any:
+        """Return predictions as codes: positions in `predictions_`; ties go to the first."""
+        return np.argmax(self.potentials(X), axis=1).astype(np.intp)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labels, shape (n,)."""
+        codes = self.predict_codes(X)
+        return self.predictions_[codes]
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    @abstractmethod
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep."""
+
+    @abstractmethod
+    def restore(self, attributes: Mapping[str, Any]) -> None:
+        """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already."""
+
+    def _saved_parameters(self, own: Options) -> dict[str, Any]:
+        """Return the parameters as a saved model holds them: what the rows settled, a plain seed, and ``own`` in place of its."""
+        found = self.get_params(deep=False)
+        if not isinstance(found["random_state"], (int, np.integer)):
+            found["random_state"] = 0
+        if self.features_ is not None and self.features_.settled:
+            found["features_options"] = {**(found["features_options"] or {}), **self.features_.settled}
+        return {**found, **own}
+
+    features_: FeatureMap | None
+    lam_: float
+
+
+class LinearLearner(Learner):
+    """A classifier x -> argmax_r w_r.x whose weights some algorithm other than a surrogate's solver finds.
+
+    A subclass writes ``__init__`` with its options (all keyword arguments, among them ``features``, ``features_options``, ``n_classes`` and
+    ``random_state``) and `learn`.
+
+    Attributes
+    ----------
+    coef_ : ndarray (k, d)
+        One weight vector per class over the feature map's rows.
+    """
+
+    hyper: ClassVar[tuple[str, ...]] = ()  # what selection searches, beside the hyper-parameters of the features
+    takes: ClassVar[tuple[str, ...]] = ()  # the `NEEDS` that are options of it
+    constant: ClassVar[bool] = False  # whether a constant 1 is appended to linear features
+    certified = False
+
+    @abstractmethod
+    def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
+        """Return the weight vectors (k, d) from rows X (n, d) of the feature map, codes y (n,) and example weights (n,) or None."""
+
+    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
+        """Return rows and labels as fits take them.
+
+        Rows of weight 0 are not learned from; a feature map that is fitted to rows (kernel PCA) is fitted to them as well.
+        """
+        X, codes, weights = self._checked(X, y, sample_weight)
+        if not feature_class(self.features).multiclass_linear:
+            raise IncompatibleError(f"loss={self.name}", "linear scores", f"features={self.features} has others: {_LINEAR}")
+        features = self._bind(X)
+        X = features.X
+        if weights is not None and not weights.all():
+            kept = np.flatnonzero(weights)
+            if not len(kept):
+                raise ConfigError("sample_weight is zero for every row")
+            X, codes, weights = X[kept], codes[kept], weights[kept]
+        return Bound(self.classes_, self._facts(), self.of_sets_, features, codes, weights, {"X": X})
+
+    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
+        """Learn from bound rows; ``start`` is there for learners with a path of fits."""
+        self._take(bound)
+        self.remarks_ = ()
+        self.coef_: Any = self.learn(bound.own["X"], bound.codes, bound.weights)
+        return self
+
+    @property
+    def appends_constant(self) -> bool:
+        """Whether the learner asks for a constant; without one no label of a set could be rare."""
+        return self.constant or self.of_sets_
+
+    def _mapped(self, X: Any) -> Any:
+        X = self._with_constant(X)
+        return X if self.features_ is None else self.features_.at(X).X
+
+    def _scores(self, mapped: Any) -> Array:
+        rows = mapped
+        # weights of very many classes come in factors, which know how to score
+        return np.ascontiguousarray(self.coef_.scores(rows) if hasattr(self.coef_, "scores") else rows @ self.coef_.T)
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep.
+
+        The attributes are all whose name ends in ``_``: arrays and plain data. A learner with others (an object, a file) overrides this and
+        `restore`.
+        """
+        given = self.confusion_ if "confusion" in self.takes and getattr(self, "confusion", None) is not None else None
+        parameters = self._saved_parameters({} if given is None else {"confusion": given.tolist()})
+        everywhere = ("classes_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
+        attributes = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in everywhere}
+        rows = None if self.features_ is None else self.features_.support(self.coef_)[0]
+        return parameters, attributes, rows
+
+    def restore(self, attributes: Mapping[str, Any]) -> None:
+        """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already."""
+        for name, value in attributes.items():
+            setattr(self, name, tuple(value) if isinstance(value, list) else value)
+
+    # ---- from a configuration -------------------------------------------------------------------------------------
+    @classmethod
+    def options(cls) -> tuple[str, ...]:
+        """Return the options that a configuration may set; C, lambda and the tolerance come from elsewhere."""
+        builtin = {"self", "features", "features_options", "n_classes", "random_state"}
+        if STRENGTH in cls.hyper:
+            builtin |= {"C", "lam", "tol"}
+        return tuple(name for name in inspect.signature(cls.__init__).parameters if name not in builtin)
+
+    @classmethod
+    def needs(cls, loss: Options) -> frozenset[str]:
+        """Return the `NEEDS` that are options of the learner."""
+        return frozenset(cls.takes)
+
+    @classmethod
+    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
+        """Return all of `hyper` but what an option of that name fixes, and the hyper-parameters of the features."""
+        mapped = feature_class(features["name"]).searched(own_options(features))
+        return (*(name for name in cls.hyper if loss.get(name) is None), *(name for name in mapped if name != STRENGTH))
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse unknown options, features without linear scores, and a solver: the learner is its own algorithm."""
+        for key in own_options(loss):
+            if key not in cls.options():
+                raise ConfigError(f"loss={cls.name} has no option {key!r}; {nearest(key, cls.options())}")
+        if not feature_class(features["name"]).multiclass_linear:
+            raise IncompatibleError(f"loss={cls.name}", "linear scores", f"features={features['name']} has others: {_LINEAR}")
+        if features.get("moments", "ball") != "ball":
+            raise IncompatibleError(
+                f"features.moments={features['moments']}", "a surrogate loss", f"loss={cls.name} has no moments to hold"
+            )
+        if solver["name"] != "auto":
+            raise IncompatibleError(
+                f"solver={solver['name']}", "a surrogate loss", f"loss={cls.name} is an algorithm of its own: choose solver=auto"
+            )
+        make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
+
+    @classmethod
+    def build(
+        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
+    ) -> LinearLearner:
+        """Return an unfitted learner; an option that is null was searched."""
+        mapped = {name: hyper[name] for name in feature_class(features["name"]).hyper if name in hyper}
+        own: dict[str, Any] = {name: hyper[name] for name in cls.hyper if name in hyper and name not in mapped}
+        if STRENGTH in cls.hyper:
+            own |= {"C": float(hyper.get("C", 1.0)), "lam": float(hyper["lambda"]) if "lambda" in hyper else None, "tol": tol}
+        return cls(
+            **{**own_options(loss), **own},
+            features=features["name"],
+            features_options={**own_options(features), **mapped} or None,
+            n_classes=n_classes,
+            random_state=seed,
+        )
+
+
+def fixable(names: tuple[str, ...]) -> set[str]:
+    """Return the hyper-parameters that a configuration may fix where these are searched: both views of the regularisation."""
+    return {*(name for name in names if name != STRENGTH), *(SCALES if STRENGTH in names else ())}
+
+
+def seed_of(random_state: Any) -> int:
+    """Return a seed from what scikit-learn takes as random_state."""
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if random_state is None:
+        return 0
+    raise ConfigError(f"random_state must be a whole number, got {random_state!r}")
+
+
+LearnerType = TypeVar("LearnerType", bound=type[Learner])
+registry: Registry[type[Learner]] = Registry("loss", "loss")
+register: Callable[..., Callable[[LearnerType], LearnerType]] = registry.register

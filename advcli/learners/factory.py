@@ -1,0 +1,55 @@
+"""Learners by the name in the group ``loss``: those of this room, and one for every surrogate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import losses
+from ..errors import ConfigError, nearest
+from .base import Learner, Options, fixable, registry
+from .surrogate import SurrogateClassifier
+
+
+def learner_class(name: str) -> type[Learner]:
+    """Return the class of learners behind a name; `ConfigError` names the nearest if there is none."""
+    if name in losses.registry:
+        return SurrogateClassifier
+    return registry.get(name, others=losses.registry)
+
+
+def learner_names() -> list[str]:
+    """Return every name that the group ``loss`` can have, sorted."""
+    return sorted({*registry, *losses.registry})
+
+
+def searched(loss: Options, features: Options) -> tuple[str, ...]:
+    """Return the hyper-parameters that selection searches for a method, the regularisation in place of its views C and lambda."""
+    return learner_class(loss["name"]).searched(loss, features)
+
+
+def check_compatible(loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+    """Refuse a combination without meaning before any work, by one line that names those that have."""
+    learner_class(loss["name"]).check(loss, features, solver, ordered, n_classes)
+
+
+def filled(loss: Options, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the group ``loss`` with what its learner needs to know of the data in the place of null.
+
+    Raises
+    ------
+    IncompatibleError
+        It needs a label graph and neither the configuration nor the data have one.
+    """
+    return learner_class(loss["name"]).filled(loss, {name: fact for name, fact in facts.items() if fact is not None})
+
+
+def make_learner(
+    loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
+) -> Learner:
+    """Return the unfitted learner of one method at given hyper-parameters, for labels that are codes in [0, n_classes)."""
+    chosen = learner_class(loss["name"])
+    known = fixable(chosen.searched(loss, features))
+    for name in sorted(set(hyper) - known):
+        raise ConfigError(f"hyper.{name} is no hyper-parameter of features={features['name']}: {nearest(name, known)}")
+    return chosen.build(loss, features, solver, hyper, n_classes, seed, tol)

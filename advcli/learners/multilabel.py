@@ -1,0 +1,295 @@
+"""Learning sets of labels over a hierarchy: dual block ascent over the relaxed sets, certified (choi2018, section 6.7.1).
+
+    minimise  P(W) = lambda |W|^2 + sum_i s_i [ max_z sum_n z_n r_in - sum over n in y_i of f_in + |y_i| ]
+    f_in = sqrt(alpha_n) W_n.x_i,   r_in = f_in + [n leaf, n not in y_i] - [n leaf, n in y_i]
+
+over sets z of the leaves, so that the margin is the number of wrong leaves; on DAGs z is relaxed to the polytope of
+`advcli.hierarchy.multilabel`. Weights alpha = 1 give the hierarchical SVM, others its normalised form; a star of leaves with alpha = 1 is
+the flat SVM, one hinge per leaf. The dual point holds marginals mu_i of that polytope:
+
+    D = sum_i s_i [ sum over leaves of (1 - 2 y_in) mu_in + |y_i| ] - sum_n alpha_n |Z_n|^2 / (4 lambda),   Z = sum_i s_i (y_i - mu_i) x_i'
+    sqrt(alpha_n) W_n = alpha_n Z_n / (2 lambda).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.extmath import row_norms
+
+from ..compiled import compiled_rows, kernels
+from ..hierarchy import LabelGraph
+from ..hierarchy.multilabel import LabelSets
+from ..hierarchy.shared_norm import best_weights, dual_bound
+from ..losses.base import ROUNDING
+from .base import Array
+
+_SWEEPS = 16  # most sweeps of coordinate ascent on the multipliers of one row's polytope
+_PRECISION = 1e-6  # change of the marginals at which that ascent ends
+_BATCH = 8  # most passes between two looks at the gap
+_BLEND = 1e-2  # share of the first weights in new weights, over the tolerance
+_CHUNK = 2**22  # numbers of a block of scores
+
+
+@dataclass
+class SetProblem:
+    """Rows and their sets of labels.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array, shape (n, d)
+        Rows.
+    Y : csr_array (n, L)
+        Ones where a row has a leaf, in the order of ``sets.leaves``.
+    sample : ndarray (n,)
+        How often each row counts.
+    sets : LabelSets
+        The sets over the graph.
+    lam : float
+        lambda.
+    """
+
+    X: Any
+    Y: Any
+    sample: Array
+    sets: LabelSets
+    lam: float
+
+    def __post_init__(self) -> None:
+        n = self.X.shape[0]
+        self.true = self.sets.closed(self.Y)
+        self.rows = compiled_rows(self.X)
+        self.square = np.ascontiguousarray(row_norms(self.X, squared=True), dtype=np.float64)
+        self.counts = np.diff(self.Y.indptr).astype(np.float64)
+        self.pairs = (np.repeat(np.arange(n), np.diff(self.true.indptr)), self.true.indices)
+        # what the loss adds to the nodes of true labels, beside the 1 of every leaf
+        self.fall = -2.0 * self.sets.leaf[self.pairs[1]]
+
+    def inner(self, alpha: Array) -> Array:
+        """Return the weights of all nodes from those of the graph's; an added root has none."""
+        return np.concatenate([np.zeros(self.sets.first), alpha])
+
+    def feasible(self, mu: Array) -> tuple[Array, float]:
+        """Return a feasible point near mu (n, M), and how far mu lies outside the polytope; mu itself where only rounding puts mu outside.
+
+        A row that cannot be moved inside becomes its true set.
+        """
+        sets, point, found = self.sets, mu, [0.0]
+        rounding = ROUNDING * (1.0 + float(np.diff(sets.start).max(initial=0)))
+        step = max(1, _CHUNK // (len(sets.child) + sets.size))
+        for first in range(0, len(mu), step):
+            off = sets.infeasibility(mu[first : first + step])
+            found.append(float(off.max()))
+            if not (off > rounding).any():
+                continue
+            point = mu.copy() if point is mu else point
+            moved = first + np.flatnonzero(off > rounding)
+            point[moved] = sets.inside(mu[moved])
+            lost = moved[sets.infeasibility(point[moved]) > rounding]
+            point[lost] = self.true[lost].toarray()
+        return point, float(np.max(found))
+
+    def weighted(self, mu: Array) -> Array:
+        """Return Z = sum_i s_i x_i (y_i - mu_i)', shape (d, M)."""
+        # scaled rows instead of scaled marginals: mu is the largest array there is, and stays as it is
+        X = self.X.multiply(self.sample[:, None]).tocsr() if hasattr(self.X, "multiply") else self.X * self.sample[:, None]
+        true = X.T @ self.true
+        return np.asarray((true.toarray() if hasattr(true, "toarray") else true) - X.T @ mu)
+
+    def dual(self, mu: Array, Z: Array, alpha: Array) -> float:
+        """Return D at marginals mu (n, M) and weights alpha (M,), with the Z of mu."""
+        return self.reward(mu) - float(alpha @ np.einsum("dn,dn->n", Z, Z)) / (4.0 * self.lam)
+
+    def reward(self, mu: Array) -> float:
+        """Return the linear part of D."""
+        right = np.zeros(len(mu))
+        np.add.at(right, self.pairs[0], mu[self.pairs] * self.sets.leaf[self.pairs[1]])
+        return float(self.sample @ (mu[:, self.sets.leaves].sum(axis=1) - 2.0 * right + self.counts))
+
+    def primal(self, Z: Array, alpha: Array, nu: NDArray[np.float32] | None = None) -> float:
+        """Return P at weights W_n = sqrt(alpha_n) Z_n / (2 lambda); with multipliers nu (n, edges + M) a bound from above, on DAGs."""
+        factor, sets = alpha / (2.0 * self.lam), self.sets
+        hinges = np.empty(len(self.square))
+        step = max(1, _CHUNK // sets.size)
+        scored = Z * factor
+        for first in range(0, len(hinges), step):
+            block = slice(first, first + step)
+            R = np.ascontiguousarray(self.X[block] @ scored)
+            own = slice(*np.searchsorted(self.pairs[0], (first, first + step)))
+            at = (self.pairs[0][own] - first, self.pairs[1][own])
+            truth = np.zeros(len(R))
+            np.add.at(truth, at[0], R[at])
+            R += sets.leaf
+            R[at] += self.fall[own]
+            if sets.is_tree:
+                value = np.empty(len(R))
+                kernels.label_sets.best_sets(sets.start, sets.child, R, value, np.empty((0, sets.size), dtype=np.uint8))
+            elif nu is None:
+                value = sets.relaxed(R)[0]
+            else:
+                value = np.empty(len(R))
+                kernels.label_sets.bounds(sets.start, sets.child, R, nu[block], value)
+            hinges[block] = value - truth + self.counts[block]
+        return float(self.sample @ hinges) + float(alpha @ np.einsum("dn,dn->n", Z, Z)) / (4.0 * self.lam)
+
+
+@dataclass
+class SetFit:
+    """A dual point, its weights and its values.
+
+    Attributes
+    ----------
+    Z : ndarray (d, M)
+        Weighted differences, summed from the marginals that the passes ended at; the nodes' scores are x.Z_n alpha_n / (2 lambda).
+    mu : ndarray (n, M)
+        The marginals that the passes ended at, moved into the polytope.
+    nu : ndarray of float32 (n, edges + M)
+        Multipliers of the polytope.
+    alpha : ndarray (nodes of the graph,)
+        Squared attributes.
+    primal, dual : float
+        P (on a DAG of the relaxed problem) and D; of the joint problem where alpha is learned.
+    passes : int
+        Passes over the rows.
+    coef : ndarray (nodes of the graph, d)
+        Weights of the nodes' scores, sqrt(alpha_n) W_n, without an added root.
+    outside : float
+        Largest violation of the polytope's rows by the marginals before the move into it.
+    """
+
+    Z: Array
+    mu: Array
+    nu: NDArray[np.float32]
+    alpha: Array
+    primal: float
+    dual: float
+    passes: int
+    coef: Array
+    outside: float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and nodes of the dual point."""
+        return self.mu.shape[0], self.mu.shape[1]
+
+
+def learn_sets(
+    problem: SetProblem,
+    alpha: Array,
+    tol: float,
+    max_passes: int,
+    seed: int = 0,
+    start: Any = None,
+    *,
+    graph: LabelGraph | None = None,
+    updates: int | None = None,
+) -> SetFit:
+    """Minimise P to a relative gap of ``tol``, over alpha too where ``graph`` is given.
+
+    Parameters
+    ----------
+    problem : SetProblem
+    alpha : ndarray (nodes of the graph,)
+        Squared attributes, at least 0.
+    tol, max_passes
+        Where to stop.
+    seed : int
+        Order of the rows.
+    start : SetFit, optional
+        A fit to the same rows, at any lambda and alpha; others are ignored.
+    graph : LabelGraph, optional
+        A tree: alpha is minimised over as well, with sums of at most 1 along every path (choi2018, 6.17); the dual value then bounds
+        the joint problem from below (`advcli.hierarchy.shared_norm`).
+    updates : int, optional
+        Most updates of alpha.
+    """
+    sets, n = problem.sets, len(problem.square)
+    if isinstance(start, SetFit) and start.shape == (n, sets.size):
+        mu, nu = _towards_truth(problem, alpha, start.mu), start.nu.copy()
+    else:
+        mu = np.zeros((n, sets.size))
+        mu[problem.pairs] = 1.0
+        nu = np.zeros((n, len(sets.child) + sets.size), dtype=np.float32)
+    passes, done, inner = 0, 0, tol if graph is None else max(0.3 * tol, 0.1)
+    first = alpha
+    while True:
+        spent, Z, primal, dual = _ascend(problem, alpha, mu, nu, inner, max_passes - passes, seed + passes)
+        passes += spent
+        coef = (Z * (problem.inner(alpha) / (2.0 * problem.lam))).T[sets.first :]
+        if graph is None:
+            break
+        squares = np.einsum("dn,dn->n", Z, Z)[sets.first :]
+        norm = float(alpha @ squares) / (4.0 * problem.lam)
+        fresh, value = best_weights(graph, (alpha / (2.0 * problem.lam)) ** 2 * squares)
+        primal += problem.lam * value - norm
+        dual = problem.reward(mu) - dual_bound(graph, squares) / (4.0 * problem.lam)
+        gap = (primal - dual) / primal if primal > 0.0 else 0.0
+        if gap <= tol or passes >= max_passes or done == updates:
+            alpha = fresh
+            break
+        inner = max(0.3 * tol, 0.1 * gap)
+        alpha = (1.0 - _BLEND * tol) * fresh + _BLEND * tol * first  # an alpha of 0 would stay 0
+        done += 1
+    point, outside = problem.feasible(mu)
+    if point is not mu:
+        mu, own = point, problem.weighted(point)
+        if graph is None:
+            dual = problem.dual(mu, own, problem.inner(alpha))
+        else:
+            dual = problem.reward(mu) - dual_bound(graph, np.einsum("dn,dn->n", own, own)[sets.first :]) / (4.0 * problem.lam)
+    return SetFit(Z, mu, nu, alpha, primal, dual, passes, np.ascontiguousarray(coef), outside)
+
+
+def _towards_truth(problem: SetProblem, alpha: Array, mu: Array) -> Array:
+    """Return the point of largest dual value between the true sets and marginals mu (n, M): how a fit at another lambda starts."""
+    Z = problem.weighted(mu)
+    squares = float(problem.inner(alpha) @ np.einsum("dn,dn->n", Z, Z))
+    t = min(1.0, 2.0 * problem.lam * problem.reward(mu) / squares) if squares > 0.0 else 1.0
+    shorter = mu * t
+    shorter[problem.pairs] += 1.0 - t
+    return shorter
+
+
+def _ascend(
+    problem: SetProblem, alpha: Array, mu: Array, nu: NDArray[np.float32], tol: float, max_passes: int, seed: int
+) -> tuple[int, Array, float, float]:
+    """Ascend D at fixed alpha, in place on mu and nu; return the passes, and Z, P and D computed from mu and nu alone."""
+    sets, tree = problem.sets, problem.sets.is_tree
+    weights = problem.inner(alpha)
+    factor = np.ascontiguousarray(weights / (2.0 * problem.lam))
+    width, mass = kernels.dual.width(sets.size), float(problem.sample.sum())
+    passes, batch = 0, 1
+    while True:
+        Z = problem.weighted(mu)
+        dual, primal = problem.dual(mu, Z, weights), problem.primal(Z, weights, nu)
+        if primal - dual <= tol * primal or passes >= max_passes:
+            return passes, Z, primal, dual
+        padded, left = np.zeros((Z.shape[0], width)), np.inf
+        padded[:, : sets.size] = Z
+        while left > 2.0 * tol * primal and passes < max_passes:
+            batch = min(batch, max_passes - passes)
+            left = kernels.label_sets.sweep(
+                *problem.rows,
+                sets.start,
+                sets.child,
+                tree,
+                sets.leaf,
+                factor,
+                problem.true.indptr.astype(np.int64),
+                problem.true.indices.astype(np.int32),
+                problem.square,
+                problem.sample,
+                padded,
+                mu,
+                nu,
+                _SWEEPS,
+                _PRECISION,
+                0.2 * tol * primal / mass,
+                batch,
+                (seed + passes) & 0xFFFFFFFFFFFFFFFF,
+            )
+            passes += batch
+            batch = min(2 * batch, _BATCH)

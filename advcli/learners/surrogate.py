@@ -1,0 +1,526 @@
+"""Surrogates behind an oracle: one estimator for every loss, feature map and solver, certified.
+
+The objective is lambda/2 |theta|^2 + 1/n sum_i S(f_i, y_i)  with lambda = 1/(n C); see `advcli.problem`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ..certificate import certify
+from ..errors import ConfigError, IncompatibleError, NotConvergedWarning
+from ..features import FeatureMap, feature_class, make_features
+from ..features.rows import merge_rows
+from ..hyper import SCALES
+from ..losses import AdversarialLoss, Loss, loss_class, make_loss, registry
+from ..problem import Problem, Solution
+from ..solvers import Limits, make_solver, solvers_for_a_box
+from .base import Array, Bound, Learner, Options, own_options, seed_of
+
+
+def _loss_type(loss: Any) -> type[Loss] | None:
+    """Return the class behind the parameter ``loss``; None for a cost matrix, or a function that makes one."""
+    if isinstance(loss, partial):
+        return _loss_type(loss.func)
+    if isinstance(loss, str):
+        return loss_class(loss)
+    if isinstance(loss, Loss):
+        return type(loss)
+    return loss if isinstance(loss, type) and issubclass(loss, Loss) else None
+
+
+def _said(loss: Any) -> str:
+    """Return the parameter ``loss`` as messages name it."""
+    found = _loss_type(loss)
+    if isinstance(loss, str) or (found is None and not callable(loss)):
+        return str(loss)
+    return str(getattr(found or loss, "__name__", type(loss).__name__))
+
+
+def _is_adversarial(estimator: SurrogateClassifier) -> bool:
+    found = _loss_type(estimator.loss)
+    if found is None and callable(estimator.loss):
+        found = _loss_type(getattr(estimator, "loss_", None))  # what the function made
+    if found is None or issubclass(found, AdversarialLoss):
+        return True
+    raise AttributeError(f"loss={_said(estimator.loss)} has no predictor's distribution; the adversarial losses have")
+
+
+def _has_proba(estimator: SurrogateClassifier) -> bool:
+    """Probabilities over the classes whose largest is the prediction: what scikit-learn means by predict_proba."""
+    found = _loss_type(estimator.loss)
+    keywords = estimator.loss.keywords if isinstance(estimator.loss, partial) else {}
+    if _is_adversarial(estimator) and found is not None and found.agrees({**keywords, **(estimator.loss_options or {})}):
+        return True
+    said = repr(estimator.loss) if isinstance(estimator.loss, str) else _said(estimator.loss)
+    raise AttributeError(f"loss={said} does not predict the likeliest class of its distribution: use predictor_distribution")
+
+
+_LIMITS = ("name", "description", "tol", "search_tol", "search_solver", "search_passes", "max_passes", "max_seconds")
+
+
+class SurrogateClassifier(Learner):
+    """A linear model that minimises a convex surrogate to a certified relative duality gap.
+
+    Parameters
+    ----------
+    loss : str, array (l, k), class, callable or Loss
+        Name of the surrogate: ``"zero_one"``, ``"absolute"``, ``"abstain"``, ``"ww"``, ... (`advcli.losses.loss_names`), or a cost
+        matrix, rows = predictions, columns = classes in sorted order: the adversarial loss of that matrix. Or a class of losses
+        (`advcli.losses.Loss`), registered or not, or what makes one from the number of classes and ``loss_options``, such as
+        ``functools.partial(MyLoss, width=2)``; or a loss that was made for as many classes as the labels have.
+    C : float
+        Weight of the summed loss against 1/2 |theta|^2; lambda = 1/(n C) with n the rows of `fit`.
+    lam : float or None
+        lambda itself; overrides ``C`` when given.
+    tol : float
+        Relative duality gap at which the fit is accepted.
+    fit_intercept : bool
+        Append a constant 1 to the features, regularised like any other (as the authors' code does). False solves the problem on X as given.
+    solver : str
+        ``"auto"`` (says in `solver_choice_` what it took), ``"dual"``, ``"newton"``, ``"lbfgs"``, ... (`advcli.solvers.solver_names`).
+    features : str
+        Feature map: ``"linear"``, ``"threshold"``, or a kernel, ``"rbf"``, ``"poly"``, ``"precomputed"`` (X is the kernel matrix: among the
+        training rows in `fit`, between new and training rows afterwards). Kernels have no intercept.
+    max_passes, max_seconds : float
+        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
+    loss_options, solver_options, features_options : dict or None
+        Further options of the loss, the solver and the feature map (``{"gamma": 0.1}``). ``features_options={"moments": "box",
+        "tolerance": 0.5}`` lets the adversary's moments deviate from the sample's by half a standard error each (an L1 penalty) instead of
+        in a ball: C and lam then have no meaning, and `certificate_.game_value` bounds the expected loss wherever the true moments lie in
+        the box.
+    n_classes : int or None
+        For labels that are codes 0..n_classes-1, the number of classes even when some do not occur; None finds the classes in y.
+    extra_labels : sequence or None
+        Labels of the predictions beyond the classes (abstaining; rows of a matrix with l > k). None: ``"abstain"``, or for numeric
+        labels the least label minus 1; with more than one extra row, the codes k, k + 1, ...
+    random_state : int
+        Seed of the order in which examples are visited.
+
+    Attributes
+    ----------
+    classes_ : ndarray (k,)
+        The labels, in the order of the scores.
+    theta_ : ndarray
+        Parameters; (d, k) for linear features, the last row belongs to the constant when ``fit_intercept``.
+    certificate_ : Certificate
+        Primal, dual, gap, relative_gap, passes, converged, status, solver, seconds of this fit.
+    loss_ : Loss
+        The surrogate at the number of classes seen.
+    rows_ : ndarray (n,)
+        Which row of the problem that was solved each row of `fit` became: equal rows are one there, those of weight 0 none (-1).
+    solver_choice_ : str
+        What ``solver="auto"`` took and why.
+    """
+
+    def __init__(
+        self,
+        loss: Any = "zero_one",
+        *,
+        C: float = 1.0,
+        lam: float | None = None,
+        tol: float = 1e-3,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        features: str = "linear",
+        max_passes: float = 100_000,
+        max_seconds: float = float("inf"),
+        loss_options: Mapping[str, Any] | None = None,
+        solver_options: Mapping[str, Any] | None = None,
+        features_options: Mapping[str, Any] | None = None,
+        n_classes: int | None = None,
+        extra_labels: Any = None,
+        random_state: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.lam = lam
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.features = features
+        self.max_passes = max_passes
+        self.max_seconds = max_seconds
+        self.loss_options = loss_options
+        self.solver_options = solver_options
+        self.features_options = features_options
+        self.n_classes = n_classes
+        self.extra_labels = extra_labels
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.features, str) and feature_class(self.features).pairwise
+        # one direction cannot separate classes that have no order
+        tags.classifier_tags.poor_score = isinstance(self.features, str) and feature_class(self.features).needs_order
+        return tags
+
+    # ---- from a configuration -------------------------------------------------------------------------------------
+    @classmethod
+    def needs(cls, loss: Options) -> frozenset[str]:
+        """Return what the loss needs to know of the data."""
+        return loss_class(loss["name"]).needs(own_options(loss))
+
+    @classmethod
+    def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
+        """Return the loss's options with what it needs of the data filled in; `IncompatibleError` where it lacks a label graph."""
+        own = {"name": loss["name"], **loss_class(loss["name"]).filled(own_options(loss), facts)}
+        # a loss that weighs another one has that one's options under options
+        if "hierarchy" in cls.needs(loss) and all(each.get("hierarchy") is None for each in (own, own.get("options") or {})):
+            raise IncompatibleError(f"loss={loss['name']}", "a hierarchy over the labels", "give dataset.hierarchy=EDGES.csv")
+        return own
+
+    @classmethod
+    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
+        """Return the regularisation or tolerance and the hyper-parameters of the feature map."""
+        return feature_class(features["name"]).searched(own_options(features))
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse a loss, feature map or solver with options that it has not, and labels without the order that they need."""
+        make_solver(solver["name"], **own_options(solver, _LIMITS))
+        mapped, requires = feature_class(features["name"]), "order" in cls.needs(loss)
+        if (requires or mapped.needs_order) and not ordered:
+            raise IncompatibleError(
+                f"loss={loss['name']}" if requires else f"features={features['name']}",
+                "labels with an order",
+                "give it with dataset.order=[lowest,...,highest] or choose loss=zero_one",
+            )
+        if n_classes is not None:
+            make_loss(loss["name"], n_classes, **own_options(loss))
+        make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
+
+    @classmethod
+    def build(
+        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
+    ) -> SurrogateClassifier:
+        """Return an unfitted estimator at these hyper-parameters."""
+        limits = {key: solver[key] for key in ("max_passes", "max_seconds") if solver.get(key) is not None}
+        mapped = {name: value for name, value in hyper.items() if name not in SCALES}
+        return cls(
+            loss["name"],
+            C=float(hyper.get("C", 1.0)),
+            lam=float(hyper["lambda"]) if "lambda" in hyper else None,
+            tol=tol,
+            solver=solver["name"],
+            features=features["name"],
+            features_options={**own_options(features), **mapped} or None,
+            loss_options=own_options(loss) or None,
+            solver_options=own_options(solver, _LIMITS) or None,
+            n_classes=n_classes,
+            random_state=seed,
+            **limits,
+        )
+
+    # ---- fitting --------------------------------------------------------------------------------------------------
+    def check_parameters(self) -> None:
+        """Refuse a strength, tolerance or limit that no data can mend."""
+        for name, value in (("C", self.C), ("tol", self.tol), ("lam", 1.0 if self.lam is None else self.lam)):
+            if not (np.isfinite(value) and value > 0):
+                raise ConfigError(f"{name} must be a positive number, got {value}")
+        if not self.max_passes >= 1:
+            raise ConfigError(f"max_passes must be at least 1, got {self.max_passes}")
+
+    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
+        """Return rows and labels as fits take them: equal rows of equal label merged, in one canonical order.
+
+        With ``loss="weighted"`` and weight ``"column"``, ``sample_weight`` multiplies the rows' loss matrices instead of counting them.
+        """
+        X, codes, weights = self._checked(X, y, sample_weight)
+        loss = self._make_loss(len(self.classes_))
+        cost = loss.cost_weights(codes, weights if loss.example_weights else None)
+        if loss.example_weights:
+            weights = None
+        with np.errstate(over="ignore"):
+            total = len(codes) if weights is None else float(weights.sum())
+        if not total > 0:
+            raise ConfigError("sample_weight is zero for every row")
+        rows = np.arange(len(codes))
+        if not feature_class(self.features).pairwise:
+            X, codes, weights, cost, rows = merge_rows(X, codes, weights, cost)
+        features = self._bind(X)
+        own = {"loss": loss, "cost": cost, "rows": rows, "total": total, "tolerance": features.tolerance(codes, weights)}
+        return Bound(self.classes_, self._facts(), False, features, codes, weights, own)
+
+    def fit_bound(self, bound: Bound, start: SurrogateClassifier | None = None) -> Self:
+        """Solve the problem of bound rows; with ``start``, a fit to the same rows at another C, from its solution."""
+        self.check_parameters()
+        self._take(bound)
+        self.loss_, self.rows_, total, tolerance = (bound.own[name] for name in ("loss", "rows", "total", "tolerance"))
+        if not (np.isfinite(total) and np.isfinite(self.C * total)):
+            raise ConfigError("sample_weight adds up to more than a number can hold; divide it by its largest value")
+        lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
+        if tolerance is not None:
+            lam = 0.0
+        if start is not None and start.features_ is not bound.features:
+            bound.features.adopt(start.features_)
+        problem = Problem(bound.features, self.loss_.core, bound.codes, float(lam), bound.weights, bound.own["cost"], tolerance)
+        solver = make_solver(self.solver, **(self.solver_options or {}))
+        lacks, remedy = solver.lacks(problem), "choose solver=auto"
+        if lacks is None and tolerance is not None and not solver.takes_box:
+            lacks = "moments in a ball (features.moments=ball)"
+            remedy = f"for a box choose a solver that takes one: {', '.join(solvers_for_a_box())}"
+        if lacks is not None:
+            raise IncompatibleError(f"solver={self.solver}", lacks, remedy)
+        limits = Limits(self.tol, self.max_passes, self.max_seconds)
+        solution = solver.solve(problem, limits, None if start is None else start.solution_, seed=seed_of(self.random_state))
+        self.solution_: Solution = solution
+        self.theta_ = solution.theta
+        self.lam_ = float(lam)
+        self.certificate_ = certify(problem, solution, self.tol)
+        self.n_iter_ = max(1, int(np.ceil(solution.passes)))
+        if not self.certificate_.converged:
+            warnings.warn(
+                f"loss={_said(self.loss)}, lambda={lam:.3g}: relative gap {self.certificate_.relative_gap:.2e} "
+                f"after {solution.passes:.0f} passes ({self.certificate_.status}), tolerance {self.tol:g}",
+                NotConvergedWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _make_loss(self, k: int) -> Loss:
+        given: Any = self.loss
+        options = dict(self.loss_options or {})
+        if isinstance(given, Loss):
+            if given.n_classes != k or options:
+                raise ConfigError(
+                    f"loss={_said(given)} was made for {given.n_classes} classes, the labels have {k}; give its class instead"
+                )
+            return given
+        if not isinstance(given, str) and not callable(given):
+            return make_loss("general", k, **{"matrix": given, **options})
+        chosen = _loss_type(given)
+        if isinstance(given, partial) and chosen is not None:
+            options = {**given.keywords, **options}
+            given = chosen
+        if chosen is not None and self.n_classes is None:
+            options = chosen.filled(options, {"classes": [str(label) for label in self.classes_]})
+        if isinstance(given, str):
+            return make_loss(given, k, **options)
+        try:
+            made = given(k, **options)
+        except TypeError as error:
+            raise ConfigError(f"loss={_said(given)}: {error}") from error
+        if not isinstance(made, Loss):
+            raise ConfigError(
+                f"loss={_said(given)} made a {type(made).__name__}; give what makes an advcli.losses.Loss from the classes' number"
+            )
+        return made
+
+    @property
+    def solver_choice_(self) -> str:
+        """What ``solver="auto"`` took for this fit and why, in one line; empty for a solver that was asked for by name."""
+        check_is_fitted(self)
+        return str(self.solution_.memory.get("choice", ""))
+
+    @property
+    def predictions_(self) -> NDArray[Any]:
+        """Labels of all predictions: `classes_`, then the extra ones (abstaining, further rows of a matrix)."""
+        check_is_fitted(self)
+        k = len(self.classes_)
+        extra = self.loss_.n_predictions - k
+        if extra < 0:
+            return np.arange(self.loss_.n_predictions)
+        if extra == 0:
+            return self.classes_
+        numeric = self.classes_.dtype.kind in "iuf"
+        if self.extra_labels is not None:
+            labels = np.asarray(self.extra_labels)
+            if labels.shape != (extra,):
+                raise ConfigError(f"extra_labels needs {extra} labels, got {len(labels)}")
+        elif extra == 1:
+            labels = np.array([self.classes_.min() - 1]) if numeric else np.array(["abstain"])
+        else:
+            labels = np.arange(k, k + extra) if numeric else np.array([f"prediction {i}" for i in range(k, k + extra)])
+        if np.isin(labels, self.classes_).any():
+            raise ConfigError("extra_labels must differ from the class labels")
+        return np.concatenate([self.classes_, labels])
+
+    @property
+    def appends_constant(self) -> bool:
+        """Whether an intercept was asked for."""
+        return self.fit_intercept
+
+    # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
+    @property
+    def metric_(self) -> str:
+        """The loss's own metric."""
+        return self.loss_.metric
+
+    @property
+    def counts_(self) -> dict[str, float]:
+        """The counts ``n_...`` that the solver left in `Solution.memory`."""
+        return {name: float(value) for name, value in self.solution_.memory.items() if name.startswith("n_")}
+
+    @property
+    def cost_matrix_(self) -> Array | None:
+        """The loss matrix (l, k) of an adversarial loss."""
+        return getattr(self.loss_, "matrix", None)
+
+    def mean_cost(self, X: Any, y: NDArray[np.intp], weight: Array | None) -> float | None:
+        """Return the mean expected loss for adversarial losses; weights count as in the objective, or the game value would be no bound."""
+        loss = self.loss_
+        if not isinstance(loss, AdversarialLoss):
+            return None
+        costs = loss.expected_cost(self.potentials(X), y, weight if loss.example_weights else None)
+        if weight is None or loss.example_weights:
+            return float(costs.mean())
+        return float(weight @ costs / weight.sum())
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep."""
+        loss: Any = self.loss
+        options = self.loss_options
+        if isinstance(loss, partial):
+            options = {**loss.keywords, **(options or {})}
+            loss = loss.func
+        if callable(loss) or isinstance(loss, Loss):
+            loss = _registered_name(loss)
+        parameters = self._saved_parameters({"loss": loss, "loss_options": _self_contained(self.loss_, options)})
+        rows, theta = (None, self.theta_) if self.features_ is None else self.features_.support(self.theta_)
+        return parameters, {"theta": theta}, rows
+
+    def restore(self, attributes: Mapping[str, Any]) -> None:
+        """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
+        self.theta_ = attributes["theta"]
+        assert self.certificate_ is not None
+        self.n_iter_ = max(1, int(np.ceil(self.certificate_.passes)))
+        self.loss_ = self._make_loss(len(self.classes_))
+
+    # ---- prediction -----------------------------------------------------------------------------------------------
+    def _mapped(self, X: Any) -> FeatureMap:
+        return self._bind(X) if self.features_ is None else self.features_.at(X)
+
+    def _scores(self, mapped: FeatureMap) -> Array:
+        return mapped.scores(self.theta_)
+
+    def predict_codes(self, X: Any, rule: str = "default") -> NDArray[np.intp]:
+        """Return predictions as codes: positions in `predictions_`."""
+        F = self.potentials(X)
+        return self.loss_.predict(F) if rule == "default" else self.loss_.predict(F, rule)
+
+    def predict(self, X: Any, rule: str = "default") -> NDArray[Any]:
+        """Return the predicted labels, shape (n,).
+
+        ``rule`` chooses for adversarial losses: ``"potentials"`` argmax f (eq. 132), ``"predictor"`` argmax of the predictor's p (eq. 133),
+        ``"median"`` or ``"mean"`` of p for ordered classes; the default is the loss's own.
+        """
+        codes = self.predict_codes(X, rule)
+        return self.predictions_[codes]
+
+    @available_if(_is_adversarial)
+    def predictor_distribution(self, X: Any) -> Array:
+        """Return the predictor's p, shape (n, l) in the order of `predictions_`: it minimises the worst-case expected loss (eq. 131)."""
+        F = self.potentials(X)
+        assert isinstance(self.loss_, AdversarialLoss)
+        return self.loss_.predictor(F)
+
+    @available_if(_is_adversarial)
+    def adversary_distribution(self, X: Any) -> Array:
+        """Return the adversary's q, shape (n, k): the worst class probabilities that the moments allow, as seen by this model."""
+        F = self.potentials(X)
+        assert isinstance(self.loss_, AdversarialLoss)
+        return self.loss_.adversary(F)
+
+    @available_if(_is_adversarial)
+    def expected_loss(self, X: Any) -> Array:
+        """Return the expected loss of the predictor's p under every true class, shape (n, k)."""
+        P = self.predictor_distribution(X)
+        assert isinstance(self.loss_, AdversarialLoss)
+        return P @ self.loss_.matrix
+
+    @available_if(_has_proba)
+    def predict_proba(self, X: Any) -> Array:
+        """Return the predictor's distribution over the classes, shape (n, k); only where its largest entry is the prediction (zero-one).
+
+        It is the predictor's mixed strategy in the game, no estimate of class probabilities.
+        """
+        return self.predictor_distribution(X)
+
+
+def _registered_name(loss: Any) -> str:
+    """Return the name under which a model file keeps a class of losses; `ConfigError` for what no name leads back to."""
+    name = getattr(loss, "name", None)
+    if isinstance(loss, type) and isinstance(name, str) and name in registry and registry.get(name) is loss:
+        return name
+    raise ConfigError(
+        f"cannot save this model: loss={_said(loss)} has no name that leads back to it; register the class (advcli.losses.register) "
+        "in a file of a folder that ADVCLI_PLUGINS names, and give the class or its name"
+    )
+
+
+def _self_contained(loss: Loss, options: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a loss's options with the matrix in the place of the file that it was read from."""
+    if options is None:
+        return None
+    own = dict(options)
+    if own.get("file") is not None:
+        own |= {"file": None, "classes": None, "matrix": loss.matrix.tolist()}  # type: ignore[attr-defined]
+    base = getattr(loss, "base", None)
+    if isinstance(base, Loss) and own.get("options"):
+        own["options"] = _self_contained(base, own["options"])
+    return own
+
+
+class AdversarialClassifier(SurrogateClassifier):
+    """The adversarial classifier of Fathony et al. 2018 and the hinge losses beside it; parameters as in `SurrogateClassifier`."""
+
+
+class OrdinalAdversarialClassifier(SurrogateClassifier):
+    """Adversarial classification of ordered classes: the sorted labels are taken as their order.
+
+    Parameters
+    ----------
+    loss : {"absolute", "squared", "power", "huber", "pinball"} or array (l, k)
+        The cost of a prediction, in class steps, or a cost matrix.
+    features : {"multiclass", "threshold"}
+        One weight vector per class, or one direction and free thresholds (Fathony et al. 2018, eq. 70 and 71).
+    **parameters
+        As in `SurrogateClassifier`.
+    """
+
+    def __init__(
+        self,
+        loss: Any = "absolute",
+        *,
+        C: float = 1.0,
+        lam: float | None = None,
+        tol: float = 1e-3,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        features: str = "multiclass",
+        max_passes: float = 100_000,
+        max_seconds: float = float("inf"),
+        loss_options: Mapping[str, Any] | None = None,
+        solver_options: Mapping[str, Any] | None = None,
+        features_options: Mapping[str, Any] | None = None,
+        n_classes: int | None = None,
+        extra_labels: Any = None,
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(
+            loss,
+            C=C,
+            lam=lam,
+            tol=tol,
+            fit_intercept=fit_intercept,
+            solver=solver,
+            features=features,
+            max_passes=max_passes,
+            max_seconds=max_seconds,
+            loss_options=loss_options,
+            solver_options=solver_options,
+            features_options=features_options,
+            n_classes=n_classes,
+            extra_labels=extra_labels,
+            random_state=random_state,
+        )

@@ -1,0 +1,97 @@
+"""The adversarial loss of the distance between classes in a hierarchy: the edges on the shortest path from the prediction to the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import shortest_path
+
+from ..errors import ConfigError, nearest
+from .base import Array, register
+from .general import GeneralLoss
+
+
+def distances(edges: Sequence[tuple[str, str]], classes: Sequence[str]) -> Array:
+    """Return the edges on the shortest path between each two classes, shape (k, k).
+
+    Edges may be walked both ways. Nodes without a parent lie one step below a root that has no name, so that every two classes have a path
+    where the hierarchy is a forest.
+
+    Raises
+    ------
+    ConfigError
+        A class that is no node.
+    """
+    number = {name: at for at, name in enumerate(dict.fromkeys(name for edge in edges for name in edge))}
+    for name in classes:
+        if name not in number:
+            raise ConfigError(f"loss=tree_distance: the class {name!r} is no node of the hierarchy; {nearest(name, number)}")
+    tops = sorted(set(number) - {child for _, child in edges})
+    root = len(number)
+    ends = [(number[parent], number[child]) for parent, child in edges]
+    if len(tops) > 1:
+        ends += [(root, number[top]) for top in tops]
+    above, below = np.array(ends).T
+    graph = sparse.csr_array((np.ones(len(ends)), (above, below)), shape=(root + 1, root + 1))
+    leaves = [number[name] for name in classes]
+    return np.ascontiguousarray(shortest_path(graph, directed=False, unweighted=True, indices=leaves)[:, leaves])
+
+
+@register("tree_distance")
+class TreeDistanceLoss(GeneralLoss):
+    """The adversarial loss whose cost is the number of edges on the shortest path between prediction and truth in a hierarchy.
+
+    On a tree that is what the metric tree_loss counts, as long as no class is a stub leaf, whose own edge is one more here; where nodes
+    have several parents the shortest path may be shorter. The metric is therefore ``cost``, which is this loss on every hierarchy.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number k of classes.
+    hierarchy : list of (parent, child), or mapping
+        The edges by name; or ``{"edges": ..., "classes": ...}`` with the classes' names in the order of their codes.
+    classes : sequence of str
+        Names of the classes in the order of their codes, where the hierarchy has none.
+    backend : {"simplex", "highs"}
+        As in `GeneralLoss`.
+
+    Raises
+    ------
+    ConfigError
+        No hierarchy, a malformed one, or one without a path between two of the classes.
+    """
+
+    def __init__(self, n_classes: int, hierarchy: Any = None, classes: Sequence[Any] | None = None, backend: str = "simplex") -> None:
+        given = hierarchy if isinstance(hierarchy, Mapping) else {"edges": hierarchy}
+        if given.get("edges") is None:
+            raise ConfigError("loss=tree_distance needs a hierarchy over the classes: give hierarchy=[[parent,child],...]")
+        if set(given) - {"edges", "classes"} or not all(isinstance(edge, (list, tuple)) and len(edge) == 2 for edge in given["edges"]):
+            raise ConfigError("loss.hierarchy must be a list of [parent, child] pairs, or have the keys edges and classes")
+        names = [str(name) for name in given.get("classes") or classes or ()]
+        if len(names) != n_classes:
+            raise ConfigError(f"loss=tree_distance needs the names of the {n_classes} classes in classes, got {len(names)}")
+        matrix = distances([(str(parent), str(child)) for parent, child in given["edges"]], names)
+        if not np.isfinite(matrix).all():
+            row, column = np.argwhere(~np.isfinite(matrix))[0]
+            raise ConfigError(f"loss=tree_distance: the hierarchy has no path between {names[row]!r} and {names[column]!r}")
+        super().__init__(n_classes, matrix=matrix, backend=backend)
+
+    @classmethod
+    def needs(cls, options: Mapping[str, Any]) -> frozenset[str]:
+        """Return the hierarchy, and the labels that are its nodes."""
+        return frozenset({"hierarchy", "classes"})
+
+    @classmethod
+    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
+        """Return a tree of pairs, a chain with a leaf at every node, a star, and a graph in which pairs overlap."""
+        names = [f"class {at}" for at in range(n_classes)]
+        pairs = [[f"pair {at // 2}", name] for at, name in enumerate(names)] + [
+            ["root", f"pair {at // 2}"] for at in range(0, n_classes, 2)
+        ]
+        chain = [[f"node {at}", name] for at, name in enumerate(names)] + [[f"node {at}", f"node {at + 1}"] for at in range(n_classes)]
+        star = [["root", name] for name in names]
+        overlapping = pairs + [[f"pair {at // 2 - 1}", names[at]] for at in range(2, n_classes, 2)]
+        return [{"hierarchy": {"edges": edges, "classes": names}} for edges in (pairs, chain, star, overlapping)]

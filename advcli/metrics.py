@@ -1,0 +1,292 @@
+"""Metrics of predicted codes against true codes: what each computes, and what a reader of rows must know about it.
+
+A metric is a function ``(y_true, y_predicted, n_classes, facts) -> float`` registered here, or in a file of a user's folder ``metric``,
+under its name. Codes from ``n_classes`` on are predictions that are no class: abstentions. Where rows have several labels, truth and
+predictions are CSR matrices (n, k) of ones, which metrics registered with ``sets=True`` take; those take codes as sets of one label, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .errors import ConfigError
+from .registry import Registry
+
+Codes = NDArray[np.intp]
+Function = Callable[[Any, Any, int, Mapping[str, Any]], float]
+
+FACTS = {
+    "alpha": "the cost of an abstention; use a loss with the option alpha",
+    "cost_matrix": "a loss with a matrix; choose loss=general or metric error",
+    "label_graph": "a hierarchy over the labels; give dataset.hierarchy=EDGES.csv or choose another metric",
+}
+"""What a metric may need beside codes: the options of the loss, its matrix, the ancestors of the labels; and what to do without."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric.
+
+    Attributes
+    ----------
+    name : str
+    function : callable (y_true, y_predicted, n_classes, facts) -> float
+    higher_is_better : bool
+        Direction of the metric.
+    is_count : bool
+        Whether value x number of rows is an integer; the tests then work on the integers: rates break ties by float noise.
+    percent : bool
+        Whether tables print it in percent.
+    sets : bool
+        Whether rows may have several labels.
+    needs : tuple of str
+        The `FACTS` that the function reads.
+    complement : str or None
+        The metric that is 1 minus this one: tables and plots show that in its place, as the papers print it.
+    """
+
+    name: str
+    function: Function | None = None
+    higher_is_better: bool = False
+    is_count: bool = False
+    percent: bool = False
+    sets: bool = False
+    needs: tuple[str, ...] = ()
+    complement: str | None = None
+
+
+_registry: Registry[Metric] = Registry("metric", "metric")
+
+
+def register(name: str, **about: Any) -> Callable[[Function], Function]:
+    """Register a function as a metric; ``about`` are the other attributes of `Metric`."""
+
+    def keep(function: Function) -> Function:
+        _registry.put(name, Metric(name, function, **about))
+        return function
+
+    return keep
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all metrics."""
+    return tuple(_registry)
+
+
+def check_metric(name: str) -> Metric:
+    """Return the metric of that name; `ConfigError` names the nearest if there is none."""
+    return _registry.get(name)
+
+
+def meaning(name: str) -> Metric:
+    """Return what a reader of rows must know about a metric; a name that is not known here counts as a plain loss."""
+    return _registry.get(name) if name in _registry else Metric(name)
+
+
+def shown_as(name: str) -> Metric:
+    """Return the metric that tables and plots show for rows of ``name``: its complement where it has one."""
+    about = meaning(name)
+    return about if about.complement is None else meaning(about.complement)
+
+
+def shown_value(name: str, value: Any) -> Any:
+    """Return values of ``name``, a number or an array, as values of the metric that is shown for it."""
+    return value if meaning(name).complement is None else 1.0 - value
+
+
+def compute(name: str, y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Return the value of a metric.
+
+    Parameters
+    ----------
+    name : str
+        Name in the registry.
+    y_true, y_predicted : ndarray of intp, shape (n,), or csr_array, shape (n, n_classes)
+        0-based codes, predicted codes >= ``n_classes`` being abstentions; or ones where a row has a label.
+    n_classes : int
+        Number of classes of the data set.
+    facts : mapping
+        What the metric may ask for (`FACTS`).
+
+    Raises
+    ------
+    ConfigError
+        If there is no metric of that name, a fact that it needs is missing, or it is for one label a row and rows have several.
+    """
+    metric = check_metric(name)
+    assert metric.function is not None
+    for fact in metric.needs:
+        if facts.get(fact) is None:
+            raise ConfigError(f"the metric {name} needs {FACTS[fact]}")
+    if _are_sets(y_true):
+        if not metric.sets:
+            of_sets = [each for each in names() if meaning(each).sets]
+            raise ConfigError(f"metric {name} is for one label a row; for several there are {', '.join(of_sets)}")
+        return float(metric.function(sparse.csr_array(y_true), sparse.csr_array(y_predicted), n_classes, facts))
+    return float(metric.function(np.asarray(y_true), np.asarray(y_predicted), n_classes, facts))
+
+
+def _are_sets(y: Any) -> bool:
+    return hasattr(y, "indptr")
+
+
+@register("error", is_count=True, percent=True, sets=True, complement="accuracy")
+def error(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Share of predictions that are not the true class, or not the very set of true labels; an abstention counts as an error."""
+    if _are_sets(y_true):
+        return int(np.count_nonzero(_counts(y_true != y_predicted))) / y_true.shape[0]
+    return int(np.count_nonzero(y_true != y_predicted)) / len(y_true)
+
+
+@register("accuracy", higher_is_better=True, is_count=True, percent=True, sets=True)
+def accuracy(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Share of predictions that are the true class, or the very set of true labels."""
+    if _are_sets(y_true):
+        rows = y_true.shape[0]
+        return (rows - int(np.count_nonzero(_counts(y_true != y_predicted)))) / rows
+    return int(np.count_nonzero(y_true == y_predicted)) / len(y_true)
+
+
+@register("mae", is_count=True)
+def mae(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Mean absolute difference of codes; nan if there are abstentions, which have no place in the order."""
+    if (y_predicted >= n_classes).any():
+        return float("nan")
+    return int(np.abs(y_true - y_predicted).sum()) / len(y_true)
+
+
+@register("mse", is_count=True)
+def mse(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Mean squared difference of codes; nan if there are abstentions."""
+    if (y_predicted >= n_classes).any():
+        return float("nan")
+    return int(((y_true - y_predicted) ** 2).sum()) / len(y_true)
+
+
+@register("abstention_loss", needs=("alpha",))
+def abstention_loss(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Mean of alpha for an abstention, 1 for a wrong class, 0 else (fathony2018 section 5; their table 6 has alpha = 1/2)."""
+    abstained = int(np.count_nonzero(y_predicted >= n_classes))
+    wrong = int(np.count_nonzero(y_true != y_predicted)) - abstained
+    return (float(facts["alpha"]) * abstained + wrong) / len(y_true)
+
+
+@register("cost", needs=("cost_matrix",))
+def cost(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Mean entry of the loss matrix, row = prediction, column = truth; the fact ``cost_matrix`` holds it."""
+    return float(np.mean(np.asarray(facts["cost_matrix"])[y_predicted, y_true]))
+
+
+@register("abstain_rate", is_count=True, percent=True)
+def abstain_rate(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Share of abstentions."""
+    return int(np.count_nonzero(y_predicted >= n_classes)) / len(y_true)
+
+
+@register("confusion_rate")
+def confusion_rate(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Frobenius norm of the confusion matrix with zero diagonal, each column (true class) a distribution over predictions.
+
+    louche2015 section 4, on the scale of their figures, which do not divide by sqrt(Q). Classes without rows have a zero column.
+    """
+    counts = np.zeros((max(n_classes, int(y_predicted.max(initial=0)) + 1), n_classes))
+    np.add.at(counts, (y_predicted, y_true), 1.0)
+    confusion = counts / np.maximum(counts.sum(axis=0), 1.0)
+    np.fill_diagonal(confusion, 0.0)
+    return float(np.linalg.norm(confusion))
+
+
+@register("confusion_rate_scaled")
+def confusion_rate_scaled(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Return the confusion rate divided by sqrt(Q), as louche2015 section 4 defines it: within [0, 1] without abstentions."""
+    return confusion_rate(y_true, y_predicted, n_classes, facts) / n_classes**0.5
+
+
+# ---- sets of labels, and labels with a hierarchy ----------------------------------------------------------------------------
+
+
+def _sets(y: Any, n_classes: int) -> sparse.csr_array:
+    """Return labels as ones, shape (n, n_classes); an abstention is the empty set."""
+    if _are_sets(y):
+        return sparse.csr_array(y.astype(np.int64))
+    rows = np.flatnonzero(y < n_classes)
+    return sparse.csr_array((np.ones(len(rows), dtype=np.int64), (rows, y[rows])), shape=(len(y), n_classes))
+
+
+def _counts(matrix: Any) -> NDArray[np.int64]:
+    """Return the number of ones of every row."""
+    return np.asarray(matrix.sum(axis=1), dtype=np.int64).ravel()
+
+
+def _closed(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Return the nodes of true and of predicted labels, ancestors included."""
+    graph = facts["label_graph"]
+    return graph.nodes(_sets(y_true, n_classes)), graph.nodes(_sets(y_predicted, n_classes))
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+@register("hamming", percent=True, sets=True)
+def hamming(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Share of (row, label) pairs that are wrong: mean of |y ^ y'| / k."""
+    true, predicted = _sets(y_true, n_classes), _sets(y_predicted, n_classes)
+    return int(_counts(true != predicted).sum()) / (true.shape[0] * n_classes)
+
+
+@register("micro_f1", higher_is_better=True, percent=True, sets=True)
+def micro_f1(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """F1 of all (row, label) pairs pooled: 2 sum |y & y'| / sum (|y| + |y'|)."""
+    true, predicted = _sets(y_true, n_classes), _sets(y_predicted, n_classes)
+    return _ratio(2 * int(true.multiply(predicted).sum()), int(true.sum() + predicted.sum()))
+
+
+@register("instance_f1", higher_is_better=True, percent=True, sets=True)
+def instance_f1(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Mean over rows of 2 |y & y'| / (|y| + |y'|), which choi2018 calls Micro-F1; a row with neither counts 0."""
+    true, predicted = _sets(y_true, n_classes), _sets(y_predicted, n_classes)
+    return float(np.mean(2 * _counts(true.multiply(predicted)) / np.maximum(_counts(true) + _counts(predicted), 1)))
+
+
+@register("macro_f1", higher_is_better=True, percent=True, sets=True)
+def macro_f1(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Mean of the labels' own F1 over the labels that are true or predicted somewhere."""
+    true, predicted = _sets(y_true, n_classes), _sets(y_predicted, n_classes)
+    total = _counts((true + predicted).T)
+    found = np.flatnonzero(total)
+    return float(np.mean(2 * _counts(true.multiply(predicted).T)[found] / total[found])) if len(found) else 0.0
+
+
+@register("hierarchical_precision", higher_is_better=True, percent=True, sets=True, needs=("label_graph",))
+def hierarchical_precision(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Share of the predicted labels' nodes, ancestors included and the root left out, that are nodes of true labels; pooled over rows."""
+    true, predicted = _closed(y_true, y_predicted, n_classes, facts)
+    return _ratio(int(true.multiply(predicted).sum()), int(predicted.sum()))
+
+
+@register("hierarchical_recall", higher_is_better=True, percent=True, sets=True, needs=("label_graph",))
+def hierarchical_recall(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Share of the true labels' nodes, ancestors included and the root left out, that are nodes of predicted labels; pooled over rows."""
+    true, predicted = _closed(y_true, y_predicted, n_classes, facts)
+    return _ratio(int(true.multiply(predicted).sum()), int(true.sum()))
+
+
+@register("hierarchical_f1", higher_is_better=True, percent=True, sets=True, needs=("label_graph",))
+def hierarchical_f1(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Harmonic mean of hierarchical precision and recall (Kiritchenko et al. 2006)."""
+    true, predicted = _closed(y_true, y_predicted, n_classes, facts)
+    return _ratio(2 * int(true.multiply(predicted).sum()), int(true.sum() + predicted.sum()))
+
+
+@register("tree_loss", sets=True, needs=("label_graph",))
+def tree_loss(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Mean number of nodes that only one of truth and prediction has, ancestors included: on a tree the length of the path between them."""
+    true, predicted = _closed(y_true, y_predicted, n_classes, facts)
+    return int(_counts(true != predicted).sum()) / true.shape[0]

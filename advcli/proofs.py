@@ -1,0 +1,163 @@
+"""Proofs that travel: parameters and dual points of the reported fits, kept beside the rows so that anybody can prove their gaps again.
+
+``proofs/KEY.npz`` holds those of a cell, in NumPy's format, compressed, without pickle. For split N
+
+    theta_N      the parameters; with a kernel the coefficients of the training rows, then the thresholds where there are any
+    r_N          the dual point, shape (n, k), one row for each training row in the order of the split; absent if the solver has none
+    predictor_N  a mixed prediction for each training row, shape (n, l), only for loss=general, whose games have no closed form: it bounds
+                 the surrogate from above, as r bounds the optimum from below
+
+The column ``proof`` of a row is the SHA-256 of these arrays and of the cell's configuration. It does not depend on how they are compressed.
+`advcli.verify` reads them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ResultsError
+from .records import ResultsFolder, atomic_bytes, canonical_json
+
+Array = NDArray[np.float64]
+
+PARTS = ("theta", "r", "predictor")
+
+
+def digest(cell: Mapping[str, Any], split: int, arrays: Mapping[str, Array]) -> str:
+    """Return the SHA-256 of a split's arrays and of the configuration of its cell.
+
+    Parameters
+    ----------
+    cell : mapping
+        The cell as plain data, ``about["cell"]`` of its file.
+    split : int
+        Number of the split, from 1.
+    arrays : mapping
+        Arrays by the names of `PARTS`.
+    """
+    found = hashlib.sha256(canonical_json({"cell": cell, "split": split}).encode())
+    for part in PARTS:
+        if part in arrays:
+            array = np.ascontiguousarray(arrays[part], dtype="<f8")
+            found.update(f"{part} {array.shape} ".encode() + array.tobytes())
+    return found.hexdigest()
+
+
+def read(folder: ResultsFolder, key: str) -> dict[int, dict[str, Array]]:
+    """Return the arrays of a cell by split and name (`PARTS`).
+
+    Raises
+    ------
+    ResultsError
+        If there is no such file, or it is damaged.
+    """
+    path = folder.proofs_path / f"{key}.npz"
+    found: dict[int, dict[str, Array]] = {}
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            for name in file.files:
+                part, _, number = name.rpartition("_")
+                found.setdefault(int(number), {})[part] = file[name]
+    except FileNotFoundError:
+        raise ResultsError(f"{path.parent.name}/{path.name} is missing") from None
+    except Exception as error:  # zipfile, zlib and NumPy raise a dozen kinds
+        raise ResultsError(f"{path.parent.name}/{path.name} is damaged ({type(error).__name__})") from None
+    return found
+
+
+class Recorder:
+    """Keeps the proofs of one cell.
+
+    Parameters
+    ----------
+    folder : ResultsFolder
+    key : str
+        The cell's key.
+    cell : mapping
+        The cell as plain data.
+    """
+
+    def __init__(self, folder: ResultsFolder, key: str, cell: Mapping[str, Any]) -> None:
+        self.folder, self.key, self.cell = folder, key, cell
+        self.arrays: dict[str, Array] = {}
+
+    @property
+    def _path(self) -> Any:
+        return self.folder.proofs_path / f"{self.key}.npz"
+
+    def has(self, stored: Mapping[str, Any]) -> bool:
+        """Tell whether a stored cell (`ResultsFolder.read_cell`) was computed with its proofs, and these are there."""
+        needed = any(row.get("proof") for row in stored["rows"])
+        return bool(stored["about"].get("proofs")) and (not needed or self._path.is_file())
+
+    def keep(self, split: int, estimator: Any, X: Any, codes: Any, weight: Array | None) -> dict[str, str]:
+        """Keep a fitted estimator's proof and return its column; empty for a learner that is no surrogate behind an oracle.
+
+        Parameters
+        ----------
+        split : int
+            Number of the split, from 1.
+        estimator : Learner
+            Fitted to ``X`` (n, d), ``codes`` (n,) and ``weight`` (n,) or None.
+        """
+        rows = getattr(estimator, "rows_", None)
+        if rows is None:
+            return {}
+        arrays = {"theta": _of_all_rows(estimator, rows)}
+        dual = estimator.solution_.R
+        if dual is not None:
+            arrays["r"] = np.where(rows[:, None] >= 0, dual[rows], 0.0)
+        predictor = _predictor(estimator, X, codes, weight)
+        if predictor is not None:
+            arrays["predictor"] = predictor
+        arrays = {name: np.asarray(array) + 0.0 for name, array in arrays.items()}  # + 0.0: no -0.0, which compresses badly
+        self.arrays |= {f"{name}_{split}": array for name, array in arrays.items()}
+        return {"proof": digest(self.cell, split, arrays)}
+
+    def write(self) -> dict[str, bool]:
+        """Write the file atomically, if there is anything to keep; return what the cell's file says about it.
+
+        Raises
+        ------
+        ResultsError
+            If it cannot be written.
+        """
+        if self.arrays:
+            try:
+                self.folder.proofs_path.mkdir(exist_ok=True)
+            except OSError as error:
+                raise ResultsError(f"cannot create {self.folder.proofs_path}: {error.strerror}; choose another results_dir") from error
+            with atomic_bytes(self._path) as file:
+                np.savez_compressed(file, **self.arrays)  # type: ignore[arg-type]
+        return {"proofs": True}
+
+
+def _of_all_rows(estimator: Any, rows: NDArray[np.intp]) -> Array:
+    """Return theta; coefficients over the rows of the problem become coefficients over those of the fit, the first of equal ones."""
+    theta: Array = estimator.theta_
+    if estimator.features_ is None or estimator.features_.euclidean:
+        return theta
+    held = np.flatnonzero(rows >= 0)
+    merged, first = np.unique(rows[held], return_index=True)
+    spread = np.zeros((len(rows), *theta.shape[1:]))
+    spread[held[first]] = theta[merged]
+    return np.concatenate([spread, theta[len(merged) :]])
+
+
+def _predictor(estimator: Any, X: Any, codes: Any, weight: Array | None) -> Array | None:
+    """Return the predictor's distributions on the rows of the fit, for a matrix without a closed form; None for all others."""
+    loss = estimator.loss_
+    base = getattr(loss, "base", loss)
+    if base.name != "general":
+        return None
+    F = estimator.potentials(X)
+    if base is not loss:
+        cost, inner = loss.cost_weights(codes, weight if loss.example_weights else None), base.cost_weights(codes, None)
+        F = (F - F.max(axis=1, keepdims=True)) / (cost if inner is None else cost / inner)[:, None]
+    found: Array = base.predictor(F)
+    return found

@@ -1,0 +1,65 @@
+"""Names of everything that a configuration or a caller chooses by name; a registry looks into users' folders for what it does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+from . import plugins
+from .errors import ConfigError, nearest
+
+Item = TypeVar("Item")
+Registered = TypeVar("Registered")
+
+
+class Registry(Generic[Item]):
+    """Items of one kind by name, aliases included.
+
+    Parameters
+    ----------
+    noun : str
+        What an item is, for messages: ``loss``, ``solver``, ...
+    folder : str
+        Folder of such items within a user's own (`advcli.plugins`), whose files are imported for a name that is not here.
+    """
+
+    def __init__(self, noun: str, folder: str) -> None:
+        self.noun, self.folder = noun, folder
+        self._items: dict[str, Item] = {}
+
+    def register(self, *names: str) -> Callable[[Registered], Registered]:
+        """Class decorator: make a class available under its name, which becomes its attribute ``name``, and its aliases."""
+
+        def add(item: Any) -> Any:
+            item.name = names[0]
+            for name in names:
+                self._items[name] = item
+            return item
+
+        return add
+
+    def put(self, name: str, item: Item) -> None:
+        """Make an item available under a name."""
+        self._items[name] = item
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is an item of that name, in users' folders too."""
+        if isinstance(name, str) and name not in self._items:
+            plugins.load(self.folder)
+        return name in self._items
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield every name, sorted."""
+        return iter(sorted(self._items))
+
+    def get(self, name: str, others: Iterable[str] = ()) -> Item:
+        """Return the item of that name.
+
+        Raises
+        ------
+        ConfigError
+            There is none; the message names the nearest, ``others`` among them.
+        """
+        if name not in self:
+            raise ConfigError(f"unknown {self.noun} {name!r}: {nearest(name, [*self._items, *others])}")
+        return self._items[name]

@@ -1,0 +1,65 @@
+"""Rules for single values of a configuration: what is wanted, in words, and whether a value is that.
+
+A dataclass that is a schema carries them as the metadata of its fields.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .errors import ConfigError, nearest
+
+
+def rule(wanted: str, valid: Callable[[Any], bool], choices: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the metadata of a field whose value, or every element of it, must satisfy ``valid``."""
+    return {"wanted": wanted, "valid": valid, "choices": tuple(choices)}
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a finite number, no truth value."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether a value is a whole number, no truth value."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def choice(*choices: str) -> dict[str, Any]:
+    """Return the rule of one of these texts."""
+    return rule(f"one of {', '.join(choices)}", lambda value: value in choices, choices)
+
+
+def at_least(minimum: int) -> dict[str, Any]:
+    """Return the rule of a whole number from ``minimum`` on."""
+    return rule(f"a whole number of at least {minimum}", lambda value: is_whole(value) and value >= minimum)
+
+
+POSITIVE = rule("a finite number above 0", lambda value: is_number(value) and value > 0)
+FRACTION = rule("a number between 0 and 1, both excluded", lambda value: is_number(value) and 0 < value < 1)
+ANY = rule("true or false", lambda value: isinstance(value, bool))
+NAME = rule("a name", lambda value: isinstance(value, str) and bool(value.strip()))
+SEED = rule("a whole number from 0 to 2**32 - 1", lambda value: is_whole(value) and 0 <= value < 2**32)
+
+
+def refuse(name: str, value: Any, about: Mapping[str, Any], wanted: str = "") -> None:
+    """Raise `ConfigError` for a value that is not what its rule wants.
+
+    Parameters
+    ----------
+    name : str
+        The dotted key.
+    value : object
+        A value, or one element of a list.
+    about : mapping
+        Its rule.
+    wanted : str
+        What is wanted, in place of the rule's words.
+    """
+    if about["valid"](value):
+        return
+    shown = "null" if value is None else str(value)
+    hint = nearest(shown, about["choices"]) if about["choices"] else f"give {wanted or about['wanted']}"
+    raise ConfigError(f"{name}={shown} is not valid; {hint}")

@@ -1,0 +1,9 @@
+"""Checks of anybody's own items: each function raises AssertionError with one sentence of what is broken and for which input.
+
+The package's own contract suites run the same functions over its registries.
+"""
+
+from .learning import check_learner, check_loss, check_metric, check_solver
+from .sources import check_source
+
+__all__ = ["check_learner", "check_loss", "check_metric", "check_solver", "check_source"]

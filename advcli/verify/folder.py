@@ -1,0 +1,374 @@
+"""The checker of a results folder: every reported fit is proved again, refuted, or named with the reason why it cannot be proved.
+
+For every row of runs.csv with a proof: the row is compared with its cell's file; the data are loaded and their checksum compared; the
+split is drawn again from the seed; the training rows are standardised again; the stored arrays are compared with the hash of the row; and
+`gap.bound` gives the fit's objective and a lower bound of the optimum. The columns of the certificate must agree with both within
+
+    `SLACK` x the scale of the gap + `FLOOR`,
+
+and the proved gap must not exceed the stated one by more. Counts of errors on the test rows follow from theta, up to rows whose best
+labels tie within rounding. What is proved is the problem on the numbers that standardisation gives in double precision, and on lambda as
+1 / (n C) rounds: these are data here, not rounding errors.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import data, proofs
+from ..data.label_noise import corrupt, make_confusion
+from ..errors import AdvcliError, ResultsError
+from ..records import ResultsFolder, canonical_json, format_value, write_text
+from .bounds import Array, Ball
+from .gap import Bounds, Features, bound
+from .surrogates import CannotError, Surrogate
+
+SLACK, FLOOR = 1e-9, 1e-12
+
+# what a cell's file or an array of another shape than the program writes leads to
+_DAMAGED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+_METRICS = ("error", "accuracy", "mae", "mse")
+
+
+class RefutedError(Exception):
+    """What a row or a proof says is not so; the text says what."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the checker found of one fit.
+
+    Attributes
+    ----------
+    dataset, method, cell : str
+    split : int or None
+    verdict : {"proved", "refuted", "cannot"}
+    reason : str
+        Empty where proved.
+    objective, dual_objective, relative_gap : float
+        Proved: the objective is at most, the optimum at least, the gap at most this; nan where nothing is.
+    stated_gap : float
+        The row's.
+    metrics : str
+        Metrics of the row whose values follow from theta.
+    seconds : float
+    """
+
+    dataset: str
+    method: str
+    cell: str
+    split: int | None
+    verdict: str
+    reason: str = ""
+    objective: float = math.nan
+    dual_objective: float = math.nan
+    relative_gap: float = math.nan
+    stated_gap: float = math.nan
+    metrics: str = ""
+    seconds: float = 0.0
+
+
+def verify_folder(folder: ResultsFolder, data_dir: Path, tell: Callable[[str], None] = lambda line: None) -> list[Verdict]:
+    """Return a verdict for every reported fit of a results folder, and write them to verify.csv in it.
+
+    Parameters
+    ----------
+    folder : ResultsFolder
+        Nothing but verify.csv is written.
+    data_dir : Path
+        Where data sets lie.
+    tell : callable, optional
+        Gets one line for each cell.
+
+    Raises
+    ------
+    ResultsError
+        There is no runs.csv, or the folder was made without proofs.
+    """
+    rows = _rows(folder.path / "runs.csv")
+    stored = {path.stem for path in folder.cells_path.glob("*.json") if not path.name.endswith(".failed.json")}
+    if not any((folder.read_cell(key) or {"about": {}})["about"].get("proofs") for key in stored):
+        raise ResultsError(f"{folder.path} was made without proofs; run it again with record.proofs=true")
+    cells: dict[str, list[dict[str, str]]] = {}
+    for row in rows:
+        cells.setdefault(row["cell"], []).append(row)
+    verdicts: list[Verdict] = []
+    loaded: dict[str, Any] = {}
+    for number, (key, own) in enumerate(cells.items(), start=1):
+        found = list(_cell(folder, key, own, data_dir, loaded))
+        verdicts += found
+        counted = ", ".join(f"{sum(each.verdict == word for each in found)} {word}" for word in ("proved", "refuted", "cannot"))
+        reason = next((f": split {each.split}: {each.reason}" for each in found if each.verdict == "refuted"), "")
+        reason = reason or next((f": {each.reason}" for each in found if each.verdict == "cannot"), "")
+        tell(f"[{number}/{len(cells)}] {own[0]['dataset']}, {own[0]['method']}: {counted}{reason}")
+    for key in sorted(stored - set(cells)):
+        verdicts.append(Verdict("", "", key, None, "cannot", "the cell is not in runs.csv; advcli report merges it"))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([entry.name for entry in fields(Verdict)])
+    writer.writerows([format_value(getattr(each, entry.name)) for entry in fields(Verdict)] for each in verdicts)
+    write_text(folder.path / "verify.csv", text.getvalue())
+    return verdicts
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ResultsError(f"cannot read {path} ({type(error).__name__}); advcli report makes it from the cells") from None
+    if not rows or not {"cell", "dataset", "method", "split"} <= rows[0].keys():
+        raise ResultsError(f"{path} holds no rows of advcli; run an experiment with this results folder first")
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class _Cell:
+    """A cell whose configuration and data are there."""
+
+    config: Mapping[str, Any]
+    dataset: Any
+    splits: list[tuple[Any, Any]]
+    loss: Surrogate
+    arrays: Mapping[int, Mapping[str, Array]]
+
+
+def _cell(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir: Path, loaded: dict[str, Any]) -> Iterator[Verdict]:
+    head = (rows[0]["dataset"], rows[0]["method"], key)
+    splits: dict[str, list[dict[str, str]]] = {}
+    for row in rows:
+        splits.setdefault(row["split"], []).append(row)
+    try:
+        cell = _open(folder, key, rows, data_dir, loaded)
+        refusal = ("", "")
+    except CannotError as error:
+        refusal = ("cannot", str(error))
+    except (RefutedError, *_DAMAGED) as error:
+        refusal = ("refuted", _said(error))
+    for number, own in splits.items():
+        began = time.perf_counter()
+        split = int(number) if number else None
+        if refusal[0]:
+            yield Verdict(*head, split, *refusal)
+            continue
+        try:
+            with np.errstate(all="ignore"):  # what is not finite proves nothing
+                bounds, stated, metrics = _fit(cell, split, own)
+        except (CannotError, AdvcliError) as error:
+            yield Verdict(*head, split, "cannot", str(error), seconds=time.perf_counter() - began)
+            continue
+        except (RefutedError, *_DAMAGED) as error:
+            yield Verdict(*head, split, "refuted", _said(error), seconds=time.perf_counter() - began)
+            continue
+        high, low = float(bounds.primal.high), float(bounds.dual.low)
+        gap = (high - low) / _scale(high, low)
+        yield Verdict(*head, split, "proved", "", high, low, gap, stated, " ".join(metrics), time.perf_counter() - began)
+
+
+def _said(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text if isinstance(error, RefutedError) else f"{type(error).__name__}: {text}"
+
+
+def _scale(primal: float, dual: float) -> float:
+    """Return what a gap is relative to: the primal value, or |dual| where negative entries of a matrix make that negative."""
+    return primal if primal > 0 else max(-dual, 1e-300)
+
+
+def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir: Path, loaded: dict[str, Any]) -> _Cell:
+    """Compare the rows with the cell's file, load data and proofs, draw the splits again."""
+    stored = folder.read_cell(key)
+    if stored is None:
+        if all(row.get("status") == "failed" for row in rows):
+            raise CannotError("the cell failed")
+        raise RefutedError("runs.csv has rows of a cell that is not in the folder")
+    texts = [{column: format_value(value) for column, value in row.items()} for row in stored["rows"]]
+    if len(texts) != len(rows):
+        raise RefutedError(f"runs.csv has {len(rows)} rows of the cell, its file {len(texts)}")
+    for mine, row in zip(texts, rows, strict=True):
+        for column in {**mine, **row}:
+            if (mine.get(column) or "") != (row.get(column) or ""):
+                raise RefutedError(f"runs.csv and cells/{key}.json differ in the column {column}")
+    config = stored["about"]["cell"]
+    protocol, seed = config["protocol"], int(config["seed"])
+    for group, column in (("loss", "loss"), ("features", "features")):
+        if any(row[column] != str(config[group]["name"]) for row in rows):
+            raise RefutedError(f"the rows' {column} is not that of their cell")
+    if not any(row["proof"] for row in rows):
+        raise CannotError(f"nothing was kept of loss={config['loss']['name']}" if stored["about"].get("proofs") else "kept without proofs")
+    if protocol.get("rough_per_class") is not None:
+        raise CannotError("the training labels are those of a rough classifier")
+    request = canonical_json([config["dataset"], protocol["splits"] == "author"])
+    try:
+        if request not in loaded:
+            loaded.clear()
+            loaded[request] = data.load(config["dataset"], data_dir, author_splits=protocol["splits"] == "author")
+        dataset = loaded[request]
+        loss = Surrogate(config["loss"], len(dataset.classes), [str(label) for label in dataset.classes])
+    except AdvcliError as error:
+        raise CannotError(" ".join(str(error).split())) from None
+    if dataset.sha256 != stored["about"]["dataset_sha256"]:
+        raise RefutedError("the data are not those of the rows: their checksum is another")
+    try:
+        arrays = proofs.read(folder, key)
+    except ResultsError as error:
+        raise RefutedError(str(error)) from None
+    return _Cell(config, dataset, _splits(dataset, protocol, seed), loss, arrays)
+
+
+# ------------------------------------------------------------------------------------------------------- splits and standardisation
+
+
+def _seed(*dimensions: Any) -> int:
+    """Return the seed that belongs to named dimensions: the first 8 bytes of a SHA-256, below 2^31."""
+    return int.from_bytes(hashlib.sha256(canonical_json(list(dimensions)).encode()).digest()[:8], "big") % 2**31
+
+
+def _splits(dataset: Any, protocol: Mapping[str, Any], seed: int) -> list[tuple[Any, Any]]:
+    """Return the (training rows, test rows) of every split."""
+    if protocol["splits"] == "author":
+        return list(dataset.splits or ())
+    if protocol["splits"] == "official":
+        return [dataset.official] * int(protocol["n_splits"])
+    n = dataset.X.shape[0]
+    n_train = math.floor(Fraction(Decimal(repr(float(protocol["train_size"])))) * n)
+    n_train, n_test = dataset.sizes or (n_train, n - n_train)
+    found = []
+    for number in range(int(protocol["n_splits"])):
+        order = np.random.default_rng(_seed(seed, "split", dataset.name, number)).permutation(n)
+        found.append((order[:n_train], order[n_train : n_train + n_test]))
+    return found
+
+
+def _standardised(X: Any, test: Any) -> tuple[Any, Any]:
+    """Return both parts in units of the training rows' deviations (n - 1), centred unless sparse; constants become 1, or stay in [0, 1)."""
+    sparse = hasattr(X, "indptr")
+    n = X.shape[0]
+    if sparse:
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        low, high = (np.asarray(_dense(part)).ravel() for part in (X.min(axis=0), X.max(axis=0)))
+        # around the mean, and the zeros beside the stored values
+        stored = np.bincount(X.indices, minlength=X.shape[1])
+        around = np.bincount(X.indices, weights=(X.data - mean[X.indices]) ** 2, minlength=X.shape[1])
+        deviation = np.sqrt((around + (n - stored) * mean**2) / max(n - 1, 1))
+    else:
+        mean, low, high = X.mean(axis=0), X.min(axis=0), X.max(axis=0)
+        deviation = X.std(axis=0, ddof=1) if n > 1 else np.zeros(X.shape[1])
+    constant = (low == high) | (deviation == 0.0)
+    one = constant & ~((low >= 0.0) & (low < 1.0))
+    scale = np.where(constant, 1.0, deviation)
+    if sparse:
+        scale = np.where(one, low, scale)
+        parts = [part.copy() for part in (X, test)]
+        for part in parts:
+            part.data = part.data / scale[part.indices]
+        return parts[0], parts[1]
+    parts = [np.ascontiguousarray((part - np.where(constant, 0.0, mean)) / scale) for part in (X, test)]
+    for part in parts:
+        part[:, one] = 1.0
+    return parts[0], parts[1]
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
+# -------------------------------------------------------------------------------------------------------------------------- one fit
+
+
+def _fit(cell: _Cell, split: int | None, rows: list[dict[str, str]]) -> tuple[Bounds, float, list[str]]:
+    """Prove one fit; return its bounds, the stated gap and the metrics that follow from theta."""
+    row, config, dataset = rows[0], cell.config, cell.dataset
+    if row["status"] == "failed" or split is None:
+        raise CannotError("the fit failed")
+    if not 1 <= split <= len(cell.splits):
+        raise RefutedError(f"there are {len(cell.splits)} splits")
+    arrays = cell.arrays.get(split, {})
+    if "theta" not in arrays:
+        raise RefutedError("the proof is missing")
+    if any(not np.isfinite(array).all() for array in arrays.values()):
+        raise RefutedError("the proof holds numbers that are not finite")
+    if any(each["proof"] != proofs.digest(config, split, arrays) for each in rows):
+        raise RefutedError("the hash of the proof is not that of the row")
+    if "r" not in arrays:
+        raise CannotError("the solver has no dual point")
+    train, test = cell.splits[split - 1]
+    X, X_test = dataset.X[train], dataset.X[test]
+    if config["protocol"]["standardise"] != "none":
+        X, X_test = _standardised(X, X_test)
+    truth, k = dataset.y[train], len(dataset.classes)
+    y = truth
+    if config.get("noise"):
+        confusion = make_confusion(config["noise"], k, _seed(config["seed"], "noise", dataset.name, split))
+        y = corrupt(truth, confusion.true, _seed(config["seed"], "noisy labels", dataset.name, split))
+    _agree(row, "n_train", len(train))
+    _agree(row, "n_test", len(test))
+    _agree(row, "n_features", dataset.X.shape[1])
+    _agree(row, "n_classes", k)
+    weight = None if dataset.example_weight is None else dataset.example_weight[train]
+    costs = cell.loss.cost_weights(y, weight)
+    s = None if isinstance(cell.loss.weight, str) else weight
+    hyper = {name: float(row[name]) for name in ("C", "lambda", "gamma", "tolerance") if row.get(name)}
+    features = Features({**config["features"], **hyper}, hyper.get("gamma"), X, k)
+    lam = 0.0 if features.box else hyper["lambda"] if "lambda" in hyper else 1.0 / (hyper["C"] * (len(y) if s is None else float(s.sum())))
+    if not (features.box or 0 < lam < math.inf):
+        raise RefutedError("lambda is no number above 0")
+    bounds = bound(features, cell.loss, y, lam, s, costs, arrays["theta"], arrays["r"], arrays.get("predictor"))
+    stated = _claims(row, bounds, cell.loss, float(config["solver"]["tol"]))
+    scores = features.scores(X_test, arrays["theta"])
+    return bounds, stated, [each["metric"] for each in rows if _follows(each, cell.loss, scores, dataset.y[test])]
+
+
+def _agree(row: Mapping[str, str], column: str, value: int) -> None:
+    if row[column] != str(value):
+        raise RefutedError(f"{column} is {value}, not {row[column]}")
+
+
+def _claims(row: Mapping[str, str], bounds: Bounds, loss: Surrogate, tol: float) -> float:
+    """Compare the columns of the certificate with what is proved; return the stated gap."""
+    objective, dual, gap = (float(row[column] or "nan") for column in ("objective", "dual_objective", "relative_gap"))
+    scale = _scale(objective, dual)
+    slack = SLACK * scale + FLOOR
+    claims = [("objective", objective, bounds.primal, 1.0), ("dual_objective", dual, bounds.dual, -1.0)]
+    if loss.game:
+        claims.append(("game_value", float(row["game_value"] or "nan"), bounds.primal + bounds.ridge, 1.0))
+    for column, claim, proved, _ in claims:
+        if not abs(claim - proved.mid) <= slack + proved.rad:
+            raise RefutedError(f"{column} is {float(proved.mid):.10g}, not {claim:.10g}")
+    if not abs((objective - dual) / scale - gap) <= SLACK + FLOOR / scale:
+        raise RefutedError(f"relative_gap is {(objective - dual) / scale:.3e} by the row's own objective, not {gap:.3e}")
+    if row["converged"] != str(gap <= tol) or row["status"] != ("ok" if gap <= tol else "not_converged"):
+        raise RefutedError(f"converged={row['converged']}, status={row['status']} do not follow from the gap and solver.tol")
+    for column, claim, proved, side in claims:
+        # beyond the slack by rounding alone
+        if not side * (float(proved.high if side > 0 else proved.low) - claim) <= slack:
+            raise CannotError(f"{column} cannot be told apart: rounding alone may move it by {float(np.max(proved.rad)):.1e}")
+    return gap
+
+
+def _follows(row: Mapping[str, str], loss: Surrogate, scores: Ball, y: Any) -> bool:
+    """Tell whether a metric's value follows from the scores on the test rows; refute one that does not."""
+    if row["metric"] not in _METRICS or not loss.by_scores:
+        return False
+    codes = np.arange(loss.k)
+    distance = np.abs(codes[:, None] - codes)
+    table = {"error": distance > 0, "accuracy": distance == 0, "mae": distance, "mse": distance**2}[row["metric"]]
+    possible = scores.high >= scores.low.max(axis=1, keepdims=True)
+    each = table[:, y].T.astype(float)
+    least, most = np.where(possible, each, np.inf).min(axis=1).sum(), np.where(possible, each, -np.inf).max(axis=1).sum()
+    value = float(row["value"] or "nan")
+    if not least / len(y) - FLOOR <= value <= most / len(y) + FLOOR:
+        raise RefutedError(f"{row['metric']} is {least / len(y):.6g}, not {value:.6g}")
+    return True

@@ -1,0 +1,220 @@
+"""Bounds of one fit: its objective from above, the optimum from below, and its scores on test rows.
+
+With n = sum of s_i (the number of rows without sample weights) and n moments J'(s r) (problem: docs/certificate.md)
+
+    P(theta) = lambda/2 |theta|^2 + 1/n sum s_i S(f_i, y_i)                   at most what `Surrogate.above` gives
+    D(r)     = 1/n sum s_i c_i - |J'(s r)|^2 / (2 lambda n^2)  <= min P       for every r_i in conv R(y_i)
+
+The stored r is moved to a point r* of that set, by m = sum s_i |r*_i - r_i| in all (`Surrogate.below`). Where parameters are free, the
+totals sum_i s_i r*_ij of every label must vanish: taking the surplus of some labels in proportion from the rows that hold it and giving it
+to the others moves at most twice the surplus more, and keeps every row a distribution. A move by m changes |J'(s r)| by at most m max |J_i|
+and the mean of c by at most m times its steepness over n. So D(r*) is bounded without being built.
+
+A box of moments has lambda = 0 and the penalty sum tolerance_j |theta_j|; r* is scaled by the largest t <= 1 that takes its moments into
+the box, and c(t r*) >= t c(r*) + (1 - t) c(0), because c is concave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .bounds import Array, Ball, ball, dot, exp, inverse, join, outward
+from .surrogates import CannotError, Surrogate
+
+_ROWS = 512  # rows of a kernel matrix that are held at once
+
+
+class Features:
+    """The feature map of a cell: scores f = (Z V) B' + tail, V the parameters of rows Z, B (k, m) the labels' numbers.
+
+    Parameters
+    ----------
+    options : mapping
+        The group ``features``.
+    gamma : float or None
+        Width of the kernel, where the row of results has one.
+    X : ndarray or csr_array (n, d)
+        Training rows, standardised.
+    k : int
+        Number of classes.
+    """
+
+    def __init__(self, options: Mapping[str, Any], gamma: float | None, X: Any, k: int) -> None:
+        name = {"multiclass": "linear"}.get(str(options["name"]), str(options["name"]))
+        self.kernel = name.removesuffix("_threshold")
+        self.free = name.endswith("threshold")
+        if self.kernel not in ("linear", "threshold", "rbf", "poly"):
+            raise CannotError(f"features={name} are fitted to the rows, and the checker has no second way to fit them")
+        self.explicit = self.kernel in ("linear", "threshold")
+        self.box = options.get("moments") == "box"
+        self.options, self.X, self.k = options, X, k
+        given = options.get("gamma") if gamma is None else gamma
+        self.gamma = 1.0 / X.shape[1] if given is None else float(given)
+        self.B = np.arange(1.0, k + 1)[:, None] if self.free else np.eye(k)
+        self.constant = self.kernel == "linear"  # a last feature that is 1
+
+    def parts(self, theta: Array) -> tuple[Array, Array]:
+        """Return V and the thresholds eta; `ValueError` for another shape."""
+        rows = (self.X.shape[1] + self.constant) if self.explicit else self.X.shape[0]
+        wanted = (rows + self.k - 1,) if self.free else (rows, self.k)
+        if theta.shape != wanted:
+            raise ValueError(f"theta has the shape {theta.shape}, not {wanted}")
+        return (theta[:rows, None], theta[rows:]) if self.free else (theta, np.zeros(0))
+
+    def times(self, X: Any, V: Any) -> Ball:
+        """Return Z V for rows X, with the kernel between them and the training rows in the place of Z where there is one."""
+        V = ball(V)
+        if self.explicit:
+            return dot(X, V[:-1]) + V[-1:] if self.constant else dot(X, V)
+        return join(*(dot(self._kernel(X[at : at + _ROWS]), V) for at in range(0, X.shape[0], _ROWS)))
+
+    def _kernel(self, X: Any) -> Ball:
+        inner = dot(_dense(X), _dense(self.X).T)
+        if self.kernel == "rbf":
+            squares = self._squares(X)[:, None] + self._squares(self.X)[None, :] - inner * 2.0
+            return exp(Ball(np.maximum(squares.mid, 0.0), squares.rad) * -self.gamma)
+        value = inner * self.gamma + float(self.options.get("coef0", 1.0))
+        power = value
+        for _ in range(int(self.options.get("degree", 3)) - 1):
+            power = power * value
+        return power
+
+    @staticmethod
+    def _squares(X: Any) -> Ball:
+        return (ball(_dense(X)) * _dense(X)).sum(axis=1)
+
+    @property
+    def longest(self) -> float:
+        """A number above the norm of every row of J, its part under the penalty, for r of L1 norm 1."""
+        squares = self._squares(self.X) + float(self.constant)
+        if self.kernel == "rbf":
+            squares = Ball(np.ones(1))
+        elif self.kernel == "poly":
+            value, degree = squares * self.gamma + float(self.options.get("coef0", 1.0)), int(self.options.get("degree", 3))
+            squares = Ball(outward(value.high**degree, 4 * degree))
+        return float(outward(np.sqrt(squares.high.max()) * (self.k if self.free else 1.0)))
+
+    def scores(self, X: Any, theta: Array) -> Ball:
+        """Return f (rows of X, k)."""
+        V, eta = self.parts(theta)
+        F = dot(self.times(X, V), self.B.T)
+        # f_j gets the sum of eta_l over l >= j
+        return F + dot(eta[None], np.tri(self.k - 1, self.k)) if self.free else F
+
+    def square_norm(self, V: Any) -> Ball:
+        """Return |V|^2, or <V, K V> where there is a kernel."""
+        V = ball(V)
+        return (V * (V if self.explicit else self.times(self.X, V))).sum()
+
+    def moments(self, R: Ball) -> Ball:
+        """Return Z'(R B): the moments of explicit features under the penalty; with a kernel the coefficients of theirs."""
+        RB = dot(R, self.B)
+        if not self.explicit:
+            return RB
+        moments = dot(self.X.T, RB)
+        return join(moments, RB.sum(axis=0)[None, :]) if self.constant else moments
+
+    def tolerance(self, y: Any, s: Array) -> Array:
+        """Return the half-widths of the box of moments, (d, m) and then one for each threshold: `width` standard errors each."""
+        width, n = float(self.options.get("tolerance", 1.0)), s.sum()
+        X = np.column_stack([_dense(self.X), np.ones(len(y))]) if self.constant else _dense(self.X)
+        chosen = np.zeros((len(y), self.k))
+        chosen[np.arange(len(y)), y] = s
+        mean, square = [X.T @ (chosen @ self.B) / n], [(X**2).T @ (chosen @ self.B**2) / n]
+        largest = [np.abs(X).max(axis=0)[:, None] * (self.k if self.free else np.ones(self.k))]
+        if self.free:
+            below = np.cumsum(chosen.sum(axis=0))[:-1, None] / n
+            mean, square, largest = [*mean, below], [*square, below], [*largest, np.ones((self.k - 1, 1))]
+        first, second, top = (np.concatenate(each) for each in (mean, square, largest))
+        variance = second - first**2
+        errors: Array = np.where(variance <= 1e-12 * second, top / n, np.sqrt(np.maximum(variance, 0.0) / n))
+        return width * errors
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What is proved of a fit.
+
+    Attributes
+    ----------
+    primal, dual : Ball
+        P(theta), and a lower bound of the optimum (its ``low`` is proved).
+    ridge : Ball
+        lambda/2 |theta|^2.
+    """
+
+    primal: Ball
+    dual: Ball
+    ridge: Ball
+
+
+def bound(
+    features: Features, loss: Surrogate, y: Any, lam: float, s: Array | None, w: Array, theta: Array, r: Array, predictor: Array | None
+) -> Bounds:
+    """Return the bounds of a fit to the rows of ``features``.
+
+    Parameters
+    ----------
+    features : Features
+    loss : Surrogate
+    y : ndarray of int (n,)
+        Codes of the labels that were learned from.
+    lam : float
+        lambda; not used in a box.
+    s, w : ndarray (n,), s None for ones
+        Sample weights and cost weights.
+    theta, r, predictor : ndarray
+        The proof (`advcli.proofs`).
+
+    Raises
+    ------
+    ValueError
+        An array of the wrong shape.
+    CannotError
+        What the checker has no way to prove.
+    """
+    if r.shape != (len(y), loss.k):
+        raise ValueError(f"r has the shape {r.shape}, not {(len(y), loss.k)}")
+    weights = np.ones(len(y)) if s is None else s
+    share = inverse(ball(weights).sum() if s is not None else ball(float(len(y))))  # 1 / n
+    V, eta = features.parts(theta)
+    losses = (loss.above(features.scores(features.X, theta), y, w, predictor) * weights).sum() * share
+    point = loss.below(r, y, w)
+    moved = outward(float(outward(point.moved * weights).sum()), len(y))
+    offset = (point.offset * weights).sum() * share
+    R = ball(point.R) * weights[:, None]
+    steepness = float(loss.steepness * w.max())
+    if features.box:
+        below = dot(np.tri(loss.k)[:-1], R.sum(axis=0)[:, None]) if features.free else None
+        moments = features.moments(R)
+        every = moments if below is None else join(moments, below)
+        tolerance = features.tolerance(y, weights)
+        high = outward((every * share).size + max(features.longest, 1.0) * moved * share.size)
+        t = float(np.minimum(1.0, (tolerance / np.maximum(high, 1e-300)).min()) * (1.0 - 1e-15))
+        t = 1.0 if (high <= tolerance).all() else t
+        start = (ball(loss.at_labels(y, w)) * weights).sum() * share
+        dual = offset * t + start * outward(1.0 - t) if t < 1.0 else offset
+        parameters = np.concatenate([V, eta[:, None]]) if features.free else V
+        penalty = (ball(np.abs(parameters)) * tolerance).sum()
+        return Bounds(penalty + losses, dual - steepness * moved * share.size, ball(0.0))
+    if features.free:
+        if not loss.simplex:
+            raise CannotError(f"loss={loss.name} with free thresholds: how far r breaks their constraints has no bound here")
+        surplus = outward(0.5 * (R.sum(axis=0).size.sum() + moved), loss.k)
+        moved = outward(moved + 2.0 * surplus)
+        offset = offset - steepness * outward(2.0 * surplus * share.size)
+    square = features.square_norm(features.moments(R))
+    length = outward(np.sqrt(max(float(square.high), 0.0)))
+    extra = outward(2.0 * length * features.longest * moved + (features.longest * moved) ** 2)
+    square = Ball(square.mid + extra, outward(square.rad + 4e-16 * (square.mid + extra)))
+    ridge = features.square_norm(V) * (0.5 * lam)
+    dual = offset - square * share * share * inverse(ball(2.0 * lam))
+    return Bounds(ridge + losses, dual, ridge)

@@ -1,0 +1,184 @@
+"""Bounds of surrogates and of their dual points, from the definitions.
+
+    S(f, y) = max over (r, c) in R(y) of r.f + c
+
+From above: any distribution p over predictions bounds the adversarial surrogate of a loss matrix L, S(f, y) <= max_j (p'L)_j + f_j - f_y
+(Fathony et al. 2018, eq. 10 and its dual); hinges are sums. From below: a stored r_i is replaced by a point r* of conv R(y_i) near it,
+whose c follows from the definition; how far it moved in L1 norm is charged to the bound by `gap.bound`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import costs
+from .bounds import Array, Ball, ball, dot, outward
+
+_CONVEX = ("absolute", "squared", "power", "huber", "pinball", "convex")
+_HINGES = ("ww", "cs", "llw")
+
+
+class CannotError(Exception):
+    """What the checker has no way to prove; the text says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A dual point: rows r* (n, k), up to ``moved`` (n,) in L1 norm, and lower bounds of their c (n,) as a ball."""
+
+    R: Array
+    moved: Array
+    offset: Ball
+
+
+class Surrogate:
+    """The loss of a cell on k classes, by its configuration.
+
+    Parameters
+    ----------
+    options : mapping
+        The group ``loss``.
+    k : int
+        Number of classes.
+    labels : sequence of str
+        Labels of the classes, which order the named columns of a matrix.
+    """
+
+    def __init__(self, options: Mapping[str, Any], k: int, labels: list[str]) -> None:
+        own = {key: value for key, value in options.items() if key not in ("name", "description")}
+        self.weight: Any = 1.0  # one number, one for each class, or "column"
+        self.name, self.k = str(options["name"]), k
+        self.name = {"ordinal": "absolute"}.get(self.name, self.name)
+        if self.name == "weighted":
+            self.weight, self.name, own = own.get("weight", 1.0), str(own.get("base", "zero_one")), dict(own.get("options") or {})
+        self.matrix: Array | None = None
+        if self.name in _HINGES:
+            return
+        self.alpha = float(own.get("alpha", 0.5)) if self.name == "abstain" else 1.0
+        if self.name in ("convex", "general"):
+            source = costs.matrix_from(own.get("matrix"), own.get("file"), k, self.name)
+            self.matrix = (source.align(own.get("classes") or labels) if self.name == "general" else source).values
+        elif self.name in ("zero_one", "abstain", *_CONVEX):
+            given = {key: own[key] for key in ("p", "delta", "quantile", "alpha") if key in own}
+            self.matrix = getattr(costs, self.name)(k, **given)
+        else:
+            raise CannotError(f"loss={self.name} is no surrogate that the checker knows")
+
+    @property
+    def game(self) -> bool:
+        """Whether the loss is adversarial."""
+        return self.matrix is not None
+
+    @property
+    def simplex(self) -> bool:
+        """Whether r + e_y runs over all distributions."""
+        return self.game or self.name == "cs"
+
+    @property
+    def by_scores(self) -> bool:
+        """Whether the prediction is the class of the largest score."""
+        return self.matrix is None or len(self.matrix) == self.k
+
+    @property
+    def steepness(self) -> float:
+        """How much c changes at most when r + e_y moves by 1 in L1 norm, in units of the weights."""
+        return float(np.abs(self.matrix).max()) if self.matrix is not None else 1.0
+
+    def cost_weights(self, y: Any, example: Array | None) -> Array:
+        """Return the factors (n,) on the loss matrices of the rows."""
+        if isinstance(self.weight, str):
+            if example is None:
+                raise CannotError("the examples' weights are not there")
+            return example
+        weights = np.asarray(self.weight, dtype=float).ravel()
+        return np.full(len(y), weights[0]) if len(weights) == 1 else weights[y]
+
+    # ---- from above -----------------------------------------------------------------------------------------------
+    def above(self, F: Ball, y: Any, w: Array, predictor: Array | None) -> Ball:
+        """Return upper bounds of S(f_i, y_i), (n,), for all f_i in the ball F (n, k)."""
+        rows = np.arange(len(y))
+        relative = F - F[rows, y][:, None]
+        if self.matrix is not None:
+            P = self._predictor((F.mid - F.mid.max(axis=1, keepdims=True)) / w[:, None], predictor)
+            # P / sum of P is a distribution
+            astray = (ball(P).sum(axis=1) - 1.0).size
+            mixed = dot(P, self.matrix) + np.abs(self.matrix).max() * astray[:, None]
+            return (mixed * w[:, None] + relative).max(axis=1)
+        margins = relative + 1.0
+        if self.name == "llw":
+            margins = F - (F.sum(axis=1) / self.k)[:, None] + 1.0
+        off = np.ones(F.mid.shape)
+        off[rows, y] = 0.0
+        hinges = (margins * off).positive()
+        return hinges.max(axis=1) if self.name == "cs" else hinges.sum(axis=1)
+
+    def _predictor(self, F: Array, stored: Array | None) -> Array:
+        """Return a good mixed prediction (n, l), non-negative, at scores F in units of the weights with row maxima 0."""
+        assert self.matrix is not None
+        n, (l, k) = len(F), self.matrix.shape
+        if self.name == "general":
+            if stored is None or stored.shape != (n, l):
+                raise CannotError("loss=general needs the stored predictor, shape (n, l)")
+            return np.maximum(stored, 0.0)
+        if self.name in _CONVEX:
+            # between two neighbouring predictions the cost is linear: a search on the convex max_j f_j + L(position, j)
+            low, high = np.zeros(n), np.full(n, l - 1.0)
+            for _ in range(110):
+                third = (high - low) / 3.0
+                left, right = low + third, high - third
+                down = self._worst(F, left) > self._worst(F, right)
+                low, high = np.where(down, left, low), np.where(down, high, right)
+            return self._between(0.5 * (low + high))
+        # labels get what they lead a level t by, abstaining the rest: t + (1 - alpha) mass(t) at the best of its corners
+        ordered = -np.sort(-F, axis=1)
+        count, total = np.arange(1.0, k + 1), np.cumsum(ordered, axis=1)
+        least = ((total - 1.0) / count).max(axis=1, keepdims=True)
+        levels = np.hstack([least, np.maximum(ordered, least)])
+        mass = np.hstack([np.ones((n, 1)), np.clip(total - count * ordered, 0.0, 1.0)])
+        best = np.argmin(levels + (1.0 - self.alpha) * mass, axis=1)
+        P = np.maximum(F - levels[np.arange(n), best][:, None], 0.0)
+        return P if l == k else np.column_stack([P, np.maximum(1.0 - P.sum(axis=1), 0.0)])
+
+    def _between(self, position: Array) -> Array:
+        assert self.matrix is not None
+        l = len(self.matrix)
+        P, below = np.zeros((len(position), l)), np.minimum(position.astype(int), max(l - 2, 0))
+        P[np.arange(len(P)), np.minimum(below + 1, l - 1)] = position - below
+        P[np.arange(len(P)), below] += 1.0 - (position - below)
+        return P
+
+    def _worst(self, F: Array, position: Array) -> Array:
+        assert self.matrix is not None
+        worst: Array = (self._between(position) @ self.matrix + F).max(axis=1)
+        return worst
+
+    # ---- from below -----------------------------------------------------------------------------------------------
+    def below(self, R: Array, y: Any, w: Array) -> Point:
+        """Return a point of the dual's domain near R (n, k), and lower bounds of w_i c_i."""
+        rows = np.arange(len(y))
+        own = np.zeros(R.shape)
+        own[rows, y] = 1.0
+        if self.simplex:
+            Q = np.maximum(R + own, 0.0)
+            short = (ball(Q).sum(axis=1) - 1.0).size  # Q / sum of Q is a distribution
+            point = ball(Q) - own
+            moved = outward(short + point.rad.sum(axis=1), self.k)
+            if self.matrix is None:
+                offset = ball(np.ones(len(y))) - Q[rows, y]
+            else:
+                costs_of = dot(Q, self.matrix.T.copy())
+                offset = -(-costs_of).max(axis=1)
+            return Point(point.mid, moved, (offset - Ball(outward(self.steepness * short))) * w)
+        A = np.clip(R if self.name == "ww" else R - R[rows, y][:, None], 0.0, 1.0) * (1.0 - own)
+        total = ball(A).sum(axis=1)
+        point = ball(A) - own * total.mid[:, None] if self.name == "ww" else ball(A) - (total / self.k).mid[:, None]
+        astray_row = total.rad if self.name == "ww" else (total / self.k).rad * self.k
+        return Point(point.mid, outward(np.sum(point.rad, axis=1) + astray_row, self.k), total * w)
+
+    def at_labels(self, y: Any, w: Array) -> Array:
+        """Return w_i c_i of r = 0, the sample's own labels, (n,)."""
+        return np.zeros(len(y)) if self.matrix is None else w * self.matrix.min(axis=0)[y]

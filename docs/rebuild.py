@@ -1,0 +1,496 @@
+"""The tables of the pages, made from kept summaries of runs and from the papers' numbers.
+
+A table stands in a page between ``<!-- table NAME -->`` and ``<!-- end NAME -->``; `TABLES` says how it is made. Its numbers come from
+``results/published/SUMMARY.csv``, which has one row per data set, method and metric with the commit whose code computed it, and from
+``advcli/reports/published``. Under it stand the commits.
+
+    python docs/rebuild.py                              make all tables of all pages anew from the summaries
+    python docs/rebuild.py --check                      write nothing; exit code 1 and a line for every page that would change
+    python docs/rebuild.py results/fathony2018_table4   keep the summaries of these finished runs first
+
+A run is refused if its commit is unknown or the working tree was changed, since no commit stands for its numbers then. Rows whose
+``origin`` is ``page`` were taken over from the page of that commit, rounded as they stood there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from advcli.errors import AdvcliError, ResultsError
+from advcli.records import ResultsFolder, write_text
+from advcli.reports.published_numbers import FAR, load_published, z_score
+from advcli.reports.summary import summarise, with_unique_methods
+
+DOCS = Path(__file__).resolve().parent
+KEPT = DOCS.parent / "results" / "published"
+PAGES = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]
+KEY = ["dataset", "method", "metric"]
+COLUMNS = [*KEY, "loss", "features", "mean", "std", "n_splits", "worst_gap", "mark", "hyper", "commit", "origin", "note"]
+"""Columns of a kept summary.
+
+``std`` has n - 1 in the denominator and is empty for a single split, ``worst_gap`` is the largest certified relative gap, ``mark`` is
+* for the best mean and = for means not significantly worse, ``hyper`` has the hyper-parameters that are the same in all splits, ``note``
+stands behind the number in the table.
+"""
+
+MARKED = re.compile(r"^<!-- table (\w+) -->\n(?:.*\n)*?<!-- end \1 -->$", re.MULTILINE)
+CHOSEN_CUTS = ("bank", "computer", "calhousing")
+"""Data sets of Table 4 whose cut was chosen because it gives the printed errors."""
+
+
+class Summary:
+    """A kept summary.
+
+    Attributes
+    ----------
+    name : str
+        The file without its ending.
+    frame : DataFrame
+        Its rows, by data set, method and metric.
+    """
+
+    def __init__(self, name: str) -> None:
+        path = KEPT / f"{name}.csv"
+        if not path.is_file():
+            raise ResultsError(f"no kept summary {path}; keep it with `python docs/rebuild.py results/{name}`")
+        frame = pd.read_csv(path, dtype={"commit": str, "note": str}, keep_default_na=False, na_values={"std": "", "worst_gap": ""})
+        self.name, self.frame = name, frame.set_index(KEY)
+
+    def row(self, dataset: str, method: str, metric: str) -> pd.Series:
+        """Return a row; accuracy is made from the error where a run counted errors."""
+        if (dataset, method, metric) in self.frame.index:
+            return self.frame.loc[(dataset, method, metric)]
+        if metric == "accuracy" and (dataset, method, "error") in self.frame.index:
+            row = self.frame.loc[(dataset, method, "error")].copy()
+            row["mean"] = 1.0 - row["mean"]
+            return row
+        raise ResultsError(f"{self.name}.csv has no row {dataset}, {method}, {metric}")
+
+    def text(self, dataset: str, method: str, metric: str, digits: int, scale: float = 1.0, error: bool = False) -> str:
+        """Return mean (deviation), or with ``error`` mean (standard error), and the row's note."""
+        row = self.row(dataset, method, metric)
+        spread = scale * row["std"] / (math.sqrt(row["n_splits"]) if error else 1.0)
+        text = f"{scale * row['mean']:.{digits}f}" + ("" if math.isnan(spread) or spread == 0 else f" ({spread:.{digits}f})")
+        return f"{text}, {row['note']}" if row["note"] else text
+
+    def made(self, command: str) -> str:
+        """Return the line under a table: command, commits, largest relative gap."""
+        gap = self.frame["worst_gap"].max()
+        said = []
+        for origin, words in (("run", "computed at {}"), ("page", "rounded numbers of this page at {}, not computed since")):
+            commits = sorted(set(self.frame.loc[self.frame["origin"] == origin, "commit"]))
+            if commits:
+                said.append(words.format(f"commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}"))
+        certified = "" if math.isnan(gap) else f" Relative gaps up to {gap:.1e}."
+        return f"`{command}`: {'; '.join(said)}.{certified}"
+
+
+def pipe(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table."""
+    lines = ["|" + "|".join(f" {part} " if part else " " for part in row) + "|" for row in (head, *rows)]
+    return [lines[0], "|" + "---|" * len(head), *lines[1:]]
+
+
+def facts_of(key: str) -> pd.DataFrame:
+    """Return the papers' numbers of a table by data set, loss, features and metric."""
+    return load_published(key).set_index(["dataset", "loss", "features", "metric"]).sort_index()
+
+
+def datasets_of(key: str) -> list[str]:
+    """Return the data sets of a table in the paper's order."""
+    return list(dict.fromkeys(load_published(key)["dataset"]))
+
+
+def agreement(scores: dict[str, float], what: str) -> str:
+    """Say how many cells disagree with the printed ones and which comes next to it."""
+    name = max(scores, key=lambda cell: abs(scores[cell]))
+    far = [cell for cell, z in scores.items() if abs(z) > FAR]
+    said = f"{len(scores) - len(far)} of {len(scores)} {what} agree with the printed numbers (|z| at most {FAR:g})"
+    return f"{said}; the largest |z| is {abs(scores[name]):.1f} ({name})."
+
+
+def accuracies(key: str, features: str) -> list[str]:
+    """Return one half of Table 2 of Fathony et al. 2018: four losses, accuracy in percent beside the printed one."""
+    summary, facts, losses = Summary(key), facts_of(key), ("zero_one", "ww", "cs", "llw")
+    rows, scores = [], {}
+    for dataset in datasets_of(key):
+        row = [dataset]
+        for loss in losses:
+            method, fact = f"{loss} {features}", facts.loc[(dataset, loss, features, "accuracy")]
+            ours = summary.row(dataset, method, "accuracy")
+            row += [summary.text(dataset, method, "accuracy", 1, 100.0), fact["printed"]]
+            scores[f"{dataset}, {loss}"] = z_score(
+                100 * ours["mean"], 100 * ours["std"], int(ours["n_splits"]), fact["mean"], fact["std"], fact["n_splits"]
+            )
+        rows.append(row)
+    table = pipe(["data set", *(part for loss in losses for part in (loss, "printed"))], rows)
+    return [*table, "", agreement(scores, "cells") + " " + summary.made(f"advcli +experiment={key}")]
+
+
+def with_scores(key: str, metric: str, columns: dict[str, tuple[str, str]], chosen: Sequence[str] = ()) -> list[str]:
+    """Return a table of means, printed numbers and z; ``columns`` names (loss, features), ``chosen`` the data sets whose z is no test."""
+    summary, facts = Summary(key), facts_of(key)
+    rows, scores = [], {}
+    for dataset in datasets_of(key):
+        row = [dataset]
+        for column, (loss, features) in columns.items():
+            fact, ours = facts.loc[(dataset, loss, features, metric)], summary.row(dataset, f"{loss} {features}", metric)
+            z = z_score(ours["mean"], ours["std"], int(ours["n_splits"]), fact["mean"], fact["std"], fact["n_splits"])
+            row += [
+                summary.text(dataset, f"{loss} {features}", metric, 3),
+                fact["printed"],
+                f"{round(z, 1) + 0.0:+.1f}{' †' if dataset in chosen else ''}",
+            ]
+            if dataset not in chosen:
+                scores[f"{dataset}, {column}" if len(columns) > 1 else dataset] = z
+        rows.append(row)
+    table = pipe(["data set", *(part for column in columns for part in (column, "printed", "z"))], rows)
+    said = agreement(scores, "cells" if not chosen else "cells without a mark")
+    if chosen:
+        said = "† The cut of this data set was chosen because it gives the printed errors, so this z tests nothing. " + said
+    return [*table, "", said + " " + summary.made(f"advcli +experiment={key}")]
+
+
+def constraints() -> list[str]:
+    """Return Table 1 of Fathony et al. 2016: constraints added and active."""
+    key = "fathony2016_table1"
+    summary, facts, rows = Summary(key), facts_of(key), []
+    for dataset in datasets_of(key):
+        row = [dataset]
+        for features in ("linear", "rbf"):
+            for metric in ("n_constraints_added", "n_constraints_active"):
+                row += [
+                    summary.text(dataset, f"zero_one {features}", metric, 0),
+                    facts.loc[(dataset, "zero_one", features, metric), "printed"],
+                ]
+        rows.append(row)
+    head = ["data set", "linear: added", "printed", "active", "printed", "Gaussian: added", "printed", "active", "printed"]
+    return [*pipe(head, rows), "", summary.made(f"advcli +experiment={key}")]
+
+
+def quickstart() -> list[str]:
+    """Return the table of the main job: accuracy in percent with the marks of the corrected resampled t-test."""
+    summary, losses, rows = Summary("quickstart"), ("cs", "llw", "ww", "zero_one"), []
+    accuracies = summary.frame.xs("accuracy", level="metric")
+    datasets = sorted(set(accuracies.index.get_level_values("dataset")))
+    for dataset in datasets:
+        cells = [(summary.text(dataset, f"{loss} linear", "accuracy", 2, 100.0), f"{loss} linear") for loss in losses]
+        rows.append([dataset, *(f"{text} {accuracies.loc[(dataset, method), 'mark']}".rstrip() for text, method in cells)])
+    by_loss = [accuracies.xs(f"{loss} linear", level="method") for loss in losses]
+    rows.append(["average", *(f"{100 * part['mean'].mean():.2f}" for part in by_loss)])
+    rows.append(["count", *(str((part["mark"] != "").sum()) for part in by_loss)])
+    return [*pipe(["dataset", *losses], rows), "", summary.made("advcli +experiment=quickstart")]
+
+
+def author_splits() -> list[str]:
+    """Return the means on the authors' own splits beside theirs."""
+    glass, diabetes = Summary("author_splits_glass"), Summary("author_splits_diabetes")
+    accuracy, mae = facts_of("fathony2018_table2"), facts_of("fathony2018_table4")
+    rows = [
+        [
+            "glass",
+            "`zero_one`, linear, C = 1024, accuracy in percent",
+            glass.text("glass", "zero_one linear [hyper.C=1024]", "accuracy", 2, 100.0),
+            accuracy.loc[("glass", "zero_one", "linear", "accuracy"), "printed"],
+        ]
+    ]
+    for features in ("threshold", "linear"):
+        rows.append(
+            [
+                "diabetes",
+                f"`absolute`, {features}, lambda = 0.5, mean absolute error",
+                diabetes.text("diabetes", f"absolute {features}", "mae", 3),
+                mae.loc[("diabetes", "absolute", features, "mae"), "printed"],
+            ]
+        )
+    made = (
+        f"{glass.made('advcli -m dataset=glass protocol=author_splits hyper.C=16,64,128,1024 name=author_splits_glass')} "
+        f"{diabetes.made(COMMAND_DIABETES)}"
+    )
+    return [*pipe(["data", "method", "here", "published"], rows), "", made]
+
+
+COMMAND_DIABETES = (
+    "advcli -m dataset=diabetes loss=absolute features=threshold,linear protocol=author_splits protocol.regularisation=lambda "
+    "hyper.lambda=0.5 name=author_splits_diabetes"
+)
+
+
+def glass_by_c() -> list[str]:
+    """Return the accuracy on glass for several fixed C."""
+    summary = Summary("author_splits_glass")
+    rows = [[C, summary.text("glass", f"zero_one linear [hyper.C={C}]", "accuracy", 2, 100.0)] for C in ("16", "64", "128", "1024")]
+    searched = Summary("author_splits_glass_search")
+    chosen = searched.row("glass", "zero_one linear", "accuracy")["hyper"].partition("=")[2]
+    rows.append([f"{chosen}, chosen by the search with `seed=0`", searched.text("glass", "zero_one linear", "accuracy", 2, 100.0)])
+    made = searched.made("advcli dataset=glass protocol=author_splits name=author_splits_glass_search")
+    return [*pipe(["C", "accuracy in percent"], rows), "", f"The first four rows are of the runs above. {made}"]
+
+
+def confusion_by_noise() -> list[str]:
+    """Return Fig. 1(a) of Louche and Ralaivola 2015: confusion rates along the family of matrices."""
+    summary, steps = Summary("louche2015_fig1a"), (1, 3, 5, 7, 8, 9, 10, 12, 20)
+    rows = [
+        [name, *(summary.text("louche_toy", f"{loss} linear [noise.step={i}]", "confusion_rate", 2, error=True) for i in steps), printed]
+        for name, loss, printed in (("UMA", "uma", "0.5 to 2.25"), ("perceptron", "perceptron", "1.7 to 2.75"))
+    ]
+    head = ["i", *map(str, steps), "read from the text"]
+    return [*pipe(head, rows), "", summary.made("advcli +experiment=louche2015_fig1a")]
+
+
+def confusion_by_belief() -> list[str]:
+    """Return Fig. 1(b): the confusion rate of UMA that is told C_i, with and without the bound on the condition of M."""
+    steps, rows, made = (2, 5, 8, 9, 10, 11, 12, 15, 20), [], []
+    for name, key, more in (
+        ("condition of M below 30, as above", "louche2015_fig1b", ""),
+        ("any M that can be inverted", "louche2015_fig1b_any_condition", " noise.max_condition=null name=louche2015_fig1b_any_condition"),
+    ):
+        summary = Summary(key)
+        told = [summary.text("louche_toy", f"uma linear [noise.told_step={i}]", "confusion_rate", 2, error=True) for i in steps]
+        rows.append([name, *told])
+        made.append(summary.made(f"advcli +experiment=louche2015_fig1b{more}"))
+    rows.append(["printed, from the text", "2.6", "2.6", "", "", "1.8", "", "", "2.15", "2.15"])
+    return [*pipe(["rho", *(f"{1 - i / 10:.1f}" for i in steps)], rows), "", " ".join(made)]
+
+
+LEARNERS = ("f_y", "f_conf", "f_full", "s3vm", "uma")
+
+
+def errors_of(summary: Summary, dataset: str, features: str, losses: Sequence[str] = LEARNERS) -> list[str]:
+    """Return the errors of the methods of Louche and Ralaivola's Table 1."""
+    return [summary.text(dataset, f"{loss} {features}", "error", 3, error=True) for loss in losses]
+
+
+def confused_labels() -> list[str]:
+    """Return Table 1 of Louche and Ralaivola 2015 with its column without kernel PCA."""
+    key = "louche2015_table1"
+    summary, letter, facts = Summary(key), Summary(f"{key}_letter"), facts_of(key)
+
+    def printed(dataset: str, features: str, without: str) -> list[str]:
+        values = [facts.loc[(dataset, loss, features, "error"), "printed"] for loss in LEARNERS]
+        return [*values, facts.loc[(dataset, "s3vm", without, "error"), "printed"]]
+
+    short = errors_of(letter, "letter", "kernel_pca", [loss for loss in LEARNERS if loss != "s3vm"])
+    rows = [
+        ["digits", "1,000 updates", *errors_of(summary, "optdigits", "kernel_pca"), ""],
+        ["", "printed", *printed("optdigits", "kernel_pca", "rbf")],
+        ["letter", "120 updates", *short[:3], summary.text("letter", "s3vm kernel_pca", "error", 3, error=True), short[3], ""],
+        ["", "printed", *printed("letter", "kernel_pca", "rbf")],
+        ["", "1,000 updates", *errors_of(summary, "letter", "kernel_pca"), ""],
+        ["text (reuters_r8)", "1,000 updates", *errors_of(summary, "reuters_r8", "linear"), ""],
+        ["", "printed, another subset of Reuters", *printed("reuters_r8", "linear", "raw")],
+    ]
+    made = f"{summary.made(f'advcli +experiment={key}')} {letter.made(f'advcli +experiment={key}_letter')}"
+    return [*pipe(["data", "stop", *LEARNERS[:-1], "UMA", "s3vm without kernel PCA"], rows), "", made]
+
+
+def kernel_widths() -> list[str]:
+    """Return the digits of Table 1 at the width of the kernel that was chosen and at 1."""
+    rows, summaries = [], {"12": Summary("louche2015_table1"), "1": Summary("louche2015_table1_width1")}
+    for width, summary in summaries.items():
+        f_y, uma = (summary.row("optdigits", f"{loss} kernel_pca", "error")["mean"] for loss in ("f_y", "uma"))
+        rows.append([width, *errors_of(summary, "optdigits", "kernel_pca"), f"{f_y - uma:+.3f}"])
+    facts = facts_of("louche2015_table1")
+    printed = {loss: facts.loc[("optdigits", loss, "kernel_pca", "error")] for loss in LEARNERS}
+    difference = printed["f_y"]["mean"] - printed["uma"]["mean"]
+    rows.append(["printed", *(printed[loss]["printed"] for loss in LEARNERS), f"{difference:+.2f}"])
+    made = summaries["1"].made("advcli +experiment=louche2015_table1 +louche2015=digits features.width=1 name=louche2015_table1_width1")
+    return [*pipe(["width", *LEARNERS[:-1], "UMA", "f_y less UMA"], rows), "", made]
+
+
+SHARES = {"1 %": "0.01", "2 %": "0.02", "5 %": "0.05", "10 %": "0.1", "20 %": "0.2"}
+
+
+def clean_sample() -> list[str]:
+    """Return Fig. 3: error on text along the size of the clean sample."""
+    summary, rows = Summary("louche2015_fig3"), []
+    for name, loss, m in (("f_conf", "f_conf", 20), ("UMA, m = 20", "uma", 20), ("UMA, m = 70", "uma", 70)):
+        options = [f"[protocol.labelled_share={share}, protocol.rough_per_class={m}]" for share in SHARES.values()]
+        rows.append([name, *(summary.text("reuters_r8", f"{loss} linear {option}", "error", 3, error=True) for option in options)])
+    return [*pipe(["", *SHARES], rows), "", summary.made("advcli +experiment=louche2015_fig3")]
+
+
+def clean_sample_by_data() -> list[str]:
+    """Return Fig. 4: error of UMA and of the semi-supervised machine along the size of the clean sample."""
+    summary, rows = Summary("louche2015_fig4"), []
+    for data, dataset, name, method in (
+        ("digits", "optdigits", "UMA", "uma kernel_pca"),
+        ("", "optdigits", "s3vm", "s3vm kernel_pca"),
+        ("letter", "letter", "UMA, 120 updates", "uma kernel_pca, 120 updates"),
+        ("", "letter", "UMA, 1,000 updates", "uma kernel_pca"),
+        ("", "letter", "s3vm", "s3vm kernel_pca"),
+        ("text", "reuters_r8", "UMA", "uma linear"),
+        ("", "reuters_r8", "s3vm", "s3vm linear"),
+    ):
+        keys = [(dataset, f"{method} [protocol.labelled_share={share}]", "error") for share in SHARES.values()]
+        rows.append([data, name, *(summary.text(*key, 3, error=True) if key in summary.frame.index else "-" for key in keys)])
+    return [*pipe(["data", "method", *SHARES], rows), "", summary.made("advcli +experiment=louche2015_fig4")]
+
+
+def updates() -> list[str]:
+    """Return Fig. 5: error and confusion rate on text along the updates."""
+    summary, steps, rows = Summary("louche2015_fig5"), (5, 10, 20, 30, 100, 200), []
+    for name, metric, digits in (("error", "error", 3), ("confusion rate", "confusion_rate", 2)):
+        for rule in ("error", "confusion", "random"):
+            options = [f"[loss.max_updates={step}, loss.rule={rule}]" for step in steps]
+            values = [summary.text("reuters_r8", f"uma linear {option}", metric, digits, error=True) for option in options]
+            rows.append([f"{name}, rule `{rule}`", *values])
+    return [*pipe(["", *map(str, steps)], rows), "", summary.made("advcli +experiment=louche2015_fig5")]
+
+
+def synthetic_hierarchies() -> list[str]:
+    """Return the table of Figure 6.3 of Choi 2018."""
+    key, losses, rows = "choi2018_synthetic", ("flat", "hsvm", "nhsvm", "ssvm"), []
+    summary, facts = Summary(key), facts_of("choi2018_fig6_3")
+    for name in ("balanced", "unbalanced"):
+        dataset = f"choi2018_{name}"
+        rows.append([f"{name}, ours", *(summary.text(dataset, f"{loss} linear", "accuracy", 1, 100.0, error=True) for loss in losses)])
+        rows.append([f"{name}, printed", *(facts.loc[(dataset, loss, "linear", "accuracy"), "printed"] for loss in losses)])
+    return [*pipe(["", *losses], rows), "", summary.made(f"advcli +experiment={key}")]
+
+
+def xray_labels() -> list[str]:
+    """Return accuracy and hierarchical F1 on the two trees of X-ray labels."""
+    key, losses = "choi2018_imclef07", ("flat", "hsvm", "nhsvm", "ssvm")
+    summary, rows = Summary(key), []
+    for dataset in ("imclef07a", "imclef07d"):
+        values = []
+        for loss in losses:
+            parts = (summary.text(dataset, f"{loss} linear", metric, 1, 100.0) for metric in ("accuracy", "hierarchical_f1"))
+            values.append(", ".join(parts))
+        rows.append([dataset, *values])
+    return [*pipe(["", *losses], rows), "", summary.made(f"advcli +experiment={key}")]
+
+
+TABLES: dict[str, Callable[[], list[str]]] = {
+    "quickstart": quickstart,
+    "author_splits": author_splits,
+    "glass_by_c": glass_by_c,
+    "fathony2018_table2_linear": lambda: accuracies("fathony2018_table2_linear", "linear"),
+    "fathony2018_table2_gaussian": lambda: accuracies("fathony2018_table2_gaussian", "rbf"),
+    "fathony2018_table4": lambda: with_scores(
+        "fathony2018_table4", "mae", {"threshold": ("absolute", "threshold"), "multiclass": ("absolute", "linear")}, CHOSEN_CUTS
+    ),
+    "fathony2018_table6": lambda: with_scores("fathony2018_table6", "abstention_loss", {"ours": ("abstain", "linear")}),
+    "fathony2016_table1": constraints,
+    "louche2015_fig1a": confusion_by_noise,
+    "louche2015_fig1b": confusion_by_belief,
+    "louche2015_table1": confused_labels,
+    "louche2015_widths": kernel_widths,
+    "louche2015_fig3": clean_sample,
+    "louche2015_fig4": clean_sample_by_data,
+    "louche2015_fig5": updates,
+    "choi2018_synthetic": synthetic_hierarchies,
+    "choi2018_imclef07": xray_labels,
+}
+"""Tables by the name of their marks."""
+
+
+def rebuilt(text: str) -> str:
+    """Return a page with its marked tables made anew.
+
+    Raises
+    ------
+    ResultsError
+        For a mark that names no table or has no end, and where a summary lacks a number.
+    """
+    found = [match[1] for match in MARKED.finditer(text)]
+    begun = re.findall(r"^<!-- table (.*?) -->$", text, re.MULTILINE)
+    for name in begun:
+        if name not in TABLES or name not in found:
+            raise ResultsError(f"the mark <!-- table {name} --> names no table of docs/rebuild.py or has no <!-- end {name} -->")
+    return MARKED.sub(
+        lambda match: "\n".join([f"<!-- table {match[1]} -->", *_wrapped(TABLES[match[1]]()), f"<!-- end {match[1]} -->"]), text
+    )
+
+
+def _wrapped(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        if line.startswith("|") or not line:
+            yield line
+        else:  # commands stay in one piece
+            glued = re.sub("`.*?`", lambda match: match[0].replace(" ", "\0"), line)
+            yield from (part.replace("\0", " ") for part in textwrap.wrap(glued, 150, break_long_words=False, break_on_hyphens=False))
+
+
+def keep(path: Path) -> Path:
+    """Write the summary of a finished run to ``results/published`` and return its path; other rows of that file stay.
+
+    Raises
+    ------
+    ResultsError
+        If the folder has no rows, failed ones, or no commit that stands for its numbers.
+    """
+    folder = ResultsFolder(path)
+    folder.merge()
+    runs = folder.runs()
+    if runs.empty:
+        raise ResultsError(f"{path} has no rows; finish its run first")
+    try:
+        git = json.loads((path / "provenance.json").read_text(encoding="utf-8"))["git"]
+        commit, dirty = git["commit"][:7], git["dirty"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultsError(f"{path}/provenance.json names no commit; run it in a git checkout") from error
+    if dirty:
+        raise ResultsError(f"{path} was computed with uncommitted changes; commit them and run it again")
+    summary = summarise(runs)
+    if summary["failed"].any():
+        raise ResultsError(f"{path} has failed rows; the same command computes them again")
+    runs = with_unique_methods(runs)
+    names = runs[["dataset", "method", "loss", "features"]].drop_duplicates(["dataset", "method"])
+    names["hyper"] = [_hyper(runs[(runs["dataset"] == row["dataset"]) & (runs["method"] == row["method"])]) for _, row in names.iterrows()]
+    summary["mark"] = ["*" if row["best"] is True else "=" if row["bold"] is True else "" for row in summary.to_dict("records")]
+    fresh = summary.merge(names, on=["dataset", "method"]).assign(commit=commit, origin="run", note="")[COLUMNS]
+    for column in ("mean", "std", "worst_gap"):
+        fresh[column] = ["" if math.isnan(value) else f"{value:.9g}" for value in fresh[column]]
+    kept = KEPT / f"{path.name}.csv"
+    if kept.is_file():
+        old = pd.read_csv(kept, dtype=str, keep_default_na=False)
+        known = set(fresh[KEY].itertuples(index=False, name=None))
+        old = old[[key not in known for key in old[KEY].itertuples(index=False, name=None)]]
+        fresh = pd.concat([old, fresh.astype(str)])
+    fresh = fresh.sort_values(["metric", "dataset", "method"], kind="stable")
+    write_text(kept, fresh.to_csv(index=False, lineterminator="\n"))
+    return kept
+
+
+def _hyper(rows: pd.DataFrame) -> str:
+    columns = [str(column) for column in rows.columns]
+    hyper = columns[columns.index("value") + 1 : columns.index("n_train")]
+    return "; ".join(
+        f"{name}={rows[name].iloc[0]:g}" for name in hyper if rows[name].nunique(dropna=False) == 1 and rows[name].notna().all()
+    )
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the command and return its exit code: 0 done, 1 pages differ, 2 bad input."""
+    check, paths = "--check" in words, [Path(word) for word in words if word != "--check"]
+    try:
+        for path in paths:
+            print(f"kept {keep(path).relative_to(DOCS.parent)}")
+        stale = 0
+        for page in PAGES:
+            text = page.read_text(encoding="utf-8")
+            new = rebuilt(text)
+            if new == text:
+                continue
+            stale += 1
+            print(f"{page.relative_to(DOCS.parent)} {'is not what' if check else 'rebuilt from what'} the summaries give")
+            if not check:
+                write_text(page, new)
+    except AdvcliError as error:
+        print(f"docs/rebuild.py: {error}", file=sys.stderr)
+        return 2
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

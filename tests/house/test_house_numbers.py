@@ -1,0 +1,170 @@
+"""No source that makes numbers changes unseen: its checksum is kept, and a change of it is either harmless or raises NUMBERS_VERSION.
+
+``numbers.txt`` has the version and a checksum of every such file. `python tests/house/test_house_numbers.py` writes it again.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import io
+import tokenize
+from pathlib import Path
+
+import pytest
+
+from advcli.records import NUMBERS_VERSION
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = Path(__file__).with_name("numbers.txt")
+
+# Parts of the package that change no value of a row; whatever is not named here may.
+NO_NUMBERS = frozenset(
+    {
+        "__init__",
+        "__main__",
+        "cli",
+        "config",
+        "errors",
+        "limits",
+        "models",
+        "paths",
+        "plugins",
+        "progress",
+        "records",
+        "reports",
+        "statistics",
+        "surfaces",
+    }
+)
+
+
+def sources() -> list[Path]:
+    """Return the files that make numbers: Python of the package, kernels and their headers, and how they are compiled."""
+    package = ROOT / "advcli"
+    python = [path for path in package.rglob("*.py") if path.relative_to(package).with_suffix("").parts[0] not in NO_NUMBERS | {"conf"}]
+    return sorted([*python, *(ROOT / "_ext").glob("*.pyx"), *(ROOT / "_ext").glob("*.pxd"), ROOT / "meson.build"])
+
+
+def code(text: str, python: bool) -> str:
+    """Return a source without comments, docstrings and empty lines; the same text under every version of Python.
+
+    Of other files only whole lines of comments are left out: Python's tokenizer does not read Cython.
+    """
+    lines = text.splitlines()
+    if not python:
+        return "\n".join(line.rstrip() for line in lines if line.strip() and not line.strip().startswith("#"))
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            line, column = token.start
+            lines[line - 1] = lines[line - 1][:column]
+    for node in ast.walk(ast.parse(text)):
+        if (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and ast.get_docstring(node, clean=False) is not None
+        ):
+            said = node.body[0]
+            assert said.end_lineno is not None
+            lines[said.lineno - 1 : said.end_lineno] = [""] * (said.end_lineno - said.lineno + 1)
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def checksum(path: Path) -> str:
+    return hashlib.sha256(code(path.read_text(encoding="utf-8"), path.suffix == ".py").encode()).hexdigest()[:16]
+
+
+@functools.cache
+def found() -> dict[str, str]:
+    return {path.relative_to(ROOT).as_posix(): checksum(path) for path in sources()}
+
+
+def kept() -> tuple[int, dict[str, str]]:
+    """Return the version and the checksums that were kept last."""
+    head, *lines = KEPT.read_text(encoding="utf-8").splitlines()
+    return int(head.split()[1]), dict(line.split() for line in lines)
+
+
+def test_code_that_makes_numbers_changes_with_its_version() -> None:
+    version, before = kept()
+    now = found()
+    changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    assert not changed, (
+        f"code that makes numbers has changed: {', '.join(changed)}. If a row of any cell may change, raise NUMBERS_VERSION in "
+        "advcli/records.py: resumed sweeps then compute their cells again. In either case run: python tests/house/test_house_numbers.py"
+    )
+    assert version == NUMBERS_VERSION, "NUMBERS_VERSION is not the one of numbers.txt; run: python tests/house/test_house_numbers.py"
+
+
+def test_what_makes_numbers_is_watched() -> None:
+    names = found()
+    parts = (
+        "losses/zero_one.py",
+        "solvers/newton.py",
+        "features/kernel.py",
+        "evaluation/selection.py",
+        "learners/base.py",
+        "data/table.py",
+    )
+    for name in (
+        *(f"advcli/{part}" for part in parts),
+        "advcli/learners/surrogate.py",
+        "advcli/certificate.py",
+        "_ext/adv_zero_one.pxd",
+        "meson.build",
+    ):
+        assert name in names
+    assert any(name.endswith(".pyx") for name in names)
+    assert not any(name.startswith(("advcli/reports", "advcli/cli")) for name in names)
+
+
+PYTHON = '''
+"""A module."""
+
+
+def step(x):  # of the ascent
+    """Return the step."""
+    # half of it
+    return x / 2, "# no comment"
+
+
+class Part:
+    """A part."""
+
+    size = 1
+'''
+KERNEL = "# a header\ncdef inline double step(double x) noexcept nogil:\n    # half\n    return x / 2\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("A module.", "Another\nmodule."),
+        ("of the ascent", "up"),
+        ("    # half of it\n", ""),
+        ("Return the step.", "The step."),
+        ("\n\n", "\n\n\n"),
+    ],
+)
+def test_words_are_no_code(old: str, new: str) -> None:
+    assert old in PYTHON
+    assert code(PYTHON.replace(old, new), python=True) == code(PYTHON, python=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("x / 2", "x / 3"), ("# no comment", "# another"), ("    size", "size"), ("    return x", "    if x:\n        return x")],
+)
+def test_code_is_code(old: str, new: str) -> None:
+    assert old in PYTHON
+    assert code(PYTHON.replace(old, new), python=True) != code(PYTHON, python=True)
+
+
+def test_kernels_are_read_by_lines() -> None:
+    assert code(KERNEL.replace("half", "one half").replace("# a header\n", "\n"), python=False) == code(KERNEL, python=False)
+    assert code(KERNEL.replace("/ 2", "/ 3"), python=False) != code(KERNEL, python=False)
+
+
+if __name__ == "__main__":
+    KEPT.write_text("\n".join([f"NUMBERS_VERSION {NUMBERS_VERSION}", *(f"{name} {text}" for name, text in found().items())]) + "\n")
+    print(f"{KEPT.relative_to(ROOT)}: {len(found())} files, NUMBERS_VERSION {NUMBERS_VERSION}")

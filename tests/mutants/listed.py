@@ -1,0 +1,919 @@
+"""Small wrong changes of the code, and the tests that must see them; `run.py` applies one at a time.
+
+``old`` stands exactly once in ``file``, which test_mutants_listed.py checks on every run of the suite. A change that nobody could observe
+has its reason in ``equivalent``; it is applied all the same, and those that are killed nevertheless are named.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """One change: ``tests`` are the words after ``pytest``; ``kernels`` names the modules of ``_ext`` to build again."""
+
+    file: str
+    old: str
+    new: str
+    tests: str
+    kernels: str = ""
+    equivalent: str | None = None
+
+
+BLOCK, DUAL, ORACLE = (
+    "tests/compiled/test_compiled_block.py",
+    "tests/compiled/test_compiled_dual.py",
+    "tests/compiled/test_compiled_oracle.py",
+)
+FACES, SUBGRADIENT, KERNEL_DUAL = (
+    "tests/compiled/test_compiled_faces.py",
+    "tests/compiled/test_compiled_subgradient.py",
+    "tests/kernel/test_kernel_dual.py",
+)
+KERNELS = (
+    # the zero-one family
+    Mutant("_ext/adv_zero_one.pxd", "m = splat(-1.0)", "m = splat(-0.9)", f"{DUAL} -k 'at_rest'", "dual"),
+    Mutant("_ext/adv_zero_one.pxd", "if near == 1:", "if near <= 2:", f"{DUAL} -k 'at_rest'", "dual"),
+    Mutant("_ext/adv_zero_one.pxd", "if b[y] == 0.0:", "if b[y] <= 0.0:", f"{DUAL} -k 'at_rest'", "dual"),
+    Mutant(
+        "_ext/adv_zero_one.pxd",
+        "if near == 1:",
+        "if near == 0:",
+        f"{DUAL} -k 'at_rest'",
+        "dual",
+        equivalent="never ends early: the full step finds the same gap of 0 and moves nothing, only slower",
+    ),
+    Mutant(
+        "_ext/adv_zero_one.pxd", "gap = tau + largest - vsum(inner)", "gap = tau + 1.0 - vsum(inner)", f"{BLOCK} -k 'zero_one'", "oracle"
+    ),
+    Mutant(
+        "_ext/adv_zero_one.pxd",
+        "mu = threshold(g, kp, tau, 1.0 + w)",
+        "mu = threshold(g, kp, tau, 1.0 + 2.0 * w)",
+        f"{BLOCK} -k zero_one",
+        "oracle",
+    ),
+    Mutant("_ext/adv_zero_one.pxd", "c[0] = 1.0 - largest", "c[0] = 1.0 + largest", f"{ORACLE} -k 'zero_one'", "oracle"),
+    Mutant(
+        "_ext/adv_zero_one.pxd",
+        "state[j] = TIED if g[j] > u else",
+        "state[j] = FREE if g[j] > u else",
+        f"{BLOCK} {FACES} -k 'lanes or zero_one'",
+        "oracle",
+    ),
+    Mutant("_ext/adv_zero_one.pxd", "value = 1.0 + (f[j] - f[y])", "value = 0.9 + (f[j] - f[y])", f"{ORACLE} -k 'cs'", "oracle"),
+    # many rows at once
+    Mutant(
+        "_ext/oracle.pyx",
+        "if kind == ZERO_ONE and not gaps and k <= BLOCKS:",
+        "if kind == ZERO_ONE and not gaps and k < 0:",
+        f"{BLOCK} -k lanes",
+        "oracle",
+    ),
+    Mutant(
+        "_ext/oracle.pyx",
+        "if kind == ZERO_ONE and not keep and n > 0:",
+        "if kind == ZERO_ONE and not keep and n < 0:",
+        f"{BLOCK} -k lanes",
+        "oracle",
+    ),
+    Mutant(
+        "_ext/adv_lanes.pxd",
+        "less = one_less - load(weight, group)",
+        "less = one_less + load(weight, group)",
+        f"{BLOCK} -k lanes",
+        "oracle",
+    ),
+    Mutant(
+        "_ext/adv_lanes.pxd",
+        "if k <= NETWORK:",
+        "if k <= NETWORK + 2:",
+        f"{ORACLE} -k 'zero_one'",
+        "oracle",
+        equivalent="two ways to the same threshold; which is faster is all that NETWORK decides",
+    ),
+    Mutant(
+        "_ext/adv_lanes.pxd", "level = level + (s - one) / c", "level = level + (s - one) / (c + one)", f"{ORACLE} -k 'zero_one'", "oracle"
+    ),
+    # the other surrogates
+    Mutant(
+        "_ext/adv_hinge.pxd",
+        "state[y] = FREE if relative else TIED",
+        "state[y] = FIXED",
+        f"{FACES} -k 'derivative and (ww or llw)'",
+        "oracle",
+    ),
+    Mutant("_ext/adv_hinge.pxd", "slope = -1.0 if relative else 1.0 / k", "slope = -1.0", f"{BLOCK} -k 'llw'", "oracle"),
+    Mutant(
+        "_ext/adv_abstain.pxd",
+        "return min(1.0 - maximum(q, s.kp), s.alpha)",
+        "return 1.0 - maximum(q, s.kp)",
+        f"{ORACLE} -k 'abstain'",
+        "oracle",
+    ),
+    Mutant(
+        "_ext/adv_convex.pxd",
+        "if here <= there:",
+        "if here < there:",
+        f"{ORACLE} -k 'absolute or convex'",
+        "oracle",
+        equivalent="where two neighbouring rows have one value both are the minimum",
+    ),
+    # the ascents
+    Mutant(
+        "_ext/dual.pyx",
+        "return weight * cost * gap",
+        "return weight * gap",
+        f"{DUAL} -k 'meet or weights'",
+        "dual",
+        equivalent="the gap of a visit only chooses what is visited next; the certificate of a pass decides",
+    ),
+    Mutant("_ext/dual.pyx", "w = weight * run.square[i] * run.scale", "w = run.square[i] * run.scale", f"{DUAL} -k 'meet'", "dual"),
+    Mutant(
+        "_ext/dual.pyx",
+        "dual[0] = offsets / run.mass - 0.5 * lam * square",
+        "dual[0] = offsets / run.mass - 0.25 * lam * square",
+        f"{DUAL} -k 'meet'",
+        "dual",
+    ),
+    Mutant(
+        "_ext/kernel_dual.pyx",
+        "gap[i] = weight * cost * (value - offset - vsum(inner))",
+        "gap[i] = weight * (value - offset - vsum(inner))",
+        f"{KERNEL_DUAL} -k survey",
+        "kernel_dual",
+    ),
+    Mutant("_ext/kernel_dual.pyx", "f[c] = F[c, i] / cost", "f[c] = F[c, i]", f"{KERNEL_DUAL} -k survey", "kernel_dual"),
+    Mutant(
+        "_ext/kernel_dual.pyx",
+        "inners += weight * cost * vsum(inner)",
+        "inners += weight * vsum(inner)",
+        f"{KERNEL_DUAL} -k survey",
+        "kernel_dual",
+    ),
+)
+
+ESTIMATORS = "tests/learners/test_estimators_problem.py"
+GUARANTEE, REFEREES = "tests/evaluation/test_evaluation_guarantee.py", "tests/solvers/test_solvers_referee.py"
+SETS_OF_LOSSES, SETS_OF_LEARNERS = (
+    "tests/losses/test_losses_contract.py -k 'feasible or brought'",
+    "tests/learners/test_methods_certificates.py",
+)
+REFEREE = (
+    # the verdict
+    Mutant("advcli/certificate.py", "gap = primal - dual", "gap = abs(primal - dual)", REFEREES),
+    Mutant(
+        "advcli/certificate.py",
+        "relative = gap / scale",
+        "relative = gap / (1.0 + scale)",
+        f"{GUARANTEE} {ESTIMATORS} -k 'linear_programs or negative_objective'",
+    ),
+    Mutant("advcli/certificate.py", "TOLERANCE = 2.0**20", "TOLERANCE = 2.0**32", REFEREES),
+    Mutant("advcli/certificate.py", "refused = not outside <= TOLERANCE or", "refused = outside > TOLERANCE or", REFEREES),
+    Mutant("advcli/certificate.py", "if refused:\n        dual =", "if False:\n        dual =", REFEREES),
+    Mutant("advcli/certificate.py", "scale = abs(primal) if refused else gap_scale(", "scale = gap_scale(", REFEREES),
+    Mutant("advcli/certificate.py", "bool(relative <= tol and not refused and not negative)", "bool(relative <= tol)", REFEREES),
+    Mutant(
+        "advcli/certificate.py",
+        "bool(relative <= tol and not refused and not negative)",
+        "bool(relative <= tol and not negative)",
+        REFEREES,
+        equivalent="a refused dual point is -inf, so its gap is infinite and above every tolerance",
+    ),
+    Mutant("advcli/certificate.py", "0.0 if -_NOISE < relative < 0 else relative", "max(0.0, relative)", REFEREES),
+    Mutant("advcli/certificate.py", "R, outside = problem.feasible(solution.R)", "R, outside = solution.R, 0.0", REFEREES),
+    Mutant("advcli/certificate.py", "dual = problem.dual(R)", "dual = problem.dual(solution.R)", REFEREES),
+    # the objective
+    Mutant(
+        "advcli/problem.py",
+        "return 0.5 * self.lam * self.features.square_norm(theta)",
+        "return self.lam * self.features.square_norm(theta)",
+        GUARANTEE,
+    ),
+    Mutant("advcli/problem.py", "+ self.ridge(theta)\n\n    def dual_gradient", "\n\n    def dual_gradient", GUARANTEE),
+    Mutant(
+        "advcli/problem.py",
+        "return primal if primal > 0 else -dual",
+        "return abs(primal) if primal > 0 else dual",
+        f"{ESTIMATORS} -k negative_objective",
+    ),
+    Mutant(
+        "advcli/problem.py",
+        "return float(self.weight @ self.loss.value(self.scaled(F), self.y)) / self.n",
+        "return float(self.weight @ self.loss.value(self.scaled(F), self.y)) / len(self.y)",
+        f"{ESTIMATORS} -k weight",
+    ),
+    Mutant("advcli/problem.py", "R if self.sample_weight is None else R * self.sample_weight[:, None]", "R", f"{ESTIMATORS} -k weight"),
+    Mutant("advcli/losses/weighted.py", "return w * self.base.expected_cost(", "return self.base.expected_cost(", GUARANTEE),
+    # the set of dual points
+    Mutant("advcli/problem.py", "if found[-1] > ROUNDING * k:", "if False:", REFEREES),
+    Mutant("advcli/problem.py", "found.append(self._broken(point))", "found.append(0.0)", REFEREES),
+    Mutant("advcli/problem.py", "found.append(1.0 - self._into_box(point))", "found.append(0.0)", REFEREES),
+    Mutant("advcli/problem.py", "float(np.max(found))", "float(max(found))", REFEREES),
+    Mutant("advcli/problem.py", "if not self._broken(R) <= self._rounding:", "if False:", REFEREES),
+    Mutant("advcli/problem.py", 'return mean if self._into_box(R) == 1.0 else float("-inf")', "return mean", REFEREES),
+    Mutant("advcli/problem.py", "R * (t * (1.0 - 1e-12))", "R", REFEREES),
+    Mutant("advcli/losses/base.py", "np.maximum(np.abs(R.sum(axis=1)), -Q.min(axis=1))", "np.abs(R.sum(axis=1))", SETS_OF_LOSSES),
+    Mutant("advcli/losses/base.py", "np.maximum(np.abs(R.sum(axis=1)), -Q.min(axis=1))", "-Q.min(axis=1)", SETS_OF_LOSSES),
+    Mutant("advcli/losses/base.py", "Q = np.maximum(Q, 0.0)", "Q = np.maximum(Q, -1.0)", SETS_OF_LOSSES),
+    Mutant(
+        "advcli/losses/hinge.py",
+        "np.maximum(np.maximum(-A.min(axis=1), A.max(axis=1) - 1.0), np.abs(R.sum(axis=1)))",
+        "np.maximum(-A.min(axis=1), np.abs(R.sum(axis=1)))",
+        REFEREES,
+    ),
+    Mutant(
+        "advcli/losses/hinge.py",
+        "np.maximum(np.maximum(-A.min(axis=1), A.max(axis=1) - 1.0), np.abs(R.sum(axis=1)))",
+        "np.maximum(-A.min(axis=1), A.max(axis=1) - 1.0)",
+        REFEREES,
+    ),
+    Mutant("advcli/losses/hinge.py", "return _outside(R - R[np.arange(len(y)), y][:, None], R)", "return _outside(R, R)", REFEREES),
+    Mutant("advcli/learners/hierarchical.py", "(total - 1.0).max(initial=0.0)])", "])", SETS_OF_LEARNERS),
+    Mutant(
+        "advcli/learners/hierarchical.py",
+        "held.data /= np.repeat(np.maximum(np.asarray(held.sum(axis=1)).ravel(), 1.0), counts)",
+        "held.data *= 1.0",
+        SETS_OF_LEARNERS,
+    ),
+    Mutant("advcli/learners/hierarchical.py", "outside=outside,", "outside=0.0,", SETS_OF_LEARNERS),
+    Mutant("advcli/learners/multilabel.py", "point[lost] = self.true[lost].toarray()", "pass", SETS_OF_LEARNERS),
+    Mutant("advcli/learners/multilabel.py", "found.append(float(off.max()))", "found.append(0.0)", SETS_OF_LEARNERS),
+    Mutant("advcli/learners/correction.py", "outside=float(loss.infeasibility(returned, y).max())", "outside=0.0", SETS_OF_LEARNERS),
+)
+
+CELLS, METRICS = "tests/evaluation/test_evaluation_real_cells.py", "tests/evaluation/test_evaluation_metrics.py"
+RUNNER_TESTS, LABELS = "tests/evaluation/test_evaluation_runner.py", "tests/evaluation/test_evaluation_training_labels.py"
+WEIGHTED = f"{CELLS} -k 'weights and script'"
+RECIPE = (
+    # which rows, whose labels, what weights
+    Mutant("advcli/evaluation/runner.py", "recipe.search(recipe.part(splits[0][0]))", "recipe.search(recipe.part(splits[0][1]))", CELLS),
+    Mutant("advcli/evaluation/runner.py", "recipe.search(recipe.part(splits[0][0]))", "recipe.search(recipe.part())", CELLS),
+    Mutant("advcli/evaluation/runner.py", "recipe.search(recipe.part(splits[0][0]))", "recipe.search(recipe.part(splits[-1][0]))", CELLS),
+    Mutant(
+        "advcli/evaluation/runner.py",
+        "recipe.part(train_rows), recipe.part(test_rows)",
+        "recipe.part(train_rows), recipe.part(train_rows)",
+        CELLS,
+    ),
+    Mutant(
+        "advcli/evaluation/runner.py",
+        "recipe.part(train_rows), recipe.part(test_rows)",
+        "recipe.part(splits[0][0]), recipe.part(test_rows)",
+        CELLS,
+    ),
+    Mutant(
+        "advcli/evaluation/recipe.py", "standardiser = Standardiser().fit(X)", "standardiser = Standardiser().fit(self.dataset.X)", CELLS
+    ),
+    Mutant("advcli/evaluation/recipe.py", 'if self.protocol.standardise != "none":', "if True:", f"{CELLS} -k 'script or model'"),
+    Mutant(
+        "advcli/evaluation/recipe.py",
+        "X = fitted.rows(test.X)",
+        "X = fitted.standardiser.fit(test.X).transform(test.X) if fitted.standardiser else test.X",
+        CELLS,
+    ),
+    Mutant("advcli/evaluation/recipe.py", "metrics.compute(name, test.y, predicted", "metrics.compute(name, test.y, test.y", CELLS),
+    Mutant(
+        "advcli/evaluation/recipe.py",
+        'derive_seed(self.cell.seed, "fit", self.dataset.name, number)',
+        'derive_seed(self.cell.seed, "fit", self.dataset.name, 1)',
+        f"{CELLS} -k seed",
+    ),
+    Mutant("advcli/evaluation/recipe.py", "            split=number,\n", "            split=1,\n", f"{CELLS} -k noise"),
+    Mutant(
+        "advcli/evaluation/recipe.py", "= self.labels(part, number).view(loss)", "= self.labels(part, ALL).view(loss)", f"{CELLS} -k noise"
+    ),
+    Mutant("advcli/evaluation/recipe.py", "if weight is None else weight * known", "if True else weight", f"{CELLS} -k clean"),
+    Mutant("advcli/evaluation/recipe.py", "if weight is None else weight * known", "if weight is None else weight", f"{CELLS} -k clean"),
+    Mutant("advcli/evaluation/recipe.py", "part = Part(part.X, codes, part.weight)", "part = Part(part.X, codes)", WEIGHTED),
+    Mutant("advcli/evaluation/recipe.py", "weight, n_train = part.weight,", "weight, n_train = None,", WEIGHTED),
+    Mutant("advcli/evaluation/recipe.py", "part = part if known is None else part[known]", "part = part", f"{LABELS} {RUNNER_TESTS}"),
+    Mutant(
+        "advcli/evaluation/runner.py",
+        "recipe.fit(train, selection.hyper, number)",
+        "recipe.fit(train, dict(list(selection.hyper.items())[:1]), number)",
+        f"{CELLS} -k kernel",
+    ),
+    Mutant(
+        "advcli/evaluation/recipe.py",
+        'float(cell.solver["tol"]))\n        learner.limit',
+        'float(cell.solver.get("search_tol") or cell.solver["tol"]))\n        learner.limit',
+        f"{RUNNER_TESTS} -k rows_of_one",
+    ),
+    Mutant(
+        "advcli/evaluation/recipe.py",
+        'tol = float(solver.get("search_tol") or solver["tol"])',
+        'tol = float(solver["tol"])',
+        f"{CELLS} -k seed",
+    ),
+    # the expected losses beside the guarantee
+    Mutant("advcli/learners/surrogate.py", "return float(weight @ costs / weight.sum())", "return float(costs.mean())", GUARANTEE),
+    Mutant(
+        "advcli/learners/surrogate.py",
+        "y, weight if loss.example_weights else None)\n        if weight is None",
+        "y, None)\n        if weight is None",
+        GUARANTEE,
+    ),
+    Mutant(
+        "advcli/evaluation/recipe.py",
+        "learner.mean_cost(fitted.rows(train.X), fitted.codes, fitted.weight)",
+        "learner.mean_cost(X, test.y, test.weight)",
+        GUARANTEE,
+    ),
+    Mutant(
+        "advcli/evaluation/recipe.py",
+        "learner.mean_cost(fitted.rows(train.X), fitted.codes, fitted.weight)",
+        "learner.mean_cost(fitted.rows(train.X), train.y, fitted.weight)",
+        f"{GUARANTEE} -k learned_from",
+    ),
+    Mutant(
+        "advcli/evaluation/recipe.py",
+        "learner.mean_cost(X, test.y, test.weight)",
+        "learner.mean_cost(fitted.rows(train.X), fitted.codes, fitted.weight)",
+        GUARANTEE,
+    ),
+    Mutant(
+        "advcli/evaluation/recipe.py",
+        "learner.mean_cost(X, test.y, test.weight)",
+        "learner.mean_cost(X, test.y, None if train.weight is None else train.weight[: len(test.y)])",
+        GUARANTEE,
+    ),
+    # the key of a cell
+    Mutant(
+        "advcli/evaluation/cell.py",
+        '"weights": None if dataset.example_weight is None else _digest(dataset.example_weight),',
+        '"weights": None,',
+        f"{CELLS} -k key",
+    ),
+    Mutant("advcli/evaluation/cell.py", '"sha256": dataset.sha256,', "", f"{RUNNER_TESTS} -k key"),
+    Mutant("advcli/evaluation/cell.py", '"seed": int(self.seed),\n            "noise"', '"noise"', f"{RUNNER_TESTS} -k key"),
+    Mutant("advcli/evaluation/cell.py", '"noise": plain(self.noise),\n            **', "**", f"{RUNNER_TESTS} -k key"),
+    Mutant("advcli/evaluation/cell.py", '"ordered": bool(dataset.ordered),', "", f"{RUNNER_TESTS} -k key"),
+    Mutant("advcli/evaluation/cell.py", '"sizes": plain(dataset.sizes),', "", f"{RUNNER_TESTS} -k key"),
+    Mutant(
+        "advcli/evaluation/cell.py",
+        "[[_digest(train), _digest(test)] for train, test in dataset.splits]",
+        "len(dataset.splits)",
+        f"{RUNNER_TESTS} -k key",
+    ),
+    Mutant("advcli/evaluation/cell.py", '"numbers": NUMBERS_VERSION, **', "**", f"{RUNNER_TESTS} -k numbers"),
+    Mutant("advcli/evaluation/cell.py", "if key not in Protocol.SILENT}", "}", f"{RUNNER_TESTS} -k key"),
+    Mutant(
+        "advcli/evaluation/cell.py",
+        '**({} if own is None else {"plugins": own}),',
+        "",
+        "tests/cli/test_cli_plugins.py -k new_cells",
+    ),
+    Mutant("advcli/evaluation/cell.py", '**({} if not files else {"files": files}),', "", "tests/cli/test_cli_losses.py"),
+    # splits, standardisation, metrics, labels
+    Mutant(
+        "advcli/evaluation/splits.py",
+        "splits.append((order[:n_train], order[n_train : n_train + n_test]))",
+        "splits.append((order[:n_train], order[n_train - 1 : n_train + n_test - 1]))",
+        "tests/evaluation/test_evaluation_splits.py",
+    ),
+    Mutant("advcli/evaluation/splits.py", 'derive_seed(seed, "folds", dataset, stage)', 'derive_seed(seed, "folds", dataset, 1)', CELLS),
+    Mutant("advcli/evaluation/standardise.py", "deviation = X.std(axis=0, ddof=1) if", "deviation = X.std(axis=0) if", CELLS),
+    Mutant(
+        "advcli/evaluation/standardise.py",
+        "keep = constant & (low >= 0.0) & (low < 1.0)",
+        "keep = constant & (low >= 0.0) & (low <= 1.0)",
+        "tests/evaluation/test_evaluation_splits.py",
+    ),
+    Mutant("advcli/metrics.py", '["cost_matrix"])[y_predicted, y_true]', '["cost_matrix"])[y_true, y_predicted]', f"{METRICS} -k cost"),
+    Mutant("advcli/metrics.py", '(float(facts["alpha"]) * abstained + wrong)', "(abstained + wrong)", METRICS),
+    Mutant("advcli/metrics.py", "np.add.at(counts, (y_predicted, y_true), 1.0)", "np.add.at(counts, (y_true, y_predicted), 1.0)", METRICS),
+    Mutant(
+        "advcli/evaluation/training_labels.py",
+        'derive_seed(seed, "noisy labels", dataset, split)',
+        'derive_seed(seed, "noisy labels", dataset, 1)',
+        f"{CELLS} -k noise",
+    ),
+    Mutant("advcli/evaluation/training_labels.py", "fresh = sample[~np.isin(sample, rough_rows)]", "fresh = sample", LABELS),
+    Mutant("advcli/data/label_noise.py", "(draws >= reached).sum(axis=0)", "(draws > 1.0 - reached).sum(axis=0)", f"{CELLS} -k noise"),
+)
+
+SELECTION = "tests/evaluation/test_evaluation_selection.py"
+SEARCH = (
+    Mutant(
+        "advcli/evaluation/selection.py",
+        "view = learner.look(held.X) if view is None else view",
+        "view = learner.look(fit.X[: len(held.X)])",
+        CELLS,
+    ),
+    Mutant(
+        "advcli/evaluation/selection.py", "standardiser = Standardiser().fit(fit.X)", "standardiser = Standardiser().fit(part.X)", CELLS
+    ),
+    Mutant(
+        "advcli/evaluation/selection.py", 'if protocol.standardise == "train":', 'if protocol.standardise == "never":', f"{CELLS} -k lambda"
+    ),
+    Mutant(
+        "advcli/evaluation/selection.py",
+        "learner.bind(fit.X, fit.y, fit.weight)",
+        "learner.bind(fit.X, fit.y, None)",
+        f"{CELLS} -k weights",
+    ),
+    Mutant(
+        "advcli/evaluation/selection.py",
+        'sorted(numbers, reverse=hyper(name).strong == "large")',
+        "sorted(numbers)",
+        f"{CELLS} {SELECTION}",
+    ),
+    Mutant(
+        "advcli/evaluation/selection.py",
+        "key=lambda point: (_score(scores[point], counts, metric), *point)",
+        "key=lambda point: (_score(scores[point], counts, metric), -point[0], point[1])",
+        f"{CELLS} {SELECTION}",
+    ),
+    Mutant(
+        "advcli/evaluation/selection.py",
+        "key=lambda point: (_score(scores[point], counts, metric), *point)",
+        "key=lambda point: (_score(scores[point], counts, metric), point[0], -point[1])",
+        f"{CELLS} {SELECTION}",
+    ),
+    Mutant("advcli/evaluation/selection.py", "return -pooled if about.higher_is_better else pooled", "return pooled", SELECTION),
+    Mutant("advcli/evaluation/selection.py", "float(round(total)) if about.is_count", "total if about.is_count", SELECTION),
+    Mutant(
+        "advcli/evaluation/selection.py",
+        'derive_seed(seed, "search", dataset, stage, fold)',
+        'derive_seed(seed, "search", dataset, stage, 1)',
+        f"{CELLS} -k seed",
+    ),
+    Mutant("advcli/evaluation/selection.py", "learner.fit_bound(bound, previous)", "learner.fit_bound(bound, None)", f"{CELLS} -k seed"),
+    Mutant("advcli/evaluation/selection.py", "factor * best[name] for factor", "factor for factor", f"{CELLS} -k two"),
+    Mutant("advcli/evaluation/selection.py", 'last = selection.rows[-1]["stage"]', "last = 1", f"{CELLS} -k model"),
+    Mutant("advcli/evaluation/selection.py", "(name == STRENGTH or not hyper(name).choice)", "True", SELECTION),
+)
+
+INPUTS, FACTORY = "tests/cli/test_cli_inputs.py", "tests/learners/test_learners_factory.py"
+SETTINGS = (
+    # hyper-parameters
+    Mutant("advcli/hyper.py", '1/(n C) with n the rows of the fit", strong="large")', '1/(n C) with n the rows of the fit")', SELECTION),
+    Mutant("advcli/hyper.py", 'in standard errors", strong="large")', 'in standard errors")', SELECTION),
+    Mutant("advcli/hyper.py", 'scale of the polynomial one"', 'scale of the polynomial one", strong="large"', SELECTION),
+    Mutant("advcli/hyper.py", 'how a hierarchy weighs its nodes", choice=True', 'how a hierarchy weighs its nodes"', SELECTION),
+    Mutant("advcli/hyper.py", 'if hyper.strong not in ("small", "large"):', "if False:", SELECTION),
+    Mutant("advcli/hyper.py", "!= hyper or hyper.name == STRENGTH:", "!= hyper:", SELECTION),
+    Mutant(
+        "advcli/hyper.py", "_TABLE.setdefault(hyper.name, hyper) != hyper or", "_TABLE.setdefault(hyper.name, hyper) is None or", SELECTION
+    ),
+    # the protocol
+    Mutant("advcli/protocol.py", "if key not in known:", "if False:", SELECTION),
+    Mutant("advcli/protocol.py", 'refuse(f"protocol.{key}", value, known[key].metadata)', "pass", SELECTION),
+    Mutant("advcli/protocol.py", "metrics.check_metric(metric)", "metrics.meaning(metric)", SELECTION),
+    Mutant("advcli/protocol.py", "if axis not in axes():", "if False:", SELECTION),
+    Mutant("advcli/protocol.py", "if not numbers:", "if False:", SELECTION),
+    Mutant("advcli/protocol.py", 'if not all(POSITIVE["valid"](number) for number in numbers):', "if False:", SELECTION),
+    Mutant("advcli/protocol.py", '= ("test", "alpha")', '= ("test", "alpha", "metrics")', f"{RUNNER_TESTS} -k key"),
+    # what a learner is told of the data
+    Mutant(
+        "advcli/learners/base.py",
+        "for name in cls.needs(loss) & facts.keys() if loss.get(name) is None}",
+        "for name in ()}",
+        FACTORY,
+    ),
+    Mutant(
+        "advcli/learners/base.py",
+        "& facts.keys() if loss.get(name) is None}",
+        "& facts.keys()}",
+        FACTORY,
+    ),
+    Mutant("advcli/losses/base.py", "if own.get(name) is None:", "if True:", FACTORY),
+    Mutant("advcli/losses/base.py", "own[name] = facts[name]", "pass", FACTORY),
+    Mutant("advcli/learners/factory.py", "for name in sorted(set(hyper) - known):", "for name in ():", FACTORY),
+    Mutant("advcli/learners/base.py", "if weights is not None and not weights.all():", "if False:", f"{CELLS} -k clean"),
+    Mutant(
+        "advcli/learners/base.py",
+        "codes.min() < least or codes.max() >= self.n_classes",
+        "codes.min() < least",
+        FACTORY,
+    ),
+    Mutant(
+        "advcli/learners/base.py",
+        "2 <= n_classes <= MOST_CLASSES",
+        "2 <= n_classes",
+        "tests/learners/test_estimators_contract.py -k nobody",
+    ),
+    Mutant(
+        "advcli/learners/base.py",
+        '"tol": tol}',
+        '"tol": 1e-3}',
+        FACTORY,
+    ),
+)
+
+FOLDERS, BOUNDS = "tests/verify/test_verify_folders.py", "tests/verify/test_verify_bounds.py"
+GAPS, RECORDING = "tests/verify/test_verify_gap.py", "tests/verify/test_verify_recording.py"
+FOREIGN = "tests/foreign/test_foreign_weights.py"
+PROVED, ALTERED = f"{FOLDERS} -k is_proved", f"{FOLDERS} -k refuted"
+VERIFY = (
+    # bounds without their rounding
+    Mutant(
+        "advcli/verify/bounds.py", "np.nextafter(radius * (1.0 + 4.0 * (terms + 2) * UNIT) + _TINY, np.inf)", "radius", f"{BOUNDS} {GAPS}"
+    ),
+    Mutant("advcli/verify/bounds.py", "radius * (1.0 + 4.0 * (terms + 2) * UNIT) + _TINY", "radius + _TINY", BOUNDS),
+    Mutant("advcli/verify/bounds.py", "(terms + 2) * UNIT) + _TINY", "(terms + 2) * UNIT)", BOUNDS),
+    Mutant("advcli/verify/bounds.py", "outward(self.rad + other.rad + UNIT * np.abs(mid))", "outward(self.rad + other.rad)", BOUNDS),
+    Mutant(
+        "advcli/verify/bounds.py",
+        "(np.abs(other.mid) + other.rad) + UNIT * np.abs(mid)))",
+        "(np.abs(other.mid) + other.rad)))",
+        BOUNDS,
+    ),
+    Mutant("advcli/verify/bounds.py", "outward(self.rad / other + UNIT * np.abs(mid))", "outward(self.rad / other)", BOUNDS),
+    Mutant(
+        "advcli/verify/bounds.py",
+        "spread.sum(axis=axis) + _gamma(count) * np.abs(self.mid).sum(axis=axis)",
+        "spread.sum(axis=axis)",
+        BOUNDS,
+    ),
+    Mutant("advcli/verify/bounds.py", "outward(_gamma(terms) * np.abs(b) + spread[at])", "outward(spread[at])", BOUNDS),
+    Mutant("advcli/verify/bounds.py", "if inexact:", "if False:", BOUNDS),
+    Mutant("advcli/verify/bounds.py", "x.rad**2 + _EXP * (1.0 + 3.0 * x.rad)", "x.rad**2", BOUNDS),
+    Mutant("advcli/verify/bounds.py", "x.rad * mid / (x.mid - x.rad) + UNIT * mid", "UNIT * mid", BOUNDS),
+    # surrogates from above, dual points from below
+    Mutant(
+        "advcli/verify/surrogates.py", "dot(P, self.matrix) + np.abs(self.matrix).max() * astray[:, None]", "dot(P, self.matrix)", BOUNDS
+    ),
+    Mutant("advcli/verify/surrogates.py", "return np.maximum(stored, 0.0)", "return stored", BOUNDS),
+    Mutant("advcli/verify/surrogates.py", "(offset - Ball(outward(self.steepness * short))) * w", "offset * w", BOUNDS),
+    Mutant("advcli/verify/surrogates.py", "Q = np.maximum(R + own, 0.0)", "Q = R + own", f"{BOUNDS} {GAPS}"),
+    Mutant("advcli/verify/surrogates.py", "short + point.rad.sum(axis=1)", "point.rad.sum(axis=1)", f"{BOUNDS} {GAPS}"),
+    Mutant("advcli/verify/surrogates.py", "[:, None], 0.0, 1.0) * (1.0 - own)", "[:, None], -9.0, 9.0) * (1.0 - own)", f"{BOUNDS} {GAPS}"),
+    Mutant("advcli/verify/surrogates.py", "else weights[y]", "else weights[0 * y]", f"{FOLDERS} -k 'is_proved and by_class'"),
+    # one fit
+    Mutant("advcli/verify/gap.py", "extra = outward(2.0 * length", "extra = 0.0 * outward(2.0 * length", GAPS),
+    Mutant("advcli/verify/gap.py", "moved = outward(moved + 2.0 * surplus)", "pass", GAPS),
+    Mutant("advcli/verify/gap.py", "offset = offset - steepness * outward(2.0 * surplus * share.size)", "pass", GAPS),
+    Mutant(
+        "advcli/verify/gap.py",
+        "dual - steepness * moved * share.size",
+        "dual",
+        GAPS,
+        equivalent="in a box the bound of c is that of the moved point already; charged twice it is lower still",
+    ),
+    Mutant("advcli/verify/gap.py", "+ max(features.longest, 1.0) * moved * share.size)", ")", GAPS),
+    Mutant("advcli/verify/gap.py", "t = 1.0 if (high <= tolerance).all() else t", "t = 1.0", GAPS),
+    Mutant("advcli/verify/gap.py", "start * outward(1.0 - t) if t < 1.0 else offset", "start if t < 1.0 else offset", GAPS),
+    Mutant("advcli/verify/gap.py", "square_norm(V) * (0.5 * lam)", "square_norm(V) * lam", GAPS),
+    Mutant("advcli/verify/gap.py", "inverse(ball(2.0 * lam))", "inverse(ball(4.0 * lam))", GAPS),
+    Mutant(
+        "advcli/verify/gap.py",
+        "share = inverse(ball(weights).sum() if s is not None",
+        "share = inverse(ball(float(len(y))) if s is not None",
+        GAPS,
+    ),
+    Mutant("advcli/verify/gap.py", "R = ball(point.R) * weights[:, None]", "R = ball(point.R)", GAPS),
+    # a folder
+    Mutant("advcli/verify/folder.py", "(len(y) if s is None else float(s.sum()))", "len(y)", f"{FOLDERS} -k 'is_proved and counted'"),
+    Mutant(
+        "advcli/verify/folder.py",
+        '_seed(seed, "split", dataset.name, number)',
+        '_seed(seed, "split", dataset.name, 0)',
+        f"{BOUNDS} -k splits",
+    ),
+    Mutant("advcli/verify/folder.py", "deviation = X.std(axis=0, ddof=1) if", "deviation = X.std(axis=0) if", f"{BOUNDS} -k splits"),
+    Mutant(
+        "advcli/verify/folder.py",
+        '_seed(config["seed"], "noisy labels", dataset.name, split)',
+        '_seed(config["seed"], "noisy labels", dataset.name, 1)',
+        f"{FOLDERS} -k 'is_proved and noise'",
+    ),
+    Mutant(
+        "advcli/verify/folder.py", 'if any(each["proof"] != proofs.digest(config, split, arrays) for each in rows):', "if False:", ALTERED
+    ),
+    Mutant("advcli/verify/folder.py", 'if dataset.sha256 != stored["about"]["dataset_sha256"]:', "if False:", ALTERED),
+    Mutant("advcli/verify/folder.py", 'if (mine.get(column) or "") != (row.get(column) or ""):', "if False:", ALTERED),
+    Mutant("advcli/verify/folder.py", "if len(texts) != len(rows):", "if False:", ALTERED),
+    Mutant("advcli/verify/folder.py", "if not abs(claim - proved.mid) <= slack + proved.rad:", "if False:", ALTERED),
+    Mutant("advcli/verify/folder.py", "if not abs((objective - dual) / scale - gap) <= SLACK + FLOOR / scale:", "if False:", ALTERED),
+    Mutant("advcli/verify/folder.py", 'if row["converged"] != str(gap <= tol) or', "if False and", ALTERED),
+    Mutant("advcli/verify/folder.py", "if not least / len(y) - FLOOR <= value <= most / len(y) + FLOOR:", "if False:", ALTERED),
+    Mutant("advcli/verify/folder.py", "if row[column] != str(value):", "if False:", ALTERED),
+    Mutant("advcli/verify/folder.py", "if any(not np.isfinite(array).all() for array in arrays.values()):", "if False:", ALTERED),
+    Mutant("advcli/verify/folder.py", "if loss.game:\n", "if False:\n", ALTERED),
+    Mutant(
+        "advcli/verify/folder.py",
+        'if any(row[column] != str(config[group]["name"]) for row in rows):',
+        "if False:",
+        ALTERED,
+    ),
+)
+PROOFS = (
+    Mutant(
+        "advcli/proofs.py",
+        'hashlib.sha256(canonical_json({"cell": cell, "split": split}).encode())',
+        "hashlib.sha256()",
+        f"{RECORDING} -k hash",
+    ),
+    Mutant("advcli/proofs.py", '{"cell": cell, "split": split}', '{"cell": cell}', f"{RECORDING} -k hash"),
+    Mutant("advcli/proofs.py", '{"cell": cell, "split": split}', '{"split": split}', f"{RECORDING} -k hash"),
+    Mutant(
+        "advcli/proofs.py",
+        'PARTS = ("theta", "r", "predictor")',
+        'PARTS = ("theta", "r")',
+        f"{RECORDING} -k hash",
+    ),
+    Mutant("advcli/proofs.py", "np.load(path, allow_pickle=False)", "np.load(path, allow_pickle=True)", f"{RECORDING} -k damaged"),
+    Mutant("advcli/proofs.py", "not needed or self._path.is_file()", "True", f"{RECORDING} -k workers"),
+    Mutant("advcli/proofs.py", 'bool(stored["about"].get("proofs")) and', "", f"{RECORDING} -k workers"),
+    Mutant("advcli/proofs.py", "np.where(rows[:, None] >= 0, dual[rows], 0.0)", "dual[rows]", f"{RECORDING} -k own_label"),
+    Mutant(
+        "advcli/proofs.py",
+        "spread[held[first]] = theta[merged]",
+        "spread[held] = theta[rows[held]]",
+        f"{FOLDERS} -k 'is_proved and kernels'",
+    ),
+    Mutant("advcli/proofs.py", "F = estimator.potentials(X)", "F = 0.0 * estimator.potentials(X)", f"{FOLDERS} -k 'is_proved and matrix'"),
+    Mutant("advcli/proofs.py", "/ (cost if inner is None else cost / inner)[:, None]", "", f"{FOLDERS} -k 'is_proved and matrix'"),
+    Mutant(
+        "advcli/evaluation/runner.py", "recorder.keep(number, learner,", "recorder.keep(1, learner,", f"{FOLDERS} -k 'is_proved and raw'"
+    ),
+    Mutant(
+        "advcli/evaluation/runner.py",
+        "learner, fitted.rows(train.X), fitted.codes,",
+        "learner, train.X, fitted.codes,",
+        f"{FOLDERS} -k 'is_proved and matrix'",
+    ),
+    Mutant(
+        "advcli/evaluation/runner.py",
+        "fitted.rows(train.X), fitted.codes,",
+        "fitted.rows(train.X), train.y,",
+        f"{FOLDERS} -k 'is_proved and matrix'",
+    ),
+    Mutant("advcli/evaluation/runner.py", "fitted.codes, fitted.weight)", "fitted.codes, None)", f"{FOLDERS} -k 'is_proved and matrix'"),
+)
+FOREIGN_WEIGHTS = (
+    Mutant("advcli/foreign.py", "np.vstack([-0.5 * weights, 0.5 * weights])", "np.vstack([-weights, weights])", FOREIGN),
+    Mutant("advcli/foreign.py", "np.vstack([-0.5 * weights, 0.5 * weights])", "np.vstack([0.5 * weights, -0.5 * weights])", FOREIGN),
+    Mutant("advcli/foreign.py", "fit_intercept=intercept is not None", "fit_intercept=True", FOREIGN),
+    Mutant("advcli/foreign.py", "theta = theta[:, _order(known, classes)]", "pass", FOREIGN),
+    Mutant("advcli/foreign.py", "classes = np.argsort(order).tolist()", "classes = order", FOREIGN),
+    Mutant("advcli/foreign.py", "dual = max(dual, _highest(problem, R, at_weights))", "pass", FOREIGN),
+    Mutant("advcli/foreign.py", "best = min(primal, fitted.certificate_.primal)", "best = fitted.certificate_.primal", FOREIGN),
+    Mutant("advcli/foreign.py", "best = min(primal, fitted.certificate_.primal)", "best = primal", FOREIGN),
+    Mutant("advcli/foreign.py", 'raw = cell.protocol["standardise"] == "none"', "raw = False", FOREIGN),
+    Mutant("advcli/foreign.py", "classes, dataset.example_weight)", "classes, None)", FOREIGN),
+    Mutant("advcli/foreign.py", "np.load(path, allow_pickle=False)", "np.load(path, allow_pickle=True)", FOREIGN),
+    Mutant("advcli/foreign.py", "if not np.isfinite(theta).all():", "if False:", FOREIGN),
+    Mutant(
+        "advcli/foreign.py",
+        "fitted.loss_.core, codes, fitted.solution_.lam, weights, cost)",
+        "fitted.loss_.core, codes, fitted.solution_.lam, weights)",
+        FOREIGN,
+    ),
+)
+
+CHECKED, CHECK_COMMAND = "tests/reports/test_reports_check.py", "tests/cli/test_cli_check.py"
+CHECK = (
+    Mutant("advcli/reports/check.py", "_NOISE = 1e-9", "_NOISE = 0.05", CHECKED),
+    Mutant("advcli/reports/check.py", "if new.n != len(old.values):", "if False:", CHECKED),
+    Mutant("advcli/reports/check.py", "if new.failed:\n", "if False:\n", CHECKED),
+    Mutant("advcli/reports/check.py", "if old.splits == new.splits and len(old.values):", "if len(old.values) == new.n:", CHECKED),
+    Mutant("advcli/reports/check.py", "if p_value < alpha:", "if p_value < 1.0:", CHECKED),
+    Mutant("advcli/reports/check.py", "(difference > 0) == meaning(", "(difference < 0) == meaning(", CHECKED),
+    Mutant("advcli/reports/check.py", '"noise": cell.get("noise"),', "", CHECKED),
+    Mutant("advcli/reports/check.py", '"seed": cell.get("seed"),', "", CHECKED),
+    Mutant("advcli/reports/check.py", '"sha256": about["dataset_sha256"],', "", CHECKED),
+    Mutant("advcli/reports/check.py", "elif new is None or not new.n:", "elif new is None:", CHECKED),
+    Mutant("advcli/reports/check.py", "np.round(values * np.array(new.sizes), 6)", "np.round(values * new.sizes[0], 6)", CHECKED),
+    Mutant("advcli/reports/check.py", "int(np.argmax(np.abs(first - second)))", "0", CHECKED),
+    Mutant("advcli/reports/check.py", "and now > SECONDS_FLOOR", "", CHECKED),
+    Mutant("advcli/reports/check.py", "if new.passes > COST_FACTOR * old.passes:", "if False:", CHECKED),
+    Mutant(
+        "advcli/reports/check.py",
+        "known = read_baseline(baseline)\n    runs = folder.runs_of_cells()",
+        "known = read_baseline(baseline)\n    folder.merge()\n    runs = folder.runs()",
+        CHECKED,
+    ),
+    Mutant(
+        "advcli/reports/check.py",
+        "known = read_baseline(baseline)\n    runs = folder.runs_of_cells()",
+        "known = read_baseline(baseline)\n    runs = folder.runs()",
+        CHECKED,
+    ),
+    Mutant("advcli/reports/check.py", "if change.failed:\n            ET.", 'if change.status == "moved":\n            ET.', CHECKED),
+    Mutant("advcli/reports/check.py", "if finding:\n        case", "if False:\n        case", CHECKED),
+    Mutant("advcli/reports/check.py", "kept.get(cell.name, _rounded_up(usual))", "_rounded_up(usual)", CHECKED),
+    Mutant("advcli/records.py", "return _difference(path.name, list(self._merged_runs()), csv.reader(file))", 'return ""', CHECKED),
+    Mutant("advcli/records.py", "if made_by[path] < newest[text]}", "if False}", f"{RUNNER_TESTS} -k numbers"),
+    Mutant("advcli/records.py", "canonical_json(_without_descriptions(cell))", "canonical_json(cell)", f"{RUNNER_TESTS} -k numbers"),
+    Mutant("advcli/cli/actions/check.py", "print(finding)\n            self.code = 1", "print(finding)", CHECK_COMMAND),
+    Mutant(
+        "advcli/cli/actions/check.py", "if not settings.update and any(change.failed for change in changes):", "if False:", CHECK_COMMAND
+    ),
+    Mutant(
+        "advcli/cli/actions/check.py",
+        'self._write_junit(check.junit_error("the check was ended before its result"))',
+        "pass",
+        CHECK_COMMAND,
+    ),
+    Mutant("advcli/cli/actions/check.py", 'if head.strip() and b"<testsuite" not in head:', "if False:", CHECK_COMMAND),
+    Mutant("advcli/cli/actions/check.py", "if settings.update and finding:", "if False:", CHECK_COMMAND),
+    Mutant(
+        "advcli/cli/actions/check.py",
+        'left out of the baseline, as not every split has a result; run the experiment again, then update")\n            self.code = 1',
+        'left out of the baseline, as not every split has a result; run the experiment again, then update")',
+        CHECK_COMMAND,
+    ),
+    Mutant(
+        "advcli/cli/actions/check.py",
+        'self._write_junit(check.junit_error(" ".join(str(error).split()) or type(error).__name__))',
+        "pass",
+        CHECK_COMMAND,
+    ),
+)
+
+RUNS = "tests/cli/test_cli_runs.py"
+CLI = (
+    Mutant("advcli/cli/main.py", "return error.exit_code", "return 1", f"{INPUTS} -k 'bad_input and 0 or cannot_be_made'"),
+    Mutant(
+        "advcli/cli/main.py",
+        'say("interrupted")\n        return INTERRUPTED',
+        'say("interrupted")\n        return 0',
+        f"{RUNS} -k interrupt",
+    ),
+    Mutant(
+        "advcli/cli/main.py",
+        "say(task.interrupted())\n        return INTERRUPTED",
+        "say(task.interrupted())\n        return 1",
+        f"{RUNS} -k interrupt",
+    ),
+    Mutant("advcli/cli/main.py", "return task.finish() if code is None else code", "return code or 0", f"{RUNS} -k failing"),
+    Mutant("advcli/cli/main.py", "task.abandoned(error)\n        raise", "raise", CHECK_COMMAND),
+    Mutant("advcli/cli/task.py", "if self.error is not None:", "if False:", f"{INPUTS} -k verb_with"),
+    Mutant("advcli/cli/actions/verify.py", 'self.code = int(counts["refuted"] > 0)', "self.code = 0", f"{FOLDERS} -k command"),
+    Mutant(
+        "advcli/cli/actions/verify.py",
+        'self.code = int(counts["refuted"] > 0)',
+        'self.code = int(counts["cannot"] > 0)',
+        f"{FOLDERS} -k command",
+    ),
+    Mutant(
+        "advcli/cli/actions/run.py",
+        "return 1 if failed or self.died else 0\n        if len(self.outcomes)",
+        "return 0\n        if len(self.outcomes)",
+        f"{RUNS} -k fail",
+    ),
+    Mutant(
+        "advcli/cli/actions/run.py",
+        'provenance.json")\n        return 1 if failed',
+        'provenance.json")\n        return 1 if not failed',
+        RUNS,
+    ),
+    Mutant("advcli/errors.py", "exit_code = 2", "exit_code = 1", f"{INPUTS} -k 'bad_input or cannot_be_made'"),
+)
+
+RECORDS_TESTS, TABLE_TESTS = "tests/evaluation/test_records_folder.py", "tests/evaluation/test_reports_table.py"
+RECORDS = (
+    Mutant(
+        "advcli/records.py",
+        "        os.replace(temporary, path)\n",
+        "        path.write_bytes(temporary.read_bytes())\n        temporary.unlink()\n",
+        RECORDS_TESTS,
+    ),
+    Mutant(
+        "advcli/records.py", "return repr(value)\n    return str(value)", 'return f"{value:.12g}"\n    return str(value)', RECORDS_TESTS
+    ),
+    Mutant(
+        "advcli/records.py", "in sorted(listing) if path not in old", "in sorted(listing, reverse=True) if path not in old", RECORDS_TESTS
+    ),
+    Mutant(
+        "advcli/records.py",
+        "if isinstance(item, float) and item.is_integer():",
+        "if False:",
+        RECORDS_TESTS,
+    ),
+    Mutant("advcli/records.py", 'sort_keys=True, separators=(",", ":")', 'separators=(",", ":")', RECORDS_TESTS),
+    Mutant("advcli/records.py", 'if shard["request"] in done:', "if False:", RECORDS_TESTS),
+    Mutant("advcli/records.py", 'shard.get("schema") == SCHEMA_VERSION and', "", RECORDS_TESTS),
+    Mutant(
+        "advcli/records.py",
+        "if found is not None and found != wanted and self._cell_files():",
+        "if found is not None and found != wanted and False:",
+        RECORDS_TESTS,
+    ),
+    Mutant(
+        "advcli/records.py",
+        "write_text(failed_file, text)",
+        'write_text(self.cells_path / f"{key}.json", text)',
+        RECORDS_TESTS,
+    ),
+    Mutant(
+        "advcli/records.py",
+        'numbers = np.where(empty, "0", text).astype(np.int64)',
+        'numbers = np.where(empty, "1", text).astype(np.int64)',
+        RECORDS_TESTS,
+        equivalent="what stands below the mask of a missing number is never read",
+    ),
+)
+
+STATISTICS = "tests/evaluation/test_statistics_tests.py"
+ACROSS, CURVES = "tests/reports/test_reports_across.py", "tests/reports/test_reports_curves.py"
+REPORTS = (
+    Mutant("advcli/metrics.py", "return value if meaning(name).complement is None else 1.0 - value", "return value", TABLE_TESTS),
+    Mutant("advcli/reports/table.py", "mean = shown_value(metric, mean)\n    digits", "mean = mean\n    digits", TABLE_TESTS),
+    Mutant(
+        "advcli/reports/table.py",
+        'row is not None and row["n_splits"] and not row["failed"]',
+        'row is not None and row["n_splits"]',
+        TABLE_TESTS,
+    ),
+    Mutant(
+        "advcli/reports/table.py", 'sum(bool(row is not None and row["bold"])', 'sum(bool(row is not None and row["best"])', TABLE_TESTS
+    ),
+    Mutant(
+        "advcli/reports/summary.py",
+        "np.rint(value * size) if meaning(metric).is_count else value",
+        "np.rint(value * size[0]) if meaning(metric).is_count else value",
+        TABLE_TESTS,
+    ),
+    Mutant(
+        "advcli/reports/summary.py",
+        "if not splits.n_failed and len(splits.split)",
+        "if len(splits.split)",
+        TABLE_TESTS,
+    ),
+    Mutant("advcli/reports/summary.py", "values.std(ddof=1)", "values.std()", TABLE_TESTS),
+    Mutant("advcli/reports/summary.py", "counts[b, a][1 + outcome] += 1", "counts[b, a][1 - outcome] += 1", ACROSS),
+    Mutant("advcli/reports/curves.py", "numbers.std(ddof=1) / math.sqrt(len(numbers))", "numbers.std(ddof=1) / len(numbers)", CURVES),
+    Mutant(
+        "advcli/reports/latex.py",
+        "*(line(row) for row in table.footer)]",
+        "*(line(row) for row in table.footer[1:])]",
+        f"{TABLE_TESTS} -k latex",
+    ),
+    Mutant(
+        "advcli/reports/summary.py",
+        "order = np.lexsort((split, method))",
+        "order = np.lexsort((np.zeros(len(split)), method))",
+        TABLE_TESTS,
+    ),
+    Mutant("advcli/statistics.py", "+ n_test / n_train)", "+ n_train / n_test)", STATISTICS),
+    Mutant("advcli/statistics.py", "difference = difference[difference != 0.0]\n    if", "if", STATISTICS),
+    Mutant(
+        "advcli/statistics.py",
+        "tail = float(chance[: round(2 * min(positive, negative)) + 1].sum())",
+        "tail = float(chance[: round(2 * min(positive, negative))].sum())",
+        STATISTICS,
+    ),
+    Mutant("advcli/statistics.py", "result.p_value < alpha and result.sign == -worse_sign", "False", STATISTICS),
+    Mutant("advcli/statistics.py", "np.maximum.accumulate(raw[order] * factors)", "raw[order] * factors", STATISTICS),
+    Mutant(
+        "advcli/statistics.py",
+        "n_methods * (n_methods + 1) / (6 * n_datasets)",
+        "n_methods * (n_methods - 1) / (6 * n_datasets)",
+        f"{STATISTICS} {ACROSS}",
+    ),
+)
+
+FILES, FIT = "tests/models/test_models_files.py", "tests/cli/test_cli_fit.py"
+MODELS = (
+    Mutant(
+        "advcli/models.py",
+        "recipe.search(everything, ALL)",
+        "recipe.search(type(everything)(everything.X, everything.y), ALL)",
+        f"{CELLS} -k model",
+    ),
+    Mutant(
+        "advcli/models.py",
+        "recipe.fit(everything, selection.hyper, ALL)",
+        "recipe.fit(type(everything)(everything.X, everything.y), selection.hyper, ALL)",
+        f"{CELLS} -k model",
+    ),
+    Mutant("advcli/models.py", "standardiser=fitted.standardiser,", "standardiser=None,", f"{CELLS} -k model"),
+    Mutant("advcli/models.py", ".strip() != _checksum(members):", ".strip() != _checksum(members) and False:", f"{FILES} -k archive"),
+    Mutant(
+        "advcli/models.py",
+        'digest.update(f"{name} {len(members[name])}\\n".encode())\n            digest.update(members[name])',
+        'digest.update(f"{name} {len(members[name])}\\n".encode())',
+        f"{FILES} -k archive",
+    ),
+    Mutant(
+        "advcli/models.py",
+        'io.BytesIO(members[f"arrays/{name}.npy"]), allow_pickle=False)',
+        'io.BytesIO(members[f"arrays/{name}.npy"]), allow_pickle=True)',
+        f"{FILES} -k executed",
+    ),
+    Mutant("advcli/models.py", "if entry.compress_type != zipfile.ZIP_STORED:", "if False:", f"{FILES} -k compressed"),
+    Mutant("advcli/models.py", "if version != FORMAT_VERSION:", "if False:", f"{FILES} -k refused"),
+    Mutant(
+        "advcli/models.py", "return X if self.standardiser is None else self.standardiser.transform(X)", "return X", f"{CELLS} -k model"
+    ),
+)
+
+MUTANTS: tuple[Mutant, ...] = (
+    *KERNELS,
+    *REFEREE,
+    *RECIPE,
+    *SEARCH,
+    *SETTINGS,
+    *VERIFY,
+    *PROOFS,
+    *FOREIGN_WEIGHTS,
+    *CHECK,
+    *CLI,
+    *RECORDS,
+    *REPORTS,
+    *MODELS,
+)

@@ -1,0 +1,176 @@
+"""`advcli.testing`: every class of the package's registries passes, and classes that are broken in one way are told so in one sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from advcli import AdversarialClassifier, metrics, testing
+from advcli.learners import LinearLearner
+from advcli.learners.base import registry as learners
+from advcli.losses import Answer, loss_class
+from advcli.losses.zero_one import ZeroOneLoss
+from advcli.problem import Solution
+from advcli.solvers.base import registry as solvers
+from advcli.solvers.dual import DualSolver
+from advcli.solvers.pegasos import PegasosSolver
+
+from ..registered import canonical_losses, in_package
+
+TREE = {"edges": [["r", "s"], ["s", "ant"], ["s", "bee"], ["r", "cat"]], "classes": ["ant", "bee", "cat"]}
+
+
+@pytest.mark.parametrize("name", canonical_losses())
+def test_every_loss_passes(name: str) -> None:
+    testing.check_loss(loss_class(name))
+
+
+@pytest.mark.parametrize("name", [name for name in solvers if in_package(solvers.get(name))])
+def test_every_solver_passes(name: str) -> None:
+    testing.check_solver(solvers.get(name))
+
+
+@pytest.mark.parametrize("name", [name for name in learners if in_package(learners.get(name))])
+def test_every_learner_passes(name: str) -> None:
+    chosen = learners.get(name)
+    testing.check_learner(chosen(**({"hierarchy": TREE} if "hierarchy" in chosen.needs({}) else {})))
+
+
+def test_surrogates_pass_as_learners() -> None:
+    for loss in ("zero_one", "cs", ZeroOneLoss, [[0, 1, 4], [1, 0, 2], [3, 1, 0]]):
+        testing.check_learner(AdversarialClassifier(loss))
+
+
+@pytest.mark.parametrize("name", [name for name in metrics.names() if not metrics.meaning(name).needs])
+def test_every_metric_without_facts_passes(name: str) -> None:
+    testing.check_metric(name)
+
+
+def test_metrics_with_facts_pass() -> None:
+    testing.check_metric("cost", cost_matrix=1.0 - np.eye(3))
+    testing.check_metric("abstention_loss", alpha=0.5)
+
+
+# ---- what is broken is found ----------------------------------------------------------------------------------------------
+class Shifted(ZeroOneLoss):
+    def oracle_reference(self, F: Any, y: Any) -> Answer:
+        answer = super().oracle_reference(F, y)
+        return Answer(answer.value + 1e-6, answer.R, answer.offset)
+
+
+class Steep(ZeroOneLoss):
+    def oracle_reference(self, F: Any, y: Any) -> Answer:
+        answer = super().oracle_reference(F, y)
+        return Answer(answer.value, -answer.R, answer.value + np.einsum("ij,ij->i", answer.R, F))
+
+
+class Blind(ZeroOneLoss):
+    def infeasibility(self, R: Any, y: Any) -> Any:
+        return np.zeros(len(y))
+
+
+class Generous(ZeroOneLoss):
+    def offset(self, R: Any, y: Any) -> Any:
+        return super().offset(R, y) + 1e-3
+
+
+class Timid(ZeroOneLoss):
+    def predictor(self, F: Any) -> Any:
+        return np.full(F.shape, 1.0 / F.shape[1])
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (Shifted, r"Shifted with 1 classes and options {}: r.f \+ c is not the value"),
+        (Steep, "r is no subgradient"),
+        (Blind, "infeasibility does not see"),
+        (Generous, "offset and offset_reference differ"),
+        (Timid, "a player gains by another response"),
+    ],
+)
+def test_a_broken_loss_is_told(broken: Any, said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        testing.check_loss(broken)
+
+
+class Careless(DualSolver):
+    """Writes to the start, or gives other bits, or boasts, by its option."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__()
+        self.fault, self.calls = fault, 0
+
+    def solve(self, problem: Any, limits: Any, start: Solution | None = None, seed: int = 0) -> Solution:
+        if self.fault == "writes" and start is not None:
+            start.theta += 1.0
+        found = super().solve(problem, limits, None if self.fault == "writes" else start, seed)
+        if self.fault == "random":
+            return dataclasses.replace(found, theta=found.theta * (1.0 + 1e-6 * np.random.default_rng().normal()))
+        if self.fault == "boasts":
+            return dataclasses.replace(found, status="converged")
+        if self.fault == "untrue":
+            return dataclasses.replace(found, theta=found.theta + 1.0)
+        return found
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("writes", "writes to the solution that it starts from"),
+        ("random", "the same seed gives other bits"),
+        ("boasts", "without any time it says 'converged'"),
+        ("untrue", "stopped at a relative gap of"),
+    ],
+)
+def test_a_broken_solver_is_told(fault: str, said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        testing.check_solver(Careless, fault=fault)
+    testing.check_solver(PegasosSolver)
+
+
+class Forgetful(LinearLearner):
+    """Broken by its option."""
+
+    name = "forgetful"
+
+    def __init__(
+        self, fault: str = "", features: str = "linear", features_options: Any = None, n_classes: Any = None, random_state: int = 0
+    ) -> None:
+        self.fault = fault
+        self.features = features
+        self.features_options = features_options
+        self.n_classes = n_classes
+        self.random_state = random_state if fault != "changes" else 1.0 * random_state
+
+    def learn(self, X: Any, y: Any, weights: Any) -> Any:
+        coef = np.eye(3, X.shape[1]) @ np.cov(np.asarray(X).T)
+        if self.fault == "random":
+            coef += np.random.default_rng().normal(size=coef.shape)
+        return coef[:2] if self.fault == "short" else coef * (1.0 if self.n_classes is None or self.fault != "coded" else 2.0)
+
+
+def test_a_broken_learner_is_told() -> None:
+    testing.check_learner(Forgetful())
+    for fault, said in (("random", "other bits"), ("short", "not .n, k. = .36, 3."), ("coded", "codes with n_classes=3")):
+        with pytest.raises(AssertionError, match=said):
+            testing.check_learner(Forgetful(fault))
+
+
+def test_a_broken_metric_is_told() -> None:
+    def first(y: Any, predicted: Any, n_classes: int, facts: Any) -> float:
+        return float(y[0] != predicted[0])
+
+    def wrong(y: Any, predicted: Any, n_classes: int, facts: Any) -> float:
+        return float(np.mean(y != predicted))
+
+    with pytest.raises(AssertionError, match="metric first: the order of the rows changes it"):
+        testing.check_metric(first)
+    testing.check_metric(wrong)
+    with pytest.raises(AssertionError, match="a prediction with errors is better"):
+        testing.check_metric(metrics.Metric("wrong", wrong, higher_is_better=True))
+    with pytest.raises(AssertionError, match="is no whole number"):
+        testing.check_metric(metrics.Metric("half", lambda *given: wrong(*given) / 7, is_count=True))

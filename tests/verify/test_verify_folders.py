@@ -1,0 +1,445 @@
+"""`advcli verify`: every surrogate and feature map is proved, and 100 altered proofs, rows, data and settings are caught."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from advcli import proofs
+from advcli.cli import main
+from advcli.records import ResultsFolder, format_value
+from advcli.verify import Verdict, verify_folder
+
+COMMON = ["-m", "dataset=csv", "dataset.path=rows.csv", "dataset.target=y", "dataset.ordered=true", "quiet=true", "workers=1"]
+COMMON += ["protocol.n_splits=2", "record.proofs=true", "hydra/launcher=basic"]
+MATRIX = "[[0,1,3],[2,0,1],[1.5,2,0]]"
+
+# name of the folder -> words of the sweep, number of fits
+SWEEPS: dict[str, tuple[list[str], int]] = {
+    "classes": (["loss=zero_one,ww,cs,llw,abstain", "hyper.C=1"], 10),
+    "order": (["loss=absolute,squared,power,huber,pinball", "features=linear,threshold", "hyper.lambda=0.01", "solver.tol=1e-6"], 20),
+    "kernels": (["loss=zero_one,ww,abstain", "features=rbf,poly", "hyper.C=1", "hyper.gamma=0.3"], 12),
+    "thresholds": (["loss=absolute,cs", "features=rbf_threshold,poly_threshold", "hyper.C=0.5", "hyper.gamma=0.3"], 8),
+    "box": (["loss=zero_one,absolute,ww", "features=linear,threshold", "features.moments=box", "hyper.tolerance=0.5"], 12),
+    "matrix": (["loss=general", f"loss.matrix={MATRIX}", "features=linear,rbf", "hyper.C=1", "hyper.gamma=0.3"], 4),
+    "convex": (["loss=convex", "loss.matrix=[[0,1,2],[1,0,1],[2,1,0]]", "features=linear,threshold", "hyper.C=1"], 4),
+    "counted": (["dataset.weight=w", "loss=zero_one,absolute,cs", "features=linear,rbf", "hyper.C=1", "hyper.gamma=0.3"], 12),
+    "costs": (
+        ["dataset.weight=w", "loss=weighted", "loss.weight=column", "loss.base=zero_one,absolute", "features=linear,rbf_threshold"],
+        8,
+    ),
+    "by_class": (["loss=weighted", "loss.weight=[1,2.5,0.5]", "loss.base=zero_one", "features=linear"], 2),
+    "weighted_matrix": (
+        # weights by the labels that were learned from, which are not the true ones
+        [
+            "noise=uniform",
+            "noise.rate=0.2",
+            "loss=weighted",
+            "loss.weight=[1,2.5,0.5]",
+            "loss.base=general",
+            f"+loss.options={{matrix: {MATRIX}}}",
+        ],
+        2,
+    ),
+    "costs_matrix": (
+        ["dataset.weight=w", "loss=weighted", "loss.weight=column", "loss.base=general", f"+loss.options={{matrix: {MATRIX}}}"],
+        2,
+    ),
+    "noise": (["noise=uniform", "noise.rate=0.2", "loss=zero_one,ww", "hyper.C=1"], 4),
+    "raw": (["protocol.standardise=none", "loss=zero_one", "hyper.C=1"], 2),
+    "solvers": (["solver=sgd,lbfgs,constraint_generation,interior_point", "hyper.C=1"], 8),
+}
+
+
+def write_rows(path: Path) -> None:
+    """Write 80 rows, some of them equal, of 3 classes in order, with weights."""
+    random = np.random.default_rng(5)
+    X = random.normal(size=(80, 3)).round(1)
+    X[:20] = X[20:40]
+    y = (X[:, 0] + 0.5 * random.normal(size=80) > 0).astype(int) + (X[:, 1] > 0.6)
+    w = random.uniform(0.5, 2.0, 80).round(2)
+    lines = [f"{a},{b},{c},{weight},{label}" for (a, b, c), weight, label in zip(X, w, y, strict=True)]
+    path.write_text("a,b,c,w,y\n" + "\n".join(lines) + "\n")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return a function from the name of a sweep to its results folder, which lies beside the data."""
+    root = tmp_path_factory.mktemp("verify")
+    write_rows(root / "rows.csv")
+
+    def folder(name: str) -> Path:
+        path = root / "results" / name
+        if not path.is_dir():
+            words = SWEEPS[name][0]
+            fixed = [] if any(word.startswith("hyper.") for word in words) else ["hyper.C=1"]
+            with pytest.MonkeyPatch.context() as patch:
+                patch.chdir(root)
+                # an example's weight is a column that is no feature in all of them
+                weight = [] if any(word.startswith("dataset.weight") for word in words) else ["dataset.drop=[w]"]
+                assert main([*COMMON, *weight, *words, *fixed, f"name={name}"]) == 0
+        return path
+
+    return folder
+
+
+def judged(path: Path) -> list[Verdict]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(path.parents[1])
+        return verify_folder(ResultsFolder(path), Path("data").absolute())
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_every_fit_is_proved(name: str, made: Callable[[str], Path]) -> None:
+    verdicts = judged(made(name))
+    assert [each.reason for each in verdicts if each.verdict != "proved"] == []
+    assert len(verdicts) == SWEEPS[name][1]
+    # proved gaps are those of the rows but for rounding
+    assert all(0 <= each.relative_gap <= each.stated_gap + 1e-9 for each in verdicts)
+    by_scores = [each for each in verdicts if "abstain" not in each.method]
+    assert all(
+        each.metrics
+        for each in by_scores
+        if name not in ("costs", "costs_matrix", "by_class", "weighted_matrix", "order", "matrix", "convex")
+    )
+
+
+def test_the_command_says_what_it_found(made: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture) -> None:
+    path = made("classes")
+    monkeypatch.chdir(path.parents[1])
+    capfd.readouterr()
+    assert main(["verify", "results=results/classes"]) == 0
+    out, err = capfd.readouterr()
+    lines = out.splitlines()
+    assert err == ""
+    assert lines[0] == "[1/5] csv, abstain linear: 2 proved, 0 refuted, 0 cannot"
+    assert re.fullmatch(r"results/classes: 10 proved, 0 refuted, 0 cannot, \d+\.\d s; verify\.csv", lines[-1])
+    with (path / "verify.csv").open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [row["verdict"] for row in table] == ["proved"] * 10
+    assert all(float(row["dual_objective"]) <= float(row["objective"]) for row in table)
+
+    copy = path.with_name("copied")
+    shutil.copytree(path, copy)
+    edit_rows(copy, 0, "objective", lambda text: repr(float(text) * (1 - 1e-6)), both=True)
+    assert main(["verify", "results=results/copied"]) == 1
+    out, _ = capfd.readouterr()
+    assert "1 proved, 1 refuted, 0 cannot: split 1: objective is" in out
+
+    # bad input
+    for words, message in (
+        (["results=results/nowhere"], "no results folder results/nowhere"),
+        (["results=results/plain"], "was made without proofs; run it again with record.proofs=true"),
+    ):
+        if "plain" in words[0]:
+            assert main(["dataset=iris", "hyper.C=1", "protocol.n_splits=1", "name=plain", "quiet=true"]) == 0
+        capfd.readouterr()
+        assert main(["verify", *words]) == 2
+        assert message in capfd.readouterr().err
+
+
+def test_what_cannot_be_proved_has_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["dataset=iris", "protocol.n_splits=1", "quiet=true"]
+    assert main([*words, "name=odd", "record.proofs=true", "features=nystroem", "hyper.C=1"]) == 0
+    assert main([*words, "name=odd", "loss=ww", "hyper.C=1"]) == 0
+    assert main([*words, "name=other", "record.proofs=true", "loss=perceptron"]) == 0
+    odd = {each.method: (each.verdict, each.reason) for each in judged(tmp_path / "results" / "odd")}
+    assert odd["ww linear"] == ("cannot", "kept without proofs")
+    assert odd["zero_one nystroem"][0] == "cannot"
+    assert "fitted to the rows" in odd["zero_one nystroem"][1]
+    (other,) = judged(tmp_path / "results" / "other")
+    assert (other.verdict, other.reason) == ("cannot", "nothing was kept of loss=perceptron")
+
+
+# ---- alterations ------------------------------------------------------------------------------------------------------------------
+
+
+def edit_cell(path: Path, change: Callable[[dict[str, Any]], None], at: int = 0) -> str:
+    """Change the file of a cell; return its key."""
+    file = sorted((path / "cells").glob("*.json"))[at]
+    shard = json.loads(file.read_text())
+    change(shard)
+    file.write_text(json.dumps(shard))
+    return file.stem
+
+
+def edit_rows(path: Path, at: int, column: str, change: Callable[[str], str], both: bool) -> None:
+    """Change a column of runs.csv in the rows of one fit, the at-th; with ``both`` in the cell's file, too."""
+    with (path / "runs.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    fits = list(dict.fromkeys((row["cell"], row["split"]) for row in rows))
+    key, split = fits[at % len(fits)]
+    for row in rows:
+        if (row["cell"], row["split"]) == (key, split):
+            row[column] = change(row[column])
+    write_table(path, rows)
+    if both:
+        file = path / "cells" / f"{key}.json"
+        shard = json.loads(file.read_text())
+        columns = shard["runs"]["columns"]
+        for values in shard["runs"]["values"]:
+            if str(values[columns.index("split")]) == split:
+                before = values[columns.index(column)]
+                text = change(format_value(before))
+                values[columns.index(column)] = text == "True" if isinstance(before, bool) else type(before)(text)
+        file.write_text(json.dumps(shard))
+
+
+def write_table(path: Path, rows: list[dict[str, str]]) -> None:
+    with (path / "runs.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def edit_proof(path: Path, at: int, change: Callable[[dict[str, np.ndarray]], None], forge: bool) -> None:
+    """Change the stored arrays of a fit; with ``forge`` the hash in cell and table fits them again."""
+    file = sorted((path / "proofs").iterdir())[at % len(list((path / "proofs").iterdir()))]
+    folder, split = ResultsFolder(path), 1 + at % 2
+    arrays = proofs.read(folder, file.stem)
+    change(arrays[split])
+    np.savez_compressed(file, **{f"{part}_{number}": array for number, parts in arrays.items() for part, array in parts.items()})
+    if forge:
+        forge_hashes(path, file.stem)
+
+
+def forge_hashes(path: Path, key: str) -> None:
+    """Make the hashes of a cell fit its arrays and its configuration."""
+    folder = ResultsFolder(path)
+    arrays = proofs.read(folder, key)
+    config = folder.read_cell(key)["about"]["cell"]
+    hashes = {str(split): proofs.digest(config, split, parts) for split, parts in arrays.items()}
+
+    def change(shard: dict[str, Any]) -> None:
+        columns = shard["runs"]["columns"]
+        for values in shard["runs"]["values"]:
+            values[columns.index("proof")] = hashes[str(values[columns.index("split")])]
+
+    edit_cell(path, change, sorted(file.stem for file in (path / "cells").glob("*.json")).index(key))
+    with (path / "runs.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        if row["cell"] == key:
+            row["proof"] = hashes[row["split"]]
+    write_table(path, rows)
+
+
+def edit_config(path: Path, at: int, group: str, change: Callable[[Any], Any]) -> None:
+    """Change the configuration of a cell, and every hash with it."""
+    key = edit_cell(path, lambda shard: shard["about"]["cell"].update({group: change(shard["about"]["cell"][group])}), at)
+    forge_hashes(path, key)
+
+
+def alter_theta(path: Path, random: np.random.Generator, forge: bool) -> None:
+    def change(arrays: dict[str, np.ndarray]) -> None:
+        flat = arrays["theta"].reshape(-1)
+        flat[random.integers(len(flat))] += random.choice([-1, 1]) * 10.0 ** random.uniform(-2, 1)
+
+    edit_proof(path, int(random.integers(8)), change, forge)
+
+
+def alter_r(path: Path, random: np.random.Generator, forge: bool) -> None:
+    def change(arrays: dict[str, np.ndarray]) -> None:
+        R = arrays["r"]
+        kind = random.integers(4)
+        if kind == 0:  # as in the audit: every r a little lower
+            R -= 0.0021
+        elif kind == 1:
+            R[random.integers(len(R))] += random.uniform(0.05, 0.5, R.shape[1])
+        elif kind == 2:
+            R *= random.uniform(0.5, 0.99)
+        else:
+            R[:] = R[::-1].copy()
+
+    edit_proof(path, int(random.integers(8)), change, forge)
+
+
+def alter_row(path: Path, random: np.random.Generator, forge: bool) -> None:
+    column, change = [
+        ("objective", lambda text: repr(float(text) * 1.000001)),
+        ("dual_objective", lambda text: repr(float(text) * 1.000001)),
+        ("relative_gap", lambda text: repr(float(text) * 0.9)),
+        ("game_value", lambda text: repr(float(text) * 0.9999) if text else "0.1"),
+        ("value", lambda text: repr(float(text) + 0.25)),
+        ("n_train", lambda text: str(int(text) - 1)),
+        ("n_test", lambda text: str(int(text) + 1)),
+        ("n_features", lambda text: str(int(text) + 1)),
+        ("converged", lambda text: str(text != "True")),
+        ("status", lambda text: "not_converged" if text == "ok" else "ok"),
+        ("proof", lambda text: text[::-1]),
+    ][random.integers(11)]
+    at = int(random.integers(2, 10))  # the first two fits are those of abstain, whose values theta alone does not give
+    edit_rows(path, 8 if column == "game_value" and forge else at, column, change, both=forge)
+
+
+def alter_strength(path: Path, random: np.random.Generator, forge: bool) -> None:
+    factor = 10.0 ** random.uniform(0.001, 1)
+    edit_rows(path, int(random.integers(10)), "C", lambda text: repr(float(text) * factor), both=forge)
+
+
+def alter_settings(path: Path, random: np.random.Generator, forge: bool) -> None:
+    group, change = [
+        ("seed", lambda seed: seed + 1),
+        ("dataset", lambda options: {**options, "sizes": [60, 20]}),
+        ("dataset", lambda options: {**options, "drop": ["w", "a"]}),
+        ("protocol", lambda options: {**options, "standardise": "none"}),
+        ("protocol", lambda options: {**options, "train_size": 0.6}),
+        ("features", lambda options: {**options, "name": "threshold"}),
+        ("loss", lambda options: {**options, "name": "absolute"}),
+        ("noise", lambda options: {"name": "uniform", "rate": 0.3}),
+    ][random.integers(8)]
+    edit_config(path, int(random.integers(5)), group, change)
+
+
+def alter_loss(path: Path, random: np.random.Generator, forge: bool) -> None:
+    """Another cost of abstaining, or another loss under every name that a row gives it."""
+    if forge:
+        keys = sorted(file.stem for file in (path / "cells").glob("*.json"))
+        names = [ResultsFolder(path).read_cell(key)["about"]["cell"]["loss"]["name"] for key in keys]
+        alpha = float(random.choice([0.1, 0.3, 0.45, 0.7]))
+        edit_config(path, names.index("abstain"), "loss", lambda options: {**options, "alpha": alpha})
+        return
+    at = int(random.integers(2, 10))
+    with (path / "runs.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    fits = list(dict.fromkeys((row["cell"], row["split"]) for row in rows))
+    key = fits[at][0]
+    old = next(row["loss"] for row in rows if row["cell"] == key)
+    new = {"cs": "ww", "ww": "cs", "llw": "ww", "zero_one": "absolute", "abstain": "zero_one"}[old]
+    for number in range(len(fits)):
+        if fits[number][0] == key:
+            edit_rows(path, number, "loss", lambda text: new, both=True)
+    order = sorted(file.stem for file in (path / "cells").glob("*.json")).index(key)
+    edit_config(path, order, "loss", lambda options: {**options, "name": new})
+
+
+def alter_data(path: Path, random: np.random.Generator, forge: bool) -> None:
+    """Other numbers in the table; the forger writes its checksum into the cells."""
+    file = path.parents[1] / "rows.csv"
+    lines = file.read_text().splitlines()
+    for at in random.choice(len(lines) - 1, 10, replace=False) + 1:  # some of them are training rows
+        cells = lines[at].split(",")
+        cells[random.integers(3)] = repr(round(float(cells[0]) + random.uniform(1, 3), 3))
+        lines[at] = ",".join(cells)
+    file.write_text("\n".join(lines) + "\n")
+    if forge:
+        from advcli.data import load
+
+        for number in range(5):
+            config = ResultsFolder(path).read_cell(sorted(each.stem for each in (path / "cells").glob("*.json"))[number])["about"]["cell"]
+            with pytest.MonkeyPatch.context() as patch:
+                patch.chdir(path.parents[1])
+                checksum = load(config["dataset"], path).sha256
+            edit_cell(path, lambda shard, checksum=checksum: shard["about"].update({"dataset_sha256": checksum}), number)
+
+
+def alter_files(path: Path, random: np.random.Generator, forge: bool) -> None:
+    files = sorted((path / "proofs").iterdir())
+    one, other = random.choice(len(files), 2, replace=False)
+    kind = random.integers(5 if not forge else 2)
+    arrays = proofs.read(ResultsFolder(path), files[one].stem)
+    if kind == 0:  # the splits of a cell change places
+        np.savez_compressed(
+            files[one], **{f"{part}_{3 - number}": array for number, parts in arrays.items() for part, array in parts.items()}
+        )
+        if forge:
+            forge_hashes(path, files[one].stem)
+    elif kind == 1:
+        shutil.copy(files[other], files[one])
+        if forge:
+            forge_hashes(path, files[one].stem)
+    elif kind == 2:
+        files[one].unlink()
+    elif kind == 3:
+        files[one].write_bytes(files[one].read_bytes()[:-100])
+    else:
+        np.savez_compressed(files[one], **{f"{part}_1": array for part, array in arrays[1].items()})
+
+
+ALTERATIONS = (alter_theta, alter_r, alter_row, alter_strength, alter_settings, alter_loss, alter_data, alter_files)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_alterations_are_caught(seed: int, made: Callable[[str], Path], tmp_path: Path) -> None:
+    """Careless ones and forged ones, which change every hash and copy that they can: of 10 fits at least one is refuted."""
+    random = np.random.default_rng(seed)
+    root = made("classes")
+    copy = tmp_path / "results" / "copy"
+    shutil.copytree(root, copy)
+    shutil.copy(root.parents[1] / "rows.csv", tmp_path / "rows.csv")
+    ALTERATIONS[seed % len(ALTERATIONS)](copy, random, forge=bool(seed // len(ALTERATIONS) % 2))
+    verdicts = judged(copy)
+    assert any(each.verdict == "refuted" for each in verdicts), [each.reason for each in verdicts]
+    assert not any(each.reason.startswith(("AttributeError", "TypeError")) for each in verdicts)
+
+
+def spoil(arrays: dict[str, np.ndarray]) -> None:
+    arrays["theta"].reshape(-1)[0] = np.nan
+
+
+def more(text: str) -> str:
+    return str(int(text) + 1)
+
+
+# one change that all other checks pass -> what is said of it
+ALONE: dict[str, Callable[[Path], Any]] = {
+    "their checksum is another": lambda copy: edit_cell(copy, lambda shard: shard["about"].update({"dataset_sha256": "0" * 64}), 1),
+    "differ in the column passes": lambda copy: edit_rows(copy, 3, "passes", more, both=False),
+    "the rows' loss is not that of their cell": lambda copy: edit_rows(copy, 3, "loss", lambda text: "other", both=True),
+    "the rows' features is not that": lambda copy: edit_rows(copy, 3, "features", lambda text: "rbf", both=True),
+    "holds numbers that are not finite": lambda copy: edit_proof(copy, 2, spoil, forge=True),
+    "the hash of the proof is not that of the row": lambda copy: edit_rows(copy, 3, "proof", lambda text: text[::-1], both=True),
+    "objective is": lambda copy: edit_rows(copy, 3, "objective", lambda text: repr(float(text) * (1 + 1e-7)), both=True),
+    "game_value is": lambda copy: edit_rows(copy, 8, "game_value", lambda text: repr(float(text) * (1 - 1e-7)), both=True),
+    "relative_gap is": lambda copy: edit_rows(copy, 3, "relative_gap", lambda text: repr(float(text) * 0.9), both=True),
+    "do not follow from the gap": lambda copy: edit_rows(copy, 3, "converged", lambda text: str(text != "True"), both=True),
+    "status=not_converged do not follow": lambda copy: edit_rows(copy, 3, "status", lambda text: "not_converged", both=True),
+    "n_test is": lambda copy: edit_rows(copy, 3, "n_test", more, both=True),
+    "error is": lambda copy: edit_rows(copy, 3, "value", lambda text: repr(float(text) + 1e-6), both=True),
+}
+
+
+@pytest.mark.parametrize("said", ALONE)
+def test_what_one_check_alone_sees_is_refuted(said: str, made: Callable[[str], Path], tmp_path: Path) -> None:
+    root = made("classes")
+    shutil.copytree(root, tmp_path / "results" / "copy")
+    shutil.copy(root.parents[1] / "rows.csv", tmp_path / "rows.csv")
+    ALONE[said](tmp_path / "results" / "copy")
+    reasons = [each.reason for each in judged(tmp_path / "results" / "copy") if each.verdict == "refuted"]
+    assert reasons
+    assert all(said in reason for reason in reasons)
+
+
+def test_a_predictor_that_is_not_the_games_is_refuted(made: Callable[[str], Path], tmp_path: Path) -> None:
+    copy = tmp_path / "results" / "copy"
+    shutil.copytree(made("matrix"), copy)
+    shutil.copy(made("matrix").parents[1] / "rows.csv", tmp_path / "rows.csv")
+
+    def change(arrays: dict[str, np.ndarray]) -> None:
+        arrays["predictor"] *= 0.5  # no distributions: half of the loss
+
+    edit_proof(copy, 0, change, forge=True)
+    assert [each.verdict for each in judged(copy)].count("refuted") == 1
+
+
+def test_rows_that_are_gone_or_doubled_are_refuted(made: Callable[[str], Path], tmp_path: Path) -> None:
+    shutil.copy(made("classes").parents[1] / "rows.csv", tmp_path / "rows.csv")
+    for name, keep in (("gone", slice(1, None)), ("foreign", slice(None))):
+        copy = tmp_path / "results" / name
+        shutil.copytree(made("classes"), copy)
+        with (copy / "runs.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))[keep]
+        if name == "foreign":
+            rows.append({**rows[0], "cell": "0" * 32})
+        write_table(copy, rows)
+        reasons = [each.reason for each in judged(copy) if each.verdict == "refuted"]
+        assert any("rows of" in reason for reason in reasons), reasons

@@ -1,0 +1,36 @@
+"""Waiting for an event in the place of a pause: seconds only end a test that would hang."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+import psutil
+
+HANG = 600.0
+"""Seconds after which an event that does not come is a failure; no working machine is that slow."""
+
+
+def until(happened: Callable[[], object]) -> None:
+    """Wait until something holds."""
+    ends = time.monotonic() + HANG
+    while not happened():
+        assert time.monotonic() < ends, "what the test waits for did not happen"
+        time.sleep(0.05)  # looking at all processes takes some milliseconds
+
+
+def processes_of_session(session: int) -> list[psutil.Process]:
+    """Return the living processes of a session."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (ProcessLookupError, psutil.NoSuchProcess):
+            continue
+    return found
+
+
+def listens_to_interrupts() -> None:
+    """Take SIGINT as a terminal's child does: what runs in the background of a shell inherits that it is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
