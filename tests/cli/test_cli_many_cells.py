@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import cProfile
 import gc
 import itertools
 import sys
@@ -13,9 +12,9 @@ from typing import Any
 
 import hydra
 import pytest
+from counting import Calls
 from omegaconf import OmegaConf
 
-import advcli
 from advcli.cli import main
 from advcli.cli.actions import run as run_action
 from advcli.cli.overrides import scalar_override
@@ -23,8 +22,6 @@ from advcli.cli.sweeps import compose_all
 from advcli.config import plain
 from advcli.paths import conf_dir
 from advcli.records import ResultsFolder
-
-PACKAGE = Path(advcli.__file__).parent
 
 
 class Composer:
@@ -103,40 +100,28 @@ def test_planning_costs_as_much_for_the_last_cell_as_for_the_first() -> None:
 
     for seeds in (50, 50, 100, 200):
         jobs = product(["dataset=iris", "dataset=wine"], LOSSES, [f"seed={at}" for at in range(seeds)])
-        with cProfile.Profile() as profile:
+        with Calls() as calls:
             compose_all(jobs, composed, scalar_override)
-        spent.append(sum(map(own_calls, profile.getstats())))
+        spent.append(calls.count)
     _, *spent = spent  # the first one composes
     first, second = spent[1] - spent[0], spent[2] - spent[1]
     assert second < 1.2 * 2 * first
 
 
-def own_calls(entry: Any) -> int:
-    """Return how often a function of the package was called and how many calls it made; 0 for other functions."""
-    if PACKAGE not in Path(getattr(entry.code, "co_filename", "")).parents:
-        return 0
-    return entry.callcount + sum(called.callcount for called in entry.calls or ())
-
-
 def test_cost_per_cell_and_memory_do_not_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a cell to the next one: the same number of calls, and few blocks of memory that stay.
-
-    Counted are the calls of the package's functions and those that they make. Collections of garbage call what earlier tests of
-    this process have left behind (finalizers, callbacks of weak references), whenever they come: none comes while it is counted.
-    """
+    """From a cell to the next one: the same number of calls, and few blocks of memory that stay."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ResultsFolder, "merge_seconds", 1e9)  # merging is spread over time (`test_merges_are_rare_during_a_sweep`)
-    profile, calls, blocks, run = cProfile.Profile(), [], [], run_action._run_cell
+    counter, calls, blocks, run = Calls(), [], [], run_action._run_cell
 
     def counted(*arguments: Any, **options: Any) -> Any:
         outcome = run(*arguments, **options)
-        calls.append(sum(map(own_calls, profile.getstats())))
+        calls.append(counter.count)
         if len(calls) in (2, 64):
             gc.collect()
             blocks.append(sys.getallocatedblocks())
         if len(calls) == 1:
-            gc.disable()
-            profile.enable()
+            counter.start()
         return outcome
 
     monkeypatch.setattr(run_action, "_run_cell", counted)
@@ -144,8 +129,7 @@ def test_cost_per_cell_and_memory_do_not_grow(tmp_path: Path, monkeypatch: pytes
     try:
         code = main(["-m", *axes, "protocol.n_splits=1", "protocol.metrics=[]", "cells_per_job=64", "workers=1", "name=x", "quiet=true"])
     finally:
-        profile.disable()
-        gc.enable()
+        counter.stop()
     assert code == 0
     assert len(calls) == 64
     assert calls[63] - calls[39] < 1.25 * (calls[39] - calls[15])  # some 7,300 a cell

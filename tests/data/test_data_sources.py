@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import cProfile
 import csv
 import hashlib
 import os
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 import yaml
 from composed import choice
+from counting import Calls
 
 from advcli.data import Dataset, catalogue, check_trainable, default_options, is_ordered, list_datasets, load, show, source_options
 from advcli.data.catalogue import CATALOGUE, ordinal_edges
@@ -177,10 +177,10 @@ def test_every_known_set_has_a_yaml_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", {**TABLE_1, **TABLE_3})
 def test_sets_of_the_tables(shared: Path, name: str) -> None:
     printed_classes, train, test, features = {**TABLE_1, **TABLE_3}[name]
-    with cProfile.Profile() as profile:
+    with Calls() as calls:
         data = load(options(name, source="folder"), shared)
     # calls in the place of seconds: some 6 to 15 a row and some for each column, none for each cell
-    assert sum(entry.callcount for entry in profile.getstats()) < 10_000 + 20 * (train + test) + 200 * features
+    assert calls.count < 10_000 + 20 * (train + test) + 200 * features
     check_invariants(data)
     assert data.X.shape == (train + test, features)
     assert data.sizes == (train, test)
