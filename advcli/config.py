@@ -22,7 +22,7 @@ from . import paths
 from .errors import ConfigError, nearest
 from .hyper import SCALES
 from .hyper import known as known_hyper
-from .protocol import TESTS, Protocol, check_grid
+from .protocol import CORRECTIONS, TESTS, Protocol, check_grid
 from .rules import ANY, FRACTION, NAME, POSITIVE, SEED, at_least, choice, rule
 
 STARTED = "ADVCLI_STARTED"
@@ -85,6 +85,7 @@ class Report:
     metric: str | None = field(metadata=NAME)
     test: str | None = field(metadata=TEST)
     alpha: float | None = field(metadata=FRACTION)
+    correction: str | None = field(metadata=choice(*CORRECTIONS))
 
 
 @dataclass

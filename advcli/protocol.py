@@ -13,6 +13,8 @@ from .rules import FRACTION, NAME, POSITIVE, at_least, choice, refuse
 
 TESTS = ("corrected_ttest", "ttest", "wilcoxon")
 """Significance tests of the tables (`advcli.statistics`)."""
+CORRECTIONS = ("holm", "none")
+"""Corrections of their marks for the number of methods in a row."""
 
 
 def _some(default: Any, about: Mapping[str, Any]) -> Any:
@@ -60,10 +62,12 @@ class Protocol:
         Test behind the bold figures.
     alpha : float
         Its level.
+    correction : {"holm", "none"}
+        Whether the marks of a row are corrected for its number of pairs.
     """
 
     #: Keys that do not determine rows: how reports test.
-    SILENT: ClassVar[tuple[str, ...]] = ("test", "alpha")
+    SILENT: ClassVar[tuple[str, ...]] = ("test", "alpha", "correction")
     open: ClassVar[bool] = False
 
     name: str = _some("standard", NAME)
@@ -83,6 +87,7 @@ class Protocol:
     rough_updates: int = _some(1000, at_least(1))
     test: str = _some("corrected_ttest", choice(*TESTS))
     alpha: float = _some(0.05, FRACTION)
+    correction: str = _some("holm", choice(*CORRECTIONS))
 
     @classmethod
     def from_mapping(cls, options: Mapping[str, Any]) -> Protocol:

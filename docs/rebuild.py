@@ -28,6 +28,7 @@ from advcli.errors import AdvcliError, ResultsError
 from advcli.records import ResultsFolder, write_text
 from advcli.reports.published_numbers import FAR, load_published, z_score
 from advcli.reports.summary import summarise, with_unique_methods
+from advcli.statistics import Significance
 
 DOCS = Path(__file__).resolve().parent
 KEPT = DOCS.parent / "results" / "published"
@@ -435,13 +436,14 @@ def keep(path: Path) -> Path:
     if runs.empty:
         raise ResultsError(f"{path} has no rows; finish its run first")
     try:
-        git = json.loads((path / "provenance.json").read_text(encoding="utf-8"))["git"]
+        provenance = json.loads((path / "provenance.json").read_text(encoding="utf-8"))
+        git, protocol = provenance["git"], provenance["config"]["protocol"]
         commit, dirty = git["commit"][:7], git["dirty"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultsError(f"{path}/provenance.json names no commit; run it in a git checkout") from error
     if dirty:
         raise ResultsError(f"{path} was computed with uncommitted changes; commit them and run it again")
-    summary = summarise(runs)
+    summary = summarise(runs, Significance.chosen(protocol))
     if summary["failed"].any():
         raise ResultsError(f"{path} has failed rows; the same command computes them again")
     runs = with_unique_methods(runs)

@@ -27,8 +27,8 @@ def counted(cells: int) -> str:
     return "1 cell" if cells == 1 else f"{cells} cells"
 
 
-def print_table(summary: Any, test: str, alpha: float) -> None:
+def print_table(summary: Any) -> None:
     """Print the comparison of methods, in colour on a terminal."""
     from ..reports import comparison_table
 
-    print(comparison_table(summary, test=test, alpha=alpha, colour=sys.stdout.isatty()))
+    print(comparison_table(summary, colour=sys.stdout.isatty()))

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ..metrics import shown_as
 from ..records import ResultsFolder, hyper_columns
-from ..statistics import TESTS
+from ..statistics import DEFAULT, Significance
 from . import plots
 from .across import Across, across_datasets
 from .curves import curve_points
@@ -114,8 +114,6 @@ def contents(
     runs: pd.DataFrame,
     summary: pd.DataFrame,
     *,
-    test: str,
-    alpha: float,
     published: str | None = None,
     facts: Facts | None = None,
     notes: Sequence[str] = (),
@@ -130,8 +128,6 @@ def contents(
         Rows with unique names of methods (`advcli.reports.summary.with_unique_methods`).
     summary : DataFrame
         Made from them.
-    test, alpha
-        What the summary was made with.
     published : str, optional
         Name of published numbers (`advcli.reports.published_numbers.published_keys`).
     facts : Facts, optional
@@ -141,17 +137,18 @@ def contents(
     """
     facts = facts or Facts()
     can_draw = not plots.missing_library()
+    significance = summary.attrs.get("significance", DEFAULT)
     metrics = shown_metrics(summary)
     # Before the first section, so that an unknown key writes nothing.
     compared = None if published is None else compare_with_published(summary, runs, published, facts.cuts)
     sections: list[Section] = []
     wins_parts, pair_parts = [], []
     for metric in metrics:
-        wins = wins_ties_losses(runs, metric, test, alpha)
+        wins = wins_ties_losses(runs, metric, significance)
         wins_parts.append(wins.assign(metric=metric))
-        across = across_datasets(summary, metric, alpha)
+        across = across_datasets(summary, metric, significance.alpha)
         pair_parts.append(across.pairs)
-        sections += _metric_sections(summary, metric, wins, across, test, alpha, notes, can_draw)
+        sections += _metric_sections(summary, metric, wins, across, notes, can_draw)
     far: tuple[str, ...] = ()
     if compared is not None and published is not None:
         far = tuple(_far_line(row) for row in compared[compared["far"]].to_dict("records"))
@@ -178,7 +175,7 @@ def contents(
                 _counted(len(cells), "cell", "cells"),
             ]
         ),
-        f"marks: {TESTS[test]}, alpha = {alpha:g}",
+        f"marks: {significance.row}",
     ]
     broken = runs.loc[runs["status"] == "failed", "cell"].nunique()
     late = runs.loc[runs["status"] == "not_converged", "cell"].nunique()
@@ -235,22 +232,21 @@ def _metric_sections(
     metric: str,
     wins: pd.DataFrame,
     across: Across,
-    test: str,
-    alpha: float,
     notes: Sequence[str],
     can_draw: bool,
 ) -> list[Section]:
+    significance = summary.attrs.get("significance", DEFAULT)
     label, word = (title(metric) or "results"), (metric or "none").replace("_", "-")
     part = summary[summary["metric"] == metric]
     figures = [plots.means_plot(summary, metric)] if can_draw and metric else []
-    tables = [comparison(summary, test=test, alpha=alpha, metric=metric, notes=notes)]
+    tables = [comparison(summary, metric=metric, notes=notes)]
     if metric:
-        tables += [_overview(part, metric, wins, across), *_wins_tables(part, wins, word, label, test, alpha), _details(part, metric)]
+        tables += [_overview(part, metric, wins, across), *_wins_tables(part, wins, word, label, significance), _details(part, metric)]
     first = Section(f"results-{word}", f"Results: {label}", (), tuple(tables), tuple(figure for figure in figures if figure))
     if not metric:
         return [first]
-    figures = [plots.rank_plot(across, alpha)] if can_draw else []
-    return [first, _across_section(across, alpha, tuple(figure for figure in figures if figure))]
+    figures = [plots.rank_plot(across, significance.alpha)] if can_draw else []
+    return [first, _across_section(across, significance.alpha, tuple(figure for figure in figures if figure))]
 
 
 def _overview(part: pd.DataFrame, metric: str, wins: pd.DataFrame, across: Across) -> Table:
@@ -287,7 +283,7 @@ def _overview(part: pd.DataFrame, metric: str, wins: pd.DataFrame, across: Acros
     )
 
 
-def _wins_tables(part: pd.DataFrame, wins: pd.DataFrame, word: str, label: str, test: str, alpha: float) -> list[Table]:
+def _wins_tables(part: pd.DataFrame, wins: pd.DataFrame, word: str, label: str, significance: Significance) -> list[Table]:
     methods = sorted(set(part["method"]))
     if len(methods) < 2:
         return []
@@ -304,7 +300,7 @@ def _wins_tables(part: pd.DataFrame, wins: pd.DataFrame, word: str, label: str, 
         rows.append(tuple(entries))
     notes = (
         f"data sets on which the row's method is significantly better / not different / significantly worse than the column's: "
-        f"{TESTS[test]}, alpha = {alpha:g} for every pair, not corrected for their number; sorted by wins minus losses",
+        f"{significance.single} for every pair, not corrected for their number; sorted by wins minus losses",
     )
     return [Table(f"wins-{word}", f"Wins/ties/losses: {label}.", ("method", *methods), tuple(rows), notes=notes)]
 

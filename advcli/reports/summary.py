@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConfigError, ResultsError, nearest
 from ..metrics import meaning
-from ..statistics import TESTS, mark_best, paired_test, rank_biserial, row_ranks
+from ..statistics import DEFAULT, Significance, mark_best, paired_test, rank_biserial, row_ranks
 
 SUMMARY_COLUMNS = (
     "dataset",
@@ -26,6 +26,7 @@ SUMMARY_COLUMNS = (
     "n_splits",
     "best",
     "p_value",
+    "p_adjusted",
     "bold",
     "failed",
     "not_converged",
@@ -94,17 +95,15 @@ def primary_metric(runs: pd.DataFrame) -> str:
     return next((metric for metric in ordered if metric in shared), min(shared) if shared else ordered[0])
 
 
-def summarise(runs: pd.DataFrame, test: str = "corrected_ttest", alpha: float = 0.05, metric: str | None = None) -> pd.DataFrame:
+def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: str | None = None) -> pd.DataFrame:
     """Summarise rows per data set, method and metric, and mark the best and those not significantly worse.
 
     Parameters
     ----------
     runs : DataFrame
         Rows of runs.csv (`advcli.records.ResultsFolder.runs`).
-    test : str
-        Name in `advcli.statistics.TESTS`.
-    alpha : float
-        Level of the test.
+    significance : Significance
+        Test, level and correction of the marks.
     metric : str, optional
         Only this metric; default all.
 
@@ -113,17 +112,15 @@ def summarise(runs: pd.DataFrame, test: str = "corrected_ttest", alpha: float = 
     DataFrame
         Columns `SUMMARY_COLUMNS`, sorted by metric, data set and method; ``std`` has n - 1 in the denominator; ``p_value`` is
         against the best and empty for the best itself. A method with a failed split is not compared. ``attrs["primary"]`` is
-        the metric to show.
+        the metric to show, ``attrs["significance"]`` how its marks were made.
 
     Raises
     ------
     ConfigError
-        For an unknown test or a metric that no row has.
+        For a metric that no row has.
     ResultsError
         If there are no rows.
     """
-    if test not in TESTS:
-        raise ConfigError(f"no test {test!r}; {nearest(test, TESTS)}")
     if runs.empty:
         raise ResultsError("no rows to summarise; run an experiment first")
     runs = with_unique_methods(runs)
@@ -135,9 +132,10 @@ def summarise(runs: pd.DataFrame, test: str = "corrected_ttest", alpha: float = 
     # Cells that failed before their first split have no metric: they appear under every metric.
     for name in wanted or [""]:
         for dataset, block in blocks(runs, name):
-            lines += _block(dataset, name, block, test, alpha)
+            lines += _block(dataset, name, block, significance)
     summary = pd.DataFrame(lines, columns=list(SUMMARY_COLUMNS))
     summary = summary.sort_values(["metric", "dataset", "method"], kind="stable", ignore_index=True)
+    summary.attrs["significance"] = significance
     summary.attrs["primary"] = metric or (primary_metric(runs) if known else "")
     return summary
 
@@ -230,7 +228,7 @@ def blocks(runs: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]
         yield str(dataset), block
 
 
-def wins_ties_losses(runs: pd.DataFrame, metric: str, test: str = "corrected_ttest", alpha: float = 0.05) -> pd.DataFrame:
+def wins_ties_losses(runs: pd.DataFrame, metric: str, significance: Significance = DEFAULT) -> pd.DataFrame:
     """Count the data sets on which one method is significantly better than, not different from, or worse than another.
 
     Parameters
@@ -239,8 +237,8 @@ def wins_ties_losses(runs: pd.DataFrame, metric: str, test: str = "corrected_tte
         Rows of runs.csv.
     metric : str
         The metric to compare.
-    test, alpha
-        Name in `advcli.statistics.TESTS` and its level, for every pair on every data set; not corrected for the number of pairs.
+    significance : Significance
+        Test and level, for every pair on every data set; not corrected for the number of pairs.
 
     Returns
     -------
@@ -255,15 +253,15 @@ def wins_ties_losses(runs: pd.DataFrame, metric: str, test: str = "corrected_tte
     for _, block in blocks(runs, metric):
         samples = paired_samples(block, metric)
         for a, b in itertools.combinations(sorted(samples.values), 2):
-            result = paired_test(test, samples.values[a], samples.values[b], samples.n_train, samples.n_test)
-            outcome = result.sign * better if result.p_value < alpha else 0
+            result = paired_test(significance.test, samples.values[a], samples.values[b], samples.n_train, samples.n_test)
+            outcome = result.sign * better if result.p_value < significance.alpha else 0
             counts[a, b][1 - outcome] += 1
             counts[b, a][1 + outcome] += 1
     lines = [(a, b, *numbers) for (a, b), numbers in counts.items()]
     return pd.DataFrame(lines, columns=["method", "other", "wins", "ties", "losses"])
 
 
-def _block(dataset: str, metric: str, block: pd.DataFrame, test: str, alpha: float) -> list[dict[str, Any]]:
+def _block(dataset: str, metric: str, block: pd.DataFrame, significance: Significance) -> list[dict[str, Any]]:
     about = meaning(metric)
     lines: list[dict[str, Any]] = []
     methods = _by_method(block)
@@ -287,8 +285,7 @@ def _block(dataset: str, metric: str, block: pd.DataFrame, test: str, alpha: flo
     names = list(samples.values)
     marks = mark_best(
         samples.values,
-        test=test,
-        alpha=alpha,
+        significance,
         higher_is_better=about.higher_is_better,
         n_train=samples.n_train,
         n_test=samples.n_test,
@@ -304,6 +301,7 @@ def _block(dataset: str, metric: str, block: pd.DataFrame, test: str, alpha: flo
         line |= {
             "best": bool(mark and mark.best),
             "p_value": mark.p_value if mark else math.nan,
+            "p_adjusted": mark.p_adjusted if mark else math.nan,
             "bold": bool(mark and mark.bold),
             "rank": places.get(method, math.nan),
             "effect_size": worse * rank_biserial(samples.values[method], samples.values[str(best)]) if compared else math.nan,

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ..errors import ResultsError
 from ..metrics import shown_as, shown_value
-from ..statistics import MIN_WILCOXON_SPLITS, TESTS
+from ..statistics import DEFAULT, MIN_WILCOXON_SPLITS
 from .document import Entry, Table
 from .markdown import markdown_table
 
@@ -66,13 +66,12 @@ def result_entry(row: Mapping[Any, Any] | None, metric: str) -> Entry:
 def comparison(
     summary: pd.DataFrame,
     *,
-    test: str = "corrected_ttest",
-    alpha: float = 0.05,
     metric: str | None = None,
     notes: Sequence[str] = (),
 ) -> Table:
     """Return the comparison table of one metric, fit for every format (see `comparison_table` for its contents)."""
     metric = metric if metric is not None else summary.attrs.get("primary") or (summary["metric"].iloc[0] if len(summary) else "")
+    significance = summary.attrs.get("significance", DEFAULT)
     part = summary[summary["metric"] == metric]
     if part.empty:
         raise ResultsError(f"no summary of the metric {metric!r}")
@@ -88,7 +87,7 @@ def comparison(
     splits = sorted({int(row["n_splits"]) for row in lines.values() if row["n_splits"]})
     legend = [
         f"{title(metric)}: mean (sample standard deviation) over {'/'.join(map(str, splits)) or 'no'} splits",
-        f"* best mean; = not significantly worse than the best: {TESTS[test]}, alpha = {alpha:g}",
+        f"* best mean; = not significantly worse than the best: {significance.row}",
         "count: data sets where the method is best or not significantly worse",
     ]
     if len(datasets) > 1:
@@ -103,7 +102,7 @@ def comparison(
         legend.append("failed: at least one fit did not happen (column error of runs.csv); the method is not compared on that data set")
     if any(entry.state == "missing" for entry in entries):
         legend.append("-: not computed yet, or no average over all data sets")
-    if test == "wilcoxon" and splits and splits[0] < MIN_WILCOXON_SPLITS:
+    if significance.test == "wilcoxon" and splits and splits[0] < MIN_WILCOXON_SPLITS:
         legend.append(f"fewer than {MIN_WILCOXON_SPLITS} splits cannot be significant with the Wilcoxon test at 0.05")
     if splits and splits[0] == 1:
         legend.append("a single split allows no test")
@@ -120,8 +119,6 @@ def comparison(
 def comparison_table(
     summary: pd.DataFrame,
     *,
-    test: str = "corrected_ttest",
-    alpha: float = 0.05,
     metric: str | None = None,
     style: str = "terminal",
     colour: bool = False,
@@ -133,8 +130,6 @@ def comparison_table(
     ----------
     summary : DataFrame
         From `advcli.reports.summarise`.
-    test, alpha
-        What the summary was made with; named below the table.
     metric : str, optional
         Default: the summary's primary metric.
     style : {"terminal", "markdown"}
@@ -153,7 +148,7 @@ def comparison_table(
     """
     from tabulate import tabulate
 
-    table = comparison(summary, test=test, alpha=alpha, metric=metric, notes=notes)
+    table = comparison(summary, metric=metric, notes=notes)
     if style == "markdown":
         return markdown_table(table)
 

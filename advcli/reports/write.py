@@ -12,6 +12,7 @@ import pandas as pd
 
 from ..errors import ResultsError
 from ..records import ResultsFolder, atomic_bytes, format_value, plain, write_text
+from ..statistics import DEFAULT, Significance
 from .content import Contents, contents, read_facts, shown_metrics
 from .curves import CURVE_COLUMNS, curve_points
 from .html_page import html_page
@@ -26,8 +27,7 @@ PLOTS = "plots"
 
 def write_reports(
     folder: ResultsFolder,
-    test: str = "corrected_ttest",
-    alpha: float = 0.05,
+    significance: Significance = DEFAULT,
     metric: str | None = None,
     notes: Sequence[str] = (),
     *,
@@ -43,8 +43,8 @@ def write_reports(
     Parameters
     ----------
     folder : ResultsFolder
-    test, alpha
-        Test (a name in `advcli.statistics.TESTS`) and its level.
+    significance : Significance
+        Test, level and correction of the marks.
     metric : str, optional
         Metric of table.md, and the first one of the full report; default the one that the searches used.
     notes : sequence of str
@@ -66,24 +66,24 @@ def write_reports(
     ResultsError
         If there are no rows or the files cannot be written.
     ConfigError
-        For an unknown test, metric or name of published numbers; nothing is written then.
+        For an unknown metric or name of published numbers; nothing is written then.
     """
     folder.merge()
     runs = folder.runs()
     if metric is not None:
-        summarise(runs, test, alpha, metric)  # refuses a metric that no row has, before anything is written
-    summary = summarise(runs, test, alpha)
+        summarise(runs, significance, metric)  # refuses a metric that no row has, before anything is written
+    summary = summarise(runs, significance)
     if metric is not None:
         summary.attrs["primary"] = metric
     files = {"summary.csv": _csv(summary, SUMMARY_COLUMNS)}
-    files["table.md"] = comparison_table(summary, test=test, alpha=alpha, style="markdown", notes=notes)
+    files["table.md"] = comparison_table(summary, style="markdown", notes=notes)
     remarks: list[str] = []
     report: Contents | None = None
     if full:
         runs = with_unique_methods(runs)
         facts = read_facts(folder, runs["cell"])
         key = published or (facts.provenance.get("config") or {}).get("published")
-        report = contents(folder.path.name, runs, summary, test=test, alpha=alpha, published=key, facts=facts, notes=notes)
+        report = contents(folder.path.name, runs, summary, published=key, facts=facts, notes=notes)
         files |= _texts(report, summary)
         points = curve_points(runs)
         if len(points):

@@ -14,7 +14,7 @@ from advcli.reports import SUMMARY_COLUMNS, comparison_table, primary_metric, su
 from advcli.reports.latex import latex_table
 from advcli.reports.summary import paired_samples
 from advcli.reports.table import comparison
-from advcli.statistics import corrected_t, wilcoxon
+from advcli.statistics import Significance, corrected_t, wilcoxon
 
 N_TRAIN, N_TEST = 70, 30
 _keys = itertools.count()
@@ -66,7 +66,7 @@ C = [13, 14, 12, 15, 13, 12, 16, 13]
 
 def test_summary_numbers(tmp_path):
     runs = folder_of(tmp_path, rows("iris", "a", A), rows("iris", "b", B), rows("iris", "c", C)).runs()
-    summary = summarise(runs, "wilcoxon", 0.05)
+    summary = summarise(runs, Significance("wilcoxon"))
     assert tuple(summary.columns) == SUMMARY_COLUMNS
     a, b, c = (line(summary, "iris", method) for method in "abc")
     assert a["mean"] == pytest.approx(np.mean(A) / 30)
@@ -84,7 +84,7 @@ def test_summary_numbers(tmp_path):
 
 def test_accuracy_prefers_the_other_end(tmp_path):
     runs = folder_of(tmp_path, rows("iris", "a", A, "accuracy"), rows("iris", "c", C, "accuracy")).runs()
-    summary = summarise(runs, "ttest")
+    summary = summarise(runs, Significance("ttest"))
     assert line(summary, "iris", "c", "accuracy")["best"]
     assert not line(summary, "iris", "a", "accuracy")["bold"]
 
@@ -98,7 +98,7 @@ def test_order_of_rows_does_not_matter(tmp_path):
 def test_table_in_markdown(tmp_path):
     cells = [rows("iris", "a", A), rows("iris", "b", B), rows("iris", "c", C), rows("wine", "a", A), rows("wine", "b", A)]
     runs = folder_of(tmp_path, *cells).runs()
-    text = comparison_table(summarise(runs, "wilcoxon"), test="wilcoxon", style="markdown")
+    text = comparison_table(summarise(runs, Significance("wilcoxon")), style="markdown")
     lines = {part.split("|")[1].strip(): [cell.strip() for cell in part.split("|")[2:-1]] for part in text.splitlines() if "|" in part}
     mean, std = 100 * (1 - np.mean(A) / 30), 100 * np.std(A, ddof=1) / 30
     assert lines["iris"][0] == rf"**{mean:.2f} ({std:.2f})** \*"
@@ -190,10 +190,10 @@ def test_everything_failed(tmp_path):
 
 def test_few_splits_are_said(tmp_path):
     runs = folder_of(tmp_path, rows("x", "a", A[:5]), rows("x", "c", C[:5])).runs()
-    summary = summarise(runs, "wilcoxon")
+    summary = summarise(runs, Significance("wilcoxon"))
     assert summary["bold"].all()
-    assert "fewer than 6 splits" in comparison_table(summary, test="wilcoxon")
-    assert "fewer than 6 splits" not in comparison_table(summarise(runs, "ttest"), test="ttest")
+    assert "fewer than 6 splits" in comparison_table(summary)
+    assert "fewer than 6 splits" not in comparison_table(summarise(runs, Significance("ttest")))
     one = summarise(folder_of(tmp_path / "1", rows("x", "a", A[:1]), rows("x", "c", C[:1])).runs())
     assert "a single split allows no test" in comparison_table(one)
 
@@ -226,7 +226,7 @@ def test_primary_metric_is_the_first_that_all_have(tmp_path):
 
 def test_write_reports(tmp_path):
     folder = folder_of(tmp_path, rows("iris", "a", A), rows("iris", "c", C))
-    summary = write_reports(folder, test="ttest", notes=["cut: equal_width"])
+    summary = write_reports(folder, Significance("ttest"), notes=["cut: equal_width"])
     written = pd.read_csv(folder.path / "summary.csv")
     assert tuple(written.columns) == SUMMARY_COLUMNS
     assert written["mean"].tolist() == summary["mean"].tolist()
@@ -236,7 +236,7 @@ def test_write_reports(tmp_path):
     assert "- cut: equal_width" in table
     assert "paired t-test" in table
     before = [(folder.path / name).read_bytes() for name in ("summary.csv", "table.md")]
-    write_reports(folder, test="ttest", notes=["cut: equal_width"])
+    write_reports(folder, Significance("ttest"), notes=["cut: equal_width"])
     assert [(folder.path / name).read_bytes() for name in ("summary.csv", "table.md")] == before
 
 
@@ -251,7 +251,7 @@ def test_reports_need_rows_alone(tmp_path):
 def test_unknown_names(tmp_path):
     folder = folder_of(tmp_path, rows("iris", "a", A))
     with pytest.raises(ConfigError, match="did you mean wilcoxon"):
-        write_reports(folder, test="wilcoxn")
+        write_reports(folder, Significance("wilcoxn"))
     with pytest.raises(ConfigError, match="did you mean error"):
         write_reports(folder, metric="eror")
     assert not (folder.path / "summary.csv").exists()
@@ -284,7 +284,7 @@ def test_counts_are_those_of_each_split_s_own_size():
     assert samples.values["b"].tolist() == B
     assert (samples.n_train, samples.n_test) == (N_TRAIN, 55)
     for test, expected in (("corrected_ttest", corrected_t(A, B, N_TRAIN, 55)), ("wilcoxon", wilcoxon(A, B))):
-        summary = summarise(runs, test)
+        summary = summarise(runs, Significance(test))
         worse = summary[~summary["best"]]
         assert worse["p_value"].tolist() == [expected.p_value]
     # the mean of a method stays the mean of its shares

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from advcli.errors import ConfigError
-from advcli.statistics import corrected_t, friedman, holm, mark_best, paired_t, paired_test, wilcoxon
+from advcli.statistics import Significance, corrected_t, friedman, holm, mark_best, paired_t, paired_test, wilcoxon
 
 
 def brute_force_wilcoxon(d):
@@ -73,8 +73,18 @@ def test_paired_t_agrees_with_scipy():
 def test_constant_difference_has_no_spread():
     # 0.3 - 0.2 and 0.2 - 0.1 differ in the last bit: the spread must not be that noise
     result = paired_t([0.2, 0.3, 0.4], [0.1, 0.2, 0.3])
-    assert result.p_value == 0.0
+    assert result.p_value == 0.25
     assert result.statistic == math.inf
+
+
+@pytest.mark.parametrize("splits", [2, 3, 6, 20])
+def test_constant_difference_is_judged_by_its_signs(splits):
+    # one difference on two splits is no proof; a sign test that drops no zeros has this two-sided p-value
+    ones, zeros = np.ones(splits), np.zeros(splits)
+    expected = stats.binomtest(splits, splits).pvalue
+    assert paired_t(ones, zeros).p_value == pytest.approx(expected)
+    assert corrected_t(ones, zeros, 70, 30).p_value == pytest.approx(expected)
+    assert wilcoxon(ones, zeros).p_value == pytest.approx(expected)
 
 
 def test_single_split_is_undefined():
@@ -117,8 +127,8 @@ def test_unknown_test():
 # ---- marks
 
 
-def marks(values, test="ttest", **more):
-    return mark_best(values, test=test, **more)
+def marks(values, test="ttest", correction="none", **more):
+    return mark_best(values, Significance(test, correction=correction), **more)
 
 
 def bold(result):
@@ -204,7 +214,62 @@ def test_single_split_marks_only_the_best():
 def test_order_of_methods_does_not_matter():
     rng = np.random.default_rng(0)
     values = {name: rng.normal(at / 3, size=10) for at, name in enumerate("abcde")}
-    assert marks(values) == {name: marks(dict(reversed(values.items())))[name] for name in values}
+    assert str(marks(values)) == str({name: marks(dict(reversed(values.items())))[name] for name in values})
+    corrected = marks(dict(reversed(values.items())), correction="holm")
+    assert str(marks(values, correction="holm")) == str({name: corrected[name] for name in values})
+
+
+@given(st.integers(2, 7), st.integers(3, 12), st.integers(0, 2**32 - 1))
+def test_corrected_marks_are_holms_over_all_pairs(methods, splits, seed):
+    rng = np.random.default_rng(seed)
+    values = {f"m{at}": rng.integers(0, 6, splits) + 2.0 * at for at in range(methods)}
+    plain, corrected = marks(values), marks(values, correction="holm")
+    pairs = list(itertools.combinations(values, 2))
+    raw = [paired_t(values[a], values[b]).p_value for a, b in pairs]
+    adjusted = dict(zip(pairs, adjusted_by_definition(raw), strict=True))
+    assert bold(plain) <= bold(corrected)
+    assert best(plain) == best(corrected)
+    for method in set(values) - best(plain):
+        expected = max(adjusted[tuple(sorted((method, other)))] for other in best(plain))
+        assert corrected[method].p_adjusted == pytest.approx(expected)
+        assert corrected[method].bold == (expected >= 0.05)
+        assert plain[method].p_adjusted == plain[method].p_value == corrected[method].p_value
+
+
+def adjusted_by_definition(p_values):
+    """Holm's adjusted p-values by their definition: the largest of (m - rank) p over the p-values that are not larger."""
+    order = sorted(range(len(p_values)), key=lambda at: p_values[at])
+    adjusted = [0.0] * len(p_values)
+    for rank, at in enumerate(order):
+        adjusted[at] = min(1.0, max((len(p_values) - before) * p_values[order[before]] for before in range(rank + 1)))
+    return adjusted
+
+
+def test_equal_methods_keep_their_marks():
+    """Equal methods over overlapping splits: with the correction a row denies the mark to one of them about as often as alpha."""
+    rng = np.random.default_rng(0)
+    runs, n, n_test, splits, methods = 300, 100, 30, 20, 5
+    denied = dict.fromkeys(("none", "holm"), 0)
+    for _ in range(runs):
+        rows = rng.normal(size=(methods, n))
+        tested = [rng.permutation(n)[:n_test] for _ in range(splits)]
+        values = {str(at): np.array([row[part].mean() for part in tested]) for at, row in enumerate(rows)}
+        for name in denied:
+            result = mark_best(values, Significance(correction=name), n_train=n - n_test, n_test=n_test)
+            denied[name] += len(bold(result)) < methods
+    assert denied["holm"] <= 0.08 * runs
+    assert denied["none"] >= 0.15 * runs
+
+
+def test_unknown_correction():
+    with pytest.raises(ConfigError, match="holm"):
+        Significance(correction="hollm")
+
+
+def test_significance_is_what_was_asked_for_first():
+    stored = {"test": "wilcoxon", "alpha": 0.01, "name": "x"}
+    assert Significance.chosen({"test": None, "alpha": 0.1, "correction": None}, stored) == Significance("wilcoxon", 0.1, "holm")
+    assert Significance.chosen({}, {"correction": "none"}) == Significance(correction="none")
 
 
 # ---- across data sets

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...config import Settings
 from ..console import print_table, say, short
@@ -28,12 +28,13 @@ class Report(Task):
             return
         from ...records import ResultsFolder
         from ...reports import write_reports
+        from ...statistics import Significance
 
         path = existing_folder(settings)
         folder = ResultsFolder(path)
-        test, alpha = _test_of(folder, settings)
-        summary = write_reports(folder, test=test, alpha=alpha, metric=settings.report["metric"], full=True, published=settings.published)
-        print_table(summary, test, alpha)
+        significance = Significance.chosen(settings.report, _protocol_of(folder) or settings.protocol)
+        summary = write_reports(folder, significance, settings.report["metric"], full=True, published=settings.published)
+        print_table(summary)
         print(f"{short(path)}: {', '.join(['runs.csv', 'search.csv', *summary.attrs['files']])}")
         for remark in summary.attrs["remarks"]:
             say(remark)
@@ -51,8 +52,7 @@ class Report(Task):
             print(f"{short(path)}: y = {truth + 1}, {surface.pieces} linear pieces")
 
 
-def _test_of(folder: ResultsFolder, settings: Settings) -> tuple[str, float]:
-    """Return test and level: as asked, else as the cells were made with."""
+def _protocol_of(folder: ResultsFolder) -> dict[str, Any] | None:
+    """Return the protocol that the cells were made with; None without a readable cell."""
     stored = (folder.read_cell(file.stem) for file in sorted(folder.cells_path.glob("*.json")))
-    protocol = next((cell["about"]["cell"]["protocol"] for cell in stored if cell is not None), settings.protocol)
-    return settings.report["test"] or protocol["test"], settings.report["alpha"] or protocol["alpha"]
+    return next((cell["about"]["cell"]["protocol"] for cell in stored if cell is not None), None)

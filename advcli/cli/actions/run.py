@@ -254,19 +254,20 @@ class Run(Task):
             raise ConfigError("a sweep of advcli needs its own sweeper; leave out hydra/sweeper=...")
         from ...records import ResultsFolder
         from ...reports import write_reports
+        from ...statistics import Significance
 
         settings, folder = self.settings, ResultsFolder(self.settings.folder)
         if not folder.cells_path.is_dir():
             raise ResultsError(f"the results folder {short(folder.path)} was removed while its cells ran; start the command again")
-        test, alpha = settings.protocol["test"], settings.protocol["alpha"]
+        significance = Significance.chosen(settings.protocol)
         if self.died:
             say(self.died)
             if not folder.merge():
                 return 1
-        summary = write_reports(folder, test=test, alpha=alpha, metric=settings.report["metric"])
+        summary = write_reports(folder, significance, settings.report["metric"])
         ended = time.time()
         folder.write_provenance(self.config, self.started, ended, {"command": ["advcli", *self.words], "cells": self.cells})
-        print_table(summary, test, alpha)
+        print_table(summary)
         failed = [outcome for outcome in self.outcomes if outcome.status == "failed"]
         if settings.quiet:
             return 1 if failed or self.died else 0
@@ -331,7 +332,7 @@ def _identity(cells: list[Settings], words: list[list[str]]) -> dict[str, Any]:
     Data sets, losses, features and solvers are columns of the rows: a folder may get more of them. Their options count as far as
     the command line sets them, because rows do not tell two files behind ``dataset=csv`` apart.
     """
-
+    from ...protocol import Protocol
     from ...records import canonical_json
 
     def one(values: list[Any]) -> Any:
@@ -343,7 +344,7 @@ def _identity(cells: list[Settings], words: list[list[str]]) -> dict[str, Any]:
         "hyper": one([cell.hyper for cell in cells]),
         "solver": one([{key: value for key, value in cell.solver.items() if key != "name"} for cell in cells]),
         # how reports test changes no row
-        "protocol": one([{key: value for key, value in cell.protocol.items() if key not in ("test", "alpha")} for cell in cells]),
+        "protocol": one([{key: value for key, value in cell.protocol.items() if key not in Protocol.SILENT} for cell in cells]),
     }
     options: dict[str, list[Any]] = {}
     groups = ("dataset.", "loss.", "features.", "noise.")
