@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -347,11 +347,11 @@ class Learner(ClassifierMixin, BaseEstimator):
     lam_: float
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearLearner(Learner):
     """A classifier x -> argmax_r w_r.x whose weights some algorithm other than a surrogate's solver finds.
 
-    A subclass writes ``__init__`` with its options (all keyword arguments, among them ``features``, ``features_options``, ``n_classes`` and
-    ``random_state``) and `learn`.
+    A subclass is a dataclass like this one, whose fields are its options, or has an ``__init__`` with all of them; and it has `learn`.
 
     Attributes
     ----------
@@ -363,6 +363,11 @@ class LinearLearner(Learner):
     takes: ClassVar[tuple[str, ...]] = ()  # the `NEEDS` that are options of it
     constant: ClassVar[bool] = False  # whether a constant 1 is appended to linear features
     certified = False
+
+    features: str = "linear"
+    features_options: Mapping[str, Any] | None = None
+    n_classes: int | None = None
+    random_state: int = 0
 
     @abstractmethod
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
@@ -483,6 +488,13 @@ class LinearLearner(Learner):
 def fixable(names: tuple[str, ...]) -> set[str]:
     """Return the hyper-parameters that a configuration may fix where these are searched: both views of the regularisation."""
     return {*(name for name in names if name != STRENGTH), *(SCALES if STRENGTH in names else ())}
+
+
+def one_of(what: str, value: Any, known: Iterable[str]) -> str:
+    """Return an option's value; `ConfigError` if it is none of the known."""
+    if value not in known:
+        raise ConfigError(f"{what}={value} is unknown; {nearest(str(value), known)}")
+    return str(value)
 
 
 def seed_of(random_state: Any) -> int:

@@ -8,7 +8,8 @@ import measure
 
 from advcli.data import load
 from advcli.errors import NotConvergedWarning
-from advcli.learners.hierarchical import LISTS, NormalisedHierarchicalSVM
+from advcli.learners.hierarchical import NormalisedHierarchicalSVM
+from advcli.learners.hierarchical.factors import LISTS
 
 STAGES = (2.0, 6.0, 20.0)  # passes at most, each stage from where the one before ended
 

@@ -19,7 +19,7 @@ from advcli.errors import ConfigError, IncompatibleError, NotConvergedWarning
 from advcli.hierarchy import LabelGraph
 from advcli.hierarchy.multilabel import LabelSets, restricted
 from advcli.learners import learner_class
-from advcli.learners.multilabel import SetProblem, _ascend
+from advcli.learners.hierarchical.set_problem import SetProblem, _ascend
 
 TREE = [("r", "a"), ("r", "b"), ("a", "c"), ("a", "d"), ("b", "e"), ("d", "f"), ("d", "g")]
 DAG = [("r", "a"), ("r", "b"), ("r", "c"), ("a", "d"), ("b", "d"), ("b", "e"), ("c", "e"), ("c", "f"), ("a", "f"), ("a", "g")]
@@ -206,7 +206,7 @@ def test_fits_reach_the_optimum_of_a_cone_solver(name: str, edges: list[tuple[st
 @pytest.mark.parametrize("n", [3, 21])
 def test_every_pass_raises_the_dual_value_of_feasible_marginals(n: int, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever rows share their vectors: fewer than lanes, equal ones, some without weight, some that are zero, dense or sparse."""
-    monkeypatch.setattr("advcli.learners.multilabel.kernels", Kernels(level))
+    monkeypatch.setattr("advcli.learners.hierarchical.set_problem.kernels", Kernels(level))
     sets = LabelSets(LabelGraph.from_edges(DAG))
     X, Y = rows(sets.graph, n)
     X[1], Y[1], X[2] = X[0], Y[0], 0.0
@@ -274,9 +274,9 @@ def visited(problem: SetProblem, alpha: NDArray[Any], mu: NDArray[Any], lanes: i
 def test_a_visit_of_rows_together_is_that_of_a_cone_solver(
     edges: list[tuple[str, str]], n: int, level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("advcli.learners.multilabel.kernels", Kernels(level))
-    monkeypatch.setattr("advcli.learners.multilabel._SWEEPS", 20_000)
-    monkeypatch.setattr("advcli.learners.multilabel._PRECISION", 1e-13)
+    monkeypatch.setattr("advcli.learners.hierarchical.set_problem.kernels", Kernels(level))
+    monkeypatch.setattr("advcli.learners.hierarchical.set_problem._SWEEPS", 20_000)
+    monkeypatch.setattr("advcli.learners.hierarchical.set_problem._PRECISION", 1e-13)
     sets = LabelSets(LabelGraph.from_edges(edges))
     X, Y = rows(sets.graph, n, seed=3)
     problem = SetProblem(X, sparse.csr_array(Y), 1.0 + np.arange(n) % 2, sets, 0.1)

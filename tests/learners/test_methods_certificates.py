@@ -13,9 +13,10 @@ from scipy import sparse
 from advcli.errors import NotConvergedWarning
 from advcli.hierarchy import LabelGraph
 from advcli.hierarchy.multilabel import LabelSets
-from advcli.learners import correction, learner_class, multilabel
-from advcli.learners.hierarchical import Task, into_shares
-from advcli.learners.multilabel import SetProblem
+from advcli.learners import correction, learner_class
+from advcli.learners.hierarchical import set_problem
+from advcli.learners.hierarchical.leaf_problem import LeafProblem, into_shares
+from advcli.learners.hierarchical.set_problem import SetProblem
 from advcli.losses.base import ROUNDING
 
 TREE = [("r", "a"), ("r", "b"), ("a", "u"), ("a", "v"), ("b", "w"), ("b", "x"), ("b", "y")]
@@ -52,14 +53,14 @@ def test_shares_that_sum_to_more_than_one_are_moved_back_or_refused(name: str, m
     exact = fitted(name, X, y, C=0.1, tol=1e-6)
     assert exact.certificate_.converged
     assert exact.dual_.sum(axis=1).max() > 1.0 - 1e-12  # a longer beta leaves its set
-    ascend = Task.ascend
+    ascend = LeafProblem.ascend
 
     def doctored(change: Any) -> Any:
-        def ascended(self: Task, *given: Any) -> Any:
+        def ascended(self: LeafProblem, *given: Any) -> Any:
             beta, passes, done = ascend(self, *given)
             return change(sparse.csr_array(beta)), passes, done
 
-        monkeypatch.setattr(Task, "ascend", ascended)
+        monkeypatch.setattr(LeafProblem, "ascend", ascended)
         return fitted(name, X, y, C=0.1, tol=1e-4, max_passes=200)
 
     for excess in (1e-12, 1e-10):
@@ -114,7 +115,7 @@ def test_marginals_outside_their_polytope_are_moved_back_or_refused(name: str, e
     X, Y = several(edges)
     exact = fitted(name, X, Y, edges, C=0.05, tol=1e-3)
     assert exact.certificate_.converged
-    ascend = multilabel._ascend
+    ascend = set_problem._ascend
 
     def doctored(change: Any) -> Any:
         def ascended(problem: SetProblem, alpha: Any, mu: Any, *given: Any) -> Any:
@@ -123,7 +124,7 @@ def test_marginals_outside_their_polytope_are_moved_back_or_refused(name: str, e
             Z, weights = problem.weighted(mu), problem.inner(alpha)
             return passes, Z, problem.primal(Z, weights, given[0]), problem.dual(mu, Z, weights)
 
-        monkeypatch.setattr(multilabel, "_ascend", ascended)
+        monkeypatch.setattr(set_problem, "_ascend", ascended)
         return fitted(name, X, Y, edges, C=0.05, tol=2e-3)
 
     for size in (1e-12, 1e-11):
@@ -166,7 +167,7 @@ def test_marginals_that_cannot_be_moved_become_the_true_sets(monkeypatch: pytest
     point, outside = problem.feasible(lost)
     assert outside == 1.0
     np.testing.assert_array_equal(point, truth)
-    monkeypatch.setattr(multilabel, "_CHUNK", 1)
+    monkeypatch.setattr(set_problem, "_CHUNK", 1)
     lost[7, 2] += 1e-3
     point, outside = problem.feasible(lost)
     assert outside == 1.0

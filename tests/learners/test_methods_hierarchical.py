@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from instruction_sets import levels
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from advcli.compiled import Kernels
+from advcli.compiled import Kernels, kernels
 from advcli.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
 from advcli.features.rows import equal_rows
 from advcli.hierarchy import LabelGraph
@@ -25,9 +25,9 @@ from advcli.learners.hierarchical import (
     HierarchicalSVM,
     NormalisedHierarchicalSVM,
     SharedSVM,
-    Task,
-    _side_by_side,
 )
+from advcli.learners.hierarchical.label_graph import side_by_side
+from advcli.learners.hierarchical.leaf_problem import LeafProblem
 
 TREE = [("r", "a"), ("r", "b"), ("a", "c"), ("a", "d"), ("d", "e"), ("d", "f")]  # leaves b, c, e, f
 DAG = [("r", "a"), ("r", "b"), ("a", "c"), ("b", "c"), ("a", "d"), ("b", "e"), ("c", "f"), ("c", "g")]  # leaves d, e, f, g
@@ -173,21 +173,21 @@ def test_the_certificate_is_the_definition_at_the_returned_point(graph):
 # ---- the kernel ---------------------------------------------------------------------------------------------------------
 def ask(monkeypatch, X, codes, attributes, beta, C, passes, tables, lists, tol=1e-12, single=False):
     """Return what the kernel says and returns, with tables or passes over the graph, dense sums or lists."""
-    monkeypatch.setattr(hierarchical, "TABLES", 10_000 if tables else 0)
-    monkeypatch.setattr(hierarchical, "LISTS", 0 if lists else 10_000)
-    task = Task(X, codes, np.ones(X.shape[0]), C, False)
+    monkeypatch.setattr("advcli.learners.hierarchical.attributes.TABLES", 10_000 if tables else 0)
+    monkeypatch.setattr("advcli.learners.hierarchical.factors.LISTS", 0 if lists else 10_000)
+    leaves = LeafProblem(X, codes, np.ones(X.shape[0]), C, False)
     fresh = Attributes(attributes.graph, attributes.positions, attributes.alpha, attributes.mu, attributes.power, attributes.normalised)
-    found = hierarchical.kernels.hierarchical.solve(
-        *task.rows,
+    found = kernels.hierarchical.solve(
+        *leaves.rows,
         codes,
-        task.squares,
+        leaves.squares,
         np.empty(0),
         *fresh.arguments,
         beta.indptr.astype(np.int64),
         beta.indices.astype(np.int32),
         beta.data,
         C,
-        task.mass,
+        leaves.mass,
         tol,
         passes,
         float("inf"),
@@ -254,14 +254,14 @@ def test_every_form_of_the_kernel_reaches_the_same_optimum(monkeypatch, tree):
         for tables, lists in ((True, False), (False, False), (False, True)):
             rows = sp.csr_array(X) if lists else X
             primal, dual, beta = ask(monkeypatch, rows, codes, attributes, sp.csr_array((n, k)), 0.5, 1e5, tables, lists, 1e-6)
-            again = Task(X, codes, np.ones(n), 0.5, False).evaluate(attributes, beta, 1e-6)
+            again = LeafProblem(X, codes, np.ones(n), 0.5, False).evaluate(attributes, beta, 1e-6)
             assert (again.primal, again.dual) == pytest.approx((primal, dual), rel=1e-9)
             values.append(primal)
             assert primal - dual <= 1e-6 * primal
         np.testing.assert_allclose(values, values[0], rtol=2e-6)
         # sums of floats: the certificate, of double precision, is that of the dual point all the same
         *_, beta = ask(monkeypatch, sp.csr_array(X), codes, attributes, sp.csr_array((n, k)), 0.5, 1e5, False, True, 1e-5, single=True)
-        again = Task(X, codes, np.ones(n), 0.5, False).evaluate(attributes, beta, 1e-5)
+        again = LeafProblem(X, codes, np.ones(n), 0.5, False).evaluate(attributes, beta, 1e-5)
         assert 0.0 <= again.primal - again.dual <= 2e-5 * again.primal
         assert again.primal == pytest.approx(values[0], rel=2e-5)
 
@@ -272,7 +272,7 @@ def test_factored_weights_score_as_leaf_weights_do(monkeypatch):
     rows = sp.csr_array(X * (np.random.default_rng(0).random(X.shape) < 0.7))
     for name in ("flat", "hsvm", "nhsvm", "ssvm"):
         whole = HierarchicalClassifier(TREE, model=name, C=2.0, tol=1e-6, max_passes=1e6).fit(rows, y)
-        monkeypatch.setattr(hierarchical, "LISTS", 0)
+        monkeypatch.setattr("advcli.learners.hierarchical.factors.LISTS", 0)
         for precision, tol in (("double", 1e-6), ("single", 1e-5)):
             factored = HierarchicalClassifier(TREE, model=name, C=2.0, tol=tol, max_passes=1e6, precision=precision).fit(rows, y)
             assert isinstance(factored.coef_, hierarchical.FactoredWeights)
@@ -283,7 +283,7 @@ def test_factored_weights_score_as_leaf_weights_do(monkeypatch):
 
 @pytest.mark.parametrize("level", levels())
 def test_every_instruction_set_arrives(level, monkeypatch):
-    monkeypatch.setattr("advcli.learners.hierarchical.kernels", Kernels(level))
+    monkeypatch.setattr("advcli.learners.hierarchical.leaf_problem.kernels", Kernels(level))
     X, y = problem(TREE, 3)
     model = NormalisedHierarchicalSVM(TREE, C=3.0, tol=1e-6).fit(X, y)
     codes = np.searchsorted(model.classes_, y)
@@ -292,7 +292,7 @@ def test_every_instruction_set_arrives(level, monkeypatch):
 
 
 def test_lists_become_dense_rows_where_a_feature_meets_many_labels(monkeypatch):
-    graph, n = _side_by_side(50), 300
+    (graph, _), n = side_by_side(50), 300
     random = np.random.default_rng(0)
     X = sp.csr_array((random.random(n), (np.arange(n), random.integers(0, 3, n))), shape=(n, 3))
     codes = random.integers(0, 50, n).astype(np.intp)
@@ -317,13 +317,13 @@ def test_splitting_a_node_s_weight_over_copies_changes_nothing(seed, rho, share)
     parts |= {"d1": share * alpha["d"], "d2": share * (1 - share) * alpha["d"], "d": (1 - share) ** 2 * alpha["d"]}
     split = np.array([parts.get(name, alpha.get(name, 0.0)) for name in copied.names])
     classes, codes = np.unique(y, return_inverse=True)
-    task = Task(X, codes.astype(np.intp), np.ones(len(X)), 2.0, False)
+    leaves = LeafProblem(X, codes.astype(np.intp), np.ones(len(X)), 2.0, False)
     found = []
     for graph, weights in ((minimal, node_weights(minimal, rho)), (copied, split)):
         attributes = Attributes(graph, graph.leaf_positions(classes), weights, weights, 0.5)
-        beta, _, done = task.ascend(attributes, sp.csr_array((len(X), len(classes))), 1e-9, 1e6, 0)
+        beta, _, done = leaves.ascend(attributes, sp.csr_array((len(X), len(classes))), 1e-9, 1e6, 0)
         assert done
-        found.append(task.evaluate(attributes, beta, 1e-9))
+        found.append(leaves.evaluate(attributes, beta, 1e-9))
     assert found[1].primal == pytest.approx(found[0].primal, rel=2e-9)
     np.testing.assert_allclose(found[1].coef, found[0].coef, atol=1e-3)
     hsvm = [HierarchicalSVM(edges, C=2.0, tol=1e-6, max_passes=1e6).fit(X, y).certificate_.primal for edges in (TREE, copied)]
@@ -420,12 +420,11 @@ def test_equal_rows_share_their_dual_point(model):
     fitted = HierarchicalClassifier(TREE, model=model, C=2.0, tol=1e-4).fit(X, y)
     assert fitted.dual_.shape == (len(X), 4)
     inner = fitted._model()
-    inner.of_sets_ = False
-    attributes = inner.attributes(*inner._labels())
+    attributes = inner.attributes(*inner.labels())
     if model == "ssvm":
         attributes = replace(attributes, alpha=fitted.alpha_)
-    task = Task(X, np.searchsorted(fitted.classes_, y), np.ones(len(X)), 2.0, False)
-    found = task.evaluate(attributes, fitted.dual_, 1e-4)
+    leaves = LeafProblem(X, np.searchsorted(fitted.classes_, y), np.ones(len(X)), 2.0, False)
+    found = leaves.evaluate(attributes, fitted.dual_, 1e-4)
     if model != "ssvm":  # its dual value bounds the joint problem
         assert found.dual == pytest.approx(fitted.certificate_.dual, rel=1e-12)
         assert found.primal == pytest.approx(fitted.certificate_.primal, rel=1e-12)
@@ -469,9 +468,9 @@ def test_build_takes_searched_hyper_parameters():
 
 def ascents_of(monkeypatch, model, X, y):
     """Fit; return the fitted model and how many ascents of the dual it made."""
-    made, ascend = [], Task.ascend
+    made, ascend = [], LeafProblem.ascend
     with monkeypatch.context() as patched, warnings.catch_warnings():
-        patched.setattr(Task, "ascend", lambda *arguments: made.append(None) or ascend(*arguments))
+        patched.setattr(LeafProblem, "ascend", lambda *arguments: made.append(None) or ascend(*arguments))
         warnings.simplefilter("ignore", NotConvergedWarning)
         model.fit(X, y)
     return model, len(made)

@@ -229,16 +229,16 @@ REFEREE = (
         REFEREES,
     ),
     Mutant("advcli/losses/hinge.py", "return _outside(R - R[np.arange(len(y)), y][:, None], R)", "return _outside(R, R)", REFEREES),
-    Mutant("advcli/learners/hierarchical.py", "(total - 1.0).max(initial=0.0)])", "])", SETS_OF_LEARNERS),
+    Mutant("advcli/learners/hierarchical/leaf_problem.py", "(total - 1.0).max(initial=0.0)])", "])", SETS_OF_LEARNERS),
     Mutant(
-        "advcli/learners/hierarchical.py",
+        "advcli/learners/hierarchical/leaf_problem.py",
         "held.data /= np.repeat(np.maximum(np.asarray(held.sum(axis=1)).ravel(), 1.0), counts)",
         "held.data *= 1.0",
         SETS_OF_LEARNERS,
     ),
-    Mutant("advcli/learners/hierarchical.py", "outside=outside,", "outside=0.0,", SETS_OF_LEARNERS),
-    Mutant("advcli/learners/multilabel.py", "point[lost] = self.true[lost].toarray()", "pass", SETS_OF_LEARNERS),
-    Mutant("advcli/learners/multilabel.py", "found.append(float(off.max()))", "found.append(0.0)", SETS_OF_LEARNERS),
+    Mutant("advcli/learners/hierarchical/base.py", "outside=outside,", "outside=0.0,", SETS_OF_LEARNERS),
+    Mutant("advcli/learners/hierarchical/set_problem.py", "point[lost] = self.true[lost].toarray()", "pass", SETS_OF_LEARNERS),
+    Mutant("advcli/learners/hierarchical/set_problem.py", "found.append(float(off.max()))", "found.append(0.0)", SETS_OF_LEARNERS),
     Mutant("advcli/learners/correction.py", "outside=float(loss.infeasibility(returned, y).max())", "outside=0.0", SETS_OF_LEARNERS),
 )
 

@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.extmath import row_norms
 
-from ..compiled import compiled_rows, kernels
-from ..hierarchy import LabelGraph
-from ..hierarchy.multilabel import LabelSets
-from ..hierarchy.shared_norm import best_weights, dual_bound
-from ..losses.base import ROUNDING
-from .base import Array
+from ...compiled import compiled_rows, kernels
+from ...hierarchy import LabelGraph
+from ...hierarchy.multilabel import LabelSets
+from ...hierarchy.shared_norm import best_weights, dual_bound
+from ...losses.base import ROUNDING
+from ..base import Array
 
 _SWEEPS = 16  # most sweeps of coordinate ascent on the multipliers of one row's polytope
 _PRECISION = 1e-6  # change of the marginals at which that ascent ends

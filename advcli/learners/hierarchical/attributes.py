@@ -1,0 +1,99 @@
+"""What a label graph says of its labels: the kernel matrix K = A diag(alpha) A', margins and divisors of (1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ...errors import ConfigError
+from ...hierarchy import LabelGraph
+from ...hierarchy.weights import parents_of
+from ..base import Array
+
+TABLES = 128
+"""Up to so many labels, K, margins and divisors are tables; beyond, they follow from passes over the graph."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attributes:
+    """Weights of a label graph's nodes, for K and for the margins of k labels.
+
+    Attributes
+    ----------
+    graph : LabelGraph
+    positions : ndarray of intp (k,)
+        Position of every label among the graph's leaves.
+    alpha, mu : ndarray (M,)
+        Squared attributes, and the weights whose sum over the symmetric difference of two labels gives their margin.
+    power : float
+        Of that sum; 0 makes every margin 1.
+    normalised : bool
+        The objective (6.13): margins 1, score differences divided by the root of that sum.
+    """
+
+    graph: LabelGraph
+    positions: NDArray[np.intp]
+    alpha: Array
+    mu: Array
+    power: float
+    normalised: bool = False
+
+    @cached_property
+    def membership(self) -> sparse.csr_array:
+        """Labels x nodes, shape (k, M)."""
+        return self.graph.membership[self.positions]
+
+    def common(self, weights: Array, labels: NDArray[Any] | slice = slice(None)) -> Array:
+        """Return the sums of weights over the nodes that each pair of labels shares, shape (len(labels), k)."""
+        A = self.membership
+        return np.asarray(((A[labels] * weights[None, :]) @ A.T).toarray())
+
+    def margins_at(self, true: NDArray[Any], other: NDArray[Any]) -> tuple[Array, Array]:
+        """Return margins and divisors of pairs of labels, shape (pairs,)."""
+        A = self.membership
+        total = np.asarray(A @ self.mu)
+        sums = np.maximum(total[true] + total[other] - 2.0 * (A[true].multiply(A[other]) @ self.mu), 0.0)
+        return self._of_sums(sums, true == other)
+
+    def margins(self, labels: NDArray[Any] | slice = slice(None)) -> tuple[Array, Array]:
+        """Return margins and divisors, shape (len(labels), k): row = true label."""
+        total = np.asarray(self.membership @ self.mu)
+        sums = np.maximum(total[labels][:, None] + total - 2.0 * self.common(self.mu, labels), 0.0)
+        own = np.arange(len(total))[labels]
+        return self._of_sums(sums, (np.arange(len(own)), own))
+
+    def _of_sums(self, sums: Array, same: Any) -> tuple[Array, Array]:
+        """Return margins and divisors for sums over symmetric differences; ``same`` selects the pairs of equal labels."""
+        if self.normalised:
+            margins, divisors = np.ones_like(sums), np.sqrt(sums)
+        else:
+            margins, divisors = sums**self.power, np.ones_like(sums)
+        margins[same], divisors[same] = 0.0, 1.0
+        return margins, divisors
+
+    def spread(self, Z: Any) -> Any:
+        """Return K Z for dual sums Z (k, d)."""
+        A = self.membership
+        return A @ (self.alpha[:, None] * (A.T @ Z))
+
+    @cached_property
+    def arguments(self) -> tuple[Any, ...]:
+        """The labels as arrays for the compiled solver."""
+        graph, k = self.graph, len(self.positions)
+        A = self.membership
+        nothing = np.empty((0, 0))
+        table = margins = divisors = nothing
+        if k <= TABLES:
+            margins, divisors = (np.ascontiguousarray(each.T) for each in self.margins())
+            table = np.ascontiguousarray(self.common(self.alpha))
+            if not divisors.all():
+                raise ConfigError("objective=normalised needs labels that differ, two leaves' own nodes weigh 0; choose difference")
+        parent = parents_of(graph) if graph.is_tree else np.empty(0, dtype=np.int32)
+        node = np.ascontiguousarray(graph.leaves[self.positions], dtype=np.int32)
+        start, up = A.indptr.astype(np.int64), A.indices.astype(np.int32)
+        return node, parent, start, up, self.alpha, self.mu, float(self.power), self.normalised, table, margins, divisors

@@ -1,0 +1,176 @@
+"""What the four models share: options, the dual ascent and its certificate, prediction and saving of single labels and of sets."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ...certificate import judge
+from ...errors import ConfigError, IncompatibleError, NotConvergedWarning
+from ...hierarchy import LabelGraph
+from ...hierarchy.multilabel import LabelSets, restricted
+from ..base import Array, Bound, Labels, LinearLearner, one_of, seed_of
+from .attributes import Attributes
+from .factors import FactoredWeights
+from .label_graph import label_graph
+from .leaf_problem import LeafProblem, shortened
+from .set_problem import SetProblem, learn_sets
+
+PRECISIONS = ("double", "single")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class HierarchicalLearner(LinearLearner):
+    """Base of the four models, which differ in `attributes`, their use of the label graph."""
+
+    certified: ClassVar[bool] = True
+    hyper: ClassVar[tuple[str, ...]] = ("regularisation",)
+    takes: ClassVar[tuple[str, ...]] = ("hierarchy",)
+    sets: ClassVar[bool] = True
+
+    hierarchy: Any = field(default=None, kw_only=False)
+    C: float = 1.0
+    lam: float | None = None
+    tol: float = 1e-3
+    max_passes: float = 5000
+    precision: str = "double"
+
+    @abstractmethod
+    def attributes(self, graph: LabelGraph, positions: NDArray[np.intp]) -> Attributes:
+        """Return the model's attributes for labels at these positions among the graph's leaves."""
+
+    def labels(self) -> tuple[LabelGraph, NDArray[np.intp]]:
+        """Return the label graph and the position of every class among its leaves."""
+        coded = self.of_sets_ or self.n_classes is not None
+        return label_graph(self.hierarchy, self.classes_, coded=coded, of_sets=self.of_sets_, loss=self.name)
+
+    # ---- fitting --------------------------------------------------------------------------------------------------
+    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
+        """Learn from bound rows; ``start``, fitted to the same rows, is where the dual ascent begins."""
+        self._start = start
+        try:
+            return super().fit_bound(bound)
+        finally:
+            del self._start
+
+    def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
+        """Ascend the dual until the gap, computed from the dual point alone, is small."""
+        lam = 1.0 if self.lam is None else self.lam
+        for name, value in (("C", self.C), ("tol", self.tol), ("lam", lam), ("max_passes", self.max_passes)):
+            if not (np.isfinite(value) and value > 0):
+                raise ConfigError(f"{name} must be a positive number, got {value}")
+        began = time.perf_counter()
+        sample = np.ones(X.shape[0]) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        mass = float(sample.sum())
+        self.lam_ = float(self.lam or 1.0 / (self.C * mass))
+        C = float(self.C if self.lam is None else 1.0 / (self.lam * mass))
+        start = getattr(getattr(self, "_start", None), "dual_", None)
+        if self.of_sets_:
+            self._learn_sets(X, y, sample, C, start, began)
+        else:
+            attributes = self.attributes(*self.labels())
+            single = one_of("precision", self.precision, PRECISIONS) == "single"
+            problem = LeafProblem(X, np.ascontiguousarray(y, dtype=np.intp), sample, C, weights is not None, single)
+            beta = sparse.csr_array((X.shape[0], len(self.classes_)))
+            # a shortened dual point of the same rows is feasible at any C
+            if start is not None and start.shape == beta.shape:
+                beta = shortened(problem, attributes, start)
+            self._learn_leaves(problem, attributes, beta, began)
+        return self.coef_
+
+    def _learn_leaves(self, problem: LeafProblem, attributes: Attributes, beta: sparse.csr_array, began: float) -> None:
+        """Learn one label a row from a feasible dual point beta; `coef_` are then weights of the leaves."""
+        beta, passes, _ = problem.ascend(attributes, beta, self.tol, self.max_passes, seed_of(self.random_state))
+        found = problem.evaluate(attributes, beta, self.tol)
+        self.alpha_ = attributes.alpha
+        self._finish(found.beta, found.coef, found.primal, found.dual, found.outside, passes, time.perf_counter() - began)
+
+    def _learn_sets(self, X: Any, Y: Any, sample: Array, C: float, start: Any, began: float) -> None:
+        """Learn sets of labels (`set_problem`); `coef_` are then weights of the nodes."""
+        graph, positions = restricted(*self.labels())
+        attributes = self.attributes(graph, positions)
+        if attributes.normalised:
+            raise IncompatibleError("objective=normalised", "one label a row", "rows have several: choose loss.objective=difference")
+        self.sets_, self.positions_ = LabelSets(graph), positions
+        order = np.argsort(positions)  # columns of Y in the order of the leaves
+        problem = SetProblem(X, sparse.csr_array(Y[:, order]), sample, self.sets_, 0.5 / C)
+        limits = (self.tol, int(self.max_passes), seed_of(self.random_state))
+        fit = learn_sets(problem, attributes.alpha, *limits, start, **self._shared(graph))
+        mass = float(sample.sum())
+        self.alpha_ = fit.alpha
+        self._finish(fit, fit.coef, fit.primal / mass, fit.dual / mass, fit.outside, fit.passes, time.perf_counter() - began)
+
+    def _shared(self, graph: LabelGraph) -> dict[str, Any]:
+        """Return the options of `learn_sets` for learning alpha; none here."""
+        return {}
+
+    def _finish(self, beta: Any, coef: Any, primal: float, dual: float, outside: float, passes: float, seconds: float) -> None:
+        """Set the solution and its certificate, and warn of one that missed the tolerance."""
+        self.dual_ = beta
+        self.coef_ = coef if isinstance(coef, FactoredWeights) else np.ascontiguousarray(coef)
+        self.n_iter_ = max(1, int(np.ceil(passes)))
+        self.certificate_ = found = judge(
+            primal,
+            dual,
+            self.tol,
+            outside=outside,
+            passes=float(passes),
+            status="max_passes" if passes >= self.max_passes else "converged",
+            solver="dual",
+            seconds=seconds,
+        )
+        if not found.converged:
+            strength = f"C={self.C:.3g}" if self.lam is None else f"lambda={self.lam:.3g}"
+            text = (
+                f"loss={self.name}, {strength}: relative gap {found.relative_gap:.2e} after {passes:.0f} passes "
+                f"({found.status}), tolerance {self.tol:g}"
+            )
+            warnings.warn(text, NotConvergedWarning, stacklevel=5)
+
+    # ---- prediction -----------------------------------------------------------------------------------------------
+    def predict_codes(self, X: Any) -> Any:
+        """Return codes (n,), or where labels are sets ones at the labels of the set that scores highest, csr_array (n, k)."""
+        if not self.of_sets_:
+            return super().predict_codes(X)
+        chosen = self.sets_.best(self.sets_.scores(self.potentials(X)))[1][:, self.sets_.leaves]
+        return sparse.csr_array(chosen[:, self.positions_].astype(np.int8))
+
+    def predict(self, X: Any) -> Any:
+        """Return labels (n,), or sets of labels as `predict_codes` does."""
+        return self.predict_codes(X) if self.of_sets_ else super().predict(X)
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: all but the dual point, and the label graph by its edges."""
+        parameters, attributes, rows = super().saved()
+        if isinstance(parameters.get("hierarchy"), LabelGraph):
+            parameters["hierarchy"] = {"edges": parameters["hierarchy"].edges()}
+        for name in ("dual_", "sets_"):
+            attributes.pop(name, None)
+        if isinstance(self.coef_, FactoredWeights):
+            Z = attributes.pop("coef_").sums
+            attributes |= {"sums_data_": Z.data, "sums_indices_": Z.indices, "sums_indptr_": Z.indptr}
+            # alpha_ of the shared model is an update later than the alpha of the factors
+            attributes |= {"sums_shape_": np.array(Z.shape), "sums_alpha_": self.coef_.alpha, "scale_": self.coef_.scale}
+        return parameters, attributes, rows
+
+    def restore(self, attributes: Mapping[str, Any]) -> None:
+        """Take over the fitted attributes of a saved model."""
+        own = dict(attributes)
+        if "scale_" in own:
+            data, indices, start, shape = (own.pop(f"sums_{part}_") for part in ("data", "indices", "indptr", "shape"))
+            graph, positions = self.labels()
+            Z = sparse.csr_array((data, indices, start), shape=tuple(shape))
+            alpha = own.pop("sums_alpha_", own["alpha_"])
+            own["coef_"] = FactoredWeights(Z, graph.membership[positions], alpha, float(own.pop("scale_")))
+        super().restore(own)
+        if self.of_sets_:
+            self.sets_ = LabelSets(restricted(*self.labels())[0])

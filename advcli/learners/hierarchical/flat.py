@@ -1,0 +1,58 @@
+"""The flat support vector machine: labels without a hierarchy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...hierarchy import LabelGraph
+from ..base import register
+from .attributes import Attributes
+from .base import HierarchicalLearner
+from .label_graph import side_by_side
+
+
+@register("flat")
+@dataclass(kw_only=True, eq=False, repr=False)
+class FlatSVM(HierarchicalLearner):
+    """The multiclass support vector machine of Crammer & Singer (2001) over the leaves; a yardstick that knows no hierarchy.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the summed hinges against |W|^2 / 2; the source's lambda is 1/(2 C).
+    lam : float or None
+        Lambda of (1) itself; overrides ``C``.
+    tol : float
+        Relative duality gap at which the fit is accepted.
+    max_passes : float
+        Limit of passes over the rows; a fit that reaches it keeps its certificate and warns (`NotConvergedWarning`).
+    precision : {"double", "single"}
+        Of the dual sums of many labels over sparse rows (`LISTS`), which single halves. The certificate is of double precision.
+    features, features_options, n_classes, random_state
+        As in `UMAClassifier`.
+
+    Attributes
+    ----------
+    coef_ : ndarray (k, d) or FactoredWeights
+        Weights of the leaves' scores; with many labels over sparse rows as factors.
+    certificate_ : Certificate
+        Primal, dual and gap of (1), computed from the dual point alone.
+    dual_ : csr_array (n, k)
+        The dual point off the true labels.
+    """
+
+    takes: ClassVar[tuple[str, ...]] = ()
+
+    hierarchy: Any = field(default=None, init=False)
+
+    def labels(self) -> tuple[LabelGraph, NDArray[np.intp]]:
+        """Return leaves without edges."""
+        return side_by_side(len(self.classes_))
+
+    def attributes(self, graph: LabelGraph, positions: NDArray[np.intp]) -> Attributes:
+        """Return weights 1 and margins 1."""
+        return Attributes(graph, positions, np.ones(graph.size), np.ones(graph.size), 0.0)

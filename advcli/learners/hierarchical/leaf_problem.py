@@ -1,0 +1,176 @@
+"""Learning one label a row over a hierarchy: dual block ascent in `_ext/hierarchical.pyx`, and the values of a dual point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.extmath import row_norms
+
+from ...compiled import Rows, compiled_rows, kernels
+from ...losses.base import ROUNDING
+from ..base import Array, Labels
+from .attributes import Attributes
+from .factors import FactoredWeights, keeps_lists
+
+_CHUNK = 4_000_000  # scores that `evaluate` holds at once
+_STRETCHES = 13  # multiples of the dual point's weights that are tried, as in the compiled solver
+
+
+class DualPoint(NamedTuple):
+    """A dual point moved into its set, with the weights that belong to it and the values of both."""
+
+    primal: float
+    dual: float
+    coef: Any  # (k, d) leaf weights U = sum of a_n W_n, or FactoredWeights
+    Z: Any  # (k, d) dual sums, sparse with FactoredWeights
+    linear: float  # sum of s_i beta_i . margin
+    hinge: float  # sum of s_i hinge_i at coef
+    stretch: float  # coef over the weights of the dual point
+    beta: sparse.csr_array  # the dual point, moved into its set
+    outside: float  # how far it lay outside before
+
+
+@dataclass(frozen=True, eq=False)
+class LeafProblem:
+    """Rows, codes, weights and C of one fit; values are divided by the sum of the weights, as in (1)."""
+
+    X: Any
+    y: Labels
+    sample: Array
+    C: float
+    weighted: bool
+    single: bool = False
+
+    @cached_property
+    def mass(self) -> float:
+        """Sum of the example weights, the n of (1)."""
+        return float(self.sample.sum())
+
+    @cached_property
+    def rows(self) -> Rows:
+        """X as the compiled solver takes it."""
+        return compiled_rows(self.X)
+
+    @cached_property
+    def squares(self) -> Array:
+        """Squared lengths of the rows, shape (n,)."""
+        return row_norms(self.X, squared=True)
+
+    def sums(self, attributes: Attributes, beta: sparse.csr_array) -> tuple[Any, sparse.csr_array, float]:
+        """Return Z = R'X (k, d), sparse as X is with many labels, R (n, k), and the sum of margins of a dual point beta (n, k)."""
+        n, k = beta.shape
+        owner = np.repeat(np.arange(n), np.diff(beta.indptr))
+        margins, divisors = attributes.margins_at(self.y[owner], beta.indices)
+        share = self.sample[owner] * beta.data
+        linear = float(share @ margins)
+        off = share / divisors
+        held = np.bincount(owner, weights=off, minlength=n)
+        R = sparse.csr_array(
+            (np.concatenate([-off, held]), (np.concatenate([owner, np.arange(n)]), np.concatenate([beta.indices, self.y]))), shape=(n, k)
+        )
+        Z = R.T @ self.X
+        if hasattr(Z, "toarray"):
+            Z = sparse.csr_array(Z) if keeps_lists(self.X, k) else Z.toarray()
+        return Z, R, linear
+
+    def evaluate(self, attributes: Attributes, beta: sparse.csr_array, tol: float) -> DualPoint:
+        """Return the evaluation of a dual point beta (n, k), from scratch; of the feasible point beside beta where beta is infeasible.
+
+        The weights are the best of a few multiples of W(beta). Where the labels separate, W(beta) is a little short of the margins: hinges
+        then make up most of P, and vanish for a small price in |W|^2.
+        """
+        beta, outside = into_shares(beta)
+        Z, R, linear = self.sums(attributes, beta)
+        coef = None if hasattr(Z, "indptr") else self.C * np.asarray(attributes.spread(Z))
+        factored = FactoredWeights(Z, attributes.membership, attributes.alpha, self.C)
+        stretches = np.concatenate([[1.0], 1.0 + 0.05 * tol * 2.0 ** np.arange(_STRETCHES - 1)])
+        hinges, norm = np.zeros(_STRETCHES), 0.0
+        n, k = beta.shape
+        size = max(1, _CHUNK // k)
+        for first in range(0, n, size):
+            part = slice(first, min(first + size, n))
+            F = factored.scores(self.X[part]) if coef is None else np.asarray(self.X[part] @ coef.T)
+            norm += 0.5 * float(R[part].multiply(F).sum())  # lambda |W|^2 = 1/2 sum of r_i . f_i
+            y = self.y[part]
+            labels, at = np.unique(y, return_inverse=True)
+            margins, divisors = attributes.margins(labels)
+            gain = (F - F[np.arange(len(F)), y][:, None]) / divisors[at]
+            hinges += self.sample[part] @ _stretched(gain, margins[at], stretches)
+        best = int(np.argmin(stretches**2 * norm + hinges))
+        t, hinge = float(stretches[best]), float(hinges[best])
+        weights = replace(factored, scale=t * self.C) if coef is None else t * coef
+        return DualPoint((t * t * norm + hinge) / self.mass, (linear - norm) / self.mass, weights, Z, linear, hinge, t, beta, outside)
+
+    def ascend(
+        self, attributes: Attributes, beta: sparse.csr_array, tol: float, max_passes: float, seed: int
+    ) -> tuple[sparse.csr_array, float, bool]:
+        """Ascend the dual from beta; return the dual point, the passes made, and whether the compiled solver reached the tolerance."""
+        rows = self.rows
+        code, passes, _, _, start, label, value = kernels.hierarchical.solve(
+            *rows,
+            self.y,
+            np.ascontiguousarray(self.squares, dtype=np.float64),
+            self.sample if self.weighted else np.empty(0),
+            *attributes.arguments,
+            beta.indptr.astype(np.int64),
+            beta.indices.astype(np.int32),
+            np.ascontiguousarray(beta.data, dtype=np.float64),
+            self.C,
+            self.mass,
+            tol,
+            max_passes,
+            float("inf"),
+            seed & 0xFFFFFFFFFFFFFFFF,
+            keeps_lists(self.X, beta.shape[1]),
+            self.single,
+        )
+        return sparse.csr_array((value, label, start), shape=beta.shape), passes, code == 0
+
+
+def into_shares(beta: sparse.csr_array) -> tuple[sparse.csr_array, float]:
+    """Return a dual point near beta (n, k) with beta >= 0 and rows that sum to at most 1, and how far beta lies outside.
+
+    A beta that is outside by rounding alone is returned as is. Else negative entries become 0, and rows of a sum above 1 are divided
+    by the sum.
+    """
+    counts, total = np.diff(beta.indptr), np.asarray(beta.sum(axis=1)).ravel()
+    # nan where beta holds one
+    outside = float(np.max([0.0, (-beta.data).max(initial=0.0), (total - 1.0).max(initial=0.0)]))
+    if not outside > ROUNDING * counts.max(initial=1):
+        return beta, outside
+    held = sparse.csr_array((np.maximum(beta.data, 0.0), beta.indices, beta.indptr), shape=beta.shape)
+    held.data /= np.repeat(np.maximum(np.asarray(held.sum(axis=1)).ravel(), 1.0), counts)
+    return held, outside
+
+
+def shortened(problem: LeafProblem, attributes: Attributes, beta: sparse.csr_array) -> sparse.csr_array:
+    """Return the multiple t beta of largest dual value that is feasible, without entries on the true labels."""
+    owner = np.repeat(np.arange(beta.shape[0]), np.diff(beta.indptr))
+    kept = (beta.indices != problem.y[owner]) & (beta.data > 0)
+    beta = sparse.csr_array((beta.data[kept], (owner[kept], beta.indices[kept])), shape=beta.shape)
+    largest = float(beta.sum(axis=1).max(initial=0.0))
+    if largest == 0.0:
+        return beta
+    Z, _, linear = problem.sums(attributes, beta)
+    curvature = problem.C * float(attributes.alpha @ row_norms(attributes.membership.T @ Z, squared=True))
+    # rounding must not lift a sum above 1
+    t = min(linear / curvature, (1.0 - 1e-12) / largest) if curvature > 0 else 1.0 / largest
+    return sparse.csr_array(beta * t)
+
+
+def _stretched(gain: Array, margins: Array, stretches: Array) -> Array:
+    """Return max_l [t gain_l + margins_l] of every row at every t of the ascending stretches, shape (n, stretches).
+
+    The maximum is convex and piecewise linear in t: a label that attains it at both ends attains it between them.
+    """
+    rows = np.arange(len(gain))
+    first, last = (np.argmax(t * gain + margins, axis=1) for t in (stretches[0], stretches[-1]))
+    values = stretches * gain[rows, first][:, None] + margins[rows, first][:, None]
+    bent = np.flatnonzero(first != last)
+    for j, t in enumerate(stretches):
+        values[bent, j] = (t * gain[bent] + margins[bent]).max(axis=1)
+    return values
