@@ -36,11 +36,13 @@ from .evaluation.recipe import ALL, Recipe
 from .evaluation.selection import pooled_score
 from .evaluation.standardise import Standardiser
 from .features import feature_class
+from .files import atomic_file, write_bytes
 from .learners import Learner
 from .learners.base import registry
 from .learners.hierarchical import HierarchicalClassifier
 from .learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
-from .records import atomic_bytes, atomic_file, package_version, plain, versions
+from .provenance import package_version, versions
+from .rows import plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -331,8 +333,7 @@ def save(model: Model | Learner, path: str | Path) -> None:
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
         for name, content in members.items():
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content)
-    with atomic_bytes(Path(path), "free space or choose another file") as file:
-        file.write(packed.getbuffer())
+    write_bytes(Path(path), packed.getbuffer(), "free space or choose another file")
 
 
 def _is_plain(value: Any) -> bool:

@@ -21,7 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ResultsError
-from .records import ResultsFolder, atomic_bytes, canonical_json
+from .files import atomic_bytes
+from .records import ResultsFolder
+from .rows import canonical_json
 
 Array = NDArray[np.float64]
 

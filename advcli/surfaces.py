@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ConfigError
+from .files import atomic_bytes
 from .losses import Loss
 
 Array = NDArray[np.float64]
@@ -90,6 +91,7 @@ def draw_surface(loss: Loss, surface: Surface, path: Path) -> Path:
     axes.set_ylabel(rf"$f_{surface.labels[1] + 1} - f_{surface.truth + 1}$")
     axes.set_title(f"{loss.name}, three classes, y = {surface.truth + 1}: {surface.pieces} linear pieces", fontsize=10)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    with atomic_bytes(path, "free space or choose another results_dir") as file:
+        figure.savefig(file, format=path.suffix[1:], dpi=150)
     plt.close(figure)
     return path

@@ -25,7 +25,8 @@ from pathlib import Path
 import pandas as pd
 
 from advcli.errors import AdvcliError, ResultsError
-from advcli.records import ResultsFolder, write_text
+from advcli.files import write_text
+from advcli.records import ResultsFolder
 from advcli.reports.published_numbers import FAR, load_published, z_score
 from advcli.reports.summary import summarise, with_unique_methods
 from advcli.statistics import Significance

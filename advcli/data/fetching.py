@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, DataError, nearest
+from ..files import write_bytes
 from .author_splits import FOLDER, published
 from .catalogue import CATALOGUE, Known, Upstream, known_set
-from .manifest import FILE, parse_manifest, read_manifest, write_atomically, write_manifest_row
+from .manifest import FILE, REMEDY, parse_manifest, read_manifest, write_manifest_row
 from .registry import entries, sources
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def _from_mirror(name: str, data_dir: Path, url: str) -> Path:
     known = known_set(name, "folder")
     if known is not None:
         _verify(known, data_dir / row["file"], raw, f"{base}/{row['file']}")
-    write_atomically(data_dir / row["file"], raw)
+    write_bytes(data_dir / row["file"], raw, REMEDY)
     write_manifest_row(data_dir, row)
     return data_dir / row["file"]
 
@@ -199,7 +200,7 @@ def _from_upstream(name: str, data_dir: Path) -> Path:
     path = data_dir / f"{name}.csv.gz"
     raw = gzip.compress(convert(known.upstream, contents, name), mtime=0)
     _verify(known, path, raw, ", ".join(known.upstream.urls()))
-    write_atomically(path, raw)
+    write_bytes(path, raw, REMEDY)
     row = {
         "name": name,
         "file": path.name,
@@ -296,6 +297,6 @@ def _author_files(name: str, data_dir: Path, url: str | None) -> tuple[bool, lis
             continue
         address = f"{authors.folder}/{file}" if url is None else f"{url.rstrip('/')}/{FOLDER}/{file}"
         _make_folder(path.parent)
-        write_atomically(path, _download(address, data_dir, sha256))
+        write_bytes(path, _download(address, data_dir, sha256), REMEDY)
         got = True
     return got, paths

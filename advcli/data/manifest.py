@@ -5,16 +5,16 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import DataError
+from ..files import write_text
 from .catalogue import CATALOGUE
 from .source import Entry
 
 FILE = "MANIFEST.csv"
+REMEDY = "free space or choose another data_dir"
 _NEEDED = ("name", "file", "rows", "features", "classes", "task", "sha256")
 
 
@@ -84,17 +84,4 @@ def write_manifest_row(data_dir: Path, row: Mapping[str, str]) -> None:
     writer = csv.DictWriter(out, columns, restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows.values())
-    write_atomically(data_dir / FILE, out.getvalue().encode())
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file under a temporary name beside it and rename it, so that nobody ever sees half of it."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_text(data_dir / FILE, out.getvalue(), REMEDY)

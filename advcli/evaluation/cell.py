@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import plugins
 from ..protocol import Protocol
-from ..records import NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, plain
+from ..rows import NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, plain
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from ..confusion import IllConditionedWarning
 from ..errors import AdvcliError, KilledError, NotConvergedWarning, ResultsError
 from ..limits import call_limited
 from ..proofs import Recorder
-from ..records import ResultsFolder, canonical_json, complete_rows
+from ..records import ResultsFolder
+from ..rows import canonical_json, complete_rows
 from .cell import Cell
 from .recipe import Recipe
 from .selection import Selection

@@ -30,8 +30,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, ResultsError, nearest
+from ..files import write_text
 from ..metrics import meaning
-from ..records import ResultsFolder, canonical_json, format_value, write_text
+from ..records import ResultsFolder
+from ..rows import canonical_json, format_value
 from ..statistics import TESTS, equivalence, paired_test
 from .summary import blocks, with_unique_methods
 from .table import shown

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from ..metrics import shown_as
-from ..records import ResultsFolder, hyper_columns
+from ..records import ResultsFolder
+from ..rows import hyper_columns
 from ..statistics import DEFAULT, Significance
 from . import plots
 from .across import Across, across_datasets

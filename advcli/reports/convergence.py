@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..records import write_text
+from ..files import write_bytes, write_text
 from .plots import _look, _style, missing_library
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def write_convergence(rows: Sequence[Mapping[str, Any]], columns: Sequence[str],
             if isinstance(content, str):
                 write_text(path, content)
             else:
-                path.write_bytes(content)
+                write_bytes(path, content)
             files.append(path)
     return files
 

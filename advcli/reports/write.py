@@ -11,7 +11,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ..errors import ResultsError
-from ..records import ResultsFolder, atomic_bytes, format_value, plain, write_text
+from ..files import write_bytes, write_text
+from ..records import ResultsFolder
+from ..rows import format_value, plain
 from ..statistics import DEFAULT, Significance
 from .content import Contents, contents, read_facts, shown_metrics
 from .curves import CURVE_COLUMNS, curve_points
@@ -160,8 +162,7 @@ def _write_plots(folder: ResultsFolder, report: Contents) -> list[str]:
             raise ResultsError(f"cannot create {place}: {error.strerror}; choose another results_dir") from error
     for figure in report.document.figures:
         write_text(place / f"{figure.name}.svg", figure.svg)
-        with atomic_bytes(place / f"{figure.name}.pdf") as file:
-            file.write(figure.pdf)
+        write_bytes(place / f"{figure.name}.pdf", figure.pdf)
         names += [f"{PLOTS}/{figure.name}.svg", f"{PLOTS}/{figure.name}.pdf"]
     # A plot of an earlier report that this one does not have would look like a part of it.
     for old in [*place.glob("*.svg"), *place.glob("*.pdf")]:

@@ -30,7 +30,9 @@ import numpy as np
 from .. import data, proofs
 from ..data.label_noise import corrupt, make_confusion
 from ..errors import AdvcliError, ResultsError
-from ..records import ResultsFolder, canonical_json, format_value, write_text
+from ..files import write_text
+from ..records import ResultsFolder
+from ..rows import canonical_json, format_value
 from .bounds import Array, Ball
 from .gap import Bounds, Features, bound
 from .surrogates import CannotError, Surrogate

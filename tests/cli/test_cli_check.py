@@ -16,9 +16,9 @@ import yaml
 
 from advcli.cli import main
 from advcli.paths import conf_dir
-from advcli.records import RUN_COLUMNS
 from advcli.reports import check as reports_check
 from advcli.reports.check import read_baseline
+from advcli.rows import RUN_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ["loss=zero_one", "protocol.n_splits=6", "protocol.metrics=[]", "solver.tol=1e-4"]

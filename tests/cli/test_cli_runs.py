@@ -17,7 +17,7 @@ from nursery import nursery
 from waiting import HANG, listens_to_interrupts, processes_of_session, until
 
 from advcli.cli import main
-from advcli.records import TIMING_COLUMNS
+from advcli.rows import TIMING_COLUMNS
 
 # Small enough for a test, with a search and with more than one split.
 SMALL = [

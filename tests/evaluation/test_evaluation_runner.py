@@ -18,7 +18,8 @@ from advcli import records
 from advcli.errors import ConfigError, DataError, NotConvergedWarning, ResultsError
 from advcli.evaluation import cell as cells
 from advcli.evaluation import run_cell
-from advcli.records import RUN_COLUMNS, SEARCH_COLUMNS, TIMING_COLUMNS, ResultsFolder
+from advcli.records import ResultsFolder
+from advcli.rows import RUN_COLUMNS, SEARCH_COLUMNS, TIMING_COLUMNS
 
 DATA = Path("unused")
 
@@ -127,7 +128,7 @@ def test_key_follows_the_numbers_and_no_release(fakes, monkeypatch):
     """A release that changes documents alone keeps finished cells; one that may change numbers does not."""
     cell, data = fakes.cell(), fakes.make_dataset()
     key, request = cell.key(data), cell.request_key()
-    monkeypatch.setattr("advcli.records.package_version", lambda: "99.0")
+    monkeypatch.setattr("advcli.provenance.package_version", lambda: "99.0")
     monkeypatch.setattr("importlib.metadata.version", lambda name: "99.0")
     assert (cell.key(data), cell.request_key()) == (key, request)
     monkeypatch.setattr(cells, "NUMBERS_VERSION", cells.NUMBERS_VERSION + 1)

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from advcli import records
+from advcli import files, records
 from advcli.errors import ResultsError
-from advcli.records import RUN_COLUMNS, SEARCH_COLUMNS, ResultsFolder, canonical_json, complete_rows, format_value, plain
+from advcli.records import ResultsFolder
+from advcli.rows import RUN_COLUMNS, SEARCH_COLUMNS, canonical_json, complete_rows, format_value, plain
 
 
 def row(dataset="iris", method="ww linear", split=1, value=0.1, **more):
@@ -196,7 +197,7 @@ def test_disk_full_leaves_nothing_behind(folder, monkeypatch):
     def full(descriptor):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(records.os, "fsync", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(ResultsError, match="No space left on device") as caught:
         fill(folder, "b")
     assert "\n" not in str(caught.value)
@@ -208,7 +209,7 @@ def test_disk_full_leaves_nothing_behind(folder, monkeypatch):
 def test_leftovers_of_dead_processes_are_removed(folder):
     script = """
 import os, pathlib, sys
-from advcli.records import atomic_file
+from advcli.files import atomic_file
 with atomic_file(pathlib.Path(sys.argv[1])) as file:
     file.write("half")
     file.flush()
@@ -216,7 +217,7 @@ with atomic_file(pathlib.Path(sys.argv[1])) as file:
 """
     subprocess.run([sys.executable, "-c", script, str(folder.path / "runs.csv")], check=False)
     subprocess.run([sys.executable, "-c", script, str(folder.cells_path / "a.json")], check=False)
-    own = folder.path / f".x.csv.{records.socket.gethostname()}.{os.getpid()}.0.tmp"
+    own = folder.path / f".x.csv.{files.socket.gethostname()}.{os.getpid()}.0.tmp"
     own.write_text("in use")
     assert len([*folder.path.rglob("*.tmp")]) == 3
     assert not (folder.path / "runs.csv").exists()

@@ -12,7 +12,7 @@ from nursery import nursery
 from waiting import HANG
 
 from advcli.cli import main
-from advcli.records import TIMING_COLUMNS, read_table
+from advcli.rows import TIMING_COLUMNS, read_table
 
 WORDS = [
     "-m",

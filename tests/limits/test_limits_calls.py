@@ -15,7 +15,7 @@ from advcli import limits, plugins
 from advcli.cli import main
 from advcli.errors import IncompatibleError, KilledError
 from advcli.limits import call_limited
-from advcli.records import read_table
+from advcli.rows import read_table
 
 QUICK = ["hyper.C=1", "protocol.n_splits=2", "protocol.folds=2"]
 

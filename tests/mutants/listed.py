@@ -695,7 +695,7 @@ CHECK = (
     Mutant("advcli/reports/check.py", "if change.failed:\n            ET.", 'if change.status == "moved":\n            ET.', CHECKED),
     Mutant("advcli/reports/check.py", "if finding:\n        case", "if False:\n        case", CHECKED),
     Mutant("advcli/reports/check.py", "kept.get(cell.name, _rounded_up(usual))", "_rounded_up(usual)", CHECKED),
-    Mutant("advcli/records.py", "return _difference(path.name, list(self._merged_runs()), csv.reader(file))", 'return ""', CHECKED),
+    Mutant("advcli/records.py", "return difference(path.name, list(self._merged_runs()), csv.reader(file))", 'return ""', CHECKED),
     Mutant("advcli/records.py", "if made_by[path] < newest[text]}", "if False}", f"{RUNNER_TESTS} -k numbers"),
     Mutant("advcli/records.py", "canonical_json(_without_descriptions(cell))", "canonical_json(cell)", f"{RUNNER_TESTS} -k numbers"),
     Mutant("advcli/cli/actions/check.py", "print(finding)\n            self.code = 1", "print(finding)", CHECK_COMMAND),
@@ -767,24 +767,22 @@ CLI = (
 RECORDS_TESTS, TABLE_TESTS = "tests/evaluation/test_records_folder.py", "tests/evaluation/test_reports_table.py"
 RECORDS = (
     Mutant(
-        "advcli/records.py",
+        "advcli/files.py",
         "        os.replace(temporary, path)\n",
         "        path.write_bytes(temporary.read_bytes())\n        temporary.unlink()\n",
         RECORDS_TESTS,
     ),
-    Mutant(
-        "advcli/records.py", "return repr(value)\n    return str(value)", 'return f"{value:.12g}"\n    return str(value)', RECORDS_TESTS
-    ),
+    Mutant("advcli/rows.py", "return repr(value)\n    return str(value)", 'return f"{value:.12g}"\n    return str(value)', RECORDS_TESTS),
     Mutant(
         "advcli/records.py", "in sorted(listing) if path not in old", "in sorted(listing, reverse=True) if path not in old", RECORDS_TESTS
     ),
     Mutant(
-        "advcli/records.py",
+        "advcli/rows.py",
         "if isinstance(item, float) and item.is_integer():",
         "if False:",
         RECORDS_TESTS,
     ),
-    Mutant("advcli/records.py", 'sort_keys=True, separators=(",", ":")', 'separators=(",", ":")', RECORDS_TESTS),
+    Mutant("advcli/rows.py", 'sort_keys=True, separators=(",", ":")', 'separators=(",", ":")', RECORDS_TESTS),
     Mutant("advcli/records.py", 'if shard["request"] in done:', "if False:", RECORDS_TESTS),
     Mutant("advcli/records.py", 'shard.get("schema") == SCHEMA_VERSION and', "", RECORDS_TESTS),
     Mutant(
@@ -800,7 +798,7 @@ RECORDS = (
         RECORDS_TESTS,
     ),
     Mutant(
-        "advcli/records.py",
+        "advcli/rows.py",
         'numbers = np.where(empty, "0", text).astype(np.int64)',
         'numbers = np.where(empty, "1", text).astype(np.int64)',
         RECORDS_TESTS,

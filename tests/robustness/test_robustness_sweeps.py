@@ -19,7 +19,8 @@ import pytest
 from nursery import nursery
 from waiting import processes_of_session, until
 
-from advcli.records import TIMING_COLUMNS, ResultsFolder, read_table
+from advcli.records import ResultsFolder
+from advcli.rows import TIMING_COLUMNS, read_table
 
 WORDS = [
     "-m",

@@ -15,7 +15,8 @@ import pytest
 
 from advcli import proofs
 from advcli.cli import main
-from advcli.records import ResultsFolder, format_value
+from advcli.records import ResultsFolder
+from advcli.rows import format_value
 from advcli.verify import Verdict, verify_folder
 
 COMMON = ["-m", "dataset=csv", "dataset.path=rows.csv", "dataset.target=y", "dataset.ordered=true", "quiet=true", "workers=1"]

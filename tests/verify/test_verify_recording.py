@@ -10,7 +10,8 @@ import pytest
 
 from advcli import SurrogateClassifier, proofs
 from advcli.cli import main
-from advcli.records import TIMING_COLUMNS, ResultsFolder
+from advcli.records import ResultsFolder
+from advcli.rows import TIMING_COLUMNS
 
 SWEEP = ["-m", "dataset=iris", "loss=zero_one,cs", "hyper.C=1", "protocol.n_splits=2", "quiet=true"]
 

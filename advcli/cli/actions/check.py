@@ -85,7 +85,7 @@ class Check(Task):
 
     def _write_junit(self, text: str) -> None:
         """Write the JUnit file if there is to be one; no other file is replaced by it."""
-        from ...records import write_text
+        from ...files import write_text
 
         if self.junit is None:
             return

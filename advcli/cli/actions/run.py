@@ -333,7 +333,7 @@ def _identity(cells: list[Settings], words: list[list[str]]) -> dict[str, Any]:
     the command line sets them, because rows do not tell two files behind ``dataset=csv`` apart.
     """
     from ...protocol import Protocol
-    from ...records import canonical_json
+    from ...rows import canonical_json
 
     def one(values: list[Any]) -> Any:
         distinct = list({canonical_json(value): value for value in reversed(values)}.values())[::-1]

@@ -1,0 +1,150 @@
+"""Files that appear whole or not at all, and locks: the one place that writes.
+
+A file is written to a temporary name beside it, flushed to the disk and renamed, so that a process killed at any moment loses what it was
+writing and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import socket
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from .errors import ResultsError
+
+_REMEDY = "free space or choose another results_dir, then start again: finished cells are kept"
+_TEMPORARY = ".tmp"
+
+_counter = itertools.count()
+
+
+def reason(error: OSError) -> str:
+    """Return why the system refused, without the path and the number."""
+    return error.strerror or type(error).__name__
+
+
+@contextlib.contextmanager
+def _atomic(path: Path, mode: str, remedy: str) -> Iterator[IO[Any]]:
+    # The name carries host and process, so that a later run recognises what a killed process left behind.
+    temporary = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.{next(_counter)}{_TEMPORARY}")
+    try:
+        with temporary.open(mode, encoding=None if "b" in mode else "utf-8", newline=None if "b" in mode else "") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            raise ResultsError(f"cannot write {path}: {reason(error)}; {remedy}") from error
+        raise
+    _keep_names(path.parent)
+
+
+def _keep_names(folder: Path) -> None:
+    """Flush the names in a folder to the disk: without it a rename may be lost in a power cut; where that is refused it does no harm."""
+    with contextlib.suppress(OSError):
+        directory = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def atomic_file(path: Path, remedy: str = _REMEDY) -> contextlib.AbstractContextManager[IO[str]]:
+    """Open a text file that appears under its name only when it is complete and on the disk.
+
+    Parameters
+    ----------
+    path : Path
+    remedy : str
+        What to do when it cannot be written.
+
+    Raises
+    ------
+    ResultsError
+        If the file cannot be written (no permission, disk full); the temporary file is removed.
+    """
+    return _atomic(path, "w", remedy)
+
+
+def atomic_bytes(path: Path, remedy: str = _REMEDY) -> contextlib.AbstractContextManager[IO[bytes]]:
+    """Open a binary file that appears like `atomic_file`."""
+    return _atomic(path, "wb", remedy)
+
+
+def write_text(path: Path, text: str, remedy: str = _REMEDY) -> None:
+    """Write a whole text file atomically (see `atomic_file`)."""
+    with atomic_file(path, remedy) as file:
+        file.write(text)
+
+
+def write_bytes(path: Path, content: bytes | memoryview, remedy: str = _REMEDY) -> None:
+    """Write a whole binary file atomically (see `atomic_file`)."""
+    with atomic_bytes(path, remedy) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, which is made if it is not there; other processes wait.
+
+    Some network file systems have no locks: nobody waits there.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be made.
+    """
+    import fcntl
+
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def own_name(stem: str) -> str:
+    """Return ``STEM.HOST.PROCESS``, the name of what lives no longer than this process (see `remove_of_the_dead`)."""
+    return f"{stem}.{socket.gethostname()}.{os.getpid()}"
+
+
+def remove_of_the_dead(folders: Iterable[Path], named: str) -> None:
+    """Remove temporary files, and files and folders of `own_name`, that processes of this machine left which no longer live.
+
+    Parameters
+    ----------
+    folders : iterable of Path
+        Where; subfolders are left alone.
+    named : str
+        The stem given to `own_name`.
+    """
+    for folder in folders:
+        for path in [*folder.glob(f"{named}.*"), *folder.glob(f".*{_TEMPORARY}")]:
+            name = path.name.removesuffix(_TEMPORARY)
+            host, _, process = (name if name == path.name else name.rpartition(".")[0]).rpartition(".")
+            if process.isdigit() and host.endswith(f".{socket.gethostname()}") and not _lives(int(process)):
+                if path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    with contextlib.suppress(OSError):
+                        path.unlink()
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,249 @@
+"""Rows: the columns of runs.csv and search.csv and what they mean, the texts of their values, reading them again."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import ResultsError
+from .files import reason
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA_VERSION = 1
+"""Raised when the meaning of a row changes; part of every cell key, so that old and new rows never mix."""
+
+NUMBERS_VERSION = 1
+"""Raised when a change of the code may change the numbers in rows; part of every cell key, so that a resumed sweep computes them again.
+
+A number that people raise, not a hash of the sources: a new loss, a renamed variable or another compiler would change a hash, and days of
+finished cells would be thrown away for the same numbers. `tests/house/test_house_numbers.py` holds a checksum of every source that
+makes numbers and fails until a change of one is either recorded as harmless or raises this.
+"""
+
+HYPER_COLUMNS = ("C", "lambda", "gamma")
+"""Hyper-parameters that always have a column; others are inserted after them in alphabetical order."""
+
+RUN_COLUMNS = (
+    "dataset",
+    "loss",
+    "features",
+    "solver",
+    "method",
+    "split",
+    "metric",
+    "value",
+    *HYPER_COLUMNS,
+    "n_train",
+    "n_test",
+    "n_features",
+    "n_classes",
+    "objective",
+    "dual_objective",
+    "relative_gap",
+    "gap_scale",
+    "passes",
+    "converged",
+    "game_value",
+    "train_expected_loss",
+    "test_expected_loss",
+    "label_error",
+    "confusion_norm",
+    "condition",
+    "fit_seconds",
+    "predict_seconds",
+    "seed",
+    "status",
+    "error",
+    "options",
+    "proof",
+    "cell",
+)
+"""Columns of runs.csv: one row per (cell, split, metric)."""
+
+NEEDED = ("dataset", "loss", "features", "solver", "method", "split", "metric", "value", "n_train", "n_test", "seed", "status", "cell")
+
+SEARCH_COLUMNS = (
+    "cell",
+    "dataset",
+    "method",
+    "stage",
+    "fold",
+    *HYPER_COLUMNS,
+    "metric",
+    "value",
+    "n_train",
+    "n_test",
+    "objective",
+    "dual_objective",
+    "relative_gap",
+    "gap_scale",
+    "passes",
+    "converged",
+    "seconds",
+)
+"""Columns of search.csv: one row per cross-validation fit."""
+
+TIMING_COLUMNS = ("fit_seconds", "predict_seconds", "seconds")
+"""The only columns that may differ between two runs of the same configuration."""
+
+STATUSES = ("ok", "not_converged", "failed")
+
+_STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "proof", "cell"})
+_INTEGERS = frozenset({"split", "n_train", "n_test", "n_features", "n_classes", "passes", "seed", "stage", "fold"})
+_BOOLEANS = frozenset({"converged"})
+
+
+def plain(value: Any) -> Any:
+    """Return a value made of plain Python types only (NumPy scalars and arrays, paths and tuples converted), fit for JSON."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return float(value)
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    return str(value)
+
+
+def canonical_json(value: Any) -> str:
+    """Return the one JSON text of a value: sorted keys, no spaces, 1.0 written as 1 (YAML does not tell them apart)."""
+
+    def settle(item: Any) -> Any:
+        if isinstance(item, dict):
+            return {key: settle(part) for key, part in item.items()}
+        if isinstance(item, list):
+            return [settle(part) for part in item]
+        if isinstance(item, float) and item.is_integer():
+            return int(item)
+        return item
+
+    return json.dumps(settle(plain(value)), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def format_value(value: Any) -> str:
+    """Return the CSV text of a value; floats are written so that reading them gives the same bits."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return repr(value)
+    return str(value)
+
+
+def short_json(value: Any) -> str:
+    """Return a value in at most 60 characters, for messages."""
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def hyper_columns(columns: Iterable[str]) -> list[str]:
+    """Return the columns of runs.csv that hold hyper-parameters: those of every table, and all that stand in no other part of it."""
+    return [column for column in columns if column in HYPER_COLUMNS or column not in RUN_COLUMNS]
+
+
+def all_columns(base: Sequence[str], present: Iterable[str]) -> list[str]:
+    """Return the base columns with unknown ones (further hyper-parameters) inserted after the known ones."""
+    extra = sorted(set(present) - set(base))
+    at = base.index(HYPER_COLUMNS[-1]) + 1
+    return [*base[:at], *extra, *base[at:]]
+
+
+def pack(rows: Sequence[Mapping[str, Any]], base: Sequence[str]) -> dict[str, Any]:
+    """Return rows as one table for JSON: ``columns``, those of ``base`` and what else a row has, and ``values``, a list for each row."""
+    columns = all_columns(base, {key for row in rows for key in row})
+    return {"columns": columns, "values": [[plain(row.get(column)) for column in columns] for row in rows]}
+
+
+def unpack(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of what `pack` made."""
+    return [dict(zip(table["columns"], values, strict=True)) for values in table["values"]]
+
+
+def is_table(value: Any) -> bool:
+    """Tell whether a value is what `pack` makes: every row as wide as the columns."""
+    if not isinstance(value, dict) or not isinstance(value.get("columns"), list) or not isinstance(value.get("values"), list):
+        return False
+    return all(isinstance(row, list) and len(row) == len(value["columns"]) for row in value["values"])
+
+
+def complete_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of runs.csv in plain types with every column, None where a row has nothing."""
+    return unpack(pack(rows, RUN_COLUMNS))
+
+
+def with_types(frame: pd.DataFrame) -> pd.DataFrame:
+    """Convert the texts of a table in place: whether pandas' own parser returns the exact bits depends on its version."""
+    import numpy as np
+    import pandas as pd
+
+    for column in frame.columns.difference(sorted(_STRINGS), sort=False):
+        text = frame[column].to_numpy(dtype=object)
+        empty = text == ""
+        if column in _INTEGERS:
+            numbers = np.where(empty, "0", text).astype(np.int64)
+            frame[column] = pd.arrays.IntegerArray(numbers, empty)
+        elif column in _BOOLEANS:
+            unknown = sorted({*text[~empty]} - {"True", "False"})
+            if unknown:
+                raise ValueError(f"column {column!r} has the value {unknown[0]!r}")
+            frame[column] = pd.arrays.BooleanArray(text == "True", empty)
+        else:
+            frame[column] = np.where(empty, "nan", text).astype(np.float64)
+    return frame
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read runs.csv or search.csv with stable column types.
+
+    Strings stay strings (a data set may be called ``null``), whole numbers are ``Int64``, ``converged`` is ``boolean``, all
+    else is float64 with the exact bits that were written.
+
+    Raises
+    ------
+    ResultsError
+        If the file is missing or is no table of this program.
+    """
+    import pandas as pd
+
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            header = next(csv.reader(file), [])
+        if "dataset" not in header or "metric" not in header:
+            raise ResultsError(f"{path} is not a table written by advcli: its first line has no columns 'dataset' and 'metric'")
+        frame = with_types(pd.read_csv(path, dtype=str, keep_default_na=False))
+    except FileNotFoundError:
+        raise ResultsError(f"no {path.name} in {path.parent}; run an experiment with this results folder first") from None
+    except OSError as error:
+        raise ResultsError(f"cannot read {path}: {reason(error)}") from error
+    except (ValueError, csv.Error) as error:
+        raise ResultsError(f"cannot read {path}: {' '.join(str(error).split())}") from error
+    return frame
+
+
+def difference(name: str, merged: Sequence[Sequence[str]], table: Iterable[Sequence[str]]) -> str:
+    """Return the first difference between the rows that cells make and the table that stands beside them, columns matched by name."""
+    if not merged:
+        return ""
+    (mine, *expected), (header, *found) = merged, [*table] or [[]]
+    columns = [*mine, *(column for column in header if column not in mine)]
+    places = [[names.index(column) if column in names else None for column in columns] for names in (mine, header)]
+    for number, (wanted, given) in enumerate(itertools.zip_longest(expected, found), start=2):
+        if given is None:
+            return f"{name} ends before line {number}; its cell files make {len(expected)} rows"
+        if wanted is None:
+            return f"{name} goes on at line {number}; its cell files make {len(expected)} rows"
+        if len(given) != len(header):
+            return f"{name}, line {number}: {len(given)} fields, {len(header)} columns"
+        for column, mine_at, at in zip(columns, *places, strict=True):
+            cell, text = "" if mine_at is None else wanted[mine_at], "" if at is None else given[at]
+            if cell != text:
+                return f"{name}, line {number}: {column} is {short_json(text)}, its cell file has {short_json(cell)}"
+    return ""
