@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CYTHON := $(CURDIR)/$(BIN)/cython
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-slow mutants check lint types bench clean
+.PHONY: run test test-slow mutants assault check lint types bench clean
 
 run: $(VENV)/.installed
 	$(BIN)/advcli +experiment=quickstart
@@ -22,6 +22,10 @@ test: $(VENV)/.installed-test lint types check
 
 test-slow: $(VENV)/.installed-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow --numprocesses auto --dist worksteal
+
+# Hostile command lines, files, models, inputs and kills; ends with a table of how many ended well.
+assault: $(VENV)/.installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/assault --numprocesses auto --dist worksteal
 
 # Chosen ones: make mutants ONLY=advcli/proofs.py
 mutants: $(VENV)/.installed-test
