@@ -44,7 +44,13 @@ for line in sys.stdin:
             for number, file in enumerate(files):
                 os.dup2(file, number)
                 os.close(file)
-            code = advcli.cli.main(order["words"])
+            if isinstance(order["words"], str):
+                sys.path.insert(0, "")
+                code = 1
+                exec(compile(order["words"], "<string>", "exec"), {"__name__": "__main__"})
+                code = 0
+            else:
+                code = advcli.cli.main(order["words"])
             sys.stdout.flush()
             sys.stderr.flush()
         except BaseException:
@@ -92,13 +98,15 @@ class Nursery:
         assert answer, "the nursery has died"
         return answer
 
-    def start(self, words: Sequence[str], folder: Path | None = None, *, err: str | None = None, limit: int = 0, **more: str) -> Child:
+    def start(
+        self, words: Sequence[str] | str, folder: Path | None = None, *, err: str | None = None, limit: int = 0, **more: str
+    ) -> Child:
         """Start a command line.
 
         Parameters
         ----------
-        words : sequence of str
-            As for ``python -m advcli``.
+        words : sequence of str, or str
+            As for ``python -m advcli``; or code as for ``python -c``.
         folder : Path, optional
             Where; default the current one.
         err : str, optional
@@ -110,10 +118,15 @@ class Nursery:
         """
         self.count += 1
         out, said = (Path(self.files.name, f"{self.count}.{kind}") for kind in ("out", "err"))
-        order = {"words": list(words), "folder": str(folder or Path.cwd()), "environment": {**os.environ, **more}, "limit": limit}
+        order = {
+            "words": words if isinstance(words, str) else list(words),
+            "folder": str(folder or Path.cwd()),
+            "environment": {**os.environ, **more},
+            "limit": limit,
+        }
         return Child(self, int(self.ask({**order, "out": str(out), "err": err or str(said)})), out, said)
 
-    def run(self, words: Sequence[str], folder: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+    def run(self, words: Sequence[str] | str, folder: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
         """Run a command line to its end."""
         return self.start(words, folder, **more).wait()
 

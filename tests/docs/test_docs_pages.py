@@ -13,12 +13,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from nursery import nursery
 
 from advcli.cli import main
 
@@ -134,7 +133,7 @@ def test_a_stale_figure_is_found() -> None:
 
 def test_python_of_the_readme() -> None:
     code = "\n".join(content for language, _, content in blocks(README) if language == "python")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    done = nursery().run(code)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [line for language, _, text in blocks(README) if language == "text" for line in text.splitlines()]
 
@@ -180,7 +179,7 @@ def test_everything_on_the_page_works(
                 else:
                     said += run(words[1:], capfd)
         elif language == "python":
-            done = subprocess.run([sys.executable, "-c", content], capture_output=True, text=True, timeout=300)
+            done = nursery().run(content)
             assert done.returncode == 0, done.stderr
             said = done.stdout
         elif language == "text" and said != "skip":
