@@ -7,11 +7,14 @@ writing and nothing else.
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
+import json
 import os
 import shutil
 import socket
-from collections.abc import Iterable, Iterator
+import stat
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,7 +32,7 @@ def reason(error: OSError) -> str:
 
 
 @contextlib.contextmanager
-def _atomic(path: Path, mode: str, remedy: str) -> Iterator[IO[Any]]:
+def _atomic(path: Path, mode: str, remedy: str, place: Callable[[Path, Path], None] = os.replace) -> Iterator[IO[Any]]:
     # The name carries host and process, so that a later run recognises what a killed process left behind.
     temporary = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.{next(_counter)}{_TEMPORARY}")
     try:
@@ -37,7 +40,7 @@ def _atomic(path: Path, mode: str, remedy: str) -> Iterator[IO[Any]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        place(temporary, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
@@ -89,6 +92,62 @@ def write_bytes(path: Path, content: bytes | memoryview, remedy: str = _REMEDY) 
     """Write a whole binary file atomically (see `atomic_file`)."""
     with atomic_bytes(path, remedy) as file:
         file.write(content)
+
+
+def create_text(path: Path, text: str) -> bool:
+    """Write a whole text file under a name that is free; return whether it was: of several calls at one moment, one gets it.
+
+    Raises
+    ------
+    ResultsError
+        If it cannot be written.
+    """
+
+    def link(temporary: Path, path: Path) -> None:
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without hard links
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+            os.replace(temporary, path)
+        else:
+            temporary.unlink()
+
+    try:
+        with _atomic(path, "w", _REMEDY, link) as file:
+            file.write(text)
+    except ResultsError as error:
+        if isinstance(error.__cause__, FileExistsError):
+            return False
+        raise
+    return True
+
+
+def read_regular(path: Path) -> bytes:
+    """Return the bytes of a file, never waiting for a writer or reading a device.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read or is no regular file.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "no regular file", str(path))
+        with open(handle, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(handle)
+
+
+def read_json(path: Path) -> Any:
+    """Return the value of a JSON file; None if it cannot be read or is none."""
+    try:
+        return json.loads(read_regular(path))
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 @contextlib.contextmanager

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..config import Settings
 from ..errors import ConfigError, ResultsError, nearest
 from .console import short
+
+if TYPE_CHECKING:
+    from ..records import ResultsFolder
 
 
 def existing_folder(settings: Settings) -> Path:
@@ -35,10 +38,9 @@ def refuse_unwritable(path: Path, *inputs: str | Path | None) -> None:
         raise ConfigError(f"out={short(path)}: the folder {short(path.parent)} cannot be written; choose another one")
 
 
-def unmake(made: list[Path]) -> None:
-    """Remove the results folder that this start made, innermost first, unless another process has put a cell into it."""
-    if made and not any(made[0].glob("cells/*.json")):
-        shutil.rmtree(made[0], ignore_errors=True)
+def unmake(folder: ResultsFolder, made: list[Path]) -> None:
+    """Remove the results folder that this start made, innermost first, unless another process uses it."""
+    if made and folder.abandon():
         for parent in made[1:]:
             with contextlib.suppress(OSError):
                 parent.rmdir()  # only if empty

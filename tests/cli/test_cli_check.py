@@ -13,6 +13,7 @@ from pathlib import Path
 import hydra
 import pytest
 import yaml
+from sealing import sealed
 
 from advcli.cli import main
 from advcli.paths import conf_dir
@@ -263,7 +264,7 @@ def test_many_passes_are_a_warning(checked: str, capfd: pytest.CaptureFixture[st
     at = shard["runs"]["columns"].index("passes")
     for row in shard["runs"]["values"]:
         row[at] *= 4
-    file.write_text(json.dumps(shard))
+    file.write_text(sealed(shard))
     assert main(["report", checked]) == 0
     code, lines, err = check(checked, "baseline=line.csv", "junit=out.xml", capfd=capfd)
     assert (code, lines) == (0, ["1 cell: 1 unchanged, 0 moved, 0 missing, 0 new"])

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...config import Settings
 from ...errors import AdvcliError, ConfigError
-from ..console import counted, say, short
+from ..console import counted, say, short, warn
 from ..folders import existing_folder
 from ..task import Task
 from . import action
@@ -65,10 +65,10 @@ class Check(Task):
             print(check.changes_text(changes), end="")
             if previous.attrs["without_costs"]:
                 say(f"{short(settings.baseline)} is of an older format, without passes and seconds; --update adds them")
-            for warning in check.cost_warnings(changes):
-                say(f"advcli: warning: {warning}")
+            warn(check.cost_warnings(changes))
             if not settings.update and any(change.failed for change in changes):
                 self.code = 1
+        warn(folder.remarks)
         if settings.update and finding:
             say(f"{short(settings.baseline)} stays as it was: whether runs.csv or the cells are right is not known")
         elif settings.update:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...config import Settings
-from ..console import print_table, say, short
+from ..console import print_table, say, short, warn
 from ..folders import existing_folder
 from ..task import Task
 from . import action
@@ -32,7 +32,11 @@ class Report(Task):
         path = existing_folder(settings)
         folder = ResultsFolder(path)
         test, alpha = _test_of(folder, settings)
-        summary = write_reports(folder, test=test, alpha=alpha, metric=settings.report["metric"], full=True, published=settings.published)
+        wanted = {"metric": settings.report["metric"], "published": settings.published}
+        try:
+            summary = write_reports(folder, test=test, alpha=alpha, full=True, **wanted)
+        finally:
+            warn(folder.remarks)
         print_table(summary, test, alpha)
         print(f"{short(path)}: {', '.join(['runs.csv', 'search.csv', *summary.attrs['files']])}")
         for remark in summary.attrs["remarks"]:
@@ -53,6 +57,6 @@ class Report(Task):
 
 def _test_of(folder: ResultsFolder, settings: Settings) -> tuple[str, float]:
     """Return test and level: as asked, else as the cells were made with."""
-    stored = (folder.read_cell(file.stem) for file in sorted(folder.cells_path.glob("*.json")))
+    stored = map(folder.read_cell, folder.finished_keys())
     protocol = next((cell["about"]["cell"]["protocol"] for cell in stored if cell is not None), settings.protocol)
     return settings.report["test"] or protocol["test"], settings.report["alpha"] or protocol["alpha"]
