@@ -56,7 +56,7 @@ def test_a_lost_identity_is_that_of_the_cells(state: str, tmp_path: Path) -> Non
     file = tmp_path / "identity.json"
     whole = file.read_text()
     file.unlink() if state == "missing" else file.write_text(state)
-    refused(tmp_path, OTHER, r"made by another config \(hyper.C: 1 -> 2.0, seed: 0 -> 1\)|hyper.C: 1.0 -> 2.0, seed: 0 -> 1")
+    refused(tmp_path, OTHER, r"made by another config \(hyper\.C: 1\.0 -> 2\.0, seed: 0 -> 1\)")
     folder = claimed(tmp_path, ONE)
     assert file.read_text() == whole
     (remark,) = folder.remarks

@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli.overrides": {"config", "hyper"},
     "cli.sweeps": set(),
     "cli.cells": {"config", "evaluation"},
-    "cli.folders": {"config", "records", "cli.console"},
+    "cli.folders": {"config", "files", "records", "cli.console"},
     "cli.console": {"reports"},
     # what every action may use; an action that needs more of the package has its own line
     "cli.actions": ACTION,

@@ -163,6 +163,60 @@ def test_two_sweeps_into_one_folder_at_once(undisturbed: tuple[list[str], float]
     assert_clean(folder)
 
 
+HOLDING = """
+import time
+from pathlib import Path
+from advcli.losses import register
+from advcli.losses.zero_one import ZeroOneLoss
+
+@register("holding")
+class Holding(ZeroOneLoss):
+    def __init__(self, n_classes, **options):
+        super().__init__(n_classes, **options)
+        Path("holds").touch()
+        while not Path("go").exists():
+            time.sleep(0.01)
+"""
+ONE_CELL = ["dataset=iris", "protocol.n_splits=2", "name=x", "workers=1"]
+
+
+def assert_refused(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "another config" in line
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("sweep", [[], ["-m"]], ids=["single", "sweep"])
+def test_another_configuration_before_the_first_cell_is_refused(sweep: list[str], tmp_path: Path) -> None:
+    (tmp_path / "my/loss").mkdir(parents=True)
+    (tmp_path / "my/loss/holding.py").write_text(HOLDING)
+    (tmp_path / "my/loss/holding.yaml").write_text("# Waits.\nname: holding\n")
+    words = ["--config-dir", "my", *sweep, *ONE_CELL, "loss=holding"]
+    first = nursery().start([*words, "seed=0", "hyper.C=1"], tmp_path)
+    until((tmp_path / "holds").exists)
+    assert_refused(nursery().run([*words, "seed=1", "hyper.C=2"], tmp_path))
+    (tmp_path / "go").touch()
+    done = first.wait()
+    assert done.returncode == 0, done.stderr
+    rows = read_table(tmp_path / "results/x/runs.csv")
+    assert (set(rows["seed"]), set(rows["C"])) == ({0}, {1.0})
+
+
+@pytest.mark.slow
+def test_two_configurations_started_at_once_never_share_a_folder(tmp_path: Path) -> None:
+    for number in range(60):
+        words = [["-m", *ONE_CELL, f"name={number}", f"seed={seed},{seed + 2}", f"hyper.C={seed + 1}"] for seed in (0, 1)]
+        both = [nursery().start(each, tmp_path) for each in (words if number % 2 else words[::-1])]
+        ended = [child.wait() for child in both]
+        won, lost = sorted(ended, key=lambda done: done.returncode)
+        assert won.returncode == 0, won.stderr
+        assert_refused(lost)
+        rows = read_table(tmp_path / f"results/{number}/runs.csv")
+        seeds, strength = set(rows["seed"]), set(rows["C"])
+        assert (seeds, strength) in [({0, 2}, {1.0}), ({1, 3}, {2.0})]
+
+
 @contextlib.contextmanager
 def mounted(place: Path, *options: str) -> Iterator[None]:
     """Mount something over a folder, or skip where this is not allowed."""

@@ -162,10 +162,10 @@ class Run(Task):
         ranks = {name: rank for rank, name in enumerate(options)}
         batches = [sorted(range(job, len(cells), jobs), key=lambda at: ranks[settled[at].dataset["name"]]) for job in range(jobs)]
         here = str(OmegaConf.select(first, "hydra.launcher._target_")).endswith("JoblibLauncher")
-        if not settled[0].quiet:
-            many = f", {min(workers, len(cells))} at a time" if here else ""
-            say(f"{counted(len(cells))}{many}; results in {short(folder.path)}")
         with folder.session() as self.session:
+            if not settled[0].quiet:
+                many = f", {min(workers, len(cells))} at a time" if here else ""
+                say(f"{counted(len(cells))}{many}; results in {short(folder.path)}")
             try:
                 for job, batch in enumerate(batches):
                     (self.session / f"job{job}.pickle").write_bytes(
