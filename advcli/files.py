@@ -174,9 +174,7 @@ def create_text(path: Path, text: str) -> bool:
     def link(temporary: Path, path: Path) -> None:
         try:
             os.link(temporary, path)
-        except FileExistsError:
-            raise
-        except OSError:  # a file system without hard links
+        except OSError:  # the name is taken, or the file system has no hard links
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
             os.replace(temporary, path)
         else:

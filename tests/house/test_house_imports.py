@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli.main": {"__init__", "config", "cli.actions", "cli.completion", "cli.console", "cli.hydra_app", "cli.overrides", "cli.task"},
     "cli.completion": {"cli.actions"},
     "cli.hydra_app": {"config", "cli.actions", "cli.launching", "cli.overrides", "cli.task"},
-    "cli.launching": {"config", "cli.task"},
+    "cli.launching": {"config", "limits", "cli.task"},
     "cli.task": {"config", "cli.overrides"},
     "cli.overrides": {"config", "hyper"},
     "cli.sweeps": set(),

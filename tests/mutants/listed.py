@@ -798,9 +798,6 @@ RECORDS = (
     Mutant("advcli/records.py", "or any(others)", "", IDENTITIES),
     Mutant("advcli/records.py", "            owner.add(path, shard)\n", "", IDENTITIES),
     Mutant("advcli/identity.py", "elif identity != self.identity:", "elif False:", IDENTITIES),
-    Mutant(
-        "advcli/files.py", "        except FileExistsError:\n            raise\n", "", IDENTITIES, equivalent="the fallback is refused too"
-    ),
     Mutant("advcli/files.py", "os.O_WRONLY | os.O_CREAT | os.O_EXCL", "os.O_WRONLY | os.O_CREAT", IDENTITIES),
     Mutant("advcli/cell_files.py", "        _check_unsealed(content)\n", "        pass\n", DAMAGES),
     Mutant("advcli/cell_files.py", "        _check_names(path, content)\n", "        pass\n", DAMAGES),

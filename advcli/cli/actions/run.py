@@ -22,7 +22,6 @@ from ... import config as configuration
 from ... import plugins
 from ...config import Settings, validate
 from ...errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError
-from ...limits import end_with_parent
 from ...progress import Journal, Progress
 from ..cells import cell_of
 from ..console import counted, print_table, say, short, warn, warning
@@ -62,7 +61,6 @@ class Run(Task):
         self.outcomes: list[CellOutcome] = []
         self.died = ""
         self.session: Path | None = None
-        self.parent = os.getpid()
         self.told: set[int] = set()
 
     def __call__(self, config: DictConfig) -> Any:
@@ -105,7 +103,6 @@ class Run(Task):
         from ...evaluation.recipe import shared_data
         from ...evaluation.runner import CellOutcome
 
-        end_with_parent(self.parent)
         journal = Journal(self.session)
         try:
             with open(self.session / f"job{job}.pickle", "rb") as file:
