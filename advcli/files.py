@@ -1,17 +1,22 @@
 """Files that appear whole or not at all, and locks: the one place that writes.
 
 A file is written to a temporary name beside it, flushed to the disk and renamed, so that a process killed at any moment loses what it was
-writing and nothing else.
+writing and nothing else. Symlinks are followed; what cannot be replaced is written to where the caller asks for that, never made a file.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
+import json
 import os
 import shutil
 import socket
-from collections.abc import Iterable, Iterator
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +24,8 @@ from .errors import ResultsError
 
 _REMEDY = "free space or choose another results_dir, then start again: finished cells are kept"
 _TEMPORARY = ".tmp"
+_LINKS = 40
+"""Symlinks that are followed, as by Linux."""
 
 _counter = itertools.count()
 
@@ -28,23 +35,82 @@ def reason(error: OSError) -> str:
     return error.strerror or type(error).__name__
 
 
-@contextlib.contextmanager
-def _atomic(path: Path, mode: str, remedy: str) -> Iterator[IO[Any]]:
-    # The name carries host and process, so that a later run recognises what a killed process left behind.
-    temporary = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.{next(_counter)}{_TEMPORARY}")
+def destination(path: Path) -> tuple[Path, bool]:
+    """Return the file that a write to ``path`` replaces, at the end of all symlinks, and whether it is a stream.
+
+    A stream is what nothing can replace: a FIFO, a character device, an open descriptor of this process such as ``/dev/stdout``.
+
+    Raises
+    ------
+    OSError
+        For a folder, a disk, a socket, and symlinks that lead nowhere.
+    """
+    for _ in range(_LINKS):
+        if _descriptor(path) is not None:
+            return path, True
+        if not path.is_symlink():
+            break
+        path = path.parent / os.readlink(path)
     try:
-        with temporary.open(mode, encoding=None if "b" in mode else "utf-8", newline=None if "b" in mode else "") as file:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return path, False
+    if stat.S_ISREG(mode):
+        return path, False
+    if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+        return path, True
+    number = errno.EISDIR if stat.S_ISDIR(mode) else errno.ELOOP if stat.S_ISLNK(mode) else errno.EOPNOTSUPP
+    raise OSError(number, os.strerror(number), str(path))
+
+
+def _descriptor(path: Path) -> int | None:
+    """Return the number of the open descriptor of this process that a path stands for."""
+    if path.name.isdecimal() and os.path.realpath(path.parent) == f"/proc/{os.getpid()}/fd":
+        return int(path.name)
+    return None
+
+
+@contextlib.contextmanager
+def _atomic(
+    path: Path, mode: str, remedy: str, streams: bool = False, place: Callable[[Path, Path], None] = os.replace
+) -> Iterator[IO[Any]]:
+    kind: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+    temporary = None
+    try:
+        target, stream = destination(path)
+        if stream and not streams:
+            raise OSError(errno.EINVAL, "no regular file", str(path))
+        if stream:
+            with tempfile.TemporaryFile(f"{mode}+", **kind) as file:
+                yield file
+                file.flush()
+                _pour(getattr(file, "buffer", file), target)
+            return
+        # The name carries host and process, so that a later run recognises what a killed process left behind.
+        temporary = target.with_name(f".{target.name}.{socket.gethostname()}.{os.getpid()}.{next(_counter)}{_TEMPORARY}")
+        with temporary.open(mode, **kind) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        place(temporary, target)
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
             raise ResultsError(f"cannot write {path}: {reason(error)}; {remedy}") from error
         raise
-    _keep_names(path.parent)
+    _keep_names(target.parent)
+
+
+def _pour(content: IO[bytes], stream: Path) -> None:
+    """Copy a whole file into a stream."""
+    number = _descriptor(stream)
+    # a descriptor opened anew would have a position of its own, and what is printed later would stand above
+    with stream.open("wb") if number is None else os.fdopen(os.dup(number), "wb") as out:
+        sys.stdout.flush()
+        content.seek(0)
+        shutil.copyfileobj(content, out)
 
 
 def _keep_names(folder: Path) -> None:
@@ -57,38 +123,97 @@ def _keep_names(folder: Path) -> None:
             os.close(directory)
 
 
-def atomic_file(path: Path, remedy: str = _REMEDY) -> contextlib.AbstractContextManager[IO[str]]:
+def atomic_file(path: Path, remedy: str = _REMEDY, *, streams: bool = False) -> contextlib.AbstractContextManager[IO[str]]:
     """Open a text file that appears under its name only when it is complete and on the disk.
 
     Parameters
     ----------
     path : Path
+        A symlink stays, what it leads to is replaced.
     remedy : str
         What to do when it cannot be written.
+    streams : bool
+        Whether what cannot be replaced (see `destination`) is written to, in one piece at the end; else it is refused.
 
     Raises
     ------
     ResultsError
-        If the file cannot be written (no permission, disk full); the temporary file is removed.
+        If the file cannot be written (no permission, disk full, a folder); the temporary file is removed.
+    BrokenPipeError
+        If the reader of a stream has left.
     """
-    return _atomic(path, "w", remedy)
+    return _atomic(path, "w", remedy, streams)
 
 
-def atomic_bytes(path: Path, remedy: str = _REMEDY) -> contextlib.AbstractContextManager[IO[bytes]]:
+def atomic_bytes(path: Path, remedy: str = _REMEDY, *, streams: bool = False) -> contextlib.AbstractContextManager[IO[bytes]]:
     """Open a binary file that appears like `atomic_file`."""
-    return _atomic(path, "wb", remedy)
+    return _atomic(path, "wb", remedy, streams)
 
 
-def write_text(path: Path, text: str, remedy: str = _REMEDY) -> None:
+def write_text(path: Path, text: str, remedy: str = _REMEDY, *, streams: bool = False) -> None:
     """Write a whole text file atomically (see `atomic_file`)."""
-    with atomic_file(path, remedy) as file:
+    with atomic_file(path, remedy, streams=streams) as file:
         file.write(text)
 
 
-def write_bytes(path: Path, content: bytes | memoryview, remedy: str = _REMEDY) -> None:
+def write_bytes(path: Path, content: bytes | memoryview, remedy: str = _REMEDY, *, streams: bool = False) -> None:
     """Write a whole binary file atomically (see `atomic_file`)."""
-    with atomic_bytes(path, remedy) as file:
+    with atomic_bytes(path, remedy, streams=streams) as file:
         file.write(content)
+
+
+def create_text(path: Path, text: str) -> bool:
+    """Write a whole text file under a name that is free; return whether it was: of several calls at one moment, one gets it.
+
+    Raises
+    ------
+    ResultsError
+        If it cannot be written.
+    """
+
+    def link(temporary: Path, path: Path) -> None:
+        try:
+            os.link(temporary, path)
+        except OSError:  # the name is taken, or the file system has no hard links
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+            os.replace(temporary, path)
+        else:
+            temporary.unlink()
+
+    try:
+        with _atomic(path, "w", _REMEDY, place=link) as file:
+            file.write(text)
+    except ResultsError as error:
+        if isinstance(error.__cause__, FileExistsError):
+            return False
+        raise
+    return True
+
+
+def read_regular(path: Path) -> bytes:
+    """Return the bytes of a file, never waiting for a writer or reading a device.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read or is no regular file.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "no regular file", str(path))
+        with open(handle, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(handle)
+
+
+def read_json(path: Path) -> Any:
+    """Return the value of a JSON file; None if it cannot be read or is none."""
+    try:
+        return json.loads(read_regular(path))
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -142,27 +143,47 @@ def _serve(
     sender.close()
 
 
-def end_with_parent(parent: int) -> None:
-    """End this process soon after process ``parent`` is gone, if that is the one that started it.
+def end_with_parent(parent: int, by_signal: bool) -> None:
+    """Bind this process to the one that started it: it ends when that one does, and now if that one has ended already.
 
-    A worker of a pool would otherwise compute on, for nobody, until its job is done. Ctrl-C, which a terminal sends to every process,
-    is left to the parent.
+    The first thing that a worker of a pool does: it would otherwise wait or compute on, for nobody. Ctrl-C, which a terminal sends to every
+    process, is left to the parent.
+
+    Parameters
+    ----------
+    parent : int
+        The process that started this one.
+    by_signal : bool
+        Whether Linux may end this process, which nothing that it computes can delay. Only where the parent's main thread started it: the
+        signal comes when the starting thread ends. Elsewhere a thread looks for the parent twice a second.
     """
-    if os.getppid() != parent or any(thread.name == _WATCH for thread in threading.enumerate()):
-        return
     if threading.current_thread() is threading.main_thread():
         # the blocked signals that a worker inherits do not last: starting a resource tracker lets them in again
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+    bound = by_signal and _signalled_by_parent()
+    if os.getppid() != parent:  # before this call or since
+        os._exit(1)
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(0.5)
         os._exit(1)
 
-    threading.Thread(target=watch, name=_WATCH, daemon=True).start()
+    if not bound:
+        threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
-_WATCH = "parent"
+def _signalled_by_parent() -> bool:
+    """Ask the system to end this process with its parent; return whether it will."""
+    if sys.platform != "linux":
+        return False
+    import ctypes
+
+    return ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) == 0
+
+
+_PR_SET_PDEATHSIG = 1
+"""From linux/prctl.h."""
 
 
 def _die_with_caller() -> None:

@@ -333,7 +333,7 @@ def save(model: Model | Learner, path: str | Path) -> None:
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
         for name, content in members.items():
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content)
-    write_bytes(Path(path), packed.getbuffer(), "free space or choose another file")
+    write_bytes(Path(path), packed.getbuffer(), "free space or choose another file", streams=True)
 
 
 def _is_plain(value: Any) -> bool:
@@ -499,7 +499,7 @@ def predict_file(model: Model, source: Path, out: Path, rows: int = 10_000) -> P
         raise ModelError("this model was saved without a table's columns; load it in Python with advcli.models.load")
     count = abstained = 0
     ignored: list[str] = []
-    with atomic_file(out, "free space or choose another out=FILE.csv") as file:
+    with atomic_file(out, "free space or choose another out=FILE.csv", streams=True) as file:
         for table in stream_tables(source, rows, separator=model.encoding.separator, text=model.encoding.text):
             if not count:
                 ignored = model.encoding.check_columns(source, list(map(str, table.frame.columns)))

@@ -19,21 +19,22 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import itertools
 import json
 import os
 import shutil
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import provenance
+from .cell_files import DAMAGED, FAILED, DamagedError, cell_text, read_cell_file
 from .errors import ResultsError
-from .files import atomic_file, locked, own_name, reason, remove_of_the_dead, write_text
+from .files import atomic_file, create_text, locked, own_name, read_json, reason, remove_of_the_dead, write_text
+from .identity import IDENTITY, Owner, identity_text
 from .rows import (
     NEEDED,
-    NUMBERS_VERSION,
     RUN_COLUMNS,
     SCHEMA_VERSION,
     SEARCH_COLUMNS,
@@ -41,33 +42,14 @@ from .rows import (
     canonical_json,
     difference,
     format_value,
-    is_table,
-    pack,
     plain,
     read_table,
-    short_json,
     unpack,
     with_types,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
-    if isinstance(value, Mapping) and value:
-        flat: dict[str, Any] = {}
-        for key, item in value.items():
-            flat |= _flatten(item, f"{prefix}.{key}" if prefix else str(key))
-        return flat
-    return {prefix: value}
-
-
-_ABSENT = object()
-
-
-def _short(value: Any) -> str:
-    return "(absent)" if value is _ABSENT else short_json(value)
 
 
 def _without_descriptions(value: Any) -> Any:
@@ -90,6 +72,11 @@ class ResultsFolder:
     keep_proofs : bool
         Whether cells that are computed keep the proofs of their fits.
 
+    Attributes
+    ----------
+    remarks : dict
+        Its keys are lines about what was found wrong in the folder and left out or mended, each once; for the caller to say.
+
     Notes
     -----
     Objects hold no open files and can be pickled; several processes may work in one folder at once.
@@ -103,6 +90,8 @@ class ResultsFolder:
     def __init__(self, path: str | os.PathLike[str], keep_proofs: bool = False) -> None:
         self.path = Path(path).absolute()
         self.keep_proofs = keep_proofs
+        self.remarks: dict[str, None] = {}
+        self._identity: Any = None
         self._next_merge = 0.0
 
     def __repr__(self) -> str:
@@ -129,7 +118,11 @@ class ResultsFolder:
             yield
 
     def prepare(self, identity: Mapping[str, Any]) -> None:
-        """Create the folder, or check that it belongs to the same configuration.
+        """Claim the folder for a configuration, making it if it is not there; set damaged cell files aside.
+
+        A folder belongs to the configuration that wrote its identity.json first. While it has neither cells nor rows nor an open `session`
+        another one may take it over, as after a mistake in the first command. Every cell file has the identity too: a lost or damaged
+        identity.json is written again if they agree.
 
         Parameters
         ----------
@@ -139,30 +132,78 @@ class ResultsFolder:
         Raises
         ------
         ResultsError
-            If the folder cannot be written, or holds cells of another configuration (the differing keys are named).
+            If the folder cannot be written, belongs to another configuration (the differing keys are named), or does not say to which.
         """
+        wanted = json.loads(json.dumps(plain(identity)))
         try:
             self.cells_path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ResultsError(f"cannot create {self.path}: {reason(error)}; choose another results_dir or name") from error
         with self._locked():
             self.remove_leftovers()
-            wanted = json.loads(json.dumps(plain(identity)))
-            file = self.path / "identity.json"
-            found = self._read_json(file) if file.exists() else None
-            # A folder without cells belongs to nobody yet: a corrected configuration may take it over.
-            if found is not None and found != wanted and self._cell_files():
-                old, new = _flatten(found), _flatten(wanted)
-                keys = [key for key in sorted({*old, *new}) if old.get(key, _ABSENT) != new.get(key, _ABSENT)]
-                if keys:
-                    changes = [f"{key}: {_short(old.get(key, _ABSENT))} -> {_short(new.get(key, _ABSENT))}" for key in keys]
-                    shown = ", ".join(changes[:4]) + (f" and {len(keys) - 4} more" if len(keys) > 4 else "")
-                    remedy = "choose another name= or remove the folder"
-                    raise ResultsError(f"{self.path} was made by another config ({shown}); {remedy}")
-            if found != wanted:
-                write_text(file, json.dumps(wanted, indent=1, sort_keys=True) + "\n")
-            elif not os.access(self.path, os.W_OK) or not os.access(self.cells_path, os.W_OK):
+            damaged = self._claim(wanted)
+            self._identity = wanted
+            if not os.access(self.path, os.W_OK) or not os.access(self.cells_path, os.W_OK):
                 raise ResultsError(f"cannot write into {self.path}: permission denied; choose another results_dir or name")
+            for path in damaged:
+                self._set_aside(path)
+
+    def _claim(self, wanted: Any) -> list[Path]:
+        """Make the folder that of a configuration, or refuse; return its damaged cell files."""
+        file = self.path / IDENTITY
+        if not self._occupied() and create_text(file, identity_text(wanted)):
+            return []
+        owner, damaged = Owner(self.path), []
+        for path in self._cell_files():
+            try:
+                owner.add(path, read_cell_file(path))
+            except FileNotFoundError:
+                continue
+            except DamagedError:
+                damaged.append(path)
+        remedy = "choose another name= or remove the folder"
+        if owner.identity is None and self._occupied():
+            what = f"has {'no' if owner.missing else 'a damaged'} {IDENTITY}, and no cell file says which config made it"
+            raise ResultsError(f"{self.path} {what}; {remedy}")
+        if owner.identity != wanted and self._occupied():
+            raise ResultsError(f"{self.path} was made by another config ({owner.unlike(wanted)}); {remedy}")
+        if owner.stored is None and owner.identity is not None:
+            self.remarks[f"{file} was {'missing' if owner.missing else 'damaged'}; written again from the cell files"] = None
+        if owner.stored != wanted:
+            write_text(file, identity_text(wanted))
+        return damaged
+
+    def _occupied(self) -> bool:
+        """Tell whether the folder holds what belongs to a configuration: cells, rows, or a run of another process that is under way."""
+        others = (path for path in self.path.glob(f"{_SESSION}.*") if path.name != own_name(_SESSION))
+        return bool(self._cell_files()) or (self.path / "runs.csv").exists() or any(others)
+
+    def _set_aside(self, path: Path) -> str:
+        """Rename a cell file, if it is damaged, to a name that says so, and return what to say about it."""
+        try:
+            read_cell_file(path)
+        except FileNotFoundError:
+            return ""
+        except DamagedError as error:
+            stem = path.name.removesuffix(".json")
+            numbers = (path.with_name(f"{stem}{DAMAGED}{number}.json") for number in itertools.count(1))
+            aside = next(name for name in numbers if not os.path.lexists(name))
+            try:
+                os.rename(path, aside)
+            except OSError as refusal:
+                raise ResultsError(f"cannot set aside the damaged {path}: {reason(refusal)}; remove it") from refusal
+            text = f"{path} is damaged ({error}); kept as {aside.name}, and its cell is computed again"
+            self.remarks[text] = None
+            return text
+        return ""
+
+    def abandon(self) -> bool:
+        """Remove the folder if nobody has put anything into it and no other process runs in it; return whether it was removed."""
+        with self._locked():
+            if self._occupied():
+                return False
+            shutil.rmtree(self.path, ignore_errors=True)
+        return True
 
     def remove_leftovers(self) -> None:
         """Remove temporary files and sessions of processes of this machine that no longer live."""
@@ -184,28 +225,40 @@ class ResultsFolder:
         except OSError as error:
             raise ResultsError(f"cannot write into {self.path}: {reason(error)}; choose another results_dir or name") from error
         try:
+            if self._identity is not None:
+                with self._locked():
+                    # until this session was there, a folder without cells was free
+                    if Owner(self.path).stored != self._identity:
+                        raise ResultsError(f"another config has just claimed {self.path}; choose another name=")
             yield path
         finally:
             shutil.rmtree(path, ignore_errors=True)
 
-    @staticmethod
-    def _read_json(path: Path) -> Any:
-        try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-
     def _cell_files(self) -> list[Path]:
         try:
-            return sorted(file for file in self.cells_path.iterdir() if file.suffix == ".json" and not file.name.startswith("."))
+            return sorted(
+                file
+                for file in self.cells_path.iterdir()
+                if file.suffix == ".json" and not file.name.startswith(".") and DAMAGED not in file.name
+            )
         except OSError:
             return []
 
+    def _had_cells(self) -> bool:
+        """Tell whether runs.csv is made of cell files: of none at all, when every one was damaged."""
+        return any(self.cells_path.glob("*.json"))
+
+    def finished_keys(self) -> list[str]:
+        """Return the keys of the cells that have a file, the failed ones aside."""
+        return [path.stem for path in self._cell_files() if not path.stem.endswith(FAILED)]
+
     def _read_shard(self, path: Path) -> dict[str, Any] | None:
-        shard = self._read_json(path)
-        if isinstance(shard, dict) and shard.get("schema") == SCHEMA_VERSION and {"key", "runs", "search"} <= shard.keys():
-            return shard if is_table(shard["runs"]) and is_table(shard["search"]) else None
-        return None
+        """Return the content of a cell's file; None if it is not there, damaged, or of another version of the schema."""
+        try:
+            shard = read_cell_file(path)
+        except (FileNotFoundError, DamagedError):
+            return None
+        return shard if shard["schema"] == SCHEMA_VERSION else None
 
     def has(self, key: str) -> bool:
         """Tell whether a cell is there, complete and without failure."""
@@ -217,6 +270,14 @@ class ResultsFolder:
         if shard is None:
             return None
         return {"about": shard["about"], "rows": unpack(shard["runs"]), "search_rows": unpack(shard["search"])}
+
+    def set_aside(self, key: str) -> str:
+        """Rename the file of a finished cell if it is damaged; return what to say about it, empty if it is sound or not there."""
+        path = self.cells_path / f"{key}.json"
+        if self._read_shard(path) is not None or not os.path.lexists(path):
+            return ""
+        with self._locked():
+            return self._set_aside(path)
 
     def write_cell(
         self,
@@ -250,17 +311,9 @@ class ResultsFolder:
             If the files cannot be written.
         """
         request = request or key
-        shard = {
-            "schema": SCHEMA_VERSION,
-            "numbers": NUMBERS_VERSION,
-            "key": key,
-            "request": request,
-            "about": plain(about or {}),
-            "runs": pack(rows, RUN_COLUMNS),
-            "search": pack(search_rows, SEARCH_COLUMNS),
-        }
-        text = json.dumps(shard, separators=(",", ":")) + "\n"
-        failed_file, trace_file = self.cells_path / f"{request}.failed.json", self.path / "failures" / f"{request}.txt"
+        identity = Owner(self.path).identity if self._identity is None else self._identity
+        text = cell_text(key, request, identity, about or {}, rows, search_rows)
+        failed_file, trace_file = self.cells_path / f"{request}{FAILED}.json", self.path / "failures" / f"{request}.txt"
         if traceback is None:
             write_text(self.cells_path / f"{key}.json", text)
             for file in (failed_file, trace_file):
@@ -277,22 +330,33 @@ class ResultsFolder:
     def _listing(self) -> tuple[list[Path], dict[str, list[str]]]:
         """Return the cell files that make the tables, in the order of the rows, and the columns of each table.
 
-        Left out: damaged files (with a warning), failures of what succeeded since, and cells that an older `NUMBERS_VERSION` made and
+        Left out: damaged files (with a remark), failures of what succeeded since, and cells that an older `NUMBERS_VERSION` made and
         this folder has again from a newer one.
+
+        Raises
+        ------
+        ResultsError
+            If the cells are not all of one configuration.
         """
+        owner = Owner(self.path)
         listing: list[tuple[tuple[str, ...], Path]] = []
         columns: dict[str, set[str]] = {"runs": set(), "search": set()}
         done: set[str] = set()
         made_by: dict[Path, int] = {}
         # Finished cells first: a failure is left out when the same request succeeded meanwhile in another process.
-        for path in sorted(self._cell_files(), key=lambda file: (file.name.endswith(".failed.json"), file.name)):
-            shard = self._read_shard(path)
-            if shard is None:
-                if not path.exists():  # a failed cell that succeeded in this very moment
-                    continue
-                warnings.warn(f"{path} is damaged and left out; the next run computes its cell again", stacklevel=3)
+        for path in sorted(self._cell_files(), key=lambda file: (file.stem.endswith(FAILED), file.name)):
+            try:
+                shard = read_cell_file(path)
+            except FileNotFoundError:  # a failed cell that succeeded in this very moment
                 continue
-            if path.name.endswith(".failed.json"):
+            except DamagedError as error:
+                self.remarks[f"{path} is damaged ({error}) and left out; the next run computes its cell again"] = None
+                continue
+            if shard["schema"] != SCHEMA_VERSION:
+                self.remarks[f"{path} is of another version of advcli and left out"] = None
+                continue
+            owner.add(path, shard)
+            if path.stem.endswith(FAILED):
                 if shard["request"] in done:
                     continue
             else:
@@ -333,13 +397,13 @@ class ResultsFolder:
 
         The order of rows depends on the cells only, never on time or process: data set, method, seed and key of the cell; within a cell
         the split, then the metric, the one that the search used first and the others as the protocol lists them. Damaged cell files
-        are left out with a warning; the next run computes those cells again. A folder without cell files is left as it is.
+        are left out with a remark; the next run computes those cells again. A folder without cell files is left as it is.
         """
         if not self.cells_path.is_dir():
             return 0
         with self._locked():
             listing, headers = self._listing()
-            if not listing:
+            if not listing and not self._had_cells():
                 return 0
             # One pass more over the files instead of all rows in memory: ten thousand cells with searches are millions of rows.
             with atomic_file(self.path / "runs.csv") as runs_file, atomic_file(self.path / "search.csv") as search_file:
@@ -358,7 +422,7 @@ class ResultsFolder:
     def _merged_runs(self) -> Iterator[list[str]]:
         """Yield runs.csv as a merge would write it, the header first; nothing without cell files. Nothing is written."""
         listing, headers = self._listing()
-        if listing:
+        if listing or self._had_cells():
             yield headers["runs"]
         for path in listing:
             shard = self._read_shard(path)
@@ -455,7 +519,7 @@ class ResultsFolder:
             if about.get("dataset_sha256"):
                 hashes[about.get("dataset", path.stem)] = about["dataset_sha256"]
         with self._locked():
-            before = self._read_json(file) if file.exists() else None
+            before = read_json(file)
             sessions = [*(before or {}).get("sessions", []), session]
             document = provenance.document(plain(config), hashes, sessions) | plain(extra or {})
             write_text(file, json.dumps(document, indent=1) + "\n")

@@ -94,9 +94,9 @@ TIMING_COLUMNS = ("fit_seconds", "predict_seconds", "seconds")
 
 STATUSES = ("ok", "not_converged", "failed")
 
-_STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "proof", "cell"})
-_INTEGERS = frozenset({"split", "n_train", "n_test", "n_features", "n_classes", "passes", "seed", "stage", "fold"})
-_BOOLEANS = frozenset({"converged"})
+STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "proof", "cell"})
+INTEGERS = frozenset({"split", "n_train", "n_test", "n_features", "n_classes", "passes", "seed", "stage", "fold"})
+BOOLEANS = frozenset({"converged"})
 
 
 def plain(value: Any) -> Any:
@@ -167,13 +167,6 @@ def unpack(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(table["columns"], values, strict=True)) for values in table["values"]]
 
 
-def is_table(value: Any) -> bool:
-    """Tell whether a value is what `pack` makes: every row as wide as the columns."""
-    if not isinstance(value, dict) or not isinstance(value.get("columns"), list) or not isinstance(value.get("values"), list):
-        return False
-    return all(isinstance(row, list) and len(row) == len(value["columns"]) for row in value["values"])
-
-
 def complete_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return rows of runs.csv in plain types with every column, None where a row has nothing."""
     return unpack(pack(rows, RUN_COLUMNS))
@@ -184,13 +177,13 @@ def with_types(frame: pd.DataFrame) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
-    for column in frame.columns.difference(sorted(_STRINGS), sort=False):
+    for column in frame.columns.difference(sorted(STRINGS), sort=False):
         text = frame[column].to_numpy(dtype=object)
         empty = text == ""
-        if column in _INTEGERS:
+        if column in INTEGERS:
             numbers = np.where(empty, "0", text).astype(np.int64)
             frame[column] = pd.arrays.IntegerArray(numbers, empty)
-        elif column in _BOOLEANS:
+        elif column in BOOLEANS:
             unknown = sorted({*text[~empty]} - {"True", "False"})
             if unknown:
                 raise ValueError(f"column {column!r} has the value {unknown[0]!r}")

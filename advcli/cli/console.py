@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,17 @@ def say(text: str) -> None:
     sys.stderr.flush()
     sys.stderr.write(f"{text}\n" if text.startswith(("[", "advcli: ")) else f"advcli: {text}\n")
     sys.stderr.flush()
+
+
+def warning(text: str) -> str:
+    """Return the line that warns of something."""
+    return f"advcli: warning: {' '.join(text.split())}"
+
+
+def warn(texts: Iterable[str]) -> None:
+    """Write a line for each warning to stderr."""
+    for text in texts:
+        say(warning(text))
 
 
 def short(path: Path) -> str:

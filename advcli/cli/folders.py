@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..config import Settings
 from ..errors import ConfigError, ResultsError, nearest
-from .console import short
+from ..files import destination, reason
+from .console import say, short
+
+if TYPE_CHECKING:
+    from ..records import ResultsFolder
 
 
 def existing_folder(settings: Settings) -> Path:
@@ -29,16 +34,26 @@ def refuse_unwritable(path: Path, *inputs: str | Path | None) -> None:
             raise ConfigError(f"out={short(path)} is also an input; choose another file")
     if path.is_dir():
         raise ConfigError(f"out={short(path)} is a folder; give the name of a file")
-    if not path.parent.is_dir():
-        raise ConfigError(f"out={short(path)}: there is no folder {short(path.parent)}; make it first")
-    if not os.access(path.parent, os.W_OK):
-        raise ConfigError(f"out={short(path)}: the folder {short(path.parent)} cannot be written; choose another one")
+    try:
+        target, stream = destination(path)
+    except OSError as error:
+        raise ConfigError(f"out={short(path)}: {reason(error)}; choose another file") from error
+    if stream:
+        return
+    if not target.parent.is_dir():
+        raise ConfigError(f"out={short(path)}: there is no folder {short(target.parent)}; make it first")
+    if not os.access(target.parent, os.W_OK):
+        raise ConfigError(f"out={short(path)}: the folder {short(target.parent)} cannot be written; choose another one")
 
 
-def unmake(made: list[Path]) -> None:
-    """Remove the results folder that this start made, innermost first, unless another process has put a cell into it."""
-    if made and not any(made[0].glob("cells/*.json")):
-        shutil.rmtree(made[0], ignore_errors=True)
+def beside(path: Path) -> Callable[[str], None]:
+    """Return what says how an output was made: `print`, unless the output may be what is printed to; then stderr takes it."""
+    return say if destination(path)[1] else print
+
+
+def unmake(folder: ResultsFolder, made: list[Path]) -> None:
+    """Remove the results folder that this start made, innermost first, unless another process uses it."""
+    if made and folder.abandon():
         for parent in made[1:]:
             with contextlib.suppress(OSError):
                 parent.rmdir()  # only if empty

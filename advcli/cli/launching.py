@@ -23,6 +23,7 @@ from omegaconf import DictConfig, open_dict, read_write
 
 from ..config import first_line
 from ..errors import ConfigError
+from ..limits import end_with_parent
 from .task import Task
 
 JOBS_PER_WORKER = 32
@@ -69,6 +70,7 @@ class CellSweeper(Sweeper):
                 _interrupts_reach_this_process_only(),
             ):
                 _no_more_workers_than_jobs(self.launcher, len(jobs))
+                _workers_end_with_this_process(self.launcher)
                 returns = self.launcher.launch(jobs, initial_job_idx=0)
         except Exception as error:
             # joblib and Ray, submitit: a job ended without an answer
@@ -140,6 +142,17 @@ def _no_more_workers_than_jobs(launcher: Launcher, jobs: int) -> None:
         asked = options.get(key)
         if isinstance(asked, int):
             options[key] = min(asked if asked > 0 else os.cpu_count() or 1, jobs)
+
+
+def _workers_end_with_this_process(launcher: Launcher) -> None:
+    """Bind joblib's workers to this process from their first moment: importing what a job needs takes seconds.
+
+    Ray ends its own workers; jobs of submitit, like those of a cluster, go on.
+    """
+    options = getattr(launcher, "joblib", None)
+    if isinstance(options, dict):
+        here = threading.current_thread() is threading.main_thread()
+        options |= {"initializer": end_with_parent, "initargs": (os.getpid(), here)}
 
 
 @contextlib.contextmanager

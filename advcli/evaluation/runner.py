@@ -63,6 +63,8 @@ class CellOutcome:
         Rows as in runs.csv.
     seconds : float
         Wall time of the call.
+    remark : str
+        One line about a damaged file of the cell, which was set aside.
     """
 
     key: str
@@ -83,6 +85,7 @@ class CellOutcome:
     passes: int = 0
     rows: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
+    remark: str = ""
 
 
 def _outcome(rows: list[dict[str, Any]], about: Mapping[str, Any], **more: Any) -> CellOutcome:
@@ -242,6 +245,7 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
     recorder = Recorder(folder, key, cell.as_mapping()) if folder.keep_proofs else None
     if stored is not None and (recorder is None or recorder.has(stored)):
         return _outcome(stored["rows"], stored["about"], key=key, skipped=True, seconds=time.perf_counter() - began)
+    remark = folder.set_aside(key) if stored is None else ""
 
     splits, split_notes = recipe.splits()
     dataset = recipe.dataset
@@ -271,11 +275,11 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
         rows = [row | {"cell": request, "proof": None} for row in rows]
         search_rows = [row | {"cell": request} for row in search_rows]
         folder.write_cell(request, rows, search_rows, about=about, request=request, traceback=failure)
-        return _outcome(rows, about, key=request, seconds=time.perf_counter() - began)
+        return _outcome(rows, about, key=request, remark=remark, seconds=time.perf_counter() - began)
     if recorder is not None:
         about |= recorder.write()
     folder.write_cell(key, rows, search_rows, about=about, request=request)
-    return _outcome(rows, about, key=key, seconds=time.perf_counter() - began)
+    return _outcome(rows, about, key=key, remark=remark, seconds=time.perf_counter() - began)
 
 
 def _fit_splits(

@@ -100,7 +100,7 @@ def verify_folder(folder: ResultsFolder, data_dir: Path, tell: Callable[[str], N
         There is no runs.csv, or the folder was made without proofs.
     """
     rows = _rows(folder.path / "runs.csv")
-    stored = {path.stem for path in folder.cells_path.glob("*.json") if not path.name.endswith(".failed.json")}
+    stored = set(folder.finished_keys())
     if not any((folder.read_cell(key) or {"about": {}})["about"].get("proofs") for key in stored):
         raise ResultsError(f"{folder.path} was made without proofs; run it again with record.proofs=true")
     cells: dict[str, list[dict[str, str]]] = {}

@@ -6,13 +6,16 @@ import csv
 import hashlib
 import itertools
 import json
+import os
 import shutil
+import threading
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import hydra
 import pytest
 import yaml
+from sealing import sealed
 
 from advcli.cli import main
 from advcli.paths import conf_dir
@@ -247,6 +250,20 @@ def test_a_green_junit_file_does_not_survive_an_error(
     assert Path("out.xml").read_bytes() == green
 
 
+def test_a_pipe_gets_the_result_alone(checked: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The error that stands in a file from the start would end the reading."""
+    os.mkfifo("pipe")
+    for words, code in ((["baseline=line.csv"], 0), (["baseline=none.csv"], 2)):
+        found: list[bytes] = []
+        thread = threading.Thread(target=lambda found=found: found.append(Path("pipe").read_bytes()), daemon=True)
+        thread.start()
+        assert check(checked, *words, "junit=pipe", capfd=capfd)[0] == code
+        thread.join()
+        assert found[0].count(b"<testsuites") == 1
+        assert (b'errors="0"' in found[0]) == (code == 0)
+    assert Path("pipe").is_fifo()
+
+
 def test_no_other_file_is_replaced_by_the_junit_file(checked: str, capfd: pytest.CaptureFixture[str]) -> None:
     before = content() | {"line.csv": Path("line.csv").read_text()}
     for name in ("line.csv", "results/old/runs.csv"):
@@ -263,7 +280,7 @@ def test_many_passes_are_a_warning(checked: str, capfd: pytest.CaptureFixture[st
     at = shard["runs"]["columns"].index("passes")
     for row in shard["runs"]["values"]:
         row[at] *= 4
-    file.write_text(json.dumps(shard))
+    file.write_text(sealed(shard))
     assert main(["report", checked]) == 0
     code, lines, err = check(checked, "baseline=line.csv", "junit=out.xml", capfd=capfd)
     assert (code, lines) == (0, ["1 cell: 1 unchanged, 0 moved, 0 missing, 0 new"])

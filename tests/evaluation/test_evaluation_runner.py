@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from advcli import records
+from advcli import cell_files
 from advcli.errors import ConfigError, DataError, NotConvergedWarning, ResultsError
 from advcli.evaluation import cell as cells
 from advcli.evaluation import run_cell
@@ -139,8 +139,8 @@ def test_key_follows_the_numbers_and_no_release(fakes, monkeypatch):
 def test_a_resumed_sweep_computes_again_what_older_numbers_made(fakes, folder, monkeypatch):
     asked = [fakes.cell(name) for name in ("a", "bb", "ccc")]
     old = [run_cell(cell, folder, DATA) for cell in asked]
-    for module in (cells, records):
-        monkeypatch.setattr(module, "NUMBERS_VERSION", records.NUMBERS_VERSION + 1)
+    for module in (cells, cell_files):
+        monkeypatch.setattr(module, "NUMBERS_VERSION", cell_files.NUMBERS_VERSION + 1)
     new = [run_cell(cell, folder, DATA) for cell in asked[:2]]
     assert not any(outcome.skipped for outcome in new)
     assert run_cell(asked[0], folder, DATA).skipped
@@ -160,8 +160,8 @@ def test_other_options_are_no_older_numbers(fakes, folder, monkeypatch):
     )
     run_cell(older, folder, DATA)
     run_cell(other, folder, DATA)
-    for module in (cells, records):
-        monkeypatch.setattr(module, "NUMBERS_VERSION", records.NUMBERS_VERSION + 1)
+    for module in (cells, cell_files):
+        monkeypatch.setattr(module, "NUMBERS_VERSION", cell_files.NUMBERS_VERSION + 1)
     assert not run_cell(newer, folder, DATA).skipped
     assert folder.merge() == 2
     assert set(folder.runs()["options"]) == {"protocol.name=tiny", "loss.factor=2; protocol.name=tiny"}

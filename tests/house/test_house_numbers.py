@@ -24,10 +24,12 @@ NO_NUMBERS = frozenset(
     {
         "__init__",
         "__main__",
+        "cell_files",
         "cli",
         "config",
         "errors",
         "files",
+        "identity",
         "limits",
         "models",
         "paths",

@@ -704,7 +704,7 @@ CHECK = (
     ),
     Mutant(
         "advcli/cli/actions/check.py",
-        'self._write_junit(check.junit_error("the check was ended before its result"))',
+        'self._write_junit(check.junit_error("the check was ended before its result"), final=False)',
         "pass",
         CHECK_COMMAND,
     ),
@@ -765,11 +765,13 @@ CLI = (
 )
 
 RECORDS_TESTS, TABLE_TESTS = "tests/evaluation/test_records_folder.py", "tests/evaluation/test_reports_table.py"
+IDENTITIES, DAMAGES = "tests/evaluation/test_records_identity.py -k 'not 200'", "tests/evaluation/test_records_damage.py"
+OUTPUTS = "tests/files/test_files_outputs.py"
 RECORDS = (
     Mutant(
         "advcli/files.py",
-        "        os.replace(temporary, path)\n",
-        "        path.write_bytes(temporary.read_bytes())\n        temporary.unlink()\n",
+        "        place(temporary, target)\n",
+        "        target.write_bytes(temporary.read_bytes())\n        temporary.unlink()\n",
         RECORDS_TESTS,
     ),
     Mutant("advcli/rows.py", "return repr(value)\n    return str(value)", 'return f"{value:.12g}"\n    return str(value)', RECORDS_TESTS),
@@ -784,13 +786,29 @@ RECORDS = (
     ),
     Mutant("advcli/rows.py", 'sort_keys=True, separators=(",", ":")', 'separators=(",", ":")', RECORDS_TESTS),
     Mutant("advcli/records.py", 'if shard["request"] in done:', "if False:", RECORDS_TESTS),
-    Mutant("advcli/records.py", 'shard.get("schema") == SCHEMA_VERSION and', "", RECORDS_TESTS),
+    Mutant("advcli/records.py", 'return shard if shard["schema"] == SCHEMA_VERSION else None', "return shard", RECORDS_TESTS),
     Mutant(
         "advcli/records.py",
-        "if found is not None and found != wanted and self._cell_files():",
-        "if found is not None and found != wanted and False:",
+        "if owner.identity != wanted and self._occupied():",
+        "if False:",
         RECORDS_TESTS,
     ),
+    Mutant("advcli/records.py", "if owner.identity is None and self._occupied():", "if False:", IDENTITIES),
+    Mutant("advcli/records.py", "if Owner(self.path).stored != self._identity:", "if False:", IDENTITIES),
+    Mutant("advcli/records.py", "or any(others)", "", IDENTITIES),
+    Mutant("advcli/records.py", "            owner.add(path, shard)\n", "", IDENTITIES),
+    Mutant("advcli/identity.py", "elif identity != self.identity:", "elif False:", IDENTITIES),
+    Mutant("advcli/files.py", "os.O_WRONLY | os.O_CREAT | os.O_EXCL", "os.O_WRONLY | os.O_CREAT", IDENTITIES),
+    Mutant("advcli/cell_files.py", "        _check_unsealed(content)\n", "        pass\n", DAMAGES),
+    Mutant("advcli/cell_files.py", "        _check_names(path, content)\n", "        pass\n", DAMAGES),
+    Mutant("advcli/cell_files.py", 'elif "sha256" in content or "identity" in content:', "elif False:", DAMAGES),
+    Mutant("advcli/cell_files.py", "if hashlib.sha256(raw[: seal.start()]", "if False and hashlib.sha256(raw[: seal.start()]", DAMAGES),
+    Mutant("advcli/records.py", "and DAMAGED not in file.name", "", DAMAGES),
+    Mutant("advcli/records.py", "if not listing and not self._had_cells():", "if not listing:", DAMAGES),
+    Mutant("advcli/evaluation/runner.py", 'folder.set_aside(key) if stored is None else ""', '""', DAMAGES),
+    Mutant("advcli/files.py", "if stream and not streams:", "if False:", OUTPUTS),
+    Mutant("advcli/files.py", "path = path.parent / os.readlink(path)", "break", OUTPUTS),
+    Mutant("advcli/files.py", 'os.fdopen(os.dup(number), "wb")', 'stream.open("wb")', OUTPUTS),
     Mutant(
         "advcli/records.py",
         "write_text(failed_file, text)",

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sealing import sealed
 
 from advcli.errors import ConfigError, ResultsError
 from advcli.reports.check import (
@@ -120,7 +121,7 @@ def test_a_lost_split_has_moved(planted, tmp_path):
     folder = planted.folder(tmp_path / "new", planted.rows("iris", "a", [2] * 20))
     shard = json.loads((folder.cells_path / "iris-a-0.json").read_text())
     shard["runs"]["values"].pop()
-    (folder.cells_path / "iris-a-0.json").write_text(json.dumps(shard))
+    (folder.cells_path / "iris-a-0.json").write_text(sealed(shard))
     change = one(check_folder(folder, path))
     assert (change.status, change.reason) == ("moved", "19 splits, 20 in the baseline")
 

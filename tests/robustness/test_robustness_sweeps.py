@@ -151,6 +151,91 @@ def test_kill_of_the_parent_alone_leaves_no_worker(undisturbed: tuple[list[str],
     assert tables(tmp_path / "results" / "z") == undisturbed[0]
 
 
+HOLDING = """
+import time
+from pathlib import Path
+from advcli.losses import register
+from advcli.losses.zero_one import ZeroOneLoss
+
+@register("holding")
+class Holding(ZeroOneLoss):
+    def __init__(self, n_classes, **options):
+        super().__init__(n_classes, **options)
+        Path("holds").touch()
+        while not Path("go").exists():
+            time.sleep(0.01)
+"""
+ONE_CELL = ["dataset=iris", "protocol.n_splits=2", "name=x", "workers=1"]
+
+
+def hold(folder: Path) -> None:
+    """Bring the loss ``holding``, whose fits wait for the file ``go``."""
+    (folder / "my/loss").mkdir(parents=True)
+    (folder / "my/loss/holding.py").write_text(HOLDING)
+    (folder / "my/loss/holding.yaml").write_text("# Waits.\nname: holding\n")
+
+
+def workers(session: int) -> list[psutil.Process]:
+    """Return the pool's workers in a session, from the moment that they are Python."""
+    found = []
+    for process in processes_of_session(session):
+        with contextlib.suppress(psutil.Error):
+            if "joblib.externals.loky.backend.popen_loky_posix" in process.cmdline():
+                found.append(process)
+    return found
+
+
+def has_a_job(process: psutil.Process) -> bool:
+    """Tell whether a worker is about to read its first job, which imports Hydra and with it the YAML library."""
+    with contextlib.suppress(psutil.Error):
+        return any("_yaml" in part.path for part in process.memory_maps())
+    return False
+
+
+STARTS = {
+    "a worker": lambda session: workers(session),
+    "its first job": lambda session: any(map(has_a_job, workers(session))),
+}
+
+
+def holding_sweep(folder: Path) -> list[str]:
+    """Return the words of a sweep whose cells never end."""
+    hold(folder)
+    return ["--config-dir", "my", "-m", *ONE_CELL, "loss=holding", "seed=range(4)", "hyper.C=1", "workers=2", "cells_per_job=1"]
+
+
+@pytest.mark.parametrize("moment", STARTS)
+def test_kill_of_the_parent_while_workers_start_leaves_none(moment: str, tmp_path: Path) -> None:
+    child = nursery().start(holding_sweep(tmp_path), tmp_path)
+    until(lambda: STARTS[moment](child.pid))
+    os.kill(child.pid, signal.SIGKILL)
+    assert child.wait().returncode == -signal.SIGKILL
+    until(lambda: not processes_of_session(child.pid))
+    assert not [*tmp_path.rglob("cells/*.json")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [[], ["limits.seconds=3600"]], ids=["workers", "limited"])
+def test_kills_of_the_parent_at_random_moments_leave_no_process(limit: list[str], tmp_path: Path) -> None:
+    """Up to the moment that a cell is computed; with a limit, the fork server's child computes it."""
+    words = [*holding_sweep(tmp_path), *limit]
+    holds = tmp_path / "holds"
+    began = time.monotonic()
+    child = nursery().start(words, tmp_path)
+    until(holds.exists)
+    seconds = time.monotonic() - began
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    until(lambda: not processes_of_session(child.pid))
+    moments = random.Random(len(limit))
+    for number in range(50):
+        child = nursery().start([*words, f"name={number}"], tmp_path)
+        time.sleep(moments.uniform(0.0, 1.2 * seconds))
+        os.kill(child.pid, signal.SIGKILL)
+        assert child.wait().returncode == -signal.SIGKILL
+        until(lambda session=child.pid: not processes_of_session(session))
+
+
 def test_two_sweeps_into_one_folder_at_once(undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
     both = [nursery().start([*WORDS, f"workers={workers}"], tmp_path) for workers in (1, 2)]
     for child in both:
@@ -161,6 +246,41 @@ def test_two_sweeps_into_one_folder_at_once(undisturbed: tuple[list[str], float]
     assert tables(folder) == undisturbed[0]
     assert assert_whole(folder) == CELLS
     assert_clean(folder)
+
+
+def assert_refused(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "another config" in line
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("sweep", [[], ["-m"]], ids=["single", "sweep"])
+def test_another_configuration_before_the_first_cell_is_refused(sweep: list[str], tmp_path: Path) -> None:
+    hold(tmp_path)
+    words = ["--config-dir", "my", *sweep, *ONE_CELL, "loss=holding"]
+    first = nursery().start([*words, "seed=0", "hyper.C=1"], tmp_path)
+    until((tmp_path / "holds").exists)
+    assert_refused(nursery().run([*words, "seed=1", "hyper.C=2"], tmp_path))
+    (tmp_path / "go").touch()
+    done = first.wait()
+    assert done.returncode == 0, done.stderr
+    rows = read_table(tmp_path / "results/x/runs.csv")
+    assert (set(rows["seed"]), set(rows["C"])) == ({0}, {1.0})
+
+
+@pytest.mark.slow
+def test_two_configurations_started_at_once_never_share_a_folder(tmp_path: Path) -> None:
+    for number in range(60):
+        words = [["-m", *ONE_CELL, f"name={number}", f"seed={seed},{seed + 2}", f"hyper.C={seed + 1}"] for seed in (0, 1)]
+        both = [nursery().start(each, tmp_path) for each in (words if number % 2 else words[::-1])]
+        ended = [child.wait() for child in both]
+        won, lost = sorted(ended, key=lambda done: done.returncode)
+        assert won.returncode == 0, won.stderr
+        assert_refused(lost)
+        rows = read_table(tmp_path / f"results/{number}/runs.csv")
+        seeds, strength = set(rows["seed"]), set(rows["C"])
+        assert (seeds, strength) in [({0, 2}, {1.0}), ({1, 3}, {2.0})]
 
 
 @contextlib.contextmanager

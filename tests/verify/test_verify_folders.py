@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sealing import sealed
 
 from advcli import proofs
 from advcli.cli import main
@@ -169,7 +170,7 @@ def edit_cell(path: Path, change: Callable[[dict[str, Any]], None], at: int = 0)
     file = sorted((path / "cells").glob("*.json"))[at]
     shard = json.loads(file.read_text())
     change(shard)
-    file.write_text(json.dumps(shard))
+    file.write_text(sealed(shard))
     return file.stem
 
 
@@ -192,7 +193,7 @@ def edit_rows(path: Path, at: int, column: str, change: Callable[[str], str], bo
                 before = values[columns.index(column)]
                 text = change(format_value(before))
                 values[columns.index(column)] = text == "True" if isinstance(before, bool) else type(before)(text)
-        file.write_text(json.dumps(shard))
+        file.write_text(sealed(shard))
 
 
 def write_table(path: Path, rows: list[dict[str, str]]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...config import Settings
 from ...errors import AdvcliError, ConfigError
-from ..console import counted, say, short
+from ..console import counted, say, short, warn
 from ..folders import existing_folder
 from ..task import Task
 from . import action
@@ -36,6 +36,7 @@ class Check(Task):
         # people write flags: --update is update=true
         self.overrides = ["update=true" if word == "--update" else word for word in words]
         self.code = 0
+        self.streamed = False
         # as far as it is known before the words are composed, which may fail
         asked = [word.partition("=")[2].strip("'\"") for word in words if word.startswith("junit=")]
         self.junit = Path(asked[-1]).expanduser().absolute() if asked and asked[-1] not in ("", "null") else None
@@ -46,7 +47,7 @@ class Check(Task):
         from ...reports import check
 
         self.junit = settings.junit
-        self._write_junit(check.junit_error("the check was ended before its result"))
+        self._write_junit(check.junit_error("the check was ended before its result"), final=False)
         if settings.baseline is None:
             raise ConfigError("advcli check needs baseline=FILE.csv; with --update it writes one")
         folder = ResultsFolder(existing_folder(settings))
@@ -65,10 +66,10 @@ class Check(Task):
             print(check.changes_text(changes), end="")
             if previous.attrs["without_costs"]:
                 say(f"{short(settings.baseline)} is of an older format, without passes and seconds; --update adds them")
-            for warning in check.cost_warnings(changes):
-                say(f"advcli: warning: {warning}")
+            warn(check.cost_warnings(changes))
             if not settings.update and any(change.failed for change in changes):
                 self.code = 1
+        warn(folder.remarks)
         if settings.update and finding:
             say(f"{short(settings.baseline)} stays as it was: whether runs.csv or the cells are right is not known")
         elif settings.update:
@@ -83,19 +84,21 @@ class Check(Task):
             with contextlib.suppress(AdvcliError, OSError):  # what stands in the way of this file may be the error itself
                 self._write_junit(check.junit_error(" ".join(str(error).split()) or type(error).__name__))
 
-    def _write_junit(self, text: str) -> None:
-        """Write the JUnit file if there is to be one; no other file is replaced by it."""
-        from ...files import write_text
+    def _write_junit(self, text: str, final: bool = True) -> None:
+        """Write the JUnit file if there is to be one; no other file is replaced by it, and a stream gets the final one alone."""
+        from ...files import destination, read_regular, write_text
 
         if self.junit is None:
             return
         with contextlib.suppress(OSError):  # the writer says what is wrong
             self.junit.parent.mkdir(parents=True, exist_ok=True)
-            with self.junit.open("rb") as file:
-                head = file.read(1000)
+            if destination(self.junit)[1] and (self.streamed or not final):
+                return
+            head = read_regular(self.junit)[:1000]
             if head.strip() and b"<testsuite" not in head:
                 raise ConfigError(f"{short(self.junit)} is there already and no JUnit file; choose another junit=FILE.xml")
-        write_text(self.junit, text, "choose another junit=FILE.xml")
+        write_text(self.junit, text, "choose another junit=FILE.xml", streams=True)
+        self.streamed = final
 
     def _update(self, path: Path, baseline: Any) -> None:
         from ...reports import check

@@ -9,7 +9,7 @@ from ...config import Settings
 from ...errors import ConfigError, NotConvergedWarning
 from ..cells import cell_of
 from ..console import say, short
-from ..folders import refuse_unwritable
+from ..folders import beside, refuse_unwritable
 from ..task import Task
 from . import action
 
@@ -41,15 +41,16 @@ class Fit(Task):
             said.append(f"warning: not converged ({certificate.status}); raise solver.max_passes or solver.tol")
         for remark in dict.fromkeys(said):
             say(" ".join(remark.split()))
+        tell = beside(settings.out)
         chosen = [f"{name} = {value:g}{' (fixed)' if name in settings.hyper else ''}" for name, value in about["hyper"].items()]
         if about["searched"] is not None:
             chosen.append(f"cross-validated {about['metric']} {about['searched']:.4g}")
-        print(f"{settings.label}: {about['rows']} rows, {model.estimator.n_features_in_} features, {len(model.classes)} classes")
+        tell(f"{settings.label}: {about['rows']} rows, {model.estimator.n_features_in_} features, {len(model.classes)} classes")
         if chosen:
-            print(f"hyper-parameters: {', '.join(chosen)}")
+            tell(f"hyper-parameters: {', '.join(chosen)}")
         if certificate is not None:
             bounds = f"objective {certificate.primal:.6g}, dual {certificate.dual:.6g}, relative gap {certificate.relative_gap:.1e}"
-            print(f"certificate: {bounds} (tol {settings.solver['tol']:.0e}), {certificate.passes:.0f} passes")
+            tell(f"certificate: {bounds} (tol {settings.solver['tol']:.0e}), {certificate.passes:.0f} passes")
         if certificate is not None and certificate.game_value == certificate.game_value:
-            print(f"guarantee: expected loss at most {certificate.game_value:.4g} under every label distribution that the moments allow")
-        print(f"{short(settings.out)}: the model, {time.perf_counter() - began:.1f} s")
+            tell(f"guarantee: expected loss at most {certificate.game_value:.4g} under every label distribution that the moments allow")
+        tell(f"{short(settings.out)}: the model, {time.perf_counter() - began:.1f} s")

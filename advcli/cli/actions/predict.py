@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...config import Settings
 from ...errors import ConfigError
 from ..console import say, short
-from ..folders import refuse_unwritable
+from ..folders import beside, refuse_unwritable
 from ..task import Task
 from . import action
 
@@ -40,4 +40,4 @@ class Predict(Task):
         if done.ignored:
             say(f"note: not used by the model: {', '.join(done.ignored)}")
         abstained = f", {done.abstained} of them abstaining" if done.abstained else ""
-        print(f"{short(settings.out)}: {done.rows} predictions{abstained}")
+        beside(settings.out)(f"{short(settings.out)}: {done.rows} predictions{abstained}")

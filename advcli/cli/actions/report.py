@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...config import Settings
-from ..console import print_table, say, short
+from ..console import print_table, say, short, warn
 from ..folders import existing_folder
 from ..task import Task
 from . import action
@@ -33,7 +33,10 @@ class Report(Task):
         path = existing_folder(settings)
         folder = ResultsFolder(path)
         significance = Significance.chosen(settings.report, _protocol_of(folder) or settings.protocol)
-        summary = write_reports(folder, significance, settings.report["metric"], full=True, published=settings.published)
+        try:
+            summary = write_reports(folder, significance, settings.report["metric"], full=True, published=settings.published)
+        finally:
+            warn(folder.remarks)
         print_table(summary)
         print(f"{short(path)}: {', '.join(['runs.csv', 'search.csv', *summary.attrs['files']])}")
         for remark in summary.attrs["remarks"]:
@@ -54,5 +57,5 @@ class Report(Task):
 
 def _protocol_of(folder: ResultsFolder) -> dict[str, Any] | None:
     """Return the protocol that the cells were made with; None without a readable cell."""
-    stored = (folder.read_cell(file.stem) for file in sorted(folder.cells_path.glob("*.json")))
+    stored = map(folder.read_cell, folder.finished_keys())
     return next((cell["about"]["cell"]["protocol"] for cell in stored if cell is not None), None)

@@ -22,10 +22,9 @@ from ... import config as configuration
 from ... import plugins
 from ...config import Settings, validate
 from ...errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError
-from ...limits import end_with_parent
 from ...progress import Journal, Progress
 from ..cells import cell_of
-from ..console import counted, print_table, say, short
+from ..console import counted, print_table, say, short, warn, warning
 from ..folders import unmake
 from ..launching import JOBS_PER_WORKER
 from ..overrides import own, refuse_added_keys, scalar_override, words_of
@@ -62,7 +61,6 @@ class Run(Task):
         self.outcomes: list[CellOutcome] = []
         self.died = ""
         self.session: Path | None = None
-        self.parent = os.getpid()
         self.told: set[int] = set()
 
     def __call__(self, config: DictConfig) -> Any:
@@ -84,7 +82,7 @@ class Run(Task):
                     outcome, lines = _run_cell(settings, folder, strict=True)
                     journal.finished(0, outcome.status, outcome.skipped, lines)
             except AdvcliError:
-                unmake(made)
+                unmake(folder, made)
                 raise
         except Exception as error:
             self.error = error
@@ -104,17 +102,15 @@ class Run(Task):
             return []  # another sweeper than ours: nothing was checked and no folder is there; `finish` says so
         from ...evaluation.recipe import shared_data
         from ...evaluation.runner import CellOutcome
-        from ...records import ResultsFolder
 
-        end_with_parent(self.parent)
         journal = Journal(self.session)
         try:
             with open(self.session / f"job{job}.pickle", "rb") as file:
                 plugins.use_folders(pickle.load(file))  # a worker that is used again began with those of another sweep
+                folder: ResultsFolder = pickle.load(file)
                 planned: list[tuple[int, Settings]] = pickle.load(file)
         except FileNotFoundError:
             return []  # somebody has removed the results folder; `finish` says so
-        folder = ResultsFolder(planned[0][1].folder, planned[0][1].record["proofs"])
         done = []
         lost: ResultsError | None = None
         with shared_data(self.session):
@@ -163,14 +159,14 @@ class Run(Task):
         ranks = {name: rank for rank, name in enumerate(options)}
         batches = [sorted(range(job, len(cells), jobs), key=lambda at: ranks[settled[at].dataset["name"]]) for job in range(jobs)]
         here = str(OmegaConf.select(first, "hydra.launcher._target_")).endswith("JoblibLauncher")
-        if not settled[0].quiet:
-            many = f", {min(workers, len(cells))} at a time" if here else ""
-            say(f"{counted(len(cells))}{many}; results in {short(folder.path)}")
         with folder.session() as self.session:
+            if not settled[0].quiet:
+                many = f", {min(workers, len(cells))} at a time" if here else ""
+                say(f"{counted(len(cells))}{many}; results in {short(folder.path)}")
             try:
                 for job, batch in enumerate(batches):
                     (self.session / f"job{job}.pickle").write_bytes(
-                        pickle.dumps(plugins.folders()) + pickle.dumps([(at, settled[at]) for at in batch])
+                        pickle.dumps(plugins.folders()) + pickle.dumps(folder) + pickle.dumps([(at, settled[at]) for at in batch])
                     )
             except OSError as error:
                 raise ResultsError(
@@ -222,6 +218,7 @@ class Run(Task):
         self.settings = cells[0]
         folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"])
         folder.prepare(_identity(cells, words))
+        warn(folder.remarks)
         return folder
 
     def collect(self, results: list[Any] | None) -> None:
@@ -237,7 +234,9 @@ class Run(Task):
         """Say what is kept and how to resume."""
         if self.settings is None:
             return "interrupted; nothing was started"
-        kept = len([file for file in self.settings.folder.glob("cells/*.json") if not file.name.endswith(".failed.json")])
+        from ...records import ResultsFolder
+
+        kept = len(ResultsFolder(self.settings.folder).finished_keys())
         return f"interrupted; finished cells are kept ({kept} in {short(self.settings.folder)}); {self._resume()}"
 
     def _resume(self) -> str:
@@ -268,6 +267,7 @@ class Run(Task):
         ended = time.time()
         folder.write_provenance(self.config, self.started, ended, {"command": ["advcli", *self.words], "cells": self.cells})
         print_table(summary)
+        warn(folder.remarks)
         failed = [outcome for outcome in self.outcomes if outcome.status == "failed"]
         if settings.quiet:
             return 1 if failed or self.died else 0
@@ -318,12 +318,12 @@ def _run_cell(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[
     gap = f"gap {outcome.worst_gap:.1e}" if outcome.worst_gap == outcome.worst_gap else ""  # no certificate, no gap
     first = f"{head}: {', '.join(part for part in (result, chosen, gap) if part)}"
     first += ", already there" if outcome.skipped else f", {outcome.seconds:.1f} s"
-    said = [outcome.warning] if outcome.warning else []
+    said = [line for line in (outcome.remark, outcome.warning) if line]
     said += [f"{head}: {edge}" for edge in outcome.edges]
     said += [str(warning.message) for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
     if outcome.choice and not outcome.skipped:
         first += f"; {outcome.choice}"
-    return outcome, [first, *(f"advcli: warning: {' '.join(text.split())}" for text in dict.fromkeys(said))]
+    return outcome, [first, *map(warning, dict.fromkeys(said))]
 
 
 def _identity(cells: list[Settings], words: list[list[str]]) -> dict[str, Any]:

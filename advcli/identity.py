@@ -1,0 +1,85 @@
+"""The identity of a results folder: what all its cells have in common, and whether everything in it agrees on that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .errors import ResultsError
+from .files import read_json
+from .rows import SCHEMA_VERSION, short_json
+
+IDENTITY = "identity.json"
+
+_ABSENT = object()
+
+
+def identity_text(identity: Any) -> str:
+    """Return the text of identity.json."""
+    return json.dumps(identity, indent=1, sort_keys=True) + "\n"
+
+
+class Owner:
+    """The configuration that a results folder belongs to, by its identity.json and by its cell files.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Attributes
+    ----------
+    stored : mapping or None
+        What identity.json says; None if it is missing or damaged.
+    missing : bool
+        Whether there is no identity.json.
+    identity : mapping or None
+        What identity.json says, else the first cell that says anything.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        file = folder / IDENTITY
+        found = read_json(file)
+        self.stored: Mapping[str, Any] | None = found if isinstance(found, dict) else None
+        self.missing = not file.exists()
+        self.identity, self._source = self.stored, file
+
+    def add(self, path: Path, content: Mapping[str, Any]) -> None:
+        """Take what a cell's file says; files of older versions of the program say nothing, and belong to the folder that they are in.
+
+        Raises
+        ------
+        ResultsError
+            If it says another identity than what was met before.
+        """
+        identity = content.get("identity")
+        if identity is None or content["schema"] != SCHEMA_VERSION:
+            return
+        if self.identity is None:
+            self.identity, self._source = identity, path
+        elif identity != self.identity:
+            raise ResultsError(
+                f"{path} was made by another config than {self._source.name} beside it ({self.unlike(identity)}); "
+                "one table cannot hold both: move it to a folder of its own"
+            )
+
+    def unlike(self, other: Any) -> str:
+        """Return in a few words how another identity differs."""
+        old, new = _flatten(self.identity), _flatten(other)
+        keys = [key for key in sorted({*old, *new}) if old.get(key, _ABSENT) != new.get(key, _ABSENT)]
+        changes = [f"{key}: {_short(old.get(key, _ABSENT))} -> {_short(new.get(key, _ABSENT))}" for key in keys]
+        return ", ".join(changes[:4]) + (f" and {len(keys) - 4} more" if len(keys) > 4 else "")
+
+
+def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
+    if isinstance(value, Mapping) and value:
+        flat: dict[str, Any] = {}
+        for key, item in value.items():
+            flat |= _flatten(item, f"{prefix}.{key}" if prefix else str(key))
+        return flat
+    return {prefix: value}
+
+
+def _short(value: Any) -> str:
+    return "(absent)" if value is _ABSENT else short_json(value)
