@@ -25,7 +25,19 @@ from .launching import CellSweeper, RayLauncher
 from .overrides import BASE, unknown_key
 from .task import Task
 
+_NO_CHOICES = {"hydra", "base"}  # Hydra's own groups, and files that others inherit from
+
+
+def groups() -> str:
+    """Return what ``advcli --help`` says about the groups, those of users' folders among them."""
+    application = GlobalHydra.instance().hydra
+    assert application is not None
+    found = application.format_config_groups(lambda group: group.split("/")[0] not in _NO_CHOICES)
+    return "\n  ".join(found.splitlines())  # as deep as the line in conf/hydra/help
+
+
 register_resolver("advcli_actions", actions.usage, replace=True)  # conf/hydra/help
+register_resolver("advcli_groups", groups, replace=True)
 
 
 def run_hydra(task: Task, words: list[str], flags: argparse.Namespace) -> int | None:

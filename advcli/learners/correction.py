@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +30,7 @@ from .base import Array, Labels, LinearLearner, register, seed_of
 from .ultraconservative import confusion_matrix
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Corrected(LinearLearner):
     """Adversarial zero-one loss corrected for label noise.
 
@@ -62,28 +63,11 @@ class _Corrected(LinearLearner):
     certified: ClassVar[bool] = True
     forward: ClassVar[bool]
 
-    def __init__(
-        self,
-        confusion: Any = None,
-        *,
-        C: float = 1.0,
-        lam: float | None = None,
-        tol: float = 1e-3,
-        max_passes: int = 2000,
-        features: str = "linear",
-        features_options: Mapping[str, Any] | None = None,
-        n_classes: int | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.confusion = confusion
-        self.C = C
-        self.lam = lam
-        self.tol = tol
-        self.max_passes = max_passes
-        self.features = features
-        self.features_options = features_options
-        self.n_classes = n_classes
-        self.random_state = random_state
+    confusion: Any = field(default=None, kw_only=False)
+    C: float = 1.0
+    lam: float | None = None
+    tol: float = 1e-3
+    max_passes: int = 2000
 
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Ascend the dual until its certified gap is small."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,35 +16,14 @@ from .base import Array, Labels, LinearLearner, register
 from .ultraconservative import UMAClassifier
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _BatchPerceptron(UMAClassifier):
     """UMA with C = I; parameters as in `UMAClassifier`."""
 
     takes: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(
-        self,
-        *,
-        rule: str = "error",
-        step: str = "perceptron",
-        unit_step: bool = False,
-        tol: float = 1e-12,
-        max_updates: int = 1000,
-        features: str = "linear",
-        features_options: Mapping[str, Any] | None = None,
-        n_classes: int | None = None,
-        random_state: int = 0,
-    ) -> None:
-        super().__init__(
-            rule=rule,
-            step=step,
-            unit_step=unit_step,
-            tol=tol,
-            max_updates=max_updates,
-            features=features,
-            features_options=features_options,
-            n_classes=n_classes,
-            random_state=random_state,
-        )
+    confusion: Any = field(default=None, init=False)
+    alpha: float = field(default=0.0, init=False)
 
 
 @register("f_y")
@@ -66,6 +46,7 @@ class TruePerceptron(_BatchPerceptron):
 
 
 @register("s3vm")
+@dataclass(kw_only=True, eq=False, repr=False)
 class SemiSupervisedSVM(LinearLearner):
     """Multiclass semi-supervised SVM after Bennett & Demiriz (1998), with squared errors.
 
@@ -99,26 +80,10 @@ class SemiSupervisedSVM(LinearLearner):
 
     view = "partial"
 
-    def __init__(
-        self,
-        *,
-        ratio: float = 0.1,
-        ridge: float = 0.1,
-        stages: int = 4,
-        max_rounds: int = 100,
-        features: str = "linear",
-        features_options: Mapping[str, Any] | None = None,
-        n_classes: int | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.ratio = ratio
-        self.ridge = ridge
-        self.stages = stages
-        self.max_rounds = max_rounds
-        self.features = features
-        self.features_options = features_options
-        self.n_classes = n_classes
-        self.random_state = random_state
+    ratio: float = 0.1
+    ridge: float = 0.1
+    stages: int = 4
+    max_rounds: int = 100
 
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Alternate weights and labels."""

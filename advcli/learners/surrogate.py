@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
@@ -67,6 +68,7 @@ def _has_proba(estimator: SurrogateClassifier) -> bool:
 _LIMITS = ("name", "description", "tol", "search_tol", "search_solver", "search_passes", "max_passes", "max_seconds")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SurrogateClassifier(Learner):
     """A linear model that minimises a convex surrogate to a certified relative duality gap.
 
@@ -121,40 +123,21 @@ class SurrogateClassifier(Learner):
         What ``solver="auto"`` took and why.
     """
 
-    def __init__(
-        self,
-        loss: Any = "zero_one",
-        *,
-        C: float = 1.0,
-        lam: float | None = None,
-        tol: float = 1e-3,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        features: str = "linear",
-        max_passes: float = 100_000,
-        max_seconds: float = float("inf"),
-        loss_options: Mapping[str, Any] | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        features_options: Mapping[str, Any] | None = None,
-        n_classes: int | None = None,
-        extra_labels: Any = None,
-        random_state: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.lam = lam
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.features = features
-        self.max_passes = max_passes
-        self.max_seconds = max_seconds
-        self.loss_options = loss_options
-        self.solver_options = solver_options
-        self.features_options = features_options
-        self.n_classes = n_classes
-        self.extra_labels = extra_labels
-        self.random_state = random_state
+    loss: Any = field(default="zero_one", kw_only=False)
+    C: float = 1.0
+    lam: float | None = None
+    tol: float = 1e-3
+    fit_intercept: bool = True
+    solver: str = "auto"
+    features: str = "linear"
+    max_passes: float = 100_000
+    max_seconds: float = float("inf")
+    loss_options: Mapping[str, Any] | None = None
+    solver_options: Mapping[str, Any] | None = None
+    features_options: Mapping[str, Any] | None = None
+    n_classes: int | None = None
+    extra_labels: Any = None
+    random_state: int = 0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -475,6 +458,7 @@ class AdversarialClassifier(SurrogateClassifier):
     """The adversarial classifier of Fathony et al. 2018 and the hinge losses beside it; parameters as in `SurrogateClassifier`."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OrdinalAdversarialClassifier(SurrogateClassifier):
     """Adversarial classification of ordered classes: the sorted labels are taken as their order.
 
@@ -488,39 +472,5 @@ class OrdinalAdversarialClassifier(SurrogateClassifier):
         As in `SurrogateClassifier`.
     """
 
-    def __init__(
-        self,
-        loss: Any = "absolute",
-        *,
-        C: float = 1.0,
-        lam: float | None = None,
-        tol: float = 1e-3,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        features: str = "multiclass",
-        max_passes: float = 100_000,
-        max_seconds: float = float("inf"),
-        loss_options: Mapping[str, Any] | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        features_options: Mapping[str, Any] | None = None,
-        n_classes: int | None = None,
-        extra_labels: Any = None,
-        random_state: int = 0,
-    ) -> None:
-        super().__init__(
-            loss,
-            C=C,
-            lam=lam,
-            tol=tol,
-            fit_intercept=fit_intercept,
-            solver=solver,
-            features=features,
-            max_passes=max_passes,
-            max_seconds=max_seconds,
-            loss_options=loss_options,
-            solver_options=solver_options,
-            features_options=features_options,
-            n_classes=n_classes,
-            extra_labels=extra_labels,
-            random_state=random_state,
-        )
+    loss: Any = field(default="absolute", kw_only=False)
+    features: str = "multiclass"

@@ -6,7 +6,8 @@ ultraconservative algorithm (Crammer & Singer 2003) learn from those. With C = I
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,8 +16,8 @@ from sklearn.utils.extmath import row_norms
 
 from ..compiled import compiled_rows, kernels
 from ..confusion import ILL_CONDITIONED, check_confusion, read_confusion
-from ..errors import ConfigError, nearest
-from .base import Array, Labels, LinearLearner, register, seed_of
+from ..errors import ConfigError
+from .base import Array, Labels, LinearLearner, one_of, register, seed_of
 
 RULES = {"error": 0, "confusion": 1, "random": 2}
 STEPS = {"perceptron": 0, "uniform": 1, "worst": 2, "passive_aggressive": 3}
@@ -27,12 +28,6 @@ _STOPPED = {
 }
 
 
-def _code(what: str, value: Any, known: Mapping[str, int]) -> int:
-    if value not in known:
-        raise ConfigError(f"{what}={value} is unknown; {nearest(str(value), known)}")
-    return known[value]
-
-
 def _at_least(what: str, value: Any, least: float, whole: bool = False) -> float:
     valid = isinstance(value, (int, np.integer) if whole else (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not valid or not (np.isfinite(value) and value >= least):
@@ -41,6 +36,7 @@ def _at_least(what: str, value: Any, least: float, whole: bool = False) -> float
 
 
 @register("uma")
+@dataclass(kw_only=True, eq=False, repr=False)
 class UMAClassifier(LinearLearner):
     """UMA, the unconfused ultraconservative multiclass algorithm (louche2015, Algorithm 2).
 
@@ -93,32 +89,13 @@ class UMAClassifier(LinearLearner):
 
     takes: ClassVar[tuple[str, ...]] = ("confusion",)
 
-    def __init__(
-        self,
-        confusion: Any = None,
-        *,
-        rule: str = "error",
-        step: str = "perceptron",
-        unit_step: bool = False,
-        alpha: float = 0.0,
-        tol: float = 1e-12,
-        max_updates: int = 1000,
-        features: str = "linear",
-        features_options: Mapping[str, Any] | None = None,
-        n_classes: int | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.confusion = confusion
-        self.rule = rule
-        self.step = step
-        self.unit_step = unit_step
-        self.alpha = alpha
-        self.tol = tol
-        self.max_updates = max_updates
-        self.features = features
-        self.features_options = features_options
-        self.n_classes = n_classes
-        self.random_state = random_state
+    confusion: Any = field(default=None, kw_only=False)
+    rule: str = "error"
+    step: str = "perceptron"
+    unit_step: bool = False
+    alpha: float = 0.0
+    tol: float = 1e-12
+    max_updates: int = 1000
 
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Run Algorithm 2 from W = 0."""
@@ -126,7 +103,7 @@ class UMAClassifier(LinearLearner):
 
     def learn_from(self, W: Array, X: Any, y: Labels, weights: Array | None = None) -> Array:
         """Run Algorithm 2 from the weight vectors W (k, d) on codes y; W is not changed."""
-        rule, step = _code("rule", self.rule, RULES), _code("step", self.step, STEPS)
+        rule, step = RULES[one_of("rule", self.rule, RULES)], STEPS[one_of("step", self.step, STEPS)]
         alpha, tol = _at_least("alpha", self.alpha, 0.0), _at_least("tol", self.tol, 0.0)
         limit = int(_at_least("max_updates", self.max_updates, 1, whole=True))
         if not isinstance(self.unit_step, (bool, np.bool_)):
@@ -164,6 +141,7 @@ class UMAClassifier(LinearLearner):
 
 
 @register("perceptron")
+@dataclass(kw_only=True, eq=False, repr=False)
 class PerceptronClassifier(LinearLearner):
     """The online ultraconservative algorithms (louche2015, Algorithm 1; Crammer & Singer 2003), several passes, last iterate.
 
@@ -187,22 +165,8 @@ class PerceptronClassifier(LinearLearner):
         Updates made and epochs run.
     """
 
-    def __init__(
-        self,
-        *,
-        step: str = "perceptron",
-        epochs: int = 20,
-        features: str = "linear",
-        features_options: Mapping[str, Any] | None = None,
-        n_classes: int | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.step = step
-        self.epochs = epochs
-        self.features = features
-        self.features_options = features_options
-        self.n_classes = n_classes
-        self.random_state = random_state
+    step: str = "perceptron"
+    epochs: int = 20
 
     def fit(self, X: Any, y: Any, **given: Any) -> PerceptronClassifier:  # type: ignore[override]
         """Fit to rows X (n, d) and labels y (n,). A ``sample_weight`` must be 0 or one number for all others."""
@@ -215,7 +179,7 @@ class PerceptronClassifier(LinearLearner):
             raise ConfigError(
                 f"loss={self.name} updates example by example and cannot weigh them; remove dataset.weight or choose loss=uma"
             )
-        step = _code("step", self.step, STEPS)
+        step = STEPS[one_of("step", self.step, STEPS)]
         epochs = int(_at_least("epochs", self.epochs, 1, whole=True))
         W = np.zeros((len(self.classes_), X.shape[1]))
         rows = compiled_rows(X)

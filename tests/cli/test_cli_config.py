@@ -162,8 +162,9 @@ def test_help_names_actions_and_groups(capfd: pytest.CaptureFixture[str]) -> Non
     assert main(["--help"]) == 0
     out = capfd.readouterr().out
     assert "advcli report results=results/NAME" in out
-    assert re.search(r"^loss: .*zero_one", out, re.M)
-    assert re.search(r"^experiment: .*quickstart", out, re.M)
+    assert re.search(r"^  loss: .*zero_one", out, re.M)
+    assert re.search(r"^  experiment: .*quickstart", out, re.M)
+    assert not re.search(r"^ *(base|hydra\S*): ", out.split("Configuration")[0], re.M)  # what others inherit from is no choice
 
 
 def test_version(capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,122 +1,111 @@
-"""The directions of imports are law: read the source, compare every import with the table of what each part may use."""
+"""The directions of imports are law: a table says what may import what, and no chain of imports comes back to its start.
+
+An import counts wherever it stands: in a function, where it waits, and under TYPE_CHECKING, where it never runs. docs/extending.md tells
+the law and why.
+"""
 
 from __future__ import annotations
 
 import ast
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "advcli"
-EVERYONE = {"errors", "paths", "plugins", "registry", "rules"}
-# cli.actions names the package's own __init__, the registry
-ACTION = {"config", "cli.actions", "cli.cells", "cli.console", "cli.folders", "cli.overrides", "cli.task"}
 
-# Part of the package -> the parts it may import, beside those of EVERYONE and itself. A dotted name allows that module only.
-# A module of a part may have its own line (the longest name counts); it then says which modules of its own part it may import, too.
-ALLOWED: dict[str, set[str]] = {
-    "__init__": {"learners"},
-    "__main__": {"cli"},
-    "cli": {"cli.main"},
-    "cli.main": {"__init__", "config", "cli.actions", "cli.completion", "cli.console", "cli.hydra_app", "cli.overrides", "cli.task"},
-    "cli.completion": {"cli.actions"},
-    "cli.hydra_app": {"config", "cli.actions", "cli.launching", "cli.overrides", "cli.task"},
-    "cli.launching": {"config", "limits", "cli.task"},
-    "cli.task": {"config", "cli.overrides"},
-    "cli.overrides": {"config", "hyper"},
-    "cli.sweeps": set(),
-    "cli.cells": {"config", "evaluation"},
-    "cli.folders": {"config", "files", "records", "cli.console"},
-    "cli.console": {"reports"},
-    # what every action may use; an action that needs more of the package has its own line
-    "cli.actions": ACTION,
-    "cli.actions.run": {
-        *ACTION,
-        "data",
-        "learners",
-        "metrics",
-        "protocol",
-        "evaluation",
-        "limits",
-        "progress",
-        "records",
-        "reports",
-        "rows",
-        "statistics",
-        "cli.launching",
-        "cli.sweeps",
-    },
-    "cli.actions.report": ACTION | {"losses", "records", "reports", "statistics", "surfaces"},
-    "cli.actions.check": ACTION | {"files", "records", "reports"},
-    "cli.actions.fit": ACTION | {"evaluation", "models"},
-    "cli.actions.predict": ACTION | {"models"},
-    "cli.actions.bench": ACTION | {"data", "learners", "evaluation", "reports"},
-    "cli.actions.verify": ACTION | {"records", "verify"},
-    "cli.actions.certify": ACTION | {"foreign"},
-    "cli.actions.data": ACTION | {"data"},
-    "config": {"hyper", "protocol"},
-    "learners": {"problem", "certificate", "solvers", "features", "losses", "compiled", "confusion", "hierarchy", "hyper"},
-    "metrics": set(),
-    "protocol": {"hyper", "metrics"},
-    "confusion": set(),
-    "hierarchy": {"compiled"},
-    "evaluation": {
-        "learners",
-        "features.shared",
-        "data",
-        "metrics",
-        "protocol",
-        "records",
-        "rows",
-        "proofs",
-        "confusion",
-        "limits",
-        "hierarchy",
-        "hyper",
-    },
-    "models": {"learners", "evaluation", "data", "files", "rows", "provenance", "features", "losses", "certificate"},
-    "foreign": {"learners", "evaluation", "features", "problem", "certificate"},
-    "files": set(),
-    "rows": {"files"},
-    "provenance": set(),
-    "identity": {"files", "rows"},
-    "cell_files": {"files", "rows"},
-    "records": {"cell_files", "files", "identity", "rows", "provenance"},
-    "proofs": {"files", "records", "rows"},
-    # the second referee: nothing of what it judges, formulas written anew on purpose
-    "verify": {"proofs", "files", "records", "rows", "data", "costs"},
-    "reports": {"files", "records", "rows", "metrics", "statistics"},
-    "statistics": set(),
-    "problem": {"losses.base", "features.base", "compiled"},
-    "certificate": {"problem"},
-    "surfaces": {"files", "losses"},
-    "testing": {"data", "learners", "losses", "solvers", "features", "metrics", "problem", "certificate"},
-    # a kernel solver is bound to kernel features, and its Newton step to their explicit linear form
-    "solvers": {"problem", "losses.base", "features.base", "features.kernel", "features.linear", "features.threshold", "compiled"},
-    "features": {"compiled", "hyper"},
-    "losses": {"costs", "compiled"},
-    "costs": set(),
-    "hyper": set(),
-    "data": {"files", "confusion", "hierarchy"},  # label noise is drawn from a confusion matrix; a hierarchy is checked where it is read
-    "limits": set(),
-    "progress": set(),
-    "errors": set(),
-    "registry": set(),
-    "rules": set(),
-    "paths": set(),
-    "plugins": set(),
-    "compiled": {"_ext"},
+EVERYONE = {"errors", "paths", "plugins", "registry", "rules"}
+"""What every module may import; these import each other alone."""
+
+# A room, or one of its modules: what it may import, beside those of everyone. The name of a room stands for all its modules.
+# A module's line adds to those of the packages around it. Modules of one room may import each other, but for the packages in `APART`.
+LAW = """
+costs confusion        -
+hyper limits progress  -
+metrics compiled       -
+protocol               hyper metrics
+config                 hyper protocol
+
+losses                 costs compiled
+features               compiled hyper
+hierarchy              compiled
+problem                losses.base features.base
+certificate            problem
+solvers                problem compiled losses.base features.base features.kernel features.linear features.threshold
+learners               certificate problem solvers losses features hierarchy confusion compiled hyper
+__init__               learners
+
+files provenance       -
+rows                   files
+identity cell_files    files rows
+records                cell_files files identity rows provenance
+proofs                 files records rows
+data                   files confusion hierarchy.graph
+evaluation             learners data hierarchy confusion features.shared metrics protocol hyper limits records rows proofs
+models                 learners evaluation data features certificate files rows provenance
+foreign                learners evaluation features problem certificate
+
+statistics             -
+reports                statistics metrics files records rows
+surfaces               files losses
+verify                 proofs files records rows data costs
+testing                learners losses features solvers problem certificate data metrics
+
+__main__ cli           cli.main
+cli.main               __init__ config cli.actions cli.completion cli.console cli.hydra_app cli.overrides cli.task
+cli.completion         cli.actions
+cli.hydra_app          config cli.actions cli.launching cli.overrides cli.task
+cli.launching          config limits cli.task
+cli.overrides          config hyper
+cli.task               config cli.overrides
+cli.cells              config evaluation
+cli.folders            config files records cli.console
+cli.console            reports
+cli.actions            config cli.cells cli.console cli.folders cli.overrides cli.task
+cli.actions.run        data learners evaluation metrics protocol progress records reports rows statistics cli.launching cli.sweeps
+cli.actions.bench      data learners evaluation reports
+cli.actions.fit        models
+cli.actions.predict    models
+cli.actions.certify    foreign
+cli.actions.verify     records verify
+cli.actions.report     losses records reports statistics surfaces
+cli.actions.check      files records reports
+cli.actions.data       data
+"""
+APART = {"cli", "cli.actions"}
+"""Packages whose modules may import of each other only what a line says; in a line their name is that of their own ``__init__``."""
+
+# Packages that import by name whatever stands in a folder.
+DYNAMIC = {
+    "losses": "losses",
+    "features": "features",
+    "solvers": "solvers",
+    "learners": "learners",
+    "data.registry": "data/sources",
+    "cli.actions": "cli/actions",
 }
 HYDRA = {"hydra", "omegaconf", "hydra_plugins"}
 HEAVY = {"pandas", "sklearn", "scipy", "numpy", "joblib", "matplotlib"}
 
 
+# ---- reading the package ----------------------------------------------------------------------------------------------
 def module_name(path: Path) -> str:
     """Return the dotted name below the package: ``losses.base``; a package is named by its folder."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
-    if parts[-1] == "__init__" and len(parts) > 1:
-        parts = parts[:-1]
-    return ".".join(parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Return the file of every module."""
+    return {module_name(path): path for path in sorted(PACKAGE.rglob("*.py")) if "conf" not in path.relative_to(PACKAGE).parts}
+
+
+def around(module: str) -> list[str]:
+    """Return the packages around a module, the room first."""
+    names = module.split(".")
+    return [".".join(names[:end]) for end in range(1, len(names))]
 
 
 def imports(tree: ast.AST, path: Path) -> list[tuple[int, str]]:
@@ -127,97 +116,158 @@ def imports(tree: ast.AST, path: Path) -> list[tuple[int, str]]:
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            if node.level:
-                base = package[: len(package) - node.level + 1] + ([node.module] if node.module else [])
-            else:
-                base = [node.module or ""]
-            # `from . import x` may name a module or a function: keep the longest name, the check looks at prefixes
-            found += [(node.lineno, ".".join([*base, alias.name])) for alias in node.names]
+            base = package[: len(package) - node.level + 1] if node.level else []
+            stem = ".".join([*base, *([node.module] if node.module else [])])
+            found += [(node.lineno, f"{stem}.{alias.name}") for alias in node.names]
     return found
 
 
-def is_module(dotted: str) -> bool:
-    path = PACKAGE / Path(*dotted.split("."))
-    return path.with_suffix(".py").is_file() or path.is_dir()
-
-
-def law(module: str) -> str:
-    """Return the line of `ALLOWED` that counts for a module: its own, else that of the nearest package around it."""
-    names = module.split(".")
-    return next((name for at in range(len(names), 0, -1) if (name := ".".join(names[:at])) in ALLOWED), names[0])
-
-
-def violations(path: Path, source: str) -> list[str]:
-    module = module_name(path)
-    part = module.split(".")[0]
-    place = law(module)
-    complaints = []
+@cache
+def targets(path: Path, source: str) -> list[tuple[int, str]]:
+    """Return (line, module of ours) of every import: the module itself, or the one that has the imported name."""
+    found = []
     for line, name in imports(ast.parse(source), path):
         top, _, rest = name.partition(".")
-        if top in HYDRA and part not in {"cli", "config"}:
-            complaints.append(f"advcli/{module}:{line} imports {top}, which only cli and config may")
-        if top != "advcli":
-            continue
-        target = rest if is_module(rest) else rest.rpartition(".")[0]
-        # a name that is no module belongs to the package's own __init__
-        target = target or "__init__"
-        first = target.split(".")[0]
-        allowed = ALLOWED[place]
-        if first in EVERYONE or target in allowed:
-            continue
-        if first == part:
-            refused = any(entry.startswith(f"{part}.") for entry in ALLOWED)  # the modules of this part have lines of their own
-        else:
-            refused = first not in allowed and not any(target.startswith(f"{entry}.") for entry in allowed)
-        if refused:
-            complaints.append(f"advcli/{module}:{line} imports advcli.{target}; {place} may import {sorted(allowed | EVERYONE)}")
+        if top == "advcli":
+            module = rest if rest in modules() or rest == "_ext" else rest.rpartition(".")[0] or "__init__"
+            found.append((line, module if module in modules() else module.split(".")[0]))
+    return [(line, module) for line, module in found if module != module_name(path)]
+
+
+# ---- the law ----------------------------------------------------------------------------------------------------------
+@cache
+def law() -> dict[str, set[str]]:
+    """Return what every line allows."""
+    lines: dict[str, set[str]] = {}
+    for line in filter(None, LAW.splitlines()):
+        left, right = line.split("  ", 1)
+        for name in left.split():
+            lines[name] = set(right.split()) - {"-"}
+    return lines | {name: set() for name in EVERYONE}
+
+
+def violations(module: str, source: str) -> list[str]:
+    """Return what is wrong with the imports of a module that has this source, line by line."""
+    room = module.split(".")[0]
+    lines = [name for name in (*around(module), module) if name in law()]
+    allowed = set().union(EVERYONE, *(law()[name] for name in lines))
+    path = PACKAGE.joinpath(*module.split(".")).with_suffix(".py")
+    complaints = [
+        f"advcli.{module}, line {line}: only cli and config may import {name}"
+        for line, name in imports(ast.parse(source), path)
+        if name.split(".")[0] in HYDRA and room not in {"cli", "config"}
+    ]
+    for line, target in targets(modules().get(module, path), source):
+        named = {target, *(package for package in around(target) if package not in APART)}
+        if not named & (allowed if room in APART else allowed | {room}):
+            complaints.append(f"advcli.{module}, line {line}: imports advcli.{target}; the law allows {sorted(allowed)}")
     return complaints
 
 
-def sources() -> list[Path]:
-    return sorted(path for path in PACKAGE.rglob("*.py") if "conf" not in path.relative_to(PACKAGE).parts)
+def test_every_room_has_a_line() -> None:
+    rooms = {module.split(".")[0] for module in modules()}
+    assert rooms <= set(law()), f"add {sorted(rooms - set(law()))} to the law"
 
 
-def test_every_part_of_the_package_has_a_place_in_the_law() -> None:
-    parts = {module_name(path).split(".")[0] for path in sources()}
-    assert parts <= set(ALLOWED), f"add {sorted(parts - set(ALLOWED))} to the table of allowed imports"
+@pytest.mark.parametrize("module", modules())
+def test_imports_follow_the_law(module: str) -> None:
+    assert violations(module, modules()[module].read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("path", sources(), ids=module_name)
-def test_imports_follow_the_law(path: Path) -> None:
-    assert violations(path, path.read_text(encoding="utf-8")) == []
+def test_the_law_allows_nothing_that_nobody_uses() -> None:
+    used: dict[str, set[str]] = {}
+    for module, path in modules().items():
+        for _, target in targets(path, path.read_text(encoding="utf-8")):
+            for name in (*around(module), module):
+                used.setdefault(name, set()).update((target, *around(target)))
+    idle = {name: sorted(allowed - used.get(name, set())) for name, allowed in law().items()}
+    assert {name: rest for name, rest in idle.items() if rest} == {}
 
 
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("losses/new.py", "import hydra"),
-        ("losses/new.py", "from advcli.solvers import dual"),
-        ("losses/new.py", "from ..solvers import dual"),
-        ("evaluation/new.py", "def f():\n    from omegaconf import OmegaConf"),
-        ("evaluation/new.py", "from .. import config"),
-        ("solvers/new.py", "from ..certificate import certify"),
-        ("certificate.py", "from .solvers.dual import solve"),
-        ("reports/new.py", "from ..evaluation import runner"),
-        ("data/new.py", "from ..records import ResultsFolder"),
-        ("cli/console.py", "from ..learners import make_learner"),
-        ("cli/launching.py", "from .actions import run"),
-        ("cli/actions/new.py", "from .. import launching"),
-        ("cli/actions/new.py", "from .run import Run"),
-        ("cli/actions/new.py", "def f():\n    from ... import models"),
-        ("verify/new.py", "from ..solvers import dual"),
-        ("verify/new.py", "from ..losses import make_loss"),
-        ("verify/new.py", "from ..features.linear import LinearFeatures"),
-        ("verify/new.py", "from ..learners import make_learner"),
-        ("verify/new.py", "from ..compiled import kernels"),
-        ("verify/new.py", "from .._ext import oracle_scalar"),
-        ("verify/new.py", "from ..evaluation.splits import random_splits"),
+        ("losses.new", "import hydra"),
+        ("losses.new", "from advcli.solvers import dual"),
+        ("losses.new", "from ..solvers import dual"),
+        ("evaluation.new", "def f():\n    from omegaconf import OmegaConf"),
+        ("evaluation.new", "from .. import config"),
+        ("solvers.new", "from ..certificate import certify"),
+        ("solvers.new", "from ..features.kernel_pca import KernelPCAFeatures"),
+        ("certificate", "from .solvers.dual import solve"),
+        ("registry", "from .losses import make_loss"),
+        ("reports.new", "from ..evaluation import runner"),
+        ("data.new", "from ..records import ResultsFolder"),
+        ("cli.console", "from ..learners import make_learner"),
+        ("cli.launching", "from .actions import run"),
+        ("cli.actions.new", "from .. import launching"),
+        ("cli.actions.new", "from .run import Run"),
+        ("cli.actions.new", "def f():\n    from ... import models"),
+        ("verify.new", "from ..solvers import dual"),
+        ("verify.new", "from ..losses import make_loss"),
+        ("verify.new", "from ..features.linear import LinearFeatures"),
+        ("verify.new", "from ..learners import make_learner"),
+        ("verify.new", "from ..compiled import kernels"),
+        ("verify.new", "from .._ext import oracle_scalar"),
+        ("verify.new", "from ..evaluation.splits import random_splits"),
     ],
 )
 def test_the_law_catches_a_forbidden_import(module: str, source: str) -> None:
-    assert violations(PACKAGE / module, source)
+    assert violations(module, source)
 
 
+# ---- circles ----------------------------------------------------------------------------------------------------------
+def graph(changed: dict[str, str] | None = None) -> dict[str, set[str]]:
+    """Return which modules every module imports, with the packages around them; ``changed`` holds other sources of some."""
+    found: dict[str, set[str]] = {}
+    for module, path in modules().items():
+        own = {module, *around(module)}
+        direct = {target for _, target in targets(path, (changed or {}).get(module) or path.read_text(encoding="utf-8"))}
+        # Python runs the packages around a module before it; those around the importer are running already
+        found[module] = direct | {package for target in direct for package in around(target) if package not in own}
+    for module, folder in DYNAMIC.items():
+        own = {module, *around(module)}
+        inside = [folder.replace("/", ".") + "." + path.stem for path in (PACKAGE / folder).glob("*.py") if path.stem != "__init__"]
+        inside += [module_name(path) for path in (PACKAGE / folder).glob("*/__init__.py")]
+        found[module] |= set(inside) - own
+    return found
+
+
+def circle(edges: dict[str, set[str]]) -> str:
+    """Return a circle in words, empty if there is none."""
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        return " <- ".join(error.args[1])
+    return ""
+
+
+def test_no_chain_of_imports_comes_back() -> None:
+    assert circle(graph()) == ""
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("data.table", "from .encoding import Column"),
+        ("data.table", "def f():\n    from .label_sets import read_label_sets"),
+        ("data.table", "def f():\n    from advcli.data import tabular"),
+        ("data.source", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .listing import list_datasets"),
+        ("data.sources.synthetic", "from ..registry import load"),
+        ("data.sources.synthetic", "from .. import list_datasets"),
+        ("learners.base", "from . import make_learner"),
+        ("learners.hierarchical.attributes", "from . import FlatSVM"),
+        ("solvers.base", "from .auto import plan"),
+        ("losses.base", "def f():\n    from ..features import kernel\n    from ..problem import Problem"),
+        ("cli.task", "def f():\n    from .actions.run import Run"),
+        ("errors", "def f():\n    from . import learners"),
+    ],
+)
+def test_a_new_circle_is_caught(module: str, source: str) -> None:
+    assert module in circle(graph({module: source})).split(" <- ")
+
+
+# ---- start-up time ----------------------------------------------------------------------------------------------------
 def test_cli_imports_nothing_heavy_at_the_top() -> None:
     """Completion starts the program on every <TAB>."""
     names = ("config.py", "errors.py", "paths.py", "plugins.py", "progress.py", "limits.py", "__init__.py", "__main__.py")

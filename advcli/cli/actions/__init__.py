@@ -1,27 +1,17 @@
 """The actions, one file each: the first word of a command line is the name of its file, and ``advcli --help`` lists them all.
 
-A file puts its class into the registry with the decorator `action`. It is imported when somebody asks for its action: every <TAB>
-of completion imports this package.
+The class of an action has the name of its file, as in ``run.py`` the class ``Run``. The file is imported when somebody asks for its action:
+every <TAB> of completion imports this package.
 """
 
 from __future__ import annotations
 
 import pkgutil
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..task import Task
-
-Kind = TypeVar("Kind", bound="type[Task]")
-
-_registered: dict[str, type[Task]] = {}
-
-
-def action(kind: Kind) -> Kind:
-    """Register the class of an action under the name of its file."""
-    _registered[kind.__module__.rpartition(".")[2]] = kind
-    return kind
 
 
 def names() -> list[str]:
@@ -31,8 +21,8 @@ def names() -> list[str]:
 
 def get(name: str) -> type[Task]:
     """Return the class of an action."""
-    import_module(f"{__name__}.{name}")
-    return _registered[name]
+    kind: type[Task] = getattr(import_module(f"{__name__}.{name}"), name.capitalize())
+    return kind
 
 
 def usage() -> str:

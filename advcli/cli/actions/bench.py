@@ -15,10 +15,8 @@ from ..cells import cell_of
 from ..console import say, short
 from ..overrides import own, refuse_added_keys
 from ..task import Task
-from . import action
 
 
-@action
 class Bench(Task):
     """Trace the convergence of the listed solvers (and data sets, losses, features), one after the other in this process."""
 

@@ -9,10 +9,8 @@ from ...errors import ConfigError
 from ..cells import cell_of
 from ..console import say
 from ..task import Task
-from . import action
 
 
-@action
 class Certify(Task):
     """Judge weights that another program fitted."""
 

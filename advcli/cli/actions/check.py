@@ -11,10 +11,8 @@ from ...errors import AdvcliError, ConfigError
 from ..console import counted, say, short, warn
 from ..folders import existing_folder
 from ..task import Task
-from . import action
 
 
-@action
 class Check(Task):
     """Compare the rows of a results folder with a baseline: exit code 1 if a cell moved or is missing.
 

@@ -8,10 +8,8 @@ from ...config import Settings
 from ...errors import ConfigError, nearest
 from ...paths import conf_dir
 from ..task import Task
-from . import action
 
 
-@action
 class Data(Task):
     """List, show or fetch data sets."""
 

@@ -11,10 +11,8 @@ from ..cells import cell_of
 from ..console import say, short
 from ..folders import beside, refuse_unwritable
 from ..task import Task
-from . import action
 
 
-@action
 class Fit(Task):
     """Fit one method to a whole data set and save it."""
 

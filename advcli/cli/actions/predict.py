@@ -7,10 +7,8 @@ from ...errors import ConfigError
 from ..console import say, short
 from ..folders import beside, refuse_unwritable
 from ..task import Task
-from . import action
 
 
-@action
 class Predict(Task):
     """Apply a saved model to a CSV file."""
 

@@ -8,13 +8,11 @@ from ...config import Settings
 from ..console import print_table, say, short, warn
 from ..folders import existing_folder
 from ..task import Task
-from . import action
 
 if TYPE_CHECKING:
     from ...records import ResultsFolder
 
 
-@action
 class Report(Task):
     """Make the tables of a finished or partial sweep again, from its rows alone."""
 

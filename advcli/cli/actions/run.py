@@ -30,14 +30,12 @@ from ..launching import JOBS_PER_WORKER
 from ..overrides import own, refuse_added_keys, scalar_override, words_of
 from ..sweeps import compose_all
 from ..task import Task
-from . import action
 
 if TYPE_CHECKING:
     from ...evaluation.runner import CellOutcome
     from ...records import ResultsFolder
 
 
-@action
 class Run(Task):
     """Select, fit and evaluate one cell, or every cell of a sweep.
 

@@ -6,10 +6,8 @@ from ...config import Settings
 from ..console import short
 from ..folders import existing_folder
 from ..task import Task
-from . import action
 
 
-@action
 class Verify(Task):
     """Prove the gaps of a results folder again from its proofs: exit code 1 if one is refuted."""
 
