@@ -33,13 +33,14 @@ from sklearn.utils.extmath import row_norms
 
 from ..certificate import judge
 from ..compiled import Rows, compiled_rows, kernels
-from ..errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
+from ..errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning, nearest
 from ..features.rows import equal_rows, summed
 from ..hierarchy import LabelGraph
 from ..hierarchy.multilabel import LabelSets, restricted
 from ..hierarchy.shared_norm import best_weights, dual_bound
 from ..hierarchy.weights import node_weights, parents_of
 from ..losses.base import ROUNDING
+from ..stored import Entries
 from .base import Array, Bound, Labels, LinearLearner, register, registry, seed_of
 from .multilabel import SetProblem, learn_sets
 
@@ -424,18 +425,30 @@ class _HierarchicalSVM(LinearLearner):
             attributes |= {"sums_shape_": np.array(Z.shape), "sums_alpha_": self.coef_.alpha, "scale_": self.coef_.scale}
         return parameters, attributes, rows
 
-    def restore(self, attributes: Mapping[str, Any]) -> None:
+    def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model."""
-        own = dict(attributes)
-        if "scale_" in own:
-            data, indices, start, shape = (own.pop(f"sums_{part}_") for part in ("data", "indices", "indptr", "shape"))
-            graph, positions = self._labels()
-            Z = sparse.csr_array((data, indices, start), shape=tuple(shape))
-            alpha = own.pop("sums_alpha_", own["alpha_"])
-            own["coef_"] = FactoredWeights(Z, graph.membership[positions], alpha, float(own.pop("scale_")))
-        super().restore(own)
+        graph, positions = self._labels()
         if self.of_sets_:
-            self.sets_ = LabelSets(restricted(*self._labels())[0])
+            graph, positions = restricted(graph, positions)
+            self.sets_ = LabelSets(graph)
+            if (attributes.array("positions_", positions.shape, "i") != positions).any():
+                raise ModelError("'positions_' are not where the label graph has the classes")
+            self.positions_ = positions
+        self.alpha_ = attributes.array("alpha_", (graph.size,), least=0.0)
+        super().restore(attributes)
+
+    def _restored_weights(self, attributes: Entries) -> Any:
+        if "scale_" not in attributes:
+            return super()._restored_weights(attributes)
+        graph, positions = self._labels()
+        Z = attributes.csr("sums_{}_", self._n_scores, self._n_weights)
+        alpha = attributes.array("sums_alpha_" if "sums_alpha_" in attributes else "alpha_", (graph.size,), least=0.0)
+        return FactoredWeights(Z, graph.membership[positions], alpha, attributes.number("scale_"))
+
+    @property
+    def _n_scores(self) -> int:
+        # weights of sets are those of the nodes
+        return self.sets_.graph.size if self.of_sets_ else super()._n_scores
 
     def _finish(self, beta: Any, coef: Any, primal: float, dual: float, outside: float, passes: float, seconds: float) -> None:
         self.dual_ = beta

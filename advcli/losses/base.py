@@ -102,6 +102,11 @@ class Loss(ABC):
         return own
 
     @classmethod
+    def reads_file(cls, options: Mapping[str, Any]) -> bool:
+        """Return whether a loss with these options is read from a file, the option ``file``."""
+        return options.get("file") is not None
+
+    @classmethod
     def agrees(cls, options: Mapping[str, Any]) -> bool:
         """Return whether the prediction is always the likeliest class of the predictor's distribution."""
         return False

@@ -81,6 +81,11 @@ class WeightedLoss(AdversarialLoss):
         return dict(options) if found == own else {**options, "options": found}
 
     @classmethod
+    def reads_file(cls, options: Mapping[str, Any]) -> bool:
+        """Return whether the base is read from a file."""
+        return loss_class(options.get("base", "zero_one")).reads_file(options.get("options") or {})
+
+    @classmethod
     def agrees(cls, options: Mapping[str, Any]) -> bool:
         """Return whether the base's prediction is the likeliest class."""
         return loss_class(options.get("base", "zero_one")).agrees(options.get("options") or {})
