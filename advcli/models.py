@@ -562,7 +562,10 @@ def _labels_of(document: Mapping[str, Any], name: str, count: int) -> tuple[Any,
 
 def _restored_classes(values: list[Any], text: str) -> NDArray[Any]:
     """Return the classes with the type that they were learned with."""
-    dtype = np.dtype(text)
+    try:
+        dtype = np.dtype(text)
+    except (TypeError, SyntaxError):
+        raise ModelError(f"codes in model.json have the type {text[:40]}") from None
     if dtype.kind not in _LABELS or dtype.itemsize * len(values) > _ROOM + _ROOM_EACH * len(str(values)):
         raise ModelError(f"codes in model.json have the type {text[:40]}")
     if len(values) < 2 or not all(map(_is_label, values)) or len(set(values)) < len(values):

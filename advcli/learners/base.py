@@ -281,6 +281,11 @@ class Learner(ClassifierMixin, BaseEstimator):
         """The matrix L (l, k) of the loss that was fitted; None where there is none."""
         return None
 
+    @property
+    def abstention_cost_(self) -> float | None:
+        """What abstaining costs in the loss that was fitted; None where nothing abstains."""
+        return None
+
     def mean_cost(self, X: Any, y: Labels, weight: Array | None) -> float | None:
         """Return what the predictor's distribution costs on rows X (n, d) of codes y in expectation, weighed as in the objective.
 

@@ -367,6 +367,11 @@ class SurrogateClassifier(Learner):
         """The loss matrix (l, k) of an adversarial loss."""
         return getattr(self.loss_, "matrix", None)
 
+    @property
+    def abstention_cost_(self) -> float | None:
+        """The alpha of the loss, or of the one that it weighs."""
+        return getattr(self.loss_, "alpha", None)
+
     def mean_cost(self, X: Any, y: NDArray[np.intp], weight: Array | None) -> float | None:
         """Return the mean expected loss for adversarial losses; weights count as in the objective, or the game value would be no bound."""
         loss = self.loss_

@@ -222,6 +222,7 @@ class AdversarialLoss(SimplexLoss):
     """
 
     matrix: Array
+    alpha: float | None = None  # cost of abstaining, where the last prediction is to abstain
     note: str = ""  # what a user should know about this matrix: its structure and the guarantees it lacks
 
     @abstractmethod

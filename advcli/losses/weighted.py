@@ -45,6 +45,7 @@ class WeightedLoss(AdversarialLoss):
         loss = make_loss(base, n_classes, **(options or {}))
         assert isinstance(loss, AdversarialLoss)
         self.base: AdversarialLoss = loss
+        self.alpha = loss.alpha
         self.own = isinstance(weight, str)
         if self.own:
             if weight != "column":
