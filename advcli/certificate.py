@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .errors import ModelError
 from .problem import Problem, Solution, gap_scale
 
 TOLERANCE = 2.0**20 * float(np.finfo(np.float64).eps)
@@ -64,8 +65,21 @@ class Certificate:
 
     @classmethod
     def restored(cls, document: Mapping[str, Any]) -> Certificate:
-        """Return the certificate that a file holds by the names of its attributes; those of other versions are left out."""
-        return cls(**{field.name: document[field.name] for field in fields(cls) if field.name in document})
+        """Return the certificate that a file holds by the names of its attributes; those of other versions are left out.
+
+        Raises
+        ------
+        ModelError
+            An attribute is missing or of another type, or the passes are no finite number.
+        """
+        kinds: dict[str, Any] = {"bool": bool, "str": str}
+        known = {each.name: document[each.name] for each in fields(cls) if each.name in document}
+        for each in fields(cls):
+            value = known.get(each.name, each.default)
+            right = isinstance(value, kinds.get(str(each.type), (int, float))) and isinstance(value, bool) == (each.type == "bool")
+            if not right or (each.name == "passes" and not 0 <= value < float("inf")):
+                raise ModelError(f"its certificate has no {each.name} that can be")
+        return cls(**known)
 
 
 def certify(problem: Problem, solution: Solution, tol: float) -> Certificate:

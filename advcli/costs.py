@@ -21,13 +21,25 @@ from .errors import ConfigError, nearest
 Array = NDArray[np.float64]
 
 
+MOST_CLASSES = 20_000
+"""Classes of a loss matrix at most: it has a number for every two of them, 3.2 GB then."""
+
+
 # ---- named matrices -------------------------------------------------------------------------------------------------
 def zero_one(n_classes: int) -> Array:
-    """Return the zero-one matrix, shape (k, k): 0 on the diagonal, 1 elsewhere."""
+    """Return the zero-one matrix, shape (k, k): 0 on the diagonal, 1 elsewhere. `ConfigError` for more than `MOST_CLASSES`."""
+    check_size(n_classes)
     return 1.0 - np.eye(n_classes)
 
 
+def check_size(n_classes: int) -> None:
+    """Refuse more classes than `MOST_CLASSES`, before anything is allocated."""
+    if n_classes > MOST_CLASSES:
+        raise ConfigError(f"there are {n_classes} classes; a loss matrix is for {MOST_CLASSES} at most: choose loss=cs, ww or llw")
+
+
 def _distance(n_classes: int) -> Array:
+    check_size(n_classes)
     labels = np.arange(float(n_classes))
     return np.abs(labels[:, None] - labels)
 
@@ -47,7 +59,11 @@ def power(n_classes: int, p: float = 1.5) -> Array:
     p = number(p, "p of the power loss")
     if p <= 0:
         raise ConfigError(f"p of the power loss must be positive, got {p:g}")
-    return _distance(n_classes) ** p
+    with np.errstate(over="ignore"):
+        matrix = _distance(n_classes) ** p
+    if not np.isfinite(matrix).all():
+        raise ConfigError(f"p of the power loss is too large for {n_classes} classes, got {p:g}")
+    return matrix
 
 
 def huber(n_classes: int, delta: float = 1.0) -> Array:
@@ -64,6 +80,7 @@ def pinball(n_classes: int, quantile: float = 0.5) -> Array:
     quantile = number(quantile, "quantile of the pinball loss")
     if not 0 < quantile < 1:
         raise ConfigError(f"quantile of the pinball loss must lie strictly between 0 and 1, got {quantile:g}")
+    check_size(n_classes)
     labels = np.arange(float(n_classes))
     short = labels - labels[:, None]
     return np.where(short >= 0, quantile * short, (quantile - 1.0) * short)

@@ -12,12 +12,16 @@ The same fit gives the same bytes. A file of a newer format, a damaged or a trun
 from __future__ import annotations
 
 import dataclasses
+import errno
 import hashlib
+import inspect
 import io
 import json
+import os
+import stat
 import struct
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +47,7 @@ from .learners.hierarchical import HierarchicalClassifier
 from .learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
 from .provenance import package_version, versions
 from .rows import plain
+from .stored import MOST_COLUMNS, Entries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,10 +64,23 @@ ABSTAIN = "abstain"
 _ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (SurrogateClassifier, AdversarialClassifier, OrdinalAdversarialClassifier)}
 _ESTIMATORS[HierarchicalClassifier.name] = HierarchicalClassifier  # a learner that no configuration names
 # what zipfile and json raise on what is no archive, or a damaged one
-_UNREADABLE = (OSError, zipfile.BadZipFile, struct.error, ValueError, LookupError, EOFError, RuntimeError, AttributeError, OverflowError)
+_UNREADABLE = (
+    *(OSError, zipfile.BadZipFile, struct.error, ValueError, LookupError, EOFError, RuntimeError, AttributeError, OverflowError),
+    *(TypeError, MemoryError),
+)
+# what parts raise on parameters and arrays that are not theirs
+_UNFIT = (ValueError, LookupError, TypeError, AttributeError, MemoryError, ArithmeticError, RuntimeError, AssertionError)
+_LOCAL = 30  # bytes before the name of an entry in a zip archive
+_LONGEST = 500  # characters of what is wrong with a file
+# classes of a type that is wider than they are: bytes that are always allowed, and for every character of theirs in model.json
+_ROOM, _ROOM_EACH = 2**26, 64
+_LABELS = "biufUOM"  # kinds of classes
+_DENSE = 2**20  # features up to which a row of zeros is written out
 _FITTED = "features_"  # arrays that the feature map computed
 # arrays that are no attributes of the estimator
-_RESERVED = ("rows", "rows_data", "rows_indices", "rows_indptr", "rows_shape", "mean", "scale", "set_to_one")
+_ROWS = ("rows", "rows_data", "rows_indices", "rows_indptr", "rows_shape")
+_STANDARDISER = ("mean", "scale", "set_to_one")
+_RESERVED = (*_ROWS, *_STANDARDISER)
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every member: the same fit gives the same bytes
 
 
@@ -274,6 +292,8 @@ def save(model: Model | Learner, path: str | Path) -> None:
         check_is_fitted(model)
         model = Model(model, tuple(plain(model.classes_)), tuple(plain(model.predictions_)), about={"versions": versions()})
     estimator = model.estimator
+    if estimator.classes_.dtype.kind not in _LABELS:
+        raise ConfigError(f"cannot save this model: its classes are of the type {estimator.classes_.dtype}; give them as text or numbers")
     try:
         parameters, attributes, rows = estimator.saved()
     except NotImplementedError as error:
@@ -360,17 +380,18 @@ def _checksum(members: Mapping[str, bytes]) -> str:
 
 
 def load(path: str | Path) -> Model:
-    """Read a model; nothing in the file is executed.
+    """Read a model; nothing in the file is executed, no other file is opened, and no more memory is asked for than its length calls for.
 
     Raises
     ------
     ModelError
-        No such file, no model, damaged, of a newer format, or made with a part that is not installed here.
+        No such file, no model, damaged, of a newer format, made with a part that is not installed here, or with an entry that is not what
+        it must be.
     """
     path = Path(path)
     try:
         members = _members(path)
-        document = json.loads(members["model.json"])
+        document = json.loads(members["model.json"], object_pairs_hook=_without_repeats)
         if document["format"] != FORMAT:
             raise LookupError(document["format"])
         version = document["format_version"]
@@ -389,69 +410,202 @@ def load(path: str | Path) -> Model:
     if members.get("sha256", b"").decode("ascii", "replace").strip() != _checksum(members):
         raise ModelError(f"cannot read the model {path}: its checksum does not fit, it is damaged; copy or fit it again")
     try:
-        return _rebuild(document, members)
+        # what a foreign file overflows is told by the scores, not by warnings
+        with np.errstate(all="ignore"):
+            return _rebuild(document, members)
+    except ModelError as error:
+        raise ModelError(f"cannot read the model {path}: {_shortened(error)}; fit it again") from error
     except AdvcliError as error:
         hint = " (parts of your own need --config-dir FOLDER, or the variable ADVCLI_PLUGINS)" if str(error).startswith("unknown") else ""
-        raise ModelError(f"{path} cannot be used here: {error}{hint}") from error
-    except (ValueError, LookupError, TypeError, AttributeError, MemoryError, OverflowError) as error:
-        text = " ".join(str(error).split())
-        raise ModelError(f"cannot read the model {path}: {type(error).__name__}: {text}; fit it again") from error
+        raise ModelError(f"{path} cannot be used here: {_shortened(error)}{hint}") from error
+    except _UNFIT as error:
+        raise ModelError(f"cannot read the model {path}: {type(error).__name__}: {_shortened(error)}; fit it again") from error
+
+
+def _shortened(error: Exception) -> str:
+    """Return the text of an error as one line that a foreign file cannot make long."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key of model.json stands there twice")
+    return found
 
 
 def _members(path: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(path) as archive:
-        for entry in archive.infolist():
-            if entry.compress_type != zipfile.ZIP_STORED:  # a small file could unpack to more than there is memory
-                raise zipfile.BadZipFile(entry.filename)
-        return {entry.filename: archive.read(entry) for entry in archive.infolist()}
+    """Return the entries of an archive by name: as `save` writes them, one after the other, whole and each name once."""
+    # a named pipe would wait for a writer; what a device holds has no end
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is a directory" if stat.S_ISDIR(mode) else "it is a pipe or a device, no file")
+        with zipfile.ZipFile(file) as archive:
+            entries = sorted(archive.infolist(), key=lambda entry: entry.header_offset)
+            # a small file could unpack to more than there is memory, by compression or by entries that share their bytes
+            for entry, end in zip(entries, [*(each.header_offset for each in entries[1:]), archive.start_dir], strict=True):
+                long = _LOCAL + len(entry.orig_filename.encode()) + entry.file_size
+                stored = entry.compress_type == zipfile.ZIP_STORED and entry.compress_size == entry.file_size
+                if not stored or entry.header_offset + long > end:
+                    raise zipfile.BadZipFile(entry.filename)
+            if len({entry.filename for entry in entries}) < len(entries):
+                raise zipfile.BadZipFile("two entries of one name")
+            return {entry.filename: archive.read(entry) for entry in entries}
 
 
 def _rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model:
-    def array(name: str) -> NDArray[Any]:
-        return np.lib.format.read_array(io.BytesIO(members[f"arrays/{name}.npy"]), allow_pickle=False)
+    arrays = {name.removeprefix("arrays/").removesuffix(".npy"): each for name, each in members.items() if name.startswith("arrays/")}
+    listed = document.get("arrays", sorted(arrays))
+    for name in sorted({"model.json", "sha256", *(f"arrays/{name}.npy" for name in listed)} ^ members.keys()):
+        raise ModelError(f"{name} {'is not listed in model.json' if name in members else 'is missing'}")
 
-    name = document["estimator"]
-    estimator = (_ESTIMATORS[name] if name in _ESTIMATORS else registry.get(name))(**document["parameters"])
-    estimator.classes_ = np.array(document["codes"]["values"], dtype=np.dtype(document["codes"]["type"]))
-    estimator.n_features_in_ = document["n_features"]
-    if document["certificate"] is not None:
-        estimator.certificate_ = Certificate.restored(document["certificate"])
-    members_there = [member.removeprefix("arrays/").removesuffix(".npy") for member in members if member.startswith("arrays/")]
-    stored = document.get("arrays", members_there)
-    rows: Any = None
-    if "rows_data" in stored:
-        rows = sparse.csr_array((array("rows_data"), array("rows_indices"), array("rows_indptr")), shape=tuple(array("rows_shape")))
-    elif "rows" in stored:
-        rows = array("rows")
-    estimator.features_ = None
-    if rows is not None:
-        fitted = {each.removeprefix(_FITTED): array(each) for each in stored if each.startswith(_FITTED)}
-        mapped = feature_class(estimator.features)
-        estimator.features_ = mapped.restored(rows, len(estimator.classes_), fitted, **(estimator.features_options or {}))
-    own = {each: array(each) for each in stored if each not in _RESERVED and not each.startswith(_FITTED)}
-    estimator.restore({**document.get("attributes", {}), **own})
-    standardiser = None
-    if "arrays/mean.npy" in members:
-        standardiser = Standardiser()
-        standardiser.mean_, standardiser.scale_, standardiser.set_to_one_ = array("mean"), array("scale"), array("set_to_one")
-    encoding = None
-    if document["encoding"] is not None:
-        stored = document["encoding"]
-        columns = [
-            Column(column["name"], None if column["categories"] is None else tuple(column["categories"])) for column in stored["columns"]
-        ]
-        encoding = Encoding(tuple(columns), tuple(stored["others"]), stored["separator"])
-    form = document.get("label_form", {"separator": None, "prefix": Model.label_prefix})
-    return Model(
-        estimator,
-        tuple(document["classes"]),
-        tuple(document["labels"]),
-        standardiser,
-        encoding,
-        document["about"],
-        form["separator"],
-        form["prefix"],
+    def taken(names: Callable[[str], bool], plain: Mapping[str, Any] | None = None) -> Entries:
+        return Entries({name: arrays[name] for name in listed if names(name)}, plain)
+
+    estimator = _restored_estimator(
+        document,
+        taken(lambda name: name in _ROWS),
+        Entries({name.removeprefix(_FITTED): arrays[name] for name in listed if name.startswith(_FITTED)}, prefix=_FITTED),
+        taken(lambda name: name not in _RESERVED and not name.startswith(_FITTED), document.get("attributes", {})),
     )
+    d = estimator.n_features_in_
+    form = document.get("label_form", {"separator": None, "prefix": Model.label_prefix})
+    model = Model(
+        estimator,
+        _labels_of(document, "classes", len(estimator.classes_)),
+        _labels_of(document, "labels", len(estimator.predictions_)),
+        _restored_standardiser(taken(lambda name: name in _STANDARDISER), d),
+        _restored_encoding(document["encoding"], d),
+        _field(document, "about", dict),
+        _field(form, "separator", str, type(None)),
+        _field(form, "prefix", str),
+    )
+    # one row of zeros: what overflows, or is not what some learner of one's own needs, is found here and not in the middle of a table
+    model.table(np.zeros((1, d)) if d <= _DENSE else sparse.csr_array((1, d)))
+    return model
+
+
+def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entries, attributes: Entries) -> Learner:
+    name, parameters = _field(document, "estimator", str), _field(document, "parameters", dict)
+    kind = _ESTIMATORS[name] if name in _ESTIMATORS else registry.get(name)
+    _check_parameters(kind, parameters)
+    estimator = kind(**parameters)
+    estimator.check_parameters()
+    codes = _field(document, "codes", dict)
+    estimator.classes_ = _restored_classes(_field(codes, "values", list), _field(codes, "type", str))
+    if estimator.n_classes not in (None, len(estimator.classes_)):
+        raise ModelError(f"it has {len(estimator.classes_)} classes, and n_classes is {estimator.n_classes}")
+    estimator.n_features_in_ = _field(document, "n_features", int)
+    if not 1 <= estimator.n_features_in_ <= MOST_COLUMNS:
+        raise ModelError(f"n_features must be a whole number from 1 to {MOST_COLUMNS}")
+    if document["certificate"] is not None:
+        estimator.certificate_ = Certificate.restored(_field(document, "certificate", dict))
+    estimator.of_sets_ = attributes.flag("of_sets_")
+    if estimator.of_sets_ and not estimator.sets:
+        raise ModelError(f"a {name} has no sets of labels")
+    kept: Any = None
+    if "rows_data" in rows:
+        kept = rows.csr("rows_{}", None, estimator.n_columns_)
+    elif "rows" in rows:
+        kept = rows.array("rows", (None, estimator.n_columns_))
+    rows.check_taken()
+    mapped = feature_class(estimator.features)
+    if mapped.keeps_rows != (kept is not None):
+        raise ModelError(f"features={mapped.name} {'need the rows that they keep' if mapped.keeps_rows else 'keep no rows'}")
+    options = estimator.features_options or {}
+    estimator.features_ = None if kept is None else mapped.restored(kept, len(estimator.classes_), fitted, **options)
+    fitted.check_taken()
+    estimator.restore(attributes)
+    attributes.check_taken()
+    return estimator
+
+
+def _field(document: Mapping[str, Any], name: str, *kinds: type) -> Any:
+    """Return a value of model.json of one of these types."""
+    value = document[name]
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        raise ModelError(f"{name} in model.json is {json.dumps(value)[:40]}")
+    return value
+
+
+def _check_parameters(kind: type[Learner], parameters: Mapping[str, Any]) -> None:
+    """Refuse parameters of another type than the estimator's ``__init__`` says; where it says nothing anything goes."""
+    right = {
+        "None": lambda value: value is None,
+        "bool": lambda value: value in (0, 1),
+        "int": _is_number,
+        "float": _is_number,
+        "str": lambda value: isinstance(value, str),
+        "Mapping[str, Any]": lambda value: isinstance(value, dict),
+    }
+    for name, parameter in inspect.signature(kind).parameters.items():
+        kinds = str(parameter.annotation).split(" | ")
+        if name in parameters and set(kinds) <= right.keys() and not any(right[each](parameters[name]) for each in kinds):
+            raise ModelError(f"its parameter {name} is {json.dumps(parameters[name])[:40]}, not of the type {parameter.annotation}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+
+
+def _is_label(value: Any) -> bool:
+    return isinstance(value, (str, bool)) or _is_number(value)
+
+
+def _labels_of(document: Mapping[str, Any], name: str, count: int) -> tuple[Any, ...]:
+    labels = _field(document, name, list)
+    if len(labels) != count or not all(map(_is_label, labels)):
+        raise ModelError(f"{name} in model.json are not {count} labels")
+    return tuple(labels)
+
+
+def _restored_classes(values: list[Any], text: str) -> NDArray[Any]:
+    """Return the classes with the type that they were learned with."""
+    try:
+        dtype = np.dtype(text)
+    except (TypeError, SyntaxError):
+        raise ModelError(f"codes in model.json have the type {text[:40]}") from None
+    if dtype.kind not in _LABELS or dtype.itemsize * len(values) > _ROOM + _ROOM_EACH * len(str(values)):
+        raise ModelError(f"codes in model.json have the type {text[:40]}")
+    if len(values) < 2 or not all(map(_is_label, values)) or len(set(values)) < len(values):
+        raise ModelError("codes in model.json are not two different labels, or more")
+    classes = np.array(values, dtype=dtype)
+    if plain(classes) != values:
+        raise ModelError(f"codes in model.json are not of the type {text}")
+    return classes
+
+
+def _restored_standardiser(arrays: Entries, d: int) -> Standardiser | None:
+    if not len(arrays):
+        return None
+    standardiser = Standardiser()
+    standardiser.mean_, standardiser.scale_ = arrays.array("mean", (d,)), arrays.array("scale", (d,))
+    standardiser.set_to_one_ = arrays.array("set_to_one", (d,), "b")
+    if not standardiser.scale_.all():
+        raise ModelError("arrays/scale.npy holds a 0, by which columns would be divided")
+    return standardiser
+
+
+def _restored_encoding(document: Any, d: int) -> Encoding | None:
+    if document is None:
+        return None
+    columns = []
+    for stored in _field(document, "columns", list):
+        categories = _field(stored, "categories", list, type(None))
+        if categories is not None and not (categories and all(map(_is_label, categories)) and len(set(categories)) == len(categories)):
+            raise ModelError("encoding in model.json has categories that are not different values")
+        columns.append(Column(_field(stored, "name", str), None if categories is None else tuple(categories)))
+    others, separator = _field(document, "others", list), _field(document, "separator", str)
+    if not all(isinstance(name, str) for name in others) or len({column.name for column in columns}) < len(columns):
+        raise ModelError("encoding in model.json does not name different columns")
+    if len(separator) != 1 or separator in '"\r\n\0':
+        raise ModelError("encoding in model.json separates fields by more or less than one character, or by one that cannot")
+    encoding = Encoding(tuple(columns), tuple(others), separator)
+    if len(encoding.feature_names) != d:
+        raise ModelError(f"encoding in model.json makes {len(encoding.feature_names)} features, and n_features is {d}")
+    return encoding
 
 
 # --------------------------------------------------------------------------------------------------------------------- prediction

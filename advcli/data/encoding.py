@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConfigError, DataError
 from .cells import code_labels, listed, numbers, reads_as_numbers, words
-from .table import Table, choose_column, is_number, target_columns
+from .table import Table, choose_column, is_number, number_columns, target_columns
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,13 @@ class Encoding:
         DataError
             A column is missing, or one is there that no row was learned from.
         """
-        needed = [column.name for column in self.columns]
-        missing = [name for name in needed if name not in names]
-        unexpected = [name for name in names if name not in needed and name not in self.others]
+        there, needed, others = set(names), {column.name: None for column in self.columns}, set(self.others)
+        missing = [name for name in needed if name not in there]
+        unexpected = [name for name in names if name not in needed and name not in others]
         if missing or unexpected:
             said = [f"{word}: {listed(found)}" for word, found in (("missing", missing), ("unexpected", unexpected)) if found]
             raise DataError(f"{path} has other columns than the model was fitted on; {'; '.join(said)}")
-        return [name for name in names if name in self.others]
+        return [name for name in names if name in others]
 
     def encode(self, table: Table, remedies: Callable[[str], tuple[str, str]] | None = None) -> NDArray[np.float64]:
         """Return the features of a table, shape (n, d).
@@ -95,22 +95,32 @@ class Encoding:
             A cell without a value, text in a column of numbers, or a category that was not there when the encoding was learned.
         """
         blocks = []
+        known = number_columns(table.frame)
+        together = [column.name for column in self.columns if column.categories is None and column.name in known]
+        # thousands of columns are taken at once; one that is not finite is looked for one by one
+        values = table.frame[together].to_numpy(np.float64)
+        at = dict(zip(together, range(len(together)), strict=True)) if np.isfinite(values).all() else {}
+        if len(at) == len(self.columns):
+            return np.ascontiguousarray(values)
         for column in self.columns:
+            if column.name in at:
+                blocks.append(values[:, at[column.name], None])
+                continue
             if column.categories is None:
                 remedy = ("correct it or remove the row",) * 2 if remedies is None else remedies(column.name)
                 blocks.append(numbers(table, column.name, "as a feature", *remedy)[:, None])
                 continue
             text = words(table, column.name, "fill it or remove the row")
-            known = pd.Index(column.categories)
-            numeric = known.dtype.kind in "if"
-            codes = known.get_indexer(pd.Index(pd.to_numeric(text, errors="coerce") if numeric else text))
+            categories = pd.Index(column.categories)
+            numeric = categories.dtype.kind in "if"
+            codes = categories.get_indexer(pd.Index(pd.to_numeric(text, errors="coerce") if numeric else text))
             bad = np.flatnonzero(codes < 0)
             if bad.size:
                 raise DataError(
                     f"{table.path}: column {column.name!r} holds {text.iloc[bad[0]]!r} in {table.place(int(bad[0]))}, a category that was "
                     f"not there to learn from ({listed(column.categories)}); correct it or remove the row"
                 )
-            blocks.append((codes[:, None] == np.arange(len(known))).astype(np.float64))
+            blocks.append((codes[:, None] == np.arange(len(categories))).astype(np.float64))
         return np.ascontiguousarray(np.hstack(blocks))
 
 
@@ -124,7 +134,8 @@ def fill_missing(table: Table, columns: Sequence[str], missing: str, notes: list
     """
     if missing not in ("mean", "median"):
         raise ConfigError(f"dataset.missing={missing} must be refuse, mean or median")
-    frame, filled = table.frame.copy(), 0
+    frame, filled = table.frame, 0
+    filled_columns: dict[Any, Any] = {}
     known = (frame["split"] != "test").to_numpy() if "split" in frame else np.ones(len(frame), dtype=bool)
     for name in columns:
         column = frame[name]
@@ -136,11 +147,13 @@ def fill_missing(table: Table, columns: Sequence[str], missing: str, notes: list
             continue
         if values.isna().any() and values[known].notna().any():
             filled += int(values.isna().sum())
-            frame[name] = values.fillna(getattr(values[known], missing)())
+            filled_columns[name] = values.fillna(getattr(values[known], missing)())
     if filled:
         notes.append(
             f"{filled} cells without a value hold the {missing} of their column" + (" over the training rows" if not known.all() else "")
         )
+        # one new frame: setting columns one by one takes time for all of them each time
+        frame = pd.DataFrame({name: filled_columns.get(name, column) for name, column in frame.items()})
     return replace(table, frame=frame)
 
 
@@ -159,19 +172,20 @@ def feature_columns(table: Table, options: Mapping[str, Any], ignore: Sequence[s
     drop = _names(options["drop"], "drop")
     wanted = None if options["features"] is None else _names(options["features"], "features")
     categorical = [] if options["categorical"] == "auto" else _names(options["categorical"], "categorical")
+    there = set(names)
     asked: dict[str, list[str]] = {"drop": drop, "features": wanted or [], "categorical": categorical}
     if options["weight"] is not None:
         asked["weight"] = [str(options["weight"])]
     for key, wished in asked.items():
         for name in wished:
-            if name not in names:
+            if name not in there:
                 raise DataError(f"{table.path} has no column {name!r}, which dataset.{key} names; {choose_column(name, names)}")
     for key in ("drop", "features", "categorical"):
         for name in asked[key]:
             if name in special:
                 raise ConfigError(f"dataset.{key} names {name!r}, which is the target or the weight of the examples")
     left_out = special | set(drop) | set(ignore)
-    columns = [name for name in names if name not in left_out] if wanted is None else [name for name in wanted if name not in drop]
+    columns = [name for name in names if name not in left_out] if wanted is None else [name for name in wanted if name not in set(drop)]
     if not columns:
         raise DataError(f"{table.path} has no feature columns left; check dataset.features and dataset.drop")
     return columns
@@ -191,7 +205,8 @@ def learn_encoding(table: Table, columns: Sequence[str], options: Mapping[str, A
     """Return the encoding of the columns: numbers; those of ``categorical`` (``auto``: all of text) one-hot by the values that occur."""
     frame, categorical = table.frame, options["categorical"]
     if categorical == "auto":
-        encoded = {name for name in columns if not is_number(frame[name]) and not reads_as_numbers(frame[name])}
+        numbers_there = number_columns(frame)
+        encoded = {name for name in columns if name not in numbers_there and not reads_as_numbers(frame[name])}
     else:
         encoded = set(_names(categorical, "categorical")) & set(columns)
     learned = []
@@ -202,7 +217,8 @@ def learn_encoding(table: Table, columns: Sequence[str], options: Mapping[str, A
         labels = code_labels(words(table, name, f"fill it, remove the row or use dataset.drop=[{name}]"))[1]
         learned.append(Column(name, tuple(labels)))
         notes.append(f"column {name!r} one-hot encoded: {len(labels)} features ({listed(labels)})")
-    others = [name for name in map(str, frame.columns) if name not in columns]
+    used = set(columns)
+    others = [name for name in map(str, frame.columns) if name not in used]
     return Encoding(tuple(learned), tuple(others), str(options.get("separator", ",")))
 
 

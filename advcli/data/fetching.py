@@ -77,8 +77,10 @@ def fetch(name: str, data_dir: Path, url: str | None = None) -> Fetched:
     known = known_set(name, "folder")
     local = read_manifest(data_dir)
     if known is None:
-        _refuse_what_needs_no_fetching(name)
-        if url is None and name not in local:
+        by_file = {*CATALOGUE["text"], *CATALOGUE["hierarchical"]}
+        if name not in by_file:
+            _refuse_what_needs_no_fetching(name)
+        if url is None and name not in local and name not in by_file:
             raise DataError(
                 f"no data set is named {name!r}; {nearest(name, CATALOGUE['folder'])} "
                 f"(a mirror may have more: advcli data fetch {name} url=http://... or {URL_VARIABLE})"
@@ -87,6 +89,8 @@ def fetch(name: str, data_dir: Path, url: str | None = None) -> Fetched:
     table = _intact_table(name, data_dir)
     downloaded = table is None
     if table is None:
+        if name in CATALOGUE["hierarchical"]:
+            raise DataError(f"data set {name!r} is several files, which nothing fetches; point data_dir= to a folder that has them")
         _make_folder(data_dir)
         table = _from_mirror(name, data_dir, url) if url is not None else _from_upstream(name, data_dir)
     paths.append(table)

@@ -34,8 +34,10 @@ def frame_table(frame: pd.DataFrame, target: str, where: str) -> Table:
     if not len(frame):
         raise DataError(f"{where} has columns but no rows")
     targets = find_target(where, target, names)
-    several = target not in names
-    columns = {name: _text(frame.iloc[:, at], several) if name in targets else _plain(frame.iloc[:, at]) for at, name in enumerate(names)}
+    several, special = target not in names, set(targets)
+    columns = {
+        name: _text(column, several) if name in special else _plain(column) for name, (_, column) in zip(names, frame.items(), strict=True)
+    }
     return Table(where, pd.DataFrame(columns), has_lines=False)
 
 

@@ -99,7 +99,7 @@ def _tables(path: Path, file: IO[str], rows: int, separator: str, text: Sequence
         if "\0" in part:
             raise DataError(f"{path} is not a text file (it has zero bytes); save it as CSV with the encoding UTF-8")
         names, lines, content = check_shape(path, heading + part, separator, rows_before, lines_before)
-        frame = parse(path, content, names, [name for name in text if name in names], separator)
+        frame = parse(path, content, names, list(set(text) & set(names)), separator)
         yield Table(path, frame, lines, rows_before)
         rows_before += len(frame)
         lines_before = reader.line_num - heading_lines

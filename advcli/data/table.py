@@ -7,6 +7,7 @@ Rows count from 1 without the heading; lines count from 1 with it, as an editor 
 from __future__ import annotations
 
 import csv
+import gc
 import gzip
 import hashlib
 import io
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from ..errors import DataError, nearest
 
 # Numbers are read to the last bit; from 3.1 on pandas does so by itself and warns about the option.
+_NUMBERS = "iufb"  # kinds of types that are numbers
 _EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 
 
@@ -133,7 +135,7 @@ def read_table(path: Path, target: str, raw: bytes | None = None, separator: str
     """
     names, lines, content = check_shape(path, decode(path, read_bytes(path) if raw is None else raw), separator)
     targets = find_target(path, target, names)
-    frame = parse(path, content, names, [*targets, *(name for name in text if name in names)], separator)
+    frame = parse(path, content, names, [*targets, *(set(text) & set(names))], separator)
     return Table(path, frame, lines)
 
 
@@ -146,8 +148,10 @@ def target_columns(target: str, names: Sequence[str]) -> list[str]:
 
 def parse(path: Path, text: str, names: list[str], as_text: Sequence[str], separator: str) -> pd.DataFrame:
     """Return the frame of a text with a heading whose shape was checked."""
+    collects = gc.isenabled()
+    gc.disable()  # pandas makes some hundred objects a column, none of them garbage; looking for it takes longer than reading
     try:
-        return pd.read_csv(
+        frame = pd.read_csv(
             io.StringIO(text),
             sep=separator,
             header=0,
@@ -159,8 +163,13 @@ def parse(path: Path, text: str, names: list[str], as_text: Sequence[str], separ
             skipinitialspace=True,
             low_memory=False,
         )
+        # columns of one type in one block, or every selection of columns looks at all of them
+        return frame.copy()
     except (ValueError, OverflowError) as error:  # what the checks before let through
         raise DataError(f"{path} cannot be read as CSV: {str(error).splitlines()[0]}") from None
+    finally:
+        if collects:
+            gc.enable()
 
 
 def check_shape(
@@ -239,7 +248,12 @@ def find_target(path: Path | str, target: str, names: Sequence[str]) -> list[str
 
 def is_number(column: pd.Series) -> bool:
     """Return whether a column came as numbers, or as true and false."""
-    return column.dtype.kind in "iufb"
+    return column.dtype.kind in _NUMBERS
+
+
+def number_columns(frame: pd.DataFrame) -> set[str]:
+    """Return the names of the columns that `is_number`, without a look at each of them."""
+    return {str(name) for name, kind in zip(frame.columns, frame.dtypes, strict=True) if kind.kind in _NUMBERS}
 
 
 def choose_column(name: str, names: Sequence[str]) -> str:

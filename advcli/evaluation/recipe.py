@@ -231,7 +231,10 @@ class Recipe:
     def facts(self, learner: Learner) -> dict[str, Any]:
         """Return what metrics may ask for: the loss's options, those of a loss that it wraps, its matrix, the graph over the labels."""
         loss = self.cell.loss
-        return {**(loss.get("options") or {}), **loss, "cost_matrix": learner.cost_matrix_, "label_graph": self.graph}
+        given = {**(loss.get("options") or {}), **loss}
+        if given.get("alpha") is None:
+            given["alpha"] = learner.abstention_cost_  # the default of the loss, or of the one that it weighs
+        return {**given, "cost_matrix": learner.cost_matrix_, "label_graph": self.graph}
 
     def search(self, part: Part, number: int | str = 1) -> Selection:
         """Choose hyper-parameters on a training part, that of split ``number``, by the labels that the method learns from."""

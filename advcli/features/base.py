@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..errors import ConfigError, nearest
 from ..hyper import STRENGTH
 from ..registry import Registry
+from ..stored import Entries
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -163,8 +164,11 @@ class FeatureMap(ABC):
         return {}
 
     @classmethod
-    def restored(cls, rows: Any, n_classes: int, arrays: Mapping[str, Array], **options: Any) -> FeatureMap:
-        """Return the map of a saved model from the rows of `support`, the arrays of `fitted` and the options, `settled` among them."""
+    def restored(cls, rows: Any, n_classes: int, arrays: Entries, **options: Any) -> FeatureMap:
+        """Return the map of a saved model from the rows of `support`, the arrays of `fitted` and the options, `settled` among them.
+
+        A map takes its arrays by the shape and the range that they must have (`advcli.stored.Entries.array`).
+        """
         return make_features(cls.name, rows, n_classes, **options)
 
     @property

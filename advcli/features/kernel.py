@@ -30,6 +30,7 @@ _DENSE = 0.5  # share of rows with coefficients above which a product with all o
 _PIECE = 256  # kernel rows that are computed by one matrix product
 _EIGENVALUES = 500  # rows up to which a given matrix is checked by its eigenvalues
 _MEBIBYTE = 2.0**20
+_MOST_DEGREE = 1000  # a power of values is that many products
 _LARGEST = 1e100  # kernel value whose squares, summed over rows, stay finite
 
 
@@ -364,7 +365,7 @@ class PolynomialFeatures(KernelFeatures):
     Parameters
     ----------
     degree : int
-        At least 1.
+        From 1 to 1000.
     gamma : float or None
         Scale of the inner product, above 0. None: 1 / d.
     coef0 : float
@@ -375,8 +376,13 @@ class PolynomialFeatures(KernelFeatures):
         self, X: Any, n_classes: int, *, degree: int = 3, gamma: float | None = None, coef0: float = 1.0, memory_mb: float = 1000.0
     ) -> None:
         super().__init__(X, n_classes, memory_mb=memory_mb)
-        if isinstance(degree, bool) or not isinstance(degree, (int, float, np.number)) or not 1 <= degree < np.inf or degree != int(degree):
-            raise ConfigError(f"features.degree={degree} is not valid; give a whole number of at least 1")
+        if (
+            isinstance(degree, bool)
+            or not isinstance(degree, (int, float, np.number))
+            or not 1 <= degree <= _MOST_DEGREE
+            or degree != int(degree)
+        ):
+            raise ConfigError(f"features.degree={degree} is not valid; give a whole number from 1 to {_MOST_DEGREE}")
         if not (isinstance(coef0, (int, float, np.number)) and 0 <= coef0 < np.inf):
             raise ConfigError(
                 f"features.coef0={coef0} is not valid; give a number of at least 0 (below 0 the kernel is not positive semi-definite)"

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import linalg
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
-from ..errors import ConfigError
+from ..errors import ConfigError, ModelError
+from ..stored import Entries
 from .base import Array, FeatureMap, register
 from .linear import LinearFeatures
 from .shared import kept
@@ -47,7 +47,7 @@ class _Fitted:
         self.seen: OrderedDict[str, Array] = OrderedDict()
 
     @classmethod
-    def to(cls, X: Any, kind: str, gamma: float, dimensions: int, landmarks: int | None, seed: int) -> _Fitted:
+    def to(cls, X: Any, kind: str, centred: bool, gamma: float, dimensions: int, landmarks: int | None, seed: int) -> _Fitted:
         """Return the map fitted to X; the same rows again (several methods, the rough labels of a split) share one."""
         key = _digest(X, kind, gamma, dimensions, landmarks, seed)
         if key not in _recent:
@@ -55,7 +55,7 @@ class _Fitted:
             every = landmarks is None or landmarks >= n
             chosen = slice(None) if every else np.sort(np.random.default_rng(seed).permutation(n)[:landmarks])
             K = rbf_kernel(X[chosen], gamma=gamma)
-            centre = K.mean(axis=0) if kind == "kernel_pca" else None
+            centre = K.mean(axis=0) if centred else None
             basis = kept(f"{key}-basis", lambda: _principal(K, centre, dimensions))
             _recent[key] = cls(X[chosen], gamma, centre, basis, key)
         _recent.move_to_end(key)
@@ -133,6 +133,7 @@ class _Components(LinearFeatures):
 
     takes_constant = False
     keeps_rows = True
+    centred: ClassVar[bool] = False  # whether the kernel's values are centred by its means over the landmarks
 
     def __init__(
         self,
@@ -155,7 +156,7 @@ class _Components(LinearFeatures):
         use = self.landmarks_for(X.shape[0], landmarks, **more)
         if gamma is None:
             gamma = width * median_gamma(X)
-        self._fitted = _Fitted.to(X, self.name, float(gamma), int(dimensions), use, int(seed))
+        self._fitted = _Fitted.to(X, self.name, self.centred, float(gamma), int(dimensions), use, int(seed))
         super().__init__(self._fitted.components(X), n_classes)
 
     def landmarks_for(self, n: int, landmarks: int) -> int | None:
@@ -177,12 +178,14 @@ class _Components(LinearFeatures):
         return {"basis": self._fitted.basis} | ({} if centre is None else {"centre": centre})
 
     @classmethod
-    def restored(cls, rows: Any, n_classes: int, arrays: Mapping[str, Array], **options: Any) -> FeatureMap:
+    def restored(cls, rows: Any, n_classes: int, arrays: Entries, **options: Any) -> FeatureMap:
         """Return the map with the stored basis, bound to the landmarks."""
-        if "basis" not in arrays:
-            return super().restored(rows, n_classes, arrays, **options)
+        n, gamma = rows.shape[0], options.get("gamma")
+        if not (n and isinstance(gamma, (int, float)) and 0 < gamma < float("inf")):
+            raise ModelError(f"features={cls.name} needs landmarks and a finite gamma above 0, got {n} and {gamma}")
         features = cls.__new__(cls)
-        features._fitted = _Fitted(rows, float(options["gamma"]), arrays.get("centre"), arrays["basis"])
+        centre = arrays.array("centre", (n,)) if cls.centred else None
+        features._fitted = _Fitted(rows, float(gamma), centre, arrays.array("basis", (n, None)))
         LinearFeatures.__init__(features, features._fitted.components(rows), n_classes)
         return features
 
@@ -204,6 +207,8 @@ class NystroemFeatures(_Components):
 @register("kernel_pca")
 class KernelPCAFeatures(_Components):
     """Centred kernel PCA: exact up to ``exact_rows`` rows, else of ``landmarks`` rows onto whose components all rows are projected."""
+
+    centred = True
 
     def __init__(self, X: Any, n_classes: int, *, exact_rows: int = 4000, **options: Any) -> None:
         super().__init__(X, n_classes, exact_rows=exact_rows, **options)

@@ -15,6 +15,9 @@ from ..errors import DataError, nearest
 Nodes = NDArray[np.int32]
 Starts = NDArray[np.int64]
 
+MOST_ANCESTORS = 2**26
+"""Ancestors of all nodes together at most: a chain of n nodes, which a small file describes, has n^2/2."""
+
 _SHOWN = 5  # names that an error message lists
 
 
@@ -256,10 +259,14 @@ def _cycle(ends: NDArray[np.int64], waiting: list[int], names: tuple[str, ...]) 
 
 def _union_upwards(graph: LabelGraph) -> sparse.csr_array:
     sets: list[NDArray[np.int32]] = []
+    total = 0
     for node in range(graph.size):
         own = np.array([node], dtype=np.int32)
         above = graph.parents[graph.parent_start[node] : graph.parent_start[node + 1]]
         # ancestors have smaller numbers: the node itself comes last
         sets.append(np.concatenate([np.unique(np.concatenate([sets[at] for at in above])), own]) if len(above) else own)
+        total += len(sets[-1])
+        if total > MOST_ANCESTORS:
+            raise DataError(f"the label graph is too deep: its nodes have more than {MOST_ANCESTORS} ancestors in all")
     start = np.concatenate([[0], np.cumsum([len(nodes) for nodes in sets])])
     return sparse.csr_array((np.ones(start[-1]), np.concatenate(sets), start), shape=(graph.size, graph.size))

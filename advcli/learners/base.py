@@ -16,10 +16,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..certificate import Certificate
-from ..errors import ConfigError, IncompatibleError, nearest
+from ..errors import ConfigError, DataError, IncompatibleError, ModelError, nearest
 from ..features import STRENGTH, FeatureMap, feature_class, make_features
 from ..hyper import SCALES
 from ..registry import Registry
+from ..stored import Entries
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -36,6 +37,8 @@ label graph as ``{"edges": ..., "classes": ...}``."""
 
 _LINEAR = "choose features=linear, kernel_pca or nystroem"
 _GROUP = ("name", "description")
+# attributes of a fit that a saved model holds in places of their own, or not at all
+_KEPT_APART = ("classes_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
 
 
 MOST_CLASSES = 1_000_000
@@ -278,6 +281,11 @@ class Learner(ClassifierMixin, BaseEstimator):
         """The matrix L (l, k) of the loss that was fitted; None where there is none."""
         return None
 
+    @property
+    def abstention_cost_(self) -> float | None:
+        """What abstaining costs in the loss that was fitted; None where nothing abstains."""
+        return None
+
     def mean_cost(self, X: Any, y: Labels, weight: Array | None) -> float | None:
         """Return what the predictor's distribution costs on rows X (n, d) of codes y in expectation, weighed as in the objective.
 
@@ -308,8 +316,13 @@ class Learner(ClassifierMixin, BaseEstimator):
         """Return the scores of the classes at mapped rows, shape (n, k)."""
 
     def potentials(self, X: Any) -> Array:
-        """Return the scores of the classes at rows X (n, d), shape (n, k), also for two classes."""
-        return self._scores(self.look(X).at)
+        """Return the scores of the classes at rows X (n, d), shape (n, k), also for two classes; `DataError` where they overflow."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            F = self._scores(self.look(X).at)
+        if not np.isfinite(F).all():
+            row = int(np.flatnonzero(~np.isfinite(F).all(axis=1))[0])
+            raise DataError(f"row {row + 1} has scores that are no finite numbers; its features, or the weights, are too large")
+        return F
 
     def decision_function(self, X: Any) -> Array:
         """Return the potentials (n, k); for two classes f_1 - f_0, shape (n,), as scikit-learn has it."""
@@ -331,8 +344,17 @@ class Learner(ClassifierMixin, BaseEstimator):
         """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep."""
 
     @abstractmethod
-    def restore(self, attributes: Mapping[str, Any]) -> None:
-        """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already."""
+    def restore(self, attributes: Entries) -> None:
+        """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already.
+
+        A learner takes what it saved by the shape and the range that it must have (`advcli.stored.Entries.array`), because a file may
+        hold anything; what it does not take is refused.
+        """
+
+    @property
+    def n_columns_(self) -> int:
+        """Columns of the rows that the feature map is bound to: the features, and the constant where it is appended."""
+        return self.n_features_in_ + bool(self.appends_constant and feature_class(self.features).takes_constant)
 
     def _saved_parameters(self, own: Options) -> dict[str, Any]:
         """Return the parameters as a saved model holds them: what the rows settled, a plain seed, and ``own`` in place of its."""
@@ -345,6 +367,7 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     features_: FeatureMap | None
     lam_: float
+    n_features_in_: int
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -419,15 +442,36 @@ class LinearLearner(Learner):
         """
         given = self.confusion_ if "confusion" in self.takes and getattr(self, "confusion", None) is not None else None
         parameters = self._saved_parameters({} if given is None else {"confusion": given.tolist()})
-        everywhere = ("classes_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
-        attributes = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in everywhere}
+        attributes = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in _KEPT_APART}
         rows = None if self.features_ is None else self.features_.support(self.coef_)[0]
         return parameters, attributes, rows
 
-    def restore(self, attributes: Mapping[str, Any]) -> None:
+    def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already."""
-        for name, value in attributes.items():
+        confusion = getattr(self, "confusion", None)
+        if "confusion" in self.takes and confusion not in (None, "identity"):
+            k = len(self.classes_)
+            if isinstance(confusion, str) or np.shape(confusion) != (k, k) or not np.isfinite(np.array(confusion, dtype=np.float64)).all():
+                raise ModelError(f"its confusion is no matrix of {k} x {k} numbers")
+        self.coef_ = self._restored_weights(attributes)
+        for name in attributes.left():
+            own = getattr(type(self), name, None)
+            if not name.endswith("_") or name.startswith("_") or name in _KEPT_APART or isinstance(own, property) or callable(own):
+                raise ModelError(f"{name!r} is no attribute of a fitted {type(self).__name__}")
+            value = attributes[name]
             setattr(self, name, tuple(value) if isinstance(value, list) else value)
+
+    def _restored_weights(self, attributes: Entries) -> Any:
+        """Return `coef_` of a saved model: one row for each score, one column for each of the map's."""
+        return attributes.array("coef_", (self._n_scores, self._n_weights), "if")
+
+    @property
+    def _n_scores(self) -> int:
+        return len(self.classes_)
+
+    @property
+    def _n_weights(self) -> int:
+        return self.n_columns_ if self.features_ is None else int(self.features_.X.shape[1])
 
     # ---- from a configuration -------------------------------------------------------------------------------------
     @classmethod

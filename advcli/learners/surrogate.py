@@ -17,13 +17,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..certificate import certify
-from ..errors import ConfigError, IncompatibleError, NotConvergedWarning
+from ..errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning
 from ..features import FeatureMap, feature_class, make_features
 from ..features.rows import merge_rows
 from ..hyper import SCALES
 from ..losses import AdversarialLoss, Loss, loss_class, make_loss, registry
 from ..problem import Problem, Solution
 from ..solvers import Limits, make_solver, solvers_for_a_box
+from ..stored import Entries
 from .base import Array, Bound, Learner, Options, own_options, seed_of
 
 
@@ -205,7 +206,8 @@ class SurrogateClassifier(Learner):
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     def check_parameters(self) -> None:
-        """Refuse a strength, tolerance or limit that no data can mend."""
+        """Refuse a loss, strength, tolerance or limit that no data can mend."""
+        _loss_type(self.loss)
         for name, value in (("C", self.C), ("tol", self.tol), ("lam", 1.0 if self.lam is None else self.lam)):
             if not (np.isfinite(value) and value > 0):
                 raise ConfigError(f"{name} must be a positive number, got {value}")
@@ -348,6 +350,11 @@ class SurrogateClassifier(Learner):
         """The loss matrix (l, k) of an adversarial loss."""
         return getattr(self.loss_, "matrix", None)
 
+    @property
+    def abstention_cost_(self) -> float | None:
+        """The alpha of the loss, or of the one that it weighs."""
+        return getattr(self.loss_, "alpha", None)
+
     def mean_cost(self, X: Any, y: NDArray[np.intp], weight: Array | None) -> float | None:
         """Return the mean expected loss for adversarial losses; weights count as in the objective, or the game value would be no bound."""
         loss = self.loss_
@@ -372,12 +379,20 @@ class SurrogateClassifier(Learner):
         rows, theta = (None, self.theta_) if self.features_ is None else self.features_.support(self.theta_)
         return parameters, {"theta": theta}, rows
 
-    def restore(self, attributes: Mapping[str, Any]) -> None:
+    def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
-        self.theta_ = attributes["theta"]
-        assert self.certificate_ is not None
+        if self.certificate_ is None:
+            raise ModelError("its certificate is missing")
+        k, bound = len(self.classes_), self.features_
+        if bound is None:  # one row of zeros, which takes no memory, tells the shape of the parameters
+            row = np.broadcast_to(0.0, (1, self.n_columns_))
+            bound = make_features(self.features, row, k, **(self.features_options or {}))
+        self.theta_ = attributes.array("theta", bound.shape)
         self.n_iter_ = max(1, int(np.ceil(self.certificate_.passes)))
-        self.loss_ = self._make_loss(len(self.classes_))
+        chosen = _loss_type(self.loss) or loss_class("general")
+        if chosen.reads_file(self.loss_options or {}):
+            raise ModelError("its loss reads another file; a model holds all that it needs")
+        self.loss_ = self._make_loss(k)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def _mapped(self, X: Any) -> FeatureMap:

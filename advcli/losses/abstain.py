@@ -32,6 +32,7 @@ class AbstainLoss(AdversarialLoss):
         Cost of abstaining in [0, 1], where a wrong label costs 1; `ConfigError` outside.
     """
 
+    alpha: float
     kernel = "abstain"
     metric = "abstention_loss"
 

@@ -102,6 +102,11 @@ class Loss(ABC):
         return own
 
     @classmethod
+    def reads_file(cls, options: Mapping[str, Any]) -> bool:
+        """Return whether a loss with these options is read from a file, the option ``file``."""
+        return options.get("file") is not None
+
+    @classmethod
     def agrees(cls, options: Mapping[str, Any]) -> bool:
         """Return whether the prediction is always the likeliest class of the predictor's distribution."""
         return False
@@ -217,6 +222,7 @@ class AdversarialLoss(SimplexLoss):
     """
 
     matrix: Array
+    alpha: float | None = None  # cost of abstaining, where the last prediction is to abstain
     note: str = ""  # what a user should know about this matrix: its structure and the guarantees it lacks
 
     @abstractmethod

@@ -45,6 +45,7 @@ class WeightedLoss(AdversarialLoss):
         loss = make_loss(base, n_classes, **(options or {}))
         assert isinstance(loss, AdversarialLoss)
         self.base: AdversarialLoss = loss
+        self.alpha = loss.alpha
         self.own = isinstance(weight, str)
         if self.own:
             if weight != "column":
@@ -79,6 +80,11 @@ class WeightedLoss(AdversarialLoss):
         own = dict(options.get("options") or {})
         found = loss_class(options.get("base", "zero_one")).filled(own, facts)
         return dict(options) if found == own else {**options, "options": found}
+
+    @classmethod
+    def reads_file(cls, options: Mapping[str, Any]) -> bool:
+        """Return whether the base is read from a file."""
+        return loss_class(options.get("base", "zero_one")).reads_file(options.get("options") or {})
 
     @classmethod
     def agrees(cls, options: Mapping[str, Any]) -> bool:

@@ -11,10 +11,12 @@ with tau the threshold of the Euclidean projection of f on the simplex, sum_j (f
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from .. import costs
 from .base import AdversarialLoss, Array, register
 
 
@@ -32,9 +34,15 @@ class ZeroOneLoss(AdversarialLoss):
 
     kernel = "zero_one"
 
-    def __init__(self, n_classes: int) -> None:
-        super().__init__(n_classes)
-        self.matrix = 1.0 - np.eye(self.n_classes)
+    @cached_property
+    def matrix(self) -> Array:  # type: ignore[override]
+        """The matrix 1 - I (k, k); no fit and no prediction looks at it."""
+        return costs.zero_one(self.n_classes)
+
+    @property
+    def n_predictions(self) -> int:
+        """Number k of predictions."""
+        return self.n_classes
 
     @classmethod
     def agrees(cls, options: Mapping[str, Any]) -> bool:

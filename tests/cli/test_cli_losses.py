@@ -75,6 +75,14 @@ def test_weights_of_a_column_are_the_loss_s_own() -> None:
     assert (np.abs(own["objective"] - number["objective"]) > 1e-2).any()
 
 
+def test_a_weighted_loss_that_may_abstain_is_judged_by_the_alpha_of_its_base() -> None:
+    plain = rows("plain", "loss=abstain")
+    for name, words in (("default", []), ("given", ["+loss.options.alpha=0.5"])):
+        found = rows(name, "loss=weighted", "loss.base=abstain", "loss.weight=1", *words)
+        assert found["metric"].tolist() == plain["metric"].tolist()
+        np.testing.assert_allclose(found["value"], plain["value"], rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -191,6 +191,8 @@ def test_wrong_addresses_and_names(server: Server, toy: Known, tmp_path: Path) -
     refused("did you mean glass", "glas", tmp_path)
     refused("needs no fetching", "wine", tmp_path)
     refused("needs no fetching", "synthetic_blobs", tmp_path)
+    refused("no public address is known for data set 'reuters_r8'; fetch it from a mirror", "reuters_r8", tmp_path)
+    refused("'imclef07a' is several files, which nothing fetches", "imclef07a", tmp_path)
     refused("no public address is known.*url=http", "letter", tmp_path)
     server.files["/mirror/MANIFEST.csv"] = f"{COLUMNS}\ntoy,../toy.csv.gz,20,2,2,multiclass,0\n".encode()
     refused("only plain names", "toy", tmp_path, server.url)

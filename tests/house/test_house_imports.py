@@ -23,17 +23,18 @@ EVERYONE = {"errors", "paths", "plugins", "registry", "rules"}
 LAW = """
 costs confusion        -
 hyper limits progress  -
-metrics compiled       -
+metrics compiled        -
+stored                 -
 protocol               hyper metrics
 config                 hyper protocol
 
 losses                 costs compiled
-features               compiled hyper
+features               compiled hyper stored
 hierarchy              compiled
 problem                losses.base features.base
 certificate            problem
 solvers                problem compiled losses.base features.base features.kernel features.linear features.threshold
-learners               certificate problem solvers losses features hierarchy confusion compiled hyper
+learners               certificate problem solvers losses features hierarchy confusion compiled hyper stored
 __init__               learners
 
 files provenance       -
@@ -43,7 +44,7 @@ records                cell_files files identity rows provenance
 proofs                 files records rows
 data                   files confusion hierarchy.graph
 evaluation             learners data hierarchy confusion features.shared metrics protocol hyper limits records rows proofs
-models                 learners evaluation data features certificate files rows provenance
+models                 learners evaluation data features certificate files rows provenance stored
 foreign                learners evaluation features problem certificate
 
 statistics             -

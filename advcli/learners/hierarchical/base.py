@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -14,9 +13,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...certificate import judge
-from ...errors import ConfigError, IncompatibleError, NotConvergedWarning
+from ...errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning
 from ...hierarchy import LabelGraph
 from ...hierarchy.multilabel import LabelSets, restricted
+from ...stored import Entries
 from ..base import Array, Bound, Labels, LinearLearner, one_of, seed_of
 from .attributes import Attributes
 from .factors import FactoredWeights
@@ -162,15 +162,27 @@ class HierarchicalLearner(LinearLearner):
             attributes |= {"sums_shape_": np.array(Z.shape), "sums_alpha_": self.coef_.alpha, "scale_": self.coef_.scale}
         return parameters, attributes, rows
 
-    def restore(self, attributes: Mapping[str, Any]) -> None:
+    def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model."""
-        own = dict(attributes)
-        if "scale_" in own:
-            data, indices, start, shape = (own.pop(f"sums_{part}_") for part in ("data", "indices", "indptr", "shape"))
-            graph, positions = self.labels()
-            Z = sparse.csr_array((data, indices, start), shape=tuple(shape))
-            alpha = own.pop("sums_alpha_", own["alpha_"])
-            own["coef_"] = FactoredWeights(Z, graph.membership[positions], alpha, float(own.pop("scale_")))
-        super().restore(own)
+        graph, positions = self.labels()
         if self.of_sets_:
-            self.sets_ = LabelSets(restricted(*self.labels())[0])
+            graph, positions = restricted(graph, positions)
+            self.sets_ = LabelSets(graph)
+            if (attributes.array("positions_", positions.shape, "i") != positions).any():
+                raise ModelError("'positions_' are not where the label graph has the classes")
+            self.positions_ = positions
+        self.alpha_ = attributes.array("alpha_", (graph.size,), least=0.0)
+        super().restore(attributes)
+
+    def _restored_weights(self, attributes: Entries) -> Any:
+        if "scale_" not in attributes:
+            return super()._restored_weights(attributes)
+        graph, positions = self.labels()
+        Z = attributes.csr("sums_{}_", self._n_scores, self._n_weights)
+        alpha = attributes.array("sums_alpha_" if "sums_alpha_" in attributes else "alpha_", (graph.size,), least=0.0)
+        return FactoredWeights(Z, graph.membership[positions], alpha, attributes.number("scale_"))
+
+    @property
+    def _n_scores(self) -> int:
+        # weights of sets are those of the nodes
+        return self.sets_.graph.size if self.of_sets_ else super()._n_scores

@@ -1,0 +1,99 @@
+"""Tables of very many columns: the work grows as their number does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from counting import Calls
+
+from advcli.data import load
+from advcli.data.encoding import Column, Encoding, feature_columns, fill_missing, learn_encoding
+from advcli.data.frames import frame_table
+from advcli.data.source import LABEL_OPTIONS, TABLE_OPTIONS
+from advcli.data.table import Table, read_table
+
+OPTIONS: dict[str, Any] = {**TABLE_OPTIONS, **LABEL_OPTIONS, "target": "label", "separator": ","}
+
+
+class Name(str):
+    """A column's name that counts how often it is compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Name.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def names(d: int) -> list[str]:
+    return [Name(f"x{at}") for at in range(d)]
+
+
+def table(d: int) -> Table:
+    frame = pd.DataFrame(np.arange(3.0 * d).reshape(3, d), columns=[*map(str, names(d))]).assign(label=["a", "b", "a"])
+    return Table("wide", frame)
+
+
+def every_step(d: int) -> None:
+    """Do what reading and predicting do with the names of d columns."""
+    given = names(d)
+    whole = table(d)
+    columns = feature_columns(whole, {**OPTIONS, "features": given, "drop": given[:1], "categorical": None})
+    learn_encoding(whole, [Name(name) for name in columns], OPTIONS, [])
+    encoding = Encoding(tuple(Column(name) for name in given), tuple(Name(f"other {at}") for at in range(d)))
+    encoding.check_columns(Path("wide"), [*names(d), *(Name(f"other {at}") for at in range(d))])
+    targets = pd.DataFrame(np.eye(2, d, dtype=int), columns=[f"label_{at}" for at in range(d)])
+    targets.columns = [Name(name) for name in targets.columns]
+    frame_table(targets, "label_*", "wide")
+
+
+def test_names_are_looked_up_and_not_searched_for() -> None:
+    spent = []
+    for d in (100, 200, 400):
+        before = Name.compared
+        every_step(d)
+        spent.append(Name.compared - before)
+    assert spent[2] < 3 * spent[1] < 9 * max(spent[0], 100)
+
+
+def test_calls_do_not_grow_with_the_columns(tmp_path: Path) -> None:
+    """Columns of numbers are checked, converted and put side by side all at once."""
+    spent = []
+    for d in (50, 50, 400):  # the first imports
+        path = tmp_path / f"{d}.csv"
+        table(d).frame.to_csv(path, index=False)
+        with Calls() as calls:
+            data = load({"name": "mine", "source": "csv", "path": str(path), "target": "label"}, tmp_path)
+        spent.append(calls.count)
+        np.testing.assert_array_equal(data.X, np.arange(3.0 * d).reshape(3, d))
+    assert spent[2] - spent[1] < 11 * 350  # some 8 for every column; 15 and more where each is taken by itself
+
+
+@pytest.mark.parametrize("missing", ["mean", "median"])
+def test_filled_cells_are_those_of_a_column_at_a_time(missing: str) -> None:
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(9, 30))
+    values[rng.random(values.shape) < 0.2] = np.nan
+    frame = pd.DataFrame(values, columns=[f"x{at}" for at in range(30)]).assign(text=[*"abc"] * 3, label=[*"abc"] * 3)
+    notes: list[str] = []
+    filled = fill_missing(Table("gaps", frame), [*frame.columns[:-1]], missing, notes).frame
+    expected = frame.copy()
+    for name in frame.columns[:30]:
+        expected[name] = frame[name].fillna(getattr(frame[name], missing)())
+    pd.testing.assert_frame_equal(filled, expected)
+    assert notes == [f"{int(np.isnan(values).sum())} cells without a value hold the {missing} of their column"]
+    assert frame.isna().to_numpy().sum() == np.isnan(values).sum()
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_columns(tmp_path: Path) -> None:
+    table(100_000).frame.to_csv(tmp_path / "wide.csv", index=False)
+    data = load({"name": "mine", "source": "csv", "path": str(tmp_path / "wide.csv"), "target": "label"}, tmp_path)
+    assert data.X.shape == (3, 100_000)
+    assert read_table(tmp_path / "wide.csv", "label").frame.shape == (3, 100_001)
