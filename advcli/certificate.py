@@ -46,8 +46,9 @@ class Certificate:
     game_value : float
         The worst case that the fit guarantees (`Problem.game_value`); nan for losses that are no game.
     scale : float
-        What the gap is relative to: the primal; |dual| where matrices with negative entries make the primal negative; for corrected losses,
-        which can be 0, the larger of |primal| and the loss at scores 0. nan in a model that was saved before there was one.
+        What the gap is relative to: the primal; |dual| where matrices with negative entries make the primal negative, and no less than
+        `Problem.least_scale`; for corrected losses, which can be 0, the larger of |primal| and the loss at scores 0. nan in a model that
+        was saved before there was one.
     """
 
     primal: float
@@ -85,6 +86,7 @@ def certify(problem: Problem, solution: Solution, tol: float) -> Certificate:
         solver=solution.solver,
         seconds=solution.seconds,
         game_value=problem.game_value(solution.theta, primal),
+        least=problem.least_scale,
     )
 
 
@@ -100,6 +102,7 @@ def judge(
     seconds: float,
     game_value: float = float("nan"),
     scale: float | None = None,
+    least: float = 0.0,
 ) -> Certificate:
     """Return the certificate of a primal and a dual value.
 
@@ -116,6 +119,8 @@ def judge(
         As in `Certificate`; ``status`` is what stopped the solver.
     scale : float, optional
         What the gap is relative to, where that is not `gap_scale`.
+    least : float
+        What the gap is relative to at least (`Problem.least_scale`).
     """
     refused = not outside <= TOLERANCE or dual == float("-inf")
     if refused:
@@ -123,6 +128,7 @@ def judge(
     gap = primal - dual
     if scale is None:
         scale = abs(primal) if refused else gap_scale(primal, dual)
+    scale = max(scale, least)
     if scale > 0:
         relative = gap / scale
     else:  # one class only: nothing to lose

@@ -82,6 +82,25 @@ class Problem:
                 weight = weight * factor
         return weight
 
+    @cached_property
+    def unit(self) -> float:
+        """The gap between theta = 0 and r = 0, or 1 where there is none: above 0, and the same when a constant is added to a loss matrix.
+
+        The mean loss at scores of 0, unless a matrix charges for right predictions.
+        """
+        gap = self.primal(np.zeros(self.features.shape)) - self.dual(np.zeros((len(self.y), self.loss.n_classes)))
+        return gap if gap > 0.0 else 1.0
+
+    @cached_property
+    def least_scale(self) -> float:
+        """The least that a gap is relative to: 1e-6 `unit` where a matrix has negative entries, so that games of value 0 have a scale."""
+        matrix = getattr(self.loss, "matrix", None)
+        return 1e-6 * self.unit if matrix is not None and (matrix < 0.0).any() else 0.0
+
+    def gap_scale(self, primal: float, dual: float) -> float:
+        """Return what the gap of two values of this problem is relative to."""
+        return max(gap_scale(primal, dual), self.least_scale)
+
     def scaled(self, F: Array) -> Array:
         """Return the scores in units of the cost weights, f_i / w_i up to a constant a row, which no surrogate sees."""
         if self.cost_weight is None:

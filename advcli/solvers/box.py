@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..compiled import Face, kernels
-from ..problem import Array, Problem, Solution, gap_scale
+from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register
 
 _MAX_INNER = 40
@@ -50,9 +50,8 @@ class _Smoothed:
         self.theta = np.zeros(problem.features.shape)
         # In units of the loss: a parameter of size unit/|x| moves scores by one unit. A large sigma matters most, 10^4 to 10^6 needed
         # 50 times fewer Newton steps than 1; c of 1 to 100 did equally well.
-        unit = problem.empirical(problem.features.scores(self.theta)) or 1.0
-        self.c = 10.0 * unit
-        self.sigma = 1e4 * unit / max(float(problem.features.squares.mean()), 1e-300)
+        self.c = 10.0 * problem.unit
+        self.sigma = 1e4 * problem.unit / max(float(problem.features.squares.mean()), 1e-300)
         self.damping = 1.0  # of the Newton steps, in units of the proximal term
         self.projections = 0
 
@@ -194,7 +193,7 @@ class BoxSolver(Solver):
             dual = problem.dual(candidate)
             if dual > best_dual:
                 best_dual, best_R = dual, candidate
-            if best_primal - best_dual <= limits.tol * gap_scale(best_primal, best_dual):
+            if best_primal - best_dual <= limits.tol * problem.gap_scale(best_primal, best_dual):
                 status = "converged"
                 break
             if smoothed.projections > limits.max_passes:

@@ -197,6 +197,13 @@ REFEREE = (
         "return abs(primal) if primal > 0 else dual",
         f"{ESTIMATORS} -k negative_objective",
     ),
+    Mutant("advcli/problem.py", "return 1e-6 * self.unit if", "return 0.0 if", "tests/solvers/test_solvers_box.py -k any_matrix"),
+    Mutant(
+        "advcli/problem.py",
+        "- self.dual(np.zeros((len(self.y), self.loss.n_classes)))",
+        "",
+        "tests/solvers/test_solvers_box.py -k any_matrix",
+    ),
     Mutant(
         "advcli/problem.py",
         "return float(self.weight @ self.loss.value(self.scaled(F), self.y)) / self.n",

@@ -8,7 +8,7 @@ import random_problems as problems
 import reference
 import scipy.sparse as sp
 import sklearn
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pairwise import pairwise
 from scipy.optimize import linprog
@@ -124,6 +124,40 @@ def test_game_value_is_the_linear_program_of_the_adversary(loss, width):
     assert model.certificate_.game_value == pytest.approx(value, rel=2e-6)
     # what the bound promises: no distribution in the box costs this predictor more
     assert worst_case(rows, y, 3, model.loss_.matrix, box, model.predictor_distribution(X)) <= model.certificate_.game_value + 1e-9
+
+
+KINDS_OF_MATRIX = {
+    "any": lambda draw, l, k: draw(l, k),
+    "whole": lambda draw, l, k: np.round(2.0 * draw(l, k)),
+    "rewards": lambda draw, l, k: -np.abs(draw(l, k)),
+    "rewarded label": lambda draw, l, k: -np.eye(k),
+    "value 0": lambda draw, l, k: (lambda A: A - A.T)(draw(k, k)),
+}
+
+
+@settings(max_examples=30, deadline=None)
+@example("rewarded label", 3, 3, 1.0, 0.5, 0)
+@example("whole", 4, 3, 1e-3, 2.0, 517)  # of value 0
+@given(
+    st.sampled_from(sorted(KINDS_OF_MATRIX)),
+    st.integers(2, 4),
+    st.integers(2, 5),
+    st.sampled_from([1e-3, 1.0, 1e3]),
+    st.sampled_from([0.1, 0.5, 2.0]),
+    st.integers(0, 2**32 - 1),
+)
+def test_any_matrix_is_certified(kind, k, l, size, width, key):
+    """Games of any sign against the linear program of the adversary: the scale of the proximal terms is no value of the game."""
+    random = np.random.default_rng(key)
+    L = size * KINDS_OF_MATRIX[kind](lambda *shape: random.normal(size=shape), l, k)
+    X = np.c_[random.normal(size=(12, 2)), np.ones(12)]
+    y = random.integers(0, k, 12)
+    bound = make_features("linear", X, k, moments="box", tolerance=width)
+    problem = Problem(bound, make_loss("general", k, matrix=L), y, 0.0, tolerance=bound.tolerance(y, None))
+    certificate = certify(problem, make_solver("box").solve(problem, Limits(1e-6, max_seconds=HANG)), 1e-6)
+    assert certificate.converged, certificate
+    # HiGHS keeps constraints to 1e-7
+    assert certificate.game_value == pytest.approx(worst_case(X, y, k, L, problem.tolerance), rel=2e-6, abs=1e-6 * size)
 
 
 def test_standard_errors_are_those_of_the_moments():
