@@ -202,7 +202,7 @@ REFEREE = (
         "advcli/problem.py",
         "- self.dual(np.zeros((len(self.y), self.loss.n_classes)))",
         "",
-        "tests/solvers/test_solvers_box.py -k any_matrix",
+        "tests/solvers/test_solvers_box.py -k constant_cost",
     ),
     Mutant(
         "advcli/problem.py",

@@ -160,6 +160,14 @@ def test_any_matrix_is_certified(kind, k, l, size, width, key):
     assert certificate.game_value == pytest.approx(worst_case(X, y, k, L, problem.tolerance), rel=2e-6, abs=1e-6 * size)
 
 
+def test_a_constant_cost_changes_no_unit():
+    data = problems.make_data("noisy")
+    bound = make_features("linear", data.X, 3)
+    L = np.random.default_rng(0).normal(size=(4, 3))
+    units = [Problem(bound, make_loss("general", 3, matrix=L + shift), data.y, 1.0).unit for shift in (-3.0, 0.0, 5.0)]
+    np.testing.assert_allclose(units, units[1], rtol=1e-12)
+
+
 def test_standard_errors_are_those_of_the_moments():
     data = problems.make_data("noisy", n=40, d=3, k=4)
     for features in FEATURES:
