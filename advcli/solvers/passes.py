@@ -133,6 +133,8 @@ def check_parameters(problem: Problem) -> str | None:
         return "features with explicit parameters"
     if not problem.features.multiclass_linear and not isinstance(problem.features, ThresholdFeatures):
         return "linear or threshold features"
+    if problem.centred:
+        return f"parameters without a constraint (loss={problem.loss.name} with moments in a box holds their sums over the classes at zero)"
     if problem.features.regularised is not None and not problem.loss.simplex:
         return "a loss whose dual variables are distributions when some parameters are free"
     return None

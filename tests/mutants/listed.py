@@ -154,6 +154,7 @@ KERNELS = (
 )
 
 ESTIMATORS = "tests/learners/test_estimators_problem.py"
+GAPS = "tests/verify/test_verify_gap.py"
 GUARANTEE, REFEREES = "tests/evaluation/test_evaluation_guarantee.py", "tests/solvers/test_solvers_referee.py"
 SETS_OF_LOSSES, SETS_OF_LEARNERS = (
     "tests/losses/test_losses_contract.py -k 'feasible or brought'",
@@ -196,6 +197,13 @@ REFEREE = (
         "return primal if primal > 0 else -dual",
         "return abs(primal) if primal > 0 else dual",
         f"{ESTIMATORS} -k negative_objective",
+    ),
+    Mutant("advcli/problem.py", "theta = theta - theta.mean(axis=1, keepdims=True)", "pass", f"{GAPS} -k own"),
+    Mutant(
+        "advcli/problem.py",
+        "deviation = gradient[:, :, None] - gradient[:, None, :]",
+        "deviation = np.abs(gradient)[:, :, None] + 0.0 * gradient[:, None, :]",
+        "tests/solvers/test_solvers_box.py -k llw",
     ),
     Mutant("advcli/problem.py", "return 1e-6 * self.unit if", "return 0.0 if", "tests/solvers/test_solvers_box.py -k any_matrix"),
     Mutant(
@@ -510,7 +518,7 @@ SETTINGS = (
 )
 
 FOLDERS, BOUNDS = "tests/verify/test_verify_folders.py", "tests/verify/test_verify_bounds.py"
-GAPS, RECORDING = "tests/verify/test_verify_gap.py", "tests/verify/test_verify_recording.py"
+RECORDING = "tests/verify/test_verify_recording.py"
 FOREIGN = "tests/foreign/test_foreign_weights.py"
 PROVED, ALTERED = f"{FOLDERS} -k is_proved", f"{FOLDERS} -k refuted"
 VERIFY = (
@@ -560,7 +568,9 @@ VERIFY = (
         equivalent="in a box the bound of c is that of the moved point already; charged twice it is lower still",
     ),
     Mutant("advcli/verify/gap.py", "+ max(features.longest, 1.0) * moved * share.size)", ")", GAPS),
-    Mutant("advcli/verify/gap.py", "t = 1.0 if (high <= tolerance).all() else t", "t = 1.0", GAPS),
+    Mutant("advcli/verify/gap.py", "t = 1.0 if (high <= widths).all() else t", "t = 1.0", GAPS),
+    Mutant("advcli/verify/gap.py", "(parameters.sum(axis=1) / loss.k)[:, None]", "0.0", GAPS),
+    Mutant("advcli/verify/gap.py", "every[:, :, None] - every[:, None, :]", "every[:, :, None] - every[:, None, :] * 0.0", GAPS),
     Mutant("advcli/verify/gap.py", "start * outward(1.0 - t) if t < 1.0 else offset", "start if t < 1.0 else offset", GAPS),
     Mutant("advcli/verify/gap.py", "square_norm(V) * (0.5 * lam)", "square_norm(V) * lam", GAPS),
     Mutant("advcli/verify/gap.py", "inverse(ball(2.0 * lam))", "inverse(ball(4.0 * lam))", GAPS),
