@@ -8,7 +8,7 @@ where rounding can have taken it out; else it is refused.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,22 @@ def certify(problem: Problem, solution: Solution, tol: float) -> Certificate:
         game_value=problem.game_value(solution.theta, primal),
         least=problem.least_scale,
     )
+
+
+def settle(problem: Problem, solution: Solution, tol: float) -> tuple[Solution, Certificate]:
+    """Return a solver's solution and its certificate, with theta = 0 and r = 0 in the place of what is worse than they are.
+
+    A fit that converged is within ``tol`` of the optimum, and stays as it is.
+    """
+    certificate = certify(problem, solution, tol)
+    if certificate.converged:
+        return solution, certificate
+    theta = np.zeros(problem.features.shape)
+    settled = solution if certificate.primal <= problem.primal(theta) else replace(solution, theta=theta)
+    if solution.R is not None and certificate.status != "infeasible_dual":  # which is to be seen
+        R = problem.features.feasible(np.zeros(solution.R.shape), problem.y, problem.sample_weight)
+        settled = settled if certificate.dual >= problem.dual(R) else replace(settled, R=R)
+    return (solution, certificate) if settled is solution else (settled, certify(problem, settled, tol))
 
 
 def judge(

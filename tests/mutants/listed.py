@@ -184,6 +184,18 @@ REFEREE = (
     Mutant("advcli/certificate.py", "0.0 if -_NOISE < relative < 0 else relative", "max(0.0, relative)", REFEREES),
     Mutant("advcli/certificate.py", "R, outside = problem.feasible(solution.R)", "R, outside = solution.R, 0.0", REFEREES),
     Mutant("advcli/certificate.py", "dual = problem.dual(R)", "dual = problem.dual(solution.R)", REFEREES),
+    Mutant(
+        "advcli/certificate.py",
+        "settled = solution if certificate.primal <= problem.primal(theta) else",
+        "settled = solution if not certificate.primal > problem.primal(theta) else",
+        "tests/solvers/test_solvers_scales.py -k settling",
+    ),
+    Mutant(
+        "advcli/certificate.py",
+        "settled if certificate.dual >= problem.dual(R) else replace(settled, R=R)",
+        "settled",
+        "tests/solvers/test_solvers_scales.py -k settling",
+    ),
     # the objective
     Mutant(
         "advcli/problem.py",
