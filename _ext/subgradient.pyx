@@ -270,7 +270,7 @@ cdef double adaptive_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, P
                 if m.tolerance != NULL and second[j] > 0.0:
                     size = step / sqrt(second[j])
                     theta[j] = soft(theta[j] - size * g, size * m.tolerance[j])
-                elif g != 0.0:
+                elif second[j] > 0.0:  # 0 where g is, or where its square is below the smallest number
                     theta[j] -= step * g / sqrt(second[j])
         else:
             mean = 1.0 / (1.0 - beta1 ** steps)

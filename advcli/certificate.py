@@ -8,7 +8,7 @@ where rounding can have taken it out; else it is refused.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -47,8 +47,9 @@ class Certificate:
     game_value : float
         The worst case that the fit guarantees (`Problem.game_value`); nan for losses that are no game.
     scale : float
-        What the gap is relative to: the primal; |dual| where matrices with negative entries make the primal negative; for corrected losses,
-        which can be 0, the larger of |primal| and the loss at scores 0. nan in a model that was saved before there was one.
+        What the gap is relative to: the primal; |dual| where matrices with negative entries make the primal negative, and no less than
+        `Problem.least_scale`; for corrected losses, which can be 0, the larger of |primal| and the loss at scores 0. nan in a model that
+        was saved before there was one.
     """
 
     primal: float
@@ -99,7 +100,24 @@ def certify(problem: Problem, solution: Solution, tol: float) -> Certificate:
         solver=solution.solver,
         seconds=solution.seconds,
         game_value=problem.game_value(solution.theta, primal),
+        least=problem.least_scale,
     )
+
+
+def settle(problem: Problem, solution: Solution, tol: float) -> tuple[Solution, Certificate]:
+    """Return a solver's solution and its certificate, with theta = 0 and r = 0 in the place of what is worse than they are.
+
+    A fit that converged is within ``tol`` of the optimum, and stays as it is.
+    """
+    certificate = certify(problem, solution, tol)
+    if certificate.converged:
+        return solution, certificate
+    theta = np.zeros(problem.features.shape)
+    settled = solution if certificate.primal <= problem.primal(theta) else replace(solution, theta=theta)
+    if solution.R is not None and certificate.status != "infeasible_dual":  # which is to be seen
+        R = problem.features.feasible(np.zeros(solution.R.shape), problem.y, problem.sample_weight)
+        settled = settled if certificate.dual >= problem.dual(R) else replace(settled, R=R)
+    return (solution, certificate) if settled is solution else (settled, certify(problem, settled, tol))
 
 
 def judge(
@@ -114,6 +132,7 @@ def judge(
     seconds: float,
     game_value: float = float("nan"),
     scale: float | None = None,
+    least: float = 0.0,
 ) -> Certificate:
     """Return the certificate of a primal and a dual value.
 
@@ -130,6 +149,8 @@ def judge(
         As in `Certificate`; ``status`` is what stopped the solver.
     scale : float, optional
         What the gap is relative to, where that is not `gap_scale`.
+    least : float
+        What the gap is relative to at least (`Problem.least_scale`).
     """
     refused = not outside <= TOLERANCE or dual == float("-inf")
     if refused:
@@ -137,6 +158,7 @@ def judge(
     gap = primal - dual
     if scale is None:
         scale = abs(primal) if refused else gap_scale(primal, dual)
+    scale = max(scale, least)
     if scale > 0:
         relative = gap / scale
     else:  # one class only: nothing to lose

@@ -15,6 +15,13 @@ is an L1 penalty (Mazuelas, Romero & Grunwald 2023, "Minimax risk classifiers wi
     P(theta) = lambda/2 |theta|^2 + sum_j tolerance_j |theta_j| + mean,    theta(r) = soft(-1/n J'(s r), tolerance) / lambda;      (3)
 
 with lambda = 0 the dual is the mean of c(r) over the r that keep their moments in the box.
+
+llw asks for parameters that sum to zero over the classes. Of all with the same centred scores the ridge penalty prefers those, the L1
+penalty does not: there they are a constraint, Theta 1 = 0, with a multiplier v for each feature,
+
+    theta(r) = soft(v 1' - 1/n J'(s r), tolerance) / lambda with v such that theta(r) 1 = 0;                               (4)
+
+with lambda = 0 the moments of any two classes may differ by the sum of their tolerances.
 """
 
 from __future__ import annotations
@@ -82,6 +89,30 @@ class Problem:
                 weight = weight * factor
         return weight
 
+    @cached_property
+    def unit(self) -> float:
+        """The gap between theta = 0 and r = 0, or 1 where there is none: above 0, and the same when a constant is added to a loss matrix.
+
+        The mean loss at scores of 0, unless a matrix charges for right predictions.
+        """
+        gap = self.primal(np.zeros(self.features.shape)) - self.dual(np.zeros((len(self.y), self.loss.n_classes)))
+        return gap if gap > 0.0 else 1.0
+
+    @property
+    def centred(self) -> bool:
+        """Whether the parameters are held to sums of zero over the classes, (4)."""
+        return self.tolerance is not None and self.loss.separate and self.features.multiclass_linear
+
+    @cached_property
+    def least_scale(self) -> float:
+        """The least that a gap is relative to: 1e-6 `unit` where a matrix has negative entries, so that games of value 0 have a scale."""
+        matrix = getattr(self.loss, "matrix", None)
+        return 1e-6 * self.unit if matrix is not None and (matrix < 0.0).any() else 0.0
+
+    def gap_scale(self, primal: float, dual: float) -> float:
+        """Return what the gap of two values of this problem is relative to."""
+        return max(gap_scale(primal, dual), self.least_scale)
+
     def scaled(self, F: Array) -> Array:
         """Return the scores in units of the cost weights, f_i / w_i up to a constant a row, which no surrogate sees."""
         if self.cost_weight is None:
@@ -93,7 +124,9 @@ class Problem:
         return 0.5 * self.lam * self.features.square_norm(theta)
 
     def penalty(self, theta: Array) -> float:
-        """Return lambda/2 |theta|^2 + sum_j tolerance_j |theta_j|."""
+        """Return lambda/2 |theta|^2 + sum_j tolerance_j |theta_j|, under (4) that of theta less its means over the classes."""
+        if self.centred:
+            theta = theta - theta.mean(axis=1, keepdims=True)
         box = 0.0 if self.tolerance is None else float(np.vdot(self.tolerance, np.abs(theta)))
         return self.ridge(theta) + box
 
@@ -121,7 +154,7 @@ class Problem:
         return self.features.adjoint(R if self.sample_weight is None else R * self.sample_weight[:, None]) / self.n
 
     def parameters(self, R: Array) -> Array:
-        """Return theta(r) of (2) or (3); needs lambda > 0."""
+        """Return theta(r) of (2), (3) or (4); needs lambda > 0."""
         outside = self._outside(self.dual_gradient(R))
         theta = outside / -self.lam
         mask = self.features.regularised
@@ -131,6 +164,8 @@ class Problem:
         """Return what of the moments' deviation lies outside the box, signed."""
         if self.tolerance is None:
             return gradient
+        if self.centred:
+            gradient = gradient - multipliers(gradient, self.tolerance)[:, None]
         outside: Array = np.sign(gradient) * np.maximum(np.abs(gradient) - self.tolerance, 0.0)
         return outside
 
@@ -144,9 +179,13 @@ class Problem:
         """Return the largest t <= 1 with the moments of t r in the box; nan where a moment is no number."""
         if self.tolerance is None or self.lam > 0:
             return 1.0
-        deviation = np.abs(self.dual_gradient(R))
-        inside = deviation <= self.tolerance
-        return 1.0 if inside.all() else float((self.tolerance[~inside] / deviation[~inside]).min())
+        gradient = self.dual_gradient(R)
+        deviation, allowed = np.abs(gradient), self.tolerance
+        if self.centred:  # by pairs of classes: v is between the boxes of both
+            deviation = gradient[:, :, None] - gradient[:, None, :]
+            allowed = allowed[:, :, None] + allowed[:, None, :]
+        inside = deviation <= allowed
+        return 1.0 if inside.all() else float((allowed[~inside] / deviation[~inside]).min())
 
     def feasible(self, R: Array) -> tuple[Array, float]:
         """Return a feasible dual point near R, R itself where it is one up to rounding, and how far outside R lies.
@@ -192,6 +231,22 @@ class Problem:
         if self.lam > 0:
             return mean - self.ridge(self.parameters(R))
         return mean if self._into_box(R) == 1.0 else float("-inf")
+
+
+def multipliers(gradient: Array, tolerance: Array) -> Array:
+    """Return v (d,) with sum_j soft(gradient_dj - v_d, tolerance_dj) = 0, for a gradient (d, k).
+
+    The sum falls with v, in pieces that end at gradient_dj -+ tolerance_dj.
+    """
+    ends = np.sort(np.hstack([gradient - tolerance, gradient + tolerance]), axis=1)
+    beyond = gradient[:, None, :] - ends[:, :, None]  # (d, ends, k)
+    sums = (np.sign(beyond) * np.maximum(np.abs(beyond) - tolerance[:, None, :], 0.0)).sum(axis=2)
+    rows = np.arange(len(ends))
+    right = np.argmax(sums <= 0.0, axis=1)
+    left = np.maximum(right - 1, 0)
+    fall = sums[rows, left] - sums[rows, right]
+    share = np.divide(sums[rows, left], fall, out=np.ones(len(ends)), where=fall > 0.0)
+    return np.asarray(ends[rows, left] + share * (ends[rows, right] - ends[rows, left]))
 
 
 def gap_scale(primal: float, dual: float) -> float:

@@ -1,4 +1,4 @@
-"""Rules for single values of a configuration: what is wanted, in words, and whether a value is that.
+"""Rules for single values of a configuration: what is wanted, in words, and whether a value is that; and how large features may be.
 
 A dataclass that is a schema carries them as the metadata of its fields.
 """
@@ -9,7 +9,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .errors import ConfigError, nearest
+from .errors import ConfigError, DataError, nearest
+
+LARGEST = 1e100
+"""The largest feature that is taken: its square, summed over rows and columns and times a strength, is far from the largest number."""
 
 
 def rule(wanted: str, valid: Callable[[Any], bool], choices: Sequence[str] = ()) -> dict[str, Any]:
@@ -63,3 +66,18 @@ def refuse(name: str, value: Any, about: Mapping[str, Any], wanted: str = "") ->
     shown = "null" if value is None else str(value)
     hint = nearest(shown, about["choices"]) if about["choices"] else f"give {wanted or about['wanted']}"
     raise ConfigError(f"{name}={shown} is not valid; {hint}")
+
+
+def refuse_huge(X: Any, names: Sequence[Any] | None, what: str) -> None:
+    """Raise `DataError`, naming a column, when features X (n, d), dense or CSR, hold a finite number beyond `LARGEST`."""
+    import numpy as np
+
+    values = X.data if hasattr(X, "tocsr") else X
+    # nan and inf are refused by others
+    with np.errstate(invalid="ignore"):
+        if values.size == 0 or not max(values.max(), -values.min()) > LARGEST:
+            return
+    at = int(np.argmax(np.abs(values)))
+    column = int(X.indices[at]) if hasattr(X, "tocsr") else at % X.shape[1]
+    said = f" ({str(names[column])!r})" if names is not None else ""
+    raise DataError(f"{what}: column {column + 1}{said} holds {np.ravel(values)[at]:.3g}, beyond {LARGEST:g}; change its unit")

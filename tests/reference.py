@@ -355,6 +355,9 @@ def solve_problem(
         C_z = -sp.vstack([sp.eye(n * k), sp.eye(n * k)])
         b = np.r_[-active * np.repeat(w, k), np.zeros(n * k)]
         cost, minus_label = np.repeat(mean, k), False
+        if name == "llw" and features == "linear":  # the published constraint, sum_j f_j = 0 at every x
+            sums = sp.kron(sp.eye(d), np.ones((1, k)))
+            equal = (sp.hstack([sums, sp.csr_matrix((d, auxiliary))]), np.zeros(d))
     else:  # v_i >= f_ij + w_i (p_i'L)_j, p_i in the simplex of the l predictions
         L = loss_matrix(name, k, **options)
         l = len(L)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
+from ..rules import refuse_huge
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -139,7 +140,7 @@ def make_dataset(
     Raises
     ------
     DataError
-        Only one class, no rows, or sizes that do not fit the number of rows.
+        Only one class, no rows, a feature beyond `advcli.rules.LARGEST`, or sizes that do not fit the number of rows.
     """
     import numpy as np
 
@@ -157,6 +158,7 @@ def make_dataset(
     n = X.shape[0]
     if n == 0:
         raise DataError(f"data set {name!r} has no rows")
+    refuse_huge(X, feature_names, f"data set {name!r}")
     if len(classes) < 2:
         raise DataError(_one_class(name, classes))
     if sizes is not None and sum(sizes) > n:

@@ -20,6 +20,7 @@ from ..errors import ConfigError, DataError, IncompatibleError, ModelError, near
 from ..features import STRENGTH, FeatureMap, feature_class, make_features
 from ..hyper import SCALES
 from ..registry import Registry
+from ..rules import refuse_huge
 from ..stored import Entries
 
 Array = NDArray[np.float64]
@@ -202,6 +203,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         else:
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
             codes = self._encode(y)
+        refuse_huge(X, getattr(self, "feature_names_in_", None), "X")
         if hasattr(X, "tocsr") and not X.has_canonical_format:
             X = X.copy()  # the caller's arrays stay as they are
             X.sum_duplicates()
@@ -305,7 +307,9 @@ class Learner(ClassifierMixin, BaseEstimator):
         if isinstance(X, View):
             return X
         check_is_fitted(self)
-        return View(self._mapped(validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)))
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        refuse_huge(X, getattr(self, "feature_names_in_", None), "X")
+        return View(self._mapped(X))
 
     @abstractmethod
     def _mapped(self, X: Any) -> Any:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..certificate import certify
+from ..certificate import settle
 from ..errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning
 from ..features import FeatureMap, feature_class, make_features
 from ..features.rows import merge_rows
@@ -256,16 +256,16 @@ class SurrogateClassifier(Learner):
         if lacks is not None:
             raise IncompatibleError(f"solver={self.solver}", lacks, remedy)
         limits = Limits(self.tol, self.max_passes, self.max_seconds)
-        solution = solver.solve(problem, limits, None if start is None else start.solution_, seed=seed_of(self.random_state))
-        self.solution_: Solution = solution
-        self.theta_ = solution.theta
+        found = solver.solve(problem, limits, None if start is None else start.solution_, seed=seed_of(self.random_state))
+        self.solution_: Solution
+        self.solution_, self.certificate_ = settle(problem, found, self.tol)
+        self.theta_ = self.solution_.theta
         self.lam_ = float(lam)
-        self.certificate_ = certify(problem, solution, self.tol)
-        self.n_iter_ = max(1, int(np.ceil(solution.passes)))
+        self.n_iter_ = max(1, int(np.ceil(found.passes)))
         if not self.certificate_.converged:
             warnings.warn(
                 f"loss={_said(self.loss)}, lambda={lam:.3g}: relative gap {self.certificate_.relative_gap:.2e} "
-                f"after {solution.passes:.0f} passes ({self.certificate_.status}), tolerance {self.tol:g}",
+                f"after {found.passes:.0f} passes ({self.certificate_.status}), tolerance {self.tol:g}",
                 NotConvergedWarning,
                 stacklevel=3,
             )

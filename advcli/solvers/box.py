@@ -6,6 +6,9 @@ The saddle function over (theta, r) gets a proximal term in both (Rockafellar 19
 point algorithm"): |theta - theta_t|^2 / (2 sigma) and c/2 |r_i - r_it|^2. The maximum over r_i is then an exact block step, and the
 function of theta alone is smooth and convex plus the L1 penalty. A Newton step minimises its quadratic model plus the penalty over the
 coordinates that are not held at 0; the moments of most coordinates lie strictly inside the box, so few take part.
+
+Where parameters are to sum to zero over the classes (problem.py, (4)), the multipliers v get a proximal term too, e/2 |v - v_t|^2. Their
+maximum is v = v_t + theta 1 / e, so the function of theta gains |theta 1 + e v_t|^2 / (2 e).
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..compiled import Face, kernels
-from ..problem import Array, Problem, Solution, gap_scale
+from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register
 
 _MAX_INNER = 40
@@ -34,6 +37,7 @@ class _Point:
     R: Array
     gradient: Array  # of the smooth part, in the shape of theta
     face: Face
+    v: Array  # multipliers (d,), 0 where the sums are free
 
 
 class _Smoothed:
@@ -48,20 +52,31 @@ class _Smoothed:
         self.tolerance = problem.tolerance
         self.center = np.zeros((len(problem.y), problem.loss.n_classes))
         self.theta = np.zeros(problem.features.shape)
+        self.v = np.zeros(self.theta.shape[0])
         # In units of the loss: a parameter of size unit/|x| moves scores by one unit. A large sigma matters most, 10^4 to 10^6 needed
         # 50 times fewer Newton steps than 1; c of 1 to 100 did equally well.
-        unit = problem.empirical(problem.features.scores(self.theta)) or 1.0
-        self.c = 10.0 * unit
-        self.sigma = 1e4 * unit / max(float(problem.features.squares.mean()), 1e-300)
+        self.c = 10.0 * problem.unit
+        self.square = max(float(problem.features.squares.mean()), 1e-300)
+        self.sigma = 1e4 * problem.unit / self.square
         self.damping = 1.0  # of the Newton steps, in units of the proximal term
         self.projections = 0
 
+    @property
+    def e(self) -> float:
+        """The proximal weight of v: an error of the sums weighs as much as one of the scores."""
+        return self.c / self.square
+
     def at(self, theta: Array, F: Array) -> _Point:
+        """Return the subproblem's smooth part at theta with scores F; one read of the data."""
         problem = self.problem
         self.projections += 1
         R, face = kernels.face(problem.loss.family, problem.scaled(F), self.center, problem.y, self.c)
         gradient = problem.dual_gradient(R) + (theta - self.theta) / self.sigma + problem.lam * theta
-        return _Point(theta, F, R, gradient, face)
+        v = self.v
+        if problem.centred:
+            v = v + theta.sum(axis=1) / self.e
+            gradient = gradient + v[:, None]
+        return _Point(theta, F, R, gradient, face, v)
 
     def defect(self, point: _Point) -> Array:
         """Return the least element of the subdifferential: 0 exactly at the subproblem's minimum."""
@@ -74,7 +89,8 @@ class _Smoothed:
         """Return how far the point is from the centre, in the energy of the proximal terms (twice)."""
         step = point.theta - self.theta
         spread = np.einsum("ij,ij->i", point.R - self.center, point.R - self.center)
-        return float(np.vdot(step, step)) / self.sigma + self.c * float(self.problem.weight @ spread) / self.problem.n
+        multipliers = self.e * float(np.sum((point.v - self.v) ** 2))
+        return float(np.vdot(step, step)) / self.sigma + multipliers + self.c * float(self.problem.weight @ spread) / self.problem.n
 
     def step(self, point: _Point) -> Array:
         """Return the direction to the minimum of the quadratic model plus the penalty, over the coordinates that may move."""
@@ -89,6 +105,9 @@ class _Smoothed:
         Z = self.problem.features.directions(B, owner).columns(chosen)
         H = Z.T @ (Z * scale[:, None])
         H[np.diag_indices_from(H)] += ridge
+        if self.problem.centred:
+            feature = chosen // self.theta.shape[1]
+            H += (feature[:, None] == feature) / self.e
         direction[chosen] = minimise_model(H, gradient[chosen], tolerance[chosen], theta[chosen]) - theta[chosen]
         return direction.reshape(point.theta.shape)
 
@@ -134,6 +153,13 @@ def minimise_model(H: Array, gradient: Array, weight: Array, x: Array) -> Array:
     return z
 
 
+def _zero_sums(theta: Array) -> Array:
+    """Return theta (d, k) with the sum of each row taken off its entries that are not 0, in equal parts."""
+    support = theta != 0.0
+    share = theta.sum(axis=1) / np.maximum(support.sum(axis=1), 1)
+    return theta - share[:, None] * support
+
+
 @register("box")
 class BoxSolver(Solver):
     """Semismooth Newton proximal method of multipliers for moments in a box (an L1 penalty); any lambda >= 0."""
@@ -160,6 +186,7 @@ class BoxSolver(Solver):
         ):
             smoothed.center, smoothed.theta = start.R, start.theta
             smoothed.c, smoothed.sigma = start.memory.get("c", smoothed.c), start.memory.get("sigma", smoothed.sigma)
+            smoothed.v = start.memory.get("v", smoothed.v)
         theta = smoothed.theta
         F = problem.features.scores(theta)
         best_theta, best_primal = theta, problem.penalty(theta) + problem.empirical(F)
@@ -187,14 +214,15 @@ class BoxSolver(Solver):
                 smoothed.damping = max(smoothed.damping * (4.0 if share < 0.3 else 0.25 if share > 0.8 else 1.0), 1.0)
                 point = following
             theta, F = point.theta, point.F
-            primal = problem.penalty(theta) + problem.empirical(F)
+            kept = _zero_sums(theta) if problem.centred else theta
+            primal = problem.penalty(kept) + problem.empirical(F if kept is theta else problem.features.scores(kept))
             if primal < best_primal:
-                best_primal, best_theta = primal, theta
+                best_primal, best_theta = primal, kept
             candidate = problem.into_box(point.R)
             dual = problem.dual(candidate)
             if dual > best_dual:
                 best_dual, best_R = dual, candidate
-            if best_primal - best_dual <= limits.tol * gap_scale(best_primal, best_dual):
+            if best_primal - best_dual <= limits.tol * problem.gap_scale(best_primal, best_dual):
                 status = "converged"
                 break
             if smoothed.projections > limits.max_passes:
@@ -202,7 +230,7 @@ class BoxSolver(Solver):
             if time.perf_counter() - started > limits.max_seconds:
                 status = "max_seconds"
                 break
-            smoothed.center, smoothed.theta = point.R, theta
+            smoothed.center, smoothed.theta, smoothed.v = point.R, theta, point.v
             if inner < _MAX_INNER:
                 factor = 5.0 if inner <= 4 else 2.0 if inner <= 15 else 1.0
                 smoothed.c = max(smoothed.c / factor, 1e-9)
@@ -212,7 +240,7 @@ class BoxSolver(Solver):
                 smoothed.sigma /= 5.0
         else:
             status = "stalled"
-        memory = {"c": smoothed.c, "sigma": smoothed.sigma, "newton_steps": steps}
+        memory = {"c": smoothed.c, "sigma": smoothed.sigma, "newton_steps": steps, **({"v": smoothed.v} if problem.centred else {})}
         seconds = time.perf_counter() - started
         return Solution(best_theta, best_R, problem.lam, self.name, float(smoothed.projections), seconds, status, memory)
 

@@ -111,11 +111,14 @@ def _sigma(problem: Problem, features: KernelMap) -> float:
 
     Scores are of the size of w. Coefficients are of the size of w / K_ii where rows are free, and C s, the most they can be, at bounds. The
     root of the product of the smaller of these sizes and C s stands for both: times a constant, its sigma needed at most twice the
-    iterations of the best one for C of 1 to 2^12 and gamma of 2^-12 to 1. Means over rows stand for every row.
+    iterations of the best one for C of 1 to 2^12 and gamma of 2^-12 to 1. Means over rows stand for every row. No sigma is below what
+    rounding may take off an eigenvalue of K.
     """
     cost = 1.0 if problem.cost_weight is None else float(problem.cost_weight.mean())
     largest = problem.C * (1.0 if problem.sample_weight is None else float(problem.sample_weight.mean()))
-    free = cost / max(float(features.matrix.diagonal().mean()), 1e-300)  # a kernel may be zero
+    diagonal = float(features.matrix.diagonal().mean())
+    free = cost / max(diagonal, 1e-300)  # a kernel may be zero
     coefficient = np.sqrt(min(free, largest) * largest)
     scale = _SCALE_SIMPLEX if problem.loss.simplex else _SCALE_BOX
-    return float(_STEP ** round(np.log(scale * cost / coefficient) / np.log(_STEP)))
+    least = 4.0 * len(problem.y) ** 2 * float(np.finfo(np.float64).eps) * diagonal
+    return float(_STEP ** round(np.log(max(scale * cost / coefficient, least)) / np.log(_STEP)))

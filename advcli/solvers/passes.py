@@ -11,7 +11,7 @@ import numpy as np
 from ..compiled import compiled_rows, kernels
 from ..features.base import KernelMap
 from ..features.threshold import ThresholdFeatures
-from ..problem import Array, Labels, Problem, Solution, gap_scale
+from ..problem import Array, Labels, Problem, Solution
 from .base import Limits, Solver
 
 _LINEAR, _THRESHOLD, _KERNEL = 0, 1, 2
@@ -124,7 +124,7 @@ class Best:
 
     def reached(self, tol: float) -> bool:
         """Return whether the relative gap is at most ``tol``."""
-        return self.primal - self.dual <= tol * gap_scale(self.primal, self.dual)
+        return self.primal - self.dual <= tol * self.problem.gap_scale(self.primal, self.dual)
 
 
 def check_parameters(problem: Problem) -> str | None:
@@ -133,6 +133,8 @@ def check_parameters(problem: Problem) -> str | None:
         return "features with explicit parameters"
     if not problem.features.multiclass_linear and not isinstance(problem.features, ThresholdFeatures):
         return "linear or threshold features"
+    if problem.centred:
+        return f"parameters without a constraint (loss={problem.loss.name} with moments in a box holds their sums over the classes at zero)"
     if problem.features.regularised is not None and not problem.loss.simplex:
         return "a loss whose dual variables are distributions when some parameters are free"
     return None

@@ -67,7 +67,7 @@ def first_smoothing(problem: Problem, known: float | None) -> float:
     """Return mu of the first proximal step: 10 C, at least 1, or near the last one of a warm start
     (docs/notes/large-c.md, section 6)."""
     if not problem.lam > 0:  # moments in a box: C is no scale; that of the box solver
-        return 10.0 * (problem.empirical(problem.features.scores(np.zeros(problem.features.shape))) or 1.0) if known is None else known
+        return 10.0 * problem.unit if known is None else known
     if known is None:
         return max(1.0, 10.0 * problem.C)
     return min(max(1.0, 10.0 * problem.C), 30.0 * known)

@@ -266,6 +266,7 @@ class AdamSolver(AdaptiveSolver):
 
 
 def _unit(problem: Problem) -> float:
-    """Return the first step of a free threshold: the largest loss of a row at scores of 0, since the scores are in the loss's units."""
-    values: Any = problem.loss.value(np.zeros((1, problem.loss.n_classes)), problem.y[:1])
+    """Return the first step of a free threshold: what a row loses at scores of 0, since the scores are in the loss's units."""
+    none, y = np.zeros((1, problem.loss.n_classes)), problem.y[:1]
+    values: Any = problem.loss.value(none, y) - problem.loss.offset(none, y)
     return max(float(values[0]), 1e-6)

@@ -10,8 +10,9 @@ totals sum_i s_i r*_ij of every label must vanish: taking the surplus of some la
 to the others moves at most twice the surplus more, and keeps every row a distribution. A move by m changes |J'(s r)| by at most m max |J_i|
 and the mean of c by at most m times its steepness over n. So D(r*) is bounded without being built.
 
-A box of moments has lambda = 0 and the penalty sum tolerance_j |theta_j|; r* is scaled by the largest t <= 1 that takes its moments into
-the box, and c(t r*) >= t c(r*) + (1 - t) c(0), because c is concave.
+A box of moments has lambda = 0 and the penalty sum tolerance_j |theta_j|, for llw with linear features that of theta less its means over
+the classes, and then a box for every difference of two classes' moments, as wide as both together; r* is scaled by the largest t <= 1
+that takes its moments into the box, and c(t r*) >= t c(r*) + (1 - t) c(0), because c is concave.
 """
 
 from __future__ import annotations
@@ -196,14 +197,18 @@ def bound(
         below = dot(np.tri(loss.k)[:-1], R.sum(axis=0)[:, None]) if features.free else None
         moments = features.moments(R)
         every = moments if below is None else join(moments, below)
-        tolerance = features.tolerance(y, weights)
+        tolerance = widths = features.tolerance(y, weights)
+        parameters = ball(np.concatenate([V, eta[:, None]]) if features.free else V)
+        if loss.name == "llw" and not features.free:  # parameters are held to sums of zero, so only differences of moments are
+            parameters = parameters - (parameters.sum(axis=1) / loss.k)[:, None]
+            every = every[:, :, None] - every[:, None, :]
+            widths = np.nextafter(tolerance[:, :, None] + tolerance[:, None, :], 0.0)
         high = outward((every * share).size + max(features.longest, 1.0) * moved * share.size)
-        t = float(np.minimum(1.0, (tolerance / np.maximum(high, 1e-300)).min()) * (1.0 - 1e-15))
-        t = 1.0 if (high <= tolerance).all() else t
+        t = float(np.minimum(1.0, (widths / np.maximum(high, 1e-300)).min()) * (1.0 - 1e-15))
+        t = 1.0 if (high <= widths).all() else t
         start = (ball(loss.at_labels(y, w)) * weights).sum() * share
         dual = offset * t + start * outward(1.0 - t) if t < 1.0 else offset
-        parameters = np.concatenate([V, eta[:, None]]) if features.free else V
-        penalty = (ball(np.abs(parameters)) * tolerance).sum()
+        penalty = (Ball(np.abs(parameters.mid), parameters.rad) * tolerance).sum()
         return Bounds(penalty + losses, dual - steepness * moved * share.size, ball(0.0))
     if features.free:
         if not loss.simplex:

@@ -154,6 +154,7 @@ KERNELS = (
 )
 
 ESTIMATORS = "tests/learners/test_estimators_problem.py"
+GAPS = "tests/verify/test_verify_gap.py"
 GUARANTEE, REFEREES = "tests/evaluation/test_evaluation_guarantee.py", "tests/solvers/test_solvers_referee.py"
 SETS_OF_LOSSES, SETS_OF_LEARNERS = (
     "tests/losses/test_losses_contract.py -k 'feasible or brought'",
@@ -183,6 +184,18 @@ REFEREE = (
     Mutant("advcli/certificate.py", "0.0 if -_NOISE < relative < 0 else relative", "max(0.0, relative)", REFEREES),
     Mutant("advcli/certificate.py", "R, outside = problem.feasible(solution.R)", "R, outside = solution.R, 0.0", REFEREES),
     Mutant("advcli/certificate.py", "dual = problem.dual(R)", "dual = problem.dual(solution.R)", REFEREES),
+    Mutant(
+        "advcli/certificate.py",
+        "settled = solution if certificate.primal <= problem.primal(theta) else",
+        "settled = solution if not certificate.primal > problem.primal(theta) else",
+        "tests/solvers/test_solvers_scales.py -k settling",
+    ),
+    Mutant(
+        "advcli/certificate.py",
+        "settled if certificate.dual >= problem.dual(R) else replace(settled, R=R)",
+        "settled",
+        "tests/solvers/test_solvers_scales.py -k settling",
+    ),
     # the objective
     Mutant(
         "advcli/problem.py",
@@ -196,6 +209,20 @@ REFEREE = (
         "return primal if primal > 0 else -dual",
         "return abs(primal) if primal > 0 else dual",
         f"{ESTIMATORS} -k negative_objective",
+    ),
+    Mutant("advcli/problem.py", "theta = theta - theta.mean(axis=1, keepdims=True)", "pass", f"{GAPS} -k own"),
+    Mutant(
+        "advcli/problem.py",
+        "deviation = gradient[:, :, None] - gradient[:, None, :]",
+        "deviation = np.abs(gradient)[:, :, None] + 0.0 * gradient[:, None, :]",
+        "tests/solvers/test_solvers_box.py -k llw",
+    ),
+    Mutant("advcli/problem.py", "return 1e-6 * self.unit if", "return 0.0 if", "tests/solvers/test_solvers_box.py -k any_matrix"),
+    Mutant(
+        "advcli/problem.py",
+        "- self.dual(np.zeros((len(self.y), self.loss.n_classes)))",
+        "",
+        "tests/solvers/test_solvers_box.py -k constant_cost",
     ),
     Mutant(
         "advcli/problem.py",
@@ -503,7 +530,7 @@ SETTINGS = (
 )
 
 FOLDERS, BOUNDS = "tests/verify/test_verify_folders.py", "tests/verify/test_verify_bounds.py"
-GAPS, RECORDING = "tests/verify/test_verify_gap.py", "tests/verify/test_verify_recording.py"
+RECORDING = "tests/verify/test_verify_recording.py"
 FOREIGN = "tests/foreign/test_foreign_weights.py"
 PROVED, ALTERED = f"{FOLDERS} -k is_proved", f"{FOLDERS} -k refuted"
 VERIFY = (
@@ -553,7 +580,9 @@ VERIFY = (
         equivalent="in a box the bound of c is that of the moved point already; charged twice it is lower still",
     ),
     Mutant("advcli/verify/gap.py", "+ max(features.longest, 1.0) * moved * share.size)", ")", GAPS),
-    Mutant("advcli/verify/gap.py", "t = 1.0 if (high <= tolerance).all() else t", "t = 1.0", GAPS),
+    Mutant("advcli/verify/gap.py", "t = 1.0 if (high <= widths).all() else t", "t = 1.0", GAPS),
+    Mutant("advcli/verify/gap.py", "(parameters.sum(axis=1) / loss.k)[:, None]", "0.0", GAPS),
+    Mutant("advcli/verify/gap.py", "every[:, :, None] - every[:, None, :]", "every[:, :, None] - every[:, None, :] * 0.0", GAPS),
     Mutant("advcli/verify/gap.py", "start * outward(1.0 - t) if t < 1.0 else offset", "start if t < 1.0 else offset", GAPS),
     Mutant("advcli/verify/gap.py", "square_norm(V) * (0.5 * lam)", "square_norm(V) * lam", GAPS),
     Mutant("advcli/verify/gap.py", "inverse(ball(2.0 * lam))", "inverse(ball(4.0 * lam))", GAPS),

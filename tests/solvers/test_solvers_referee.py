@@ -278,6 +278,8 @@ def test_a_gap_is_relative_to_the_objective_unless_another_scale_is_named():
     assert verdict(-1.0, -2.0).scale == 2.0
     assert verdict(0.01, 0.0, scale=0.5).scale == 0.5
     assert verdict(0.01, 0.0, scale=0.5).relative_gap == 0.02
+    assert verdict(0.0, -1e-9, least=1e-6).relative_gap == pytest.approx(1e-3)
+    assert verdict(2.0, 1.0, least=1e-6).scale == 2.0
 
 
 def test_a_certificate_from_a_file_of_another_version():

@@ -1,0 +1,103 @@
+"""Features of any size: refused with a column's name, or fitted to what is never worse than theta = 0."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import random_problems as problems
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pairwise import pairwise
+from waiting import HANG
+
+from advcli import AdversarialClassifier
+from advcli.certificate import certify, settle
+from advcli.data.dataset import make_dataset
+from advcli.errors import DataError
+from advcli.losses import make_loss
+from advcli.problem import Problem, Solution
+from advcli.rules import LARGEST
+from advcli.solvers import Limits, make_solver
+
+SCALES = (1e-300, 1e-160, 1e-30, 1e10, 1e20, 1e50, LARGEST)
+
+
+@pytest.mark.parametrize(("name", "features", "solver", "scale"), problems.combinations(SCALES))
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")  # what overflows or is no number is settled
+def test_no_solver_ends_worse_than_zero(name, features, solver, scale):
+    problem = problems.make_problem(problems.make_data("noisy"), name, features=features, X=problems.make_data("noisy").X * scale)
+    solution, certificate = settle(problem, make_solver(solver).solve(problem, Limits(1e-3, 50, HANG)), 1e-3)
+    at_zero = problem.primal(np.zeros(problem.features.shape))
+    assert np.isfinite(solution.theta).all()
+    assert repr(certificate) == repr(certify(problem, solution, 1e-3))  # nan too
+    assert certificate.status in ("converged", "stalled", "max_passes", "gap_above_tolerance")
+    assert certificate.dual <= at_zero * (1 + 1e-9)
+    assert certificate.primal <= (at_zero / (1 - 1e-3) if certificate.converged else at_zero)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(["zero_one", "absolute", "power", "ww", "llw"]),
+    st.sampled_from(["linear", "threshold"]),
+    st.floats(-300, 300),
+    st.integers(0, 2),
+    st.sampled_from([np.asarray, sp.csr_array]),
+)
+@pytest.mark.filterwarnings("ignore::advcli.errors.NotConvergedWarning")
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+def test_an_estimator_refuses_or_fits(loss, features, exponent, column, matrix):
+    if features == "threshold" and loss in ("ww", "llw"):  # free thresholds take none
+        return
+    data = problems.make_data("noisy")
+    X = data.X.copy()
+    X[:, column] *= 10.0**exponent
+    model = AdversarialClassifier(loss, features=features, max_passes=50)
+    if np.abs(X).max() > LARGEST:
+        with pytest.raises(DataError, match=f"column {column + 1} holds"):
+            model.fit(matrix(X), data.y)
+        return
+    model.fit(matrix(X), data.y)
+    assert np.isfinite(model.potentials(matrix(X))).all()
+    if loss == "zero_one":
+        np.testing.assert_allclose(model.predict_proba(matrix(X)).sum(axis=1), 1.0)
+
+
+def test_a_column_is_named():
+    data = problems.make_data("noisy")
+    X = pd.DataFrame(data.X, columns=["size", "ears", "tail"])
+    model = AdversarialClassifier().fit(X, data.y)
+    X.loc[5, "ears"] = -1e155
+    said = r"column 2 \('ears'\) holds -1e\+155, beyond 1e\+100; change its unit"
+    for refused in (lambda: model.predict(X), lambda: AdversarialClassifier().fit(X, data.y)):
+        with pytest.raises(DataError, match=f"X: {said}"):
+            refused()
+    with pytest.raises(DataError, match=f"data set 'pets': {said}"):
+        make_dataset(name="pets", X=X.to_numpy(), y=data.y, classes="abc", feature_names=list(X.columns))
+
+
+@pytest.mark.parametrize(("what", "R"), pairwise([(what, R) for what in ("worse", "nan") for R in (None, "bad", "good")]))
+def test_settling_takes_zero_where_it_is_better(what, R):
+    data = problems.make_data("noisy")
+    problem = problems.make_problem(data, "zero_one")
+    theta = np.full((3, 3), np.nan) if what == "nan" else 1e6 * np.random.default_rng(0).normal(size=(3, 3))
+    good = make_solver("dual").solve(problem, Limits(1e-3)).R
+    ends = 0.5 * (np.eye(3)[(data.y + 1) % 3] - np.eye(3)[data.y])
+    point = {None: None, "bad": ends * 1e-9 + 0.9 * (np.eye(3)[0] - np.eye(3)[data.y]), "good": good}[R]
+    given_ = Solution(theta, point, problem.lam, "none", 1.0, 0.0, "max_passes")
+    settled, certificate = settle(problem, given_, 1e-3)
+    assert not settled.theta.any()
+    assert certificate.status == "max_passes"
+    assert certificate.primal == problem.primal(np.zeros((3, 3)))
+    if R is not None:
+        assert certificate.dual == max(problem.dual(point), problem.dual(np.zeros(good.shape)))
+
+
+def test_a_certified_fit_stays_as_it_is():
+    """Also where theta = 0 has the lower objective, within the tolerance."""
+    data = problems.make_data("noisy")
+    problem = Problem(problems.make_problem(data, "zero_one").features, make_loss("zero_one", 3), data.y, 1e9)
+    given_ = Solution(np.full((3, 3), 1e-7), np.full((24, 3), 1.0 / 3.0) - np.eye(3)[data.y], 1e9, "none", 1.0, 0.0)
+    settled, certificate = settle(problem, given_, 1e-3)
+    assert certificate.converged
+    assert settled is given_
+    assert certificate.primal > problem.primal(np.zeros((3, 3)))
