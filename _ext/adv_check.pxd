@@ -15,9 +15,9 @@ cdef inline int demand(bint holds, str what) except -1:
 cdef inline int check_positions(const Py_ssize_t[::1] at, Py_ssize_t limit, str what) except -1:
     """Every number lies in [0, limit)."""
     cdef Py_ssize_t i
-    cdef size_t outside = 0
+    cdef bint outside = False
     for i in range(at.shape[0]):
-        outside |= <size_t>(<size_t>at[i] >= <size_t>limit)  # a negative one is a huge one there
+        outside |= <size_t>at[i] >= <size_t>limit  # a negative one is a huge one there
     if outside:
         raise ValueError(f"{what} must lie in [0, {limit})")
     return 0
@@ -25,9 +25,14 @@ cdef inline int check_positions(const Py_ssize_t[::1] at, Py_ssize_t limit, str 
 
 cdef inline int check_labels(const Py_ssize_t[::1] y, Py_ssize_t n, Py_ssize_t k) except -1:
     """y holds n codes of k classes."""
-    if y.shape[0] != n:
+    cdef Py_ssize_t i
+    cdef bint outside = y.shape[0] != n
+    if not outside:
+        for i in range(n):
+            outside |= <size_t>y[i] >= <size_t>k
+    if outside:
         raise ValueError(f"labels must be {n} codes in [0, {k})")
-    return check_positions(y, k, "labels")
+    return 0
 
 
 cdef inline int check_list(const int[::1] at, Py_ssize_t limit, str what) except -1:

@@ -81,3 +81,6 @@ def sweep(int kind, int k, const double[::1] values, const int[::1] columns, con
         family_free(&s)
 
 
+def width(int k):
+    """Return kp: the number of columns that R, theta and M have at this instruction set."""
+    return checked_width(k)

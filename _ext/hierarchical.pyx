@@ -257,7 +257,7 @@ cdef double block(Run *run, int m, double t, double goal) noexcept nogil:
             if b[s] > 0.0 and g[s] < low:
                 low = g[s]
                 w = s
-        if w < 0 or u == w or high - low <= goal:
+        if u < 0 or w < 0 or u == w or not high - low > goal:
             break
         q = t * (G[u * m + u] + G[w * m + w] - 2.0 * G[u * m + w])
         step = b[w]
@@ -681,7 +681,7 @@ def solve(const double[::1] values, const int[::1] columns, const long long[::1]
     whole = <int *>malloc((2 * run.kp + MOST) * sizeof(int))
     run.beta = <List *>malloc((n + 1) * sizeof(List))
     if lists:
-        run.feature = <List *>malloc((d + 1) * sizeof(List))
+        run.feature = <List *>malloc((<Py_ssize_t>d + 1) * sizeof(List))
     else:
         run.theta = <double *>malloc((<Py_ssize_t>d * run.kp + 1) * sizeof(double))
     try:

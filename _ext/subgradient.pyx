@@ -21,7 +21,7 @@ from libc.stdlib cimport malloc, free
 from adv_simd cimport vec, load, store, splat, LANES
 from adv_family cimport Family
 from adv_bind cimport family_free
-from adv_check cimport check_labels, check_positions, check_rows, check_weights, demand
+from adv_check cimport INT_MAX, check_labels, check_positions, check_rows, check_weights, demand
 from adv_linear cimport Rows, rows_of, row_scores, row_update
 from adv_loop cimport bind, checked_width
 
@@ -126,7 +126,8 @@ cdef inline void remember(Model *m, Py_ssize_t i, const double *r, double *R, in
     cdef int v, kp = m.family.kp
     cdef double share
     cdef double *mean = R + i * kp
-    counts[i] += 1
+    if counts[i] < INT_MAX:
+        counts[i] += 1
     share = (1.0 + late) / (counts[i] + late)
     for v in range(kp // LANES):
         store(mean, v, load(mean, v) + splat(share) * (load(r, v) - load(mean, v)))
@@ -411,6 +412,7 @@ def adaptive(int kind, int k, const double[::1] parameters, int shape, const dou
         model_box(&m, tolerance)
         demand(batch > 0, "a batch must hold a row")
         batch = min(batch, order.shape[0] + 1)  # so that no sum of positions leaves its range
+        demand(steps >= 0.0 and 0.0 <= beta1 < 1.0 and 0.0 <= beta2 < 1.0, "beta1 and beta2 must lie in [0, 1), steps must be counted from 0")
         demand(gradient.shape[0] == m.size and first.shape[0] == m.size and second.shape[0] == m.size and counts.shape[0] == n, UNFIT)
         with nogil:
             steps = adaptive_pass(&m, &order[0], order.shape[0], batch, &theta[0], &gradient[0], &first[0], &second[0], &R[0, 0], &counts[0],

@@ -750,12 +750,15 @@ class ResultsFolder:
         """
         ended = time.time() if ended is None else ended
         file = self.path / "provenance.json"
-        # Called by the parent when the work is done: the cell files tell which data the rows stand on.
+        # Called by the parent when the work is done: the cell files tell which data and kernels the rows stand on.
         hashes: dict[str, str] = {}
+        levels: set[str] = set()
         for path in self._cell_files():
             about = (self._read_shard(path) or {}).get("about", {})
             if about.get("dataset_sha256"):
                 hashes[about.get("dataset", path.stem)] = about["dataset_sha256"]
+            if about.get("instruction_set"):
+                levels.add(about["instruction_set"])
         memory = peak_memory_bytes()
         session = {"start": _stamp(started), "end": _stamp(ended), "wall_seconds": ended - started, "peak_memory_bytes": memory}
         with self._locked():
@@ -766,6 +769,7 @@ class ResultsFolder:
                 "versions": versions(),
                 "git": git_state(),
                 "cpu": cpu(),
+                "instruction_sets": sorted(levels),
                 "data": dict(sorted(hashes.items())),
                 "start": sessions[0]["start"],
                 "end": session["end"],

@@ -16,7 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..certificate import Certificate
-from ..errors import ConfigError, IncompatibleError, nearest
+from ..compiled import checked_csr
+from ..errors import ConfigError, DataError, IncompatibleError, nearest
 from ..features import STRENGTH, FeatureMap, feature_class, make_features
 from ..hyper import SCALES
 from ..registry import Registry
@@ -37,6 +38,9 @@ label graph as ``{"edges": ..., "classes": ...}``."""
 _LINEAR = "choose features=linear, kernel_pca or nystroem"
 _GROUP = ("name", "description")
 
+
+LARGEST = 1e50
+"""The largest absolute value of a feature: fits add up fourth powers, such as squared scores at weights that are sums of rows."""
 
 MOST_CLASSES = 1_000_000
 """Classes that a learner takes at most: it stores scores for every one of them."""
@@ -194,16 +198,35 @@ class Learner(ClassifierMixin, BaseEstimator):
         columns = (y if hasattr(y, "shape") else np.asarray(y)).shape[1:]
         self.of_sets_ = self.sets and len(columns) == 1 and columns[0] > 1
         if self.of_sets_:
-            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
+            X = self._validated(X)
             codes: Any = self._encode_sets(y)
         else:
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
+            X, y = self._validated(X, y)
             codes = self._encode(y)
         if hasattr(X, "tocsr") and not X.has_canonical_format:
             X = X.copy()  # the caller's arrays stay as they are
             X.sum_duplicates()
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return X, codes, weights
+
+    def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
+        """Return what scikit-learn makes of rows (and labels); before it, the parts of a sparse matrix are held to each other."""
+        X = checked_csr(X) if sparse.issparse(X) else X
+        found = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, order="C", **options)
+        self._check_scale(found[0] if y else found)
+        return found
+
+    def _check_scale(self, X: Any) -> None:
+        """Refuse rows whose products would leave the range of numbers."""
+        values = X.data if hasattr(X, "tocsr") else X
+        high, low = values.max(initial=0.0), values.min(initial=0.0)
+        if max(high, -low) <= LARGEST:
+            return
+        at = int(np.argmax(np.abs(values)))
+        column = int(X.indices[at]) if hasattr(X, "tocsr") else at % X.shape[1]
+        names = getattr(self, "feature_names_in_", None)
+        name = f"column {column}, counted from 0, of X" if names is None else f"column {names[column]!r} of X"
+        raise DataError(f"{name} holds {values.flat[at]:.3g}, beyond the largest number, {LARGEST:g}: divide or standardise the column")
 
     def _encode(self, y: Any) -> Labels:
         """Set `classes_` and return the labels as codes; with ``n_classes`` they are codes already, -1 = unlabelled in the partial view."""
@@ -223,7 +246,7 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     def _encode_sets(self, Y: Any) -> sparse.csr_array:
         """Set `classes_` and return ones where a row has a label, shape (n, k)."""
-        Y = sparse.csr_array(Y)
+        Y = sparse.csr_array(checked_csr(Y, "y") if sparse.issparse(Y) else Y)
         Y.eliminate_zeros()
         Y.sum_duplicates()
         if not (Y.data == 1).all():
@@ -297,7 +320,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         if isinstance(X, View):
             return X
         check_is_fitted(self)
-        return View(self._mapped(validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)))
+        return View(self._mapped(self._validated(X, reset=False)))
 
     @abstractmethod
     def _mapped(self, X: Any) -> Any:

@@ -32,7 +32,7 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
 from ..certificate import judge
-from ..compiled import Rows, compiled_rows, kernels
+from ..compiled import Rows, checked_csr, compiled_rows, kernels
 from ..errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
 from ..features.rows import equal_rows, summed
 from ..hierarchy import LabelGraph
@@ -430,7 +430,7 @@ class _HierarchicalSVM(LinearLearner):
         if "scale_" in own:
             data, indices, start, shape = (own.pop(f"sums_{part}_") for part in ("data", "indices", "indptr", "shape"))
             graph, positions = self._labels()
-            Z = sparse.csr_array((data, indices, start), shape=tuple(shape))
+            Z = checked_csr(sparse.csr_array((data, indices, start), shape=tuple(shape)), "the model's sums")
             alpha = own.pop("sums_alpha_", own["alpha_"])
             own["coef_"] = FactoredWeights(Z, graph.membership[positions], alpha, float(own.pop("scale_")))
         super().restore(own)

@@ -59,6 +59,7 @@ ALLOWED: dict[str, set[str]] = {
     "confusion": set(),
     "hierarchy": {"compiled"},
     "evaluation": {
+        "compiled",
         "learners",
         "features.shared",
         "data",
