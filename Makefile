@@ -1,6 +1,8 @@
 # make run: set up, then the main job. make test: set up, then lint, types, the check of benchmark numbers and tests.
 # make test-slow: set up, then the tests that are too long for every change: whole figures of a paper, a hundred kills, every instruction set.
 # make mutants: set up, then every small wrong change of tests/mutants/listed.py, by hand: do the tests see it? It takes more than an hour.
+# make sanitize: set up, then build the kernels with the address and undefined-behaviour sanitizers, by hand, and run the tests of tests/compiled on
+# them, hostile calls of every function and hostile rows at every door among them. It takes some minutes, and gcc or clang with their run-time libraries.
 # Needs Python 3.11-3.13, a C compiler and make.
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +13,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CYTHON := $(CURDIR)/$(BIN)/cython
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-slow mutants assault check lint types bench clean
+.PHONY: run test test-slow mutants assault sanitize check lint types bench clean
 
 run: $(VENV)/.installed
 	$(BIN)/advcli +experiment=quickstart
@@ -30,6 +32,16 @@ assault: $(VENV)/.installed-test
 # Chosen ones: make mutants ONLY=advcli/proofs.py
 mutants: $(VENV)/.installed-test
 	$(BIN)/python tests/mutants/run.py $(if $(ONLY),--only '$(ONLY)') --jobs $(or $(JOBS),1)
+
+# In a build folder of its own; tests/sanitize/sitecustomize.py puts its modules in the place of the installed ones.
+SANITIZED := $(CURDIR)/build/sanitized
+sanitize: $(VENV)/.installed-test
+	test -f $(SANITIZED)/build.ninja || $(BIN)/meson setup $(SANITIZED) . -Dlevels=$(or $(LEVELS),avx2) \
+	  -Db_sanitize=address,undefined -Db_lundef=false -Dbuildtype=debugoptimized -Doptimization=1
+	$(BIN)/ninja -C $(SANITIZED)
+	LD_PRELOAD="$(foreach library,libasan.so libubsan.so libstdc++.so.6,$$($(CC) -print-file-name=$(library)))" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONMALLOC=malloc OMP_NUM_THREADS=1 \
+	  ADVCLI_SANITIZED=$(SANITIZED) PYTHONPATH=tests/sanitize $(BIN)/python -m pytest tests/compiled $(or $(TESTS),-m "slow or not slow")
 
 # Did the numbers move? A fresh folder, so that this version computes every row. `advcli check ... --update` writes a new baseline.
 check: $(VENV)/.installed

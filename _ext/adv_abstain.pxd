@@ -25,7 +25,7 @@ cdef inline double abstain_offset(Family *s, const double *r, Py_ssize_t y) noex
 cdef inline double abstain_oracle(Family *s, const double *f, Py_ssize_t y, double *r, double *c) noexcept nogil:
     cdef double *b = s.work
     cdef double tau, largest, cap = 1.0 - s.alpha, rest = 1.0, value, mass
-    cdef int j, best
+    cdef int j, best, taken
     shift(s, f, b, s.kp)
     tau = threshold(b, s.kp, -1.0, 1.0)
     uniform_on_support(b, tau, s.kp, r)
@@ -38,7 +38,9 @@ cdef inline double abstain_oracle(Family *s, const double *f, Py_ssize_t y, doub
     for j in range(s.kp):
         r[j] = 0.0
     value = s.alpha - b[y]
-    while rest > 0.0:  # at most 1/cap < k rounds; cap > 1/k because the zero-one adversary's maximum lies below it
+    for taken in range(s.k):  # at most 1/cap < k of them; cap > 1/k because the zero-one adversary's maximum lies below it
+        if not rest > 0.0:
+            break
         best = -1
         for j in range(s.k):
             if r[j] == 0.0 and (best < 0 or b[j] > b[best]):

@@ -24,6 +24,10 @@ cdef enum:
     GENERAL = 8     # parameters: l, then the matrix row by row
 
 
+cdef enum:
+    MOST_CLASSES = 1 << 24   # so that no count of scratch numbers leaves an int
+
+
 cdef inline int padded(int k) noexcept nogil:
     """k rounded up to whole vectors, at least four numbers."""
     cdef int width = LANES if LANES > 4 else 4
@@ -38,8 +42,10 @@ cdef inline int family_matrix(Family *s, int kind, const double *parameters, Py_
     if kind == CONVEX or kind == GENERAL:
         if n_parameters < 1:
             return -3
+        if not 1.0 <= parameters[0] < <double>n_parameters:
+            return -3
         s.l = <int>parameters[0]
-        if s.l < 1 or n_parameters != 1 + <Py_ssize_t>s.l * s.k:
+        if n_parameters != 1 + <Py_ssize_t>s.l * s.k:
             return -3
     s.extra = zeros(<Py_ssize_t>s.l * s.kp + (general_extra(s.l, s.k) if kind == GENERAL else 0))
     if s.extra == NULL:
@@ -62,16 +68,19 @@ cdef inline int family_matrix(Family *s, int kind, const double *parameters, Py_
 
 
 cdef inline int family_new(Family *s, int kind, int k, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
-    """Fill ``s`` for ``kind``; return 0, or -1 when memory is short, -2 for an unknown kind, -3 for wrong parameters. Release with `family_free`."""
+    """Fill ``s`` for ``kind``; return 0, -1 when memory is short, -2 for an unknown kind, -3 for wrong parameters, -4 for too few or too many classes. Release with `family_free`."""
     cdef int j, code
     cdef double *block
+    s.work = NULL
+    s.extra = NULL
+    if not 1 <= k <= MOST_CLASSES:
+        return -4
     s.k = k
     s.kp = padded(k)
     s.l = k
     s.alpha = 0.0
     s.unit = 1.0
     s.matrix = NULL
-    s.extra = NULL
     s.hint = NULL
     s.tight = NULL
     block = zeros((WORK + 1) * s.kp)

@@ -206,7 +206,8 @@ cdef inline double convex_step(Family *s, const double *f, const double *r, Py_s
     now = 0.0
     for j in range(k):
         now += q0[j] * j
-    a = <int>min(max(now * (s.l - 1) / max(k - 1, 1), 0.0), <double>(s.l - 1))
+    now = now * (s.l - 1) / max(k - 1, 1)
+    a = <int>min(now, <double>(s.l - 1)) if now > 0.0 else 0  # a NaN is no position
     for walk in range(2 * s.l + 2):
         row = s.matrix + <Py_ssize_t>a * kp
         for j in range(kp // LANES):

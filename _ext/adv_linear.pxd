@@ -233,12 +233,12 @@ cdef struct Rows:
     Py_ssize_t n
     int d
     const double *values      # dense: (n, d) row-major; CSR: the non-zeros
-    const int *columns        # CSR only, NULL when dense
-    const long long *start    # CSR only
+    const int *columns        # CSR only
+    const long long *start    # CSR only, NULL when dense
 
 
 cdef inline Rows rows_of(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, int d) noexcept nogil:
-    """Rows of X from what Python hands over; ``columns`` and ``start`` are empty for dense rows."""
+    """Rows of X from what Python hands over and `check_rows` has let pass; ``columns`` and ``start`` are empty for dense rows."""
     cdef Rows rows
     rows.n, rows.d = n, d
     rows.values = &values[0] if values.shape[0] else NULL
@@ -249,7 +249,7 @@ cdef inline Rows rows_of(const double[::1] values, const int[::1] columns, const
 
 cdef inline void row_scores(const Rows *x, Py_ssize_t i, const double *theta, int kp, double *f) noexcept nogil:
     """f = Theta' x_i."""
-    if x.columns == NULL:
+    if x.start == NULL:
         dense_scores(x.values + i * x.d, x.d, theta, kp, f)
     else:
         sparse_scores(x.values + x.start[i], x.columns + x.start[i], x.start[i + 1] - x.start[i], theta, kp, f)
@@ -257,7 +257,7 @@ cdef inline void row_scores(const Rows *x, Py_ssize_t i, const double *theta, in
 
 cdef inline void row_update(const Rows *x, Py_ssize_t i, double *theta, int kp, const double *dr, double scale, int *moved) noexcept nogil:
     """Theta += scale x_i dr'; ``moved`` is scratch of length kp."""
-    if x.columns == NULL:
+    if x.start == NULL:
         dense_update(x.values + i * x.d, x.d, theta, kp, dr, scale)
     else:
         sparse_update(x.values + x.start[i], x.columns + x.start[i], x.start[i + 1] - x.start[i], theta, kp, dr, scale, moved)

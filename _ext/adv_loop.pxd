@@ -4,7 +4,7 @@ from libc.stdint cimport uint64_t
 from posix.time cimport clock_gettime, timespec, CLOCK_MONOTONIC
 
 from adv_family cimport Family
-from adv_bind cimport family_new, family_free
+from adv_bind cimport family_new, family_free, padded, MOST_CLASSES
 
 
 cdef inline double seconds() noexcept nogil:
@@ -48,4 +48,13 @@ cdef inline int bind(Family *family, int kind, int k, const double[::1] paramete
         raise ValueError(f"unknown surrogate kind {kind}")
     if code == -3:
         raise ValueError(f"parameters do not fit surrogate kind {kind} with {k} classes")
+    if code == -4:
+        raise ValueError(f"a surrogate has 1 to {MOST_CLASSES} classes, not {k}")
     return 0
+
+
+cdef inline int checked_width(int k) except -1:
+    """Return kp, the number of columns that arrays over k classes have at this instruction set."""
+    if not 1 <= k <= MOST_CLASSES:
+        raise ValueError(f"a surrogate has 1 to {MOST_CLASSES} classes, not {k}")
+    return padded(k)

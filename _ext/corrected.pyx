@@ -10,9 +10,10 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from adv_simd cimport vec, load, store, splat, LANES
 from adv_family cimport Family
-from adv_bind cimport family_new, family_free
-from adv_linear cimport dense_scores, dense_update, sparse_scores, sparse_update
-from adv_loop cimport shuffle
+from adv_bind cimport family_free
+from adv_check cimport check_labels, check_rows, demand
+from adv_linear cimport Rows, rows_of, row_scores, row_update
+from adv_loop cimport bind, checked_width, shuffle
 
 
 def sweep(int kind, int k, const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, Py_ssize_t d,
@@ -23,7 +24,8 @@ def sweep(int kind, int k, const double[::1] values, const int[::1] columns, con
     ``M`` (k, kp) has padded rows; ``scale`` = 1/(lambda sum s); blocks whose gap is at most ``skip`` are read, not moved.
     """
     cdef Family s
-    cdef int code = family_new(&s, kind, k, NULL, 0), j, v, kp
+    cdef Rows x
+    cdef int j, v, kp = checked_width(k)
     cdef Py_ssize_t i, at, done
     cdef uint64_t state = seed
     cdef double weight, gap
@@ -32,16 +34,19 @@ def sweep(int kind, int k, const double[::1] values, const int[::1] columns, con
     cdef double *moved
     cdef double *r
     cdef vec a
-    cdef Py_ssize_t *order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
+    cdef Py_ssize_t *order = NULL
     cdef int *touched = NULL
+    check_rows(values, columns, start, n, d)
+    check_labels(y, n, k)
+    demand(square.shape[0] == n and sample.shape[0] == n, "every row needs a squared length and a weight")
+    demand(R.shape[0] == n and R.shape[1] == kp and theta.shape[0] == d and theta.shape[1] == kp and M.shape[0] == k and M.shape[1] == kp,
+           "R must be (n, kp), theta (d, kp) and M (k, kp), padded")
+    x = rows_of(values, columns, start, n, <int>d)
+    bind(&s, kind, k, values[:0])  # families without parameters
     try:
-        if code != 0 or order == NULL:
-            raise MemoryError("no memory for the surrogate's scratch vectors")
-        kp = s.kp
-        if R.shape[1] != kp or theta.shape[1] != kp or M.shape[1] != kp:
-            raise ValueError("R, theta and M must be padded")
+        order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
         touched = <int *>malloc(kp * sizeof(int))
-        if touched == NULL:
+        if order == NULL or touched == NULL:
             raise MemoryError("no memory for the surrogate's scratch vectors")
         f = s.work + 8 * kp
         new = s.work + 9 * kp
@@ -56,10 +61,7 @@ def sweep(int kind, int k, const double[::1] values, const int[::1] columns, con
                 for at in range(n):
                     i = order[at]
                     weight = sample[i]
-                    if columns.shape[0] == 0:
-                        dense_scores(&values[i * d], <int>d, &theta[0, 0], kp, f)
-                    else:
-                        sparse_scores(&values[0] + start[i], &columns[0] + start[i], start[i + 1] - start[i], &theta[0, 0], kp, f)
+                    row_scores(&x, i, &theta[0, 0], kp, f)
                     r = &R[i, 0]
                     gap = s.step(&s, f, r, y[i], weight * square[i] * scale * largest, skip, new, NULL, NULL)
                     if not gap > skip:
@@ -72,14 +74,13 @@ def sweep(int kind, int k, const double[::1] values, const int[::1] columns, con
                             for v in range(kp // LANES):
                                 store(moved, v, load(moved, v) + a * load(&M[j, 0], v))
                             r[j] = new[j]
-                    if columns.shape[0] == 0:
-                        dense_update(&values[i * d], <int>d, &theta[0, 0], kp, moved, -weight * scale)
-                    else:
-                        sparse_update(&values[0] + start[i], &columns[0] + start[i], start[i + 1] - start[i], &theta[0, 0], kp, moved,
-                                      -weight * scale, touched)
+                    row_update(&x, i, &theta[0, 0], kp, moved, -weight * scale, touched)
     finally:
         free(touched)
         free(order)
         family_free(&s)
 
 
+def width(int k):
+    """Return kp: the number of columns that R, theta and M have at this instruction set."""
+    return checked_width(k)

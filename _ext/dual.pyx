@@ -14,8 +14,9 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from adv_simd cimport vec, load, store, vsum, splat, LANES, prefetch
 from adv_family cimport Family
-from adv_bind cimport family_free, padded
-from adv_loop cimport bind, gap_scale, seconds, shuffle
+from adv_bind cimport family_free
+from adv_check cimport check_labels, check_rows, check_weights, demand
+from adv_loop cimport bind, checked_width, gap_scale, seconds, shuffle
 from adv_linear cimport Rows, rows_of, row_scores, row_update, prefetch_rows
 
 cdef enum:
@@ -120,11 +121,11 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double max_
             if primal[0] - dual[0] <= tol * gap_scale(primal[0], dual[0]):
                 code = 0
                 break
-            if passes[0] >= max_passes:
+            if not passes[0] < max_passes:
                 code = 1
                 break
             now = seconds()
-            if now - started > max_seconds:
+            if not now - started <= max_seconds:
                 code = 2
                 break
             # examples whose gap is far below what the stopping rule can see are read, not moved
@@ -193,7 +194,7 @@ cdef double sweep(Run *run, const Py_ssize_t *order, Py_ssize_t count, double sk
         i = order[b]
         if b + 1 < count:
             j = order[b + 1]
-            if x.columns == NULL:
+            if x.start == NULL:
                 for line in range(0, min(x.d, 128), 8):
                     prefetch(x.values + j * x.d + line)
                 prefetch(run.r + j * run.family.kp)
@@ -216,14 +217,14 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     cdef Run run
     cdef double passes = 0.0, primal = 0.0, dual = 0.0
     cdef Py_ssize_t i
-    cdef int code
+    cdef int code, kp = checked_width(k)
+    check_rows(values, columns, start, n, d)
+    check_labels(y, n, k)
+    check_weights(sample_weight, n)
+    check_weights(cost_weight, n)
+    demand(R.shape[0] == n and R.shape[1] == kp and theta.shape[0] == d and theta.shape[1] == kp, "R must be (n, kp) and theta (d, kp), padded")
+    demand(square.shape[0] == n and gap.shape[0] == n, "every row needs a squared length and a gap")
     bind(&run.family, kind, k, parameters)
-    if n == 0:
-        family_free(&run.family)
-        raise ValueError("no rows")
-    if R.shape[1] != run.family.kp or theta.shape[1] != run.family.kp or R.shape[0] != n or theta.shape[0] != d:
-        family_free(&run.family)
-        raise ValueError("R must be (n, kp) and theta (d, kp), padded")
     run.rows = rows_of(values, columns, start, n, d)
     run.y = &y[0]
     run.square = &square[0]
@@ -252,4 +253,4 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
 
 def width(int k):
     """Return kp: the number of columns that R and theta have at this instruction set."""
-    return padded(k)
+    return checked_width(k)

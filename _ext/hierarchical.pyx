@@ -22,8 +22,8 @@ from libc.stdlib cimport malloc, realloc, free
 from libc.string cimport memset
 from cpython.exc cimport PyErr_CheckSignals
 
-from adv_bind cimport padded
-from adv_loop cimport gap_scale, seconds, shuffle
+from adv_check cimport check_labels, check_list, check_rows, check_starts, check_weights, demand
+from adv_loop cimport checked_width, gap_scale, seconds, shuffle
 from adv_linear cimport Rows, rows_of, row_scores, row_update
 
 cdef enum:
@@ -31,6 +31,7 @@ cdef enum:
     FEW = 32             # up to so many labels a visit optimises all of them
     MOST = 64            # labels that a visit optimises at most
     STEPS = 4            # pairwise steps per label of a visit
+    MOST_NODES = 1 << 28  # so that no count of scratch numbers leaves an int
     STRETCHES = 13       # multiples of W that the primal value is taken at: 1 and 1 + tol 2^j / 20
 
 ctypedef fused real:
@@ -256,7 +257,7 @@ cdef double block(Run *run, int m, double t, double goal) noexcept nogil:
             if b[s] > 0.0 and g[s] < low:
                 low = g[s]
                 w = s
-        if w < 0 or u == w or high - low <= goal:
+        if u < 0 or w < 0 or u == w or not high - low > goal:
             break
         q = t * (G[u * m + u] + G[w * m + w] - 2.0 * G[u * m + w])
         step = b[w]
@@ -563,8 +564,8 @@ cdef int ascend(Run *run, double tol, double max_passes, double max_seconds, uin
                 code = 0
                 break
             now = seconds()
-            if passes[0] >= max_passes or now - started > max_seconds:
-                code = 1 if passes[0] >= max_passes else 2
+            if not passes[0] < max_passes or not now - started <= max_seconds:
+                code = 2 if passes[0] < max_passes else 1
                 break
             # rows whose gap is far below what the stopping rule can see are read, not moved
             skip = 1e-2 * tol * gap_scale(primal[0], dual[0])
@@ -605,6 +606,11 @@ cdef int ascend(Run *run, double tol, double max_passes, double max_seconds, uin
     return code
 
 
+cdef inline int tabled(const double[:, ::1] a, int k) noexcept nogil:
+    """Return 1 for a table (k, k), 0 for none, -1 for anything else."""
+    return 0 if a.shape[0] == 0 else (1 if a.shape[0] == k and a.shape[1] == k else -1)
+
+
 def solve(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, int d, const Py_ssize_t[::1] y,
           const double[::1] square, const double[::1] sample_weight, const int[::1] node, const int[::1] parent, const long long[::1] up_start,
           const int[::1] up, const double[::1] alpha, const double[::1] mu, double power, bint normalised, const double[:, ::1] table,
@@ -631,7 +637,29 @@ def solve(const double[::1] values, const int[::1] columns, const long long[::1]
     cdef long long[::1] out_start
     cdef int[::1] out_label
     cdef double[::1] out_value
-    if lists and not columns.shape[0]:
+    cdef Py_ssize_t nodes = alpha.shape[0]
+    cdef int kp
+    if k != node.shape[0]:
+        raise ValueError(f"there must be fewer labels than {node.shape[0]}")
+    kp = checked_width(k)
+    check_rows(values, columns, start, n, d)
+    check_labels(y, n, k)
+    check_weights(sample_weight, n)
+    demand(square.shape[0] == n, "every row needs a squared length")
+    demand(0 < nodes < MOST_NODES and mu.shape[0] == nodes and (parent.shape[0] == 0 or parent.shape[0] == nodes),
+           "alpha, mu and parents must have a number for every node")
+    for i in range(parent.shape[0]):
+        demand(-1 <= parent[i] < i, "parents must stand before their children")
+    check_list(node, nodes, "nodes of labels")
+    check_starts(up_start, k, up.shape[0], "starts of labels' nodes")
+    check_list(up, nodes, "labels' nodes")
+    demand(tabled(table, k) == tabled(margin, k) == tabled(divisor, k) >= 0, "K, margins and divisors must be (k, k), or none of them")
+    demand(beta_value.shape[0] == beta_label.shape[0], "a dual point needs a value for every label")
+    check_starts(beta_start, n, beta_label.shape[0], "starts of the dual point")
+    check_list(beta_label, k, "labels of the dual point")
+    for i in range(n):
+        demand(beta_start[i + 1] - beta_start[i] < k, "a row of the dual point holds labels off the true one, each once")
+    if lists and not start.shape[0]:
         raise ValueError("lists need CSR rows")
     memset(&run, 0, sizeof(Run))
     run.rows = rows_of(values, columns, start, n, d)
@@ -639,7 +667,7 @@ def solve(const double[::1] values, const int[::1] columns, const long long[::1]
     run.square = &square[0]
     run.sample = &sample_weight[0] if sample_weight.shape[0] else NULL
     run.scale, run.mass = scale, mass
-    run.k, run.kp, run.nodes = k, padded(k), <int>alpha.shape[0]
+    run.k, run.kp, run.nodes = k, kp, <int>nodes
     run.node = &node[0]
     run.parent = &parent[0] if parent.shape[0] else NULL
     run.up_start, run.up = &up_start[0], &up[0]
@@ -653,7 +681,7 @@ def solve(const double[::1] values, const int[::1] columns, const long long[::1]
     whole = <int *>malloc((2 * run.kp + MOST) * sizeof(int))
     run.beta = <List *>malloc((n + 1) * sizeof(List))
     if lists:
-        run.feature = <List *>malloc((d + 1) * sizeof(List))
+        run.feature = <List *>malloc((<Py_ssize_t>d + 1) * sizeof(List))
     else:
         run.theta = <double *>malloc((<Py_ssize_t>d * run.kp + 1) * sizeof(double))
     try:

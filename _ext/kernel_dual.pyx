@@ -14,8 +14,9 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from adv_simd cimport vec, load, store, vsum, splat, LANES, prefetch
 from adv_family cimport Family
-from adv_bind cimport family_free, padded
-from adv_loop cimport bind, seconds, shuffle
+from adv_bind cimport family_free
+from adv_check cimport check_labels, check_positions, check_weights, demand
+from adv_loop cimport bind, checked_width, seconds, shuffle
 
 cdef enum:
     ACTIVE_PASSES = 10   # passes over the examples with a large gap between two passes over all
@@ -256,9 +257,9 @@ cdef int ascend(Run *run, double goal, double skip, double max_visits, double ma
                     code = 0
                     break
             now = seconds()
-            if visits[0] >= max_visits:
+            if not visits[0] < max_visits:
                 break
-            if now - started > max_seconds:
+            if not now - started <= max_seconds:
                 code = 2
                 break
             if now - signals > 0.2:
@@ -284,10 +285,11 @@ def solve(int kind, int k, const double[::1] parameters, const double[:, ::1] K,
     cdef Py_ssize_t i, m = K.shape[0]
     cdef int code
     cdef uint64_t state = seed
-    if m == 0 or K.shape[1] != m or y.shape[0] != m or F.shape[0] != k or F.shape[1] != m or R.shape[0] != m or R.shape[1] != padded(k):
-        raise ValueError("K must be (m, m), y (m,), F (k, m) and R (m, kp), padded")
-    if (sample_weight.shape[0] and sample_weight.shape[0] != m) or (cost_weight.shape[0] and cost_weight.shape[0] != m):
-        raise ValueError(f"weights must be empty or have {m} numbers")
+    demand(m > 0 and K.shape[1] == m and F.shape[0] == k and F.shape[1] == m and R.shape[0] == m and R.shape[1] == checked_width(k),
+           "K must be (m, m), F (k, m) and R (m, kp), padded")
+    check_labels(y, m, k)
+    check_weights(sample_weight, m)
+    check_weights(cost_weight, m)
     bind(&run.family, kind, k, parameters)
     run.m = m
     run.kernel = &K[0, 0]
@@ -331,10 +333,11 @@ def solve_listed(const double[:, ::1] K, const Py_ssize_t[::1] first, const doub
     cdef Py_ssize_t i, most = 0, m = K.shape[0], points = r.shape[0]
     cdef int code, k = <int>r.shape[1]
     cdef uint64_t state = seed
-    if m == 0 or K.shape[1] != m or first.shape[0] != m + 1 or F.shape[0] != k or F.shape[1] != m or first[0] != 0 or first[m] != points:
-        raise ValueError("K must be (m, m), first (m + 1,) from 0 to the number of points, and F (k, m)")
-    if offset.shape[0] != points or weight.shape[0] != points or sample_weight.shape[0] != m or cost_weight.shape[0] != m:
-        raise ValueError("every point needs an offset and a weight, every row a sample weight and a cost weight")
+    checked_width(k)
+    demand(m > 0 and K.shape[1] == m and first.shape[0] == m + 1 and F.shape[0] == k and F.shape[1] == m and first[0] == 0 and first[m] == points,
+           "K must be (m, m), first (m + 1,) from 0 to the number of points, and F (k, m)")
+    demand(offset.shape[0] == points and weight.shape[0] == points and sample_weight.shape[0] == m and cost_weight.shape[0] == m,
+           "every point needs an offset and a weight, every row a sample weight and a cost weight")
     for i in range(m):
         if first[i + 1] <= first[i]:
             raise ValueError("every row needs a point")
@@ -379,8 +382,11 @@ def survey(int kind, int k, const double[::1] parameters, const double[:, ::1] F
     cdef double *vertex
     cdef const double *r
     cdef vec inner
-    if F.shape[0] != k or stride != n or R.shape[0] != n or R.shape[1] != padded(k) or gap.shape[0] != n:
-        raise ValueError("F must be (k, n), R (n, kp), padded, and gap (n,)")
+    demand(F.shape[0] == k and stride == n and R.shape[0] == n and R.shape[1] == checked_width(k) and gap.shape[0] == n,
+           "F must be (k, n), R (n, kp), padded, and gap (n,)")
+    check_labels(y, n, k)
+    check_weights(sample_weight, n)
+    check_weights(cost_weight, n)
     bind(&family, kind, k, parameters)
     with nogil:
         f = family.work + 8 * family.kp
@@ -411,8 +417,9 @@ def gather(const double[:, ::1] K, const Py_ssize_t[::1] rows, const Py_ssize_t[
     cdef Py_ssize_t a, b, count = columns.shape[0]
     cdef const double *source
     cdef double *target
-    if out.shape[0] != rows.shape[0] or out.shape[1] != count:
-        raise ValueError("out must be (rows, columns)")
+    demand(out.shape[0] == rows.shape[0] and out.shape[1] == count, "out must be (rows, columns)")
+    check_positions(rows, K.shape[0], "rows")
+    check_positions(columns, K.shape[1], "columns")
     with nogil:
         for a in range(rows.shape[0]):
             source = &K[rows[a], 0]
@@ -427,8 +434,8 @@ def accumulate(const double[:, ::1] K, const Py_ssize_t[::1] rows, const double[
     cdef int c, moved, k = <int>F.shape[0]
     cdef int *classes
     cdef double *step
-    if K.shape[1] != n or A.shape[0] != rows.shape[0] or A.shape[1] != k:
-        raise ValueError("K must be (any, n), A (rows, k) and F (k, n)")
+    demand(K.shape[1] == n and A.shape[0] == rows.shape[0] and A.shape[1] == k, "K must be (any, n), A (rows, k) and F (k, n)")
+    check_positions(rows, K.shape[0], "rows")
     if n == 0 or k == 0:
         return
     classes = <int *>malloc(k * sizeof(int))
@@ -456,4 +463,4 @@ def accumulate(const double[:, ::1] K, const Py_ssize_t[::1] rows, const double[
 
 def width(int k):
     """Return kp: the number of columns that R has at this instruction set."""
-    return padded(k)
+    return checked_width(k)

@@ -23,12 +23,14 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport malloc, free
 from cpython.exc cimport PyErr_CheckSignals
 
-from adv_loop cimport shuffle
+from adv_check cimport check_graph, check_list, check_rows, check_starts, demand
+from adv_loop cimport checked_width, shuffle
 from adv_linear cimport Rows, rows_of, row_scores, row_update
 from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, LANES
 
 cdef enum:
     ROWS = 8      # rows that are visited together, each in a lane of vectors
+    MOST = 1 << 24  # nodes, so that no position leaves an int
     ROUNDS = 30   # of the search for how far each of them goes
 
 cdef struct Graph:
@@ -219,7 +221,7 @@ cdef void scores_together(const Rows *x, const Py_ssize_t *chosen, const double 
     cdef int v, j, lane
     cdef const double *row[ROWS]
     cdef vec a0, a1, a2, a3, a4, a5, a6, a7, at
-    if x.columns != NULL:
+    if x.start != NULL:
         for lane in range(ROWS):
             row_scores(x, chosen[lane], theta, kp, f + lane * kp)
         return
@@ -254,7 +256,7 @@ cdef void update_together(const Rows *x, const Py_ssize_t *chosen, double *theta
     cdef int v, j, lane
     cdef const double *row[ROWS]
     cdef vec a0, a1, a2, a3, a4, a5, a6, a7
-    if x.columns != NULL:
+    if x.start != NULL:
         for lane in range(ROWS):
             if weight[lane] != 0.0:
                 row_update(x, chosen[lane], theta, kp, dr + lane * kp, weight[lane], moved)
@@ -291,7 +293,7 @@ cdef double inner(const Rows *x, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     """x_i . x_j."""
     cdef double s = 0.0
     cdef Py_ssize_t a, b
-    if x.columns == NULL:
+    if x.start == NULL:
         for a in range(x.d):
             s += x.values[i * x.d + a] * x.values[j * x.d + a]
         return s
@@ -364,7 +366,11 @@ def best_sets(const long long[::1] start, const int[::1] child, const double[:, 
     """Fill the largest r.z over the sets of a tree and its z for every row r of R (n, M); Z may have no rows."""
     cdef Graph g
     cdef Py_ssize_t i
-    cdef double *b = <double *>malloc(R.shape[1] * sizeof(double))
+    cdef double *b
+    check_graph(start, child, R.shape[1])
+    demand(value.shape[0] == R.shape[0] and (Z.shape[0] == 0 or (Z.shape[0] == R.shape[0] and Z.shape[1] == R.shape[1])),
+           "values must be (n,) and sets (n, M)")
+    b = <double *>malloc(R.shape[1] * sizeof(double))
     if b == NULL:
         raise MemoryError("no memory for inference over label sets")
     g.M, g.edges, g.start, g.child = <int>R.shape[1], child.shape[0], &start[0], &child[0]
@@ -378,7 +384,11 @@ def bounds(const long long[::1] start, const int[::1] child, const double[:, ::1
     """Fill upper bounds of max r.z over (1) by the multipliers nu (n, edges + M) for every row r of R (n, M)."""
     cdef Graph g
     cdef Py_ssize_t i
-    cdef double *t = <double *>malloc(R.shape[1] * sizeof(double))
+    cdef double *t
+    check_graph(start, child, R.shape[1])
+    demand(value.shape[0] == R.shape[0] and nu.shape[0] == R.shape[0] and nu.shape[1] == child.shape[0] + R.shape[1],
+           "values must be (n,) and multipliers (n, edges + M)")
+    t = <double *>malloc(R.shape[1] * sizeof(double))
     if t == NULL:
         raise MemoryError("no memory for inference over label sets")
     g.M, g.edges, g.start, g.child = <int>R.shape[1], child.shape[0], &start[0], &child[0]
@@ -420,7 +430,7 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
     """
     cdef Graph g
     cdef Lanes lanes
-    cdef Rows rows = rows_of(values, columns, begin, n, <int>d)
+    cdef Rows rows
     cdef int M = <int>factor.shape[0], Mp = <int>Z.shape[1], v, lane, other
     cdef Py_ssize_t i, at, group, done, count = 0, width = child.shape[0] + M
     cdef long long e
@@ -436,24 +446,40 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
     cdef Py_ssize_t chosen[ROWS]
     cdef vec a
     cdef bint moves
-    cdef Py_ssize_t *order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
-    cdef int *moved = <int *>malloc(Mp * sizeof(int))
-    cdef double *work = <double *>malloc(((3 * ROWS + 4) * <Py_ssize_t>Mp + ROWS * width + child.shape[0]) * sizeof(double))
-    cdef double *f = work                      # (ROWS, Mp) scores, then changes
-    cdef double *r = f + ROWS * Mp             # (ROWS, Mp)
-    cdef double *inverse = r + ROWS * Mp
-    cdef double *curvature = inverse + Mp
-    cdef double *weight = curvature + Mp       # factor, padded
-    cdef double *scratch = weight + Mp
+    cdef Py_ssize_t *order
+    cdef int *moved
+    cdef double *work
+    cdef double *f            # (ROWS, Mp) scores, then changes
+    cdef double *r            # (ROWS, Mp)
+    cdef double *inverse
+    cdef double *curvature
+    cdef double *weight       # factor, padded
+    cdef double *scratch
     cdef double *joint
-    cdef double *theta = &Z[0, 0] if rows.columns != NULL else <double *>malloc(d * <Py_ssize_t>Mp * sizeof(double))
+    cdef double *theta
+    check_rows(values, columns, begin, n, d)
+    check_graph(start, child, factor.shape[0])
+    demand(Mp >= M and Mp < MOST and Mp % LANES == 0 and Z.shape[0] == d, "Z must be (d, Mp), padded")
+    demand(leaf.shape[0] == M and mu.shape[0] == n and mu.shape[1] == M and nu.shape[0] == n and nu.shape[1] == width,
+           "leaves must be (M,), marginals (n, M) and multipliers (n, edges + M)")
+    demand(square.shape[0] == n and sample.shape[0] == n, "every row needs a squared length and a weight")
+    check_starts(label_start, n, label_nodes.shape[0], "starts of labels")
+    check_list(label_nodes, M, "nodes of labels")
+    rows = rows_of(values, columns, begin, n, <int>d)
+    order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
+    moved = <int *>malloc(Mp * sizeof(int))
+    work = <double *>malloc(((3 * ROWS + 4) * <Py_ssize_t>Mp + ROWS * width + child.shape[0]) * sizeof(double))
+    theta = &Z[0, 0] if rows.start != NULL else <double *>malloc((d * <Py_ssize_t>Mp + 1) * sizeof(double))
     if order == NULL or moved == NULL or work == NULL or theta == NULL:
         free(order)
         free(moved)
         free(work)
-        if rows.columns == NULL:
+        if rows.start == NULL:
             free(theta)
         raise MemoryError("no memory for the fit of label sets")
+    f, r = work, work + ROWS * Mp
+    inverse = r + ROWS * Mp
+    curvature, weight, scratch = inverse + Mp, inverse + 2 * Mp, inverse + 3 * Mp
     lanes.u = scratch + Mp
     lanes.nu = lanes.u + ROWS * Mp
     joint = lanes.nu + ROWS * width
@@ -476,7 +502,7 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
             count += 1
     try:
         with nogil:
-            if rows.columns == NULL:
+            if rows.start == NULL:
                 tile(&Z[0, 0], rows.d, Mp, theta, False)
             for done in range(passes):
                 with gil:
@@ -561,12 +587,17 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
                     for lane in range(ROWS):
                         step[lane] *= -sample[chosen[lane]]
                     update_together(&rows, chosen, theta, Mp, f, step, moved)
-            if rows.columns == NULL:
+            if rows.start == NULL:
                 tile(&Z[0, 0], rows.d, Mp, theta, True)
     finally:
         free(order)
         free(moved)
         free(work)
-        if rows.columns == NULL:
+        if rows.start == NULL:
             free(theta)
     return total
+
+
+def width(int M):
+    """Return Mp: the number of columns that Z has at this instruction set."""
+    return checked_width(M)

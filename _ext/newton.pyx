@@ -9,10 +9,15 @@ from libc.math cimport fabs, sqrt
 from libc.stdlib cimport malloc, free
 from libc.string cimport memcmp
 
+from adv_check cimport check_labels, check_positions, demand
+
 cdef enum:
     FIXED = 0
     TIED = 1
     FREE = 2
+    MOST = 1 << 24    # classes, so that no count of scratch numbers leaves an int
+
+CLASSES = "there must be 1 to 16,777,215 classes"
 
 
 def ranks(const signed char[:, ::1] state, const double[:, ::1] normal, int[::1] rank):
@@ -21,6 +26,7 @@ def ranks(const signed char[:, ::1] state, const double[:, ::1] normal, int[::1]
     cdef int j, k = state.shape[1], size, tied, r
     cdef double mean, group, largest
     cdef bint bent
+    demand(normal.shape[0] == n and normal.shape[1] == k and rank.shape[0] == n, "normals must be (n, k) and ranks (n,)")
     with nogil:
         for i in range(n):
             size = 0
@@ -53,6 +59,22 @@ def ranks(const signed char[:, ::1] state, const double[:, ::1] normal, int[::1]
     return total
 
 
+cdef Py_ssize_t ranked(const signed char[:, ::1] state, const int[::1] rank, Py_ssize_t n, int k) noexcept nogil:
+    """Return the sum of the ranks; -1 where one is no dimension that the face can have."""
+    cdef Py_ssize_t i, total = 0
+    cdef int j, size, tied
+    for i in range(n):
+        size = 0
+        tied = 0
+        for j in range(k):
+            size += state[i, j] == FREE
+            tied |= state[i, j] == TIED
+        if rank[i] < 0 or (rank[i] > 0 and rank[i] >= size + tied):
+            return -1
+        total += rank[i]
+    return total
+
+
 def bases(const signed char[:, ::1] state, const double[:, ::1] normal, const int[::1] rank, double[:, ::1] B, Py_ssize_t[::1] owner):
     """Write the orthonormal bases, one direction (k numbers) a row of B, and the example that owns it.
 
@@ -62,12 +84,20 @@ def bases(const signed char[:, ::1] state, const double[:, ::1] normal, const in
     cdef Py_ssize_t i, n = state.shape[0], row = 0
     cdef int j, c, e, k = state.shape[1], a, b, m
     cdef double scale, beta, length, t
-    cdef int *index = <int *>malloc(k * sizeof(int))
-    cdef double *w = <double *>malloc(5 * k * sizeof(double))
-    cdef double *v = w + k
-    cdef double *u = w + 2 * k
-    cdef double *v2 = w + 3 * k
-    cdef double *z = w + 4 * k
+    cdef int *index
+    cdef double *w
+    cdef double *v
+    cdef double *u
+    cdef double *v2
+    cdef double *z
+    cdef bint fits
+    demand(0 < k < MOST, CLASSES)
+    demand(normal.shape[0] == n and normal.shape[1] == k and rank.shape[0] == n, "normals must be (n, k) and ranks (n,)")
+    fits = B.shape[1] == k and B.shape[0] == owner.shape[0] and ranked(state, rank, n, k) == B.shape[0]
+    demand(fits, "ranks must be those of the faces, and their sum the rows of the bases (rows, k)")
+    index = <int *>malloc(k * sizeof(int))
+    w = <double *>malloc(5 * k * sizeof(double))
+    v, u, v2, z = w + k, w + 2 * k, w + 3 * k, w + 4 * k
     if index == NULL or w == NULL:
         free(index)
         free(w)
@@ -179,10 +209,17 @@ def matrix_bases(const double[:, ::1] matrix, const signed char[:, ::1] state, c
     cdef Py_ssize_t i, n = state.shape[0], row = 0
     cdef int k = state.shape[1], l = matrix.shape[0], size, spanned, a, t, base, best, wanted
     cdef double length, first, furthest
-    cdef int *index = <int *>malloc(k * sizeof(int))
-    cdef double *Q = <double *>malloc((<Py_ssize_t>k * k + 2 * k) * sizeof(double))
-    cdef double *v = Q + <Py_ssize_t>k * k
-    cdef double *left = v + k              # |unit vector - its projection|^2
+    cdef int *index
+    cdef double *Q
+    cdef double *v
+    cdef double *left                      # |unit vector - its projection|^2
+    demand(0 < k < MOST, CLASSES)
+    demand(matrix.shape[1] == k and tight.shape[0] == n and tight.shape[1] == l and most.shape[0] == n, "flags must be (n, l) and ranks (n,)")
+    demand(B.shape[1] == k and B.shape[0] == owner.shape[0], "the bases must be (rows, k) with as many owners")
+    index = <int *>malloc(k * sizeof(int))
+    Q = <double *>malloc((<Py_ssize_t>k * k + 2 * k) * sizeof(double))
+    v = Q + <Py_ssize_t>k * k
+    left = v + k
     if index == NULL or Q == NULL:
         free(index)
         free(Q)
@@ -220,7 +257,7 @@ def matrix_bases(const double[:, ::1] matrix, const signed char[:, ::1] state, c
                         Q[spanned * size + a] = v[a] * length
                         left[a] -= Q[spanned * size + a] * Q[spanned * size + a]
                     spanned += 1
-            wanted = size - spanned
+            wanted = <int>min(<Py_ssize_t>(size - spanned), B.shape[0] - row)
             while wanted > 0:
                 best = 0
                 furthest = -1.0
@@ -254,6 +291,8 @@ def projectors(const double[:, ::1] B, const Py_ssize_t[::1] slot, double[:, :, 
     """Add the outer products of the rows of B into the projectors M of their examples: M[slot] += b b'."""
     cdef Py_ssize_t row, m = B.shape[0]
     cdef int a, b, k = B.shape[1]
+    demand(slot.shape[0] == m and M.shape[1] == k and M.shape[2] == k, "slots must be (rows,) and the projectors (any, k, k)")
+    check_positions(slot, M.shape[0], "slots")
     with nogil:
         for row in range(m):
             for a in range(k):
@@ -267,6 +306,8 @@ def differing(const Py_ssize_t[::1] owner, const double[:, ::1] B, const Py_ssiz
     """Flag the rows of two lists of bases, owners ascending, that belong to examples whose rows are not the same in both."""
     cdef Py_ssize_t a = 0, b = 0, m = B.shape[0], size = other.shape[0], first, second, i, row, k = B.shape[1]
     cdef bint differ
+    demand(owner.shape[0] == m and other_owner.shape[0] == size and other.shape[1] == k and left.shape[0] == m and entered.shape[0] == size,
+           "every row of both bases (any, k) needs an owner and a flag")
     with nogil:
         while a < m or b < size:
             i = owner[a] if a < m and (b >= size or owner[a] <= other_owner[b]) else other_owner[b]
@@ -297,6 +338,9 @@ def separate_face(const double[:, ::1] F, const double[:, ::1] center, const Py_
     cdef const double *t
     cdef double *free
     cdef double *r
+    check_labels(y, n, k)
+    demand(center.shape[0] == n and center.shape[1] == k and R.shape[0] == n and R.shape[1] == k and inside.shape[0] == n
+           and inside.shape[1] == k, "center, R and inside must be (n, k)")
     with nogil:
         for i in range(n):
             f, t, free, r = &F[i, 0], &center[i, 0], &inside[i, 0], &R[i, 0]
@@ -329,6 +373,7 @@ def l1_quadratic(const double[:, ::1] H, double[::1] gradient, const double[::1]
     cdef Py_ssize_t j, i, p = x.shape[0]
     cdef int sweep = 0
     cdef double largest, target, size, move
+    demand(H.shape[0] == p and H.shape[1] == p and gradient.shape[0] == p and weight.shape[0] == p, "H must be (p, p), gradient and weights (p,)")
     with nogil:
         while sweep < max_sweeps:
             sweep += 1

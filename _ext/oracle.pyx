@@ -7,8 +7,9 @@ from libc.string cimport memcpy, memset
 
 from adv_family cimport Family
 from adv_bind cimport family_free, GENERAL, ZERO_ONE
+from adv_check cimport check_labels, demand
 from adv_general cimport solve_game
-from adv_loop cimport bind
+from adv_loop cimport bind, checked_width
 from adv_lanes cimport zero_one_blocks, zero_one_values, BLOCKS
 
 
@@ -20,6 +21,10 @@ def evaluate(int kind, int k, const double[::1] parameters, const double[:, ::1]
     cdef bint keep = R.shape[0] == n and n > 0
     cdef double *f
     cdef double *r
+    checked_width(k)
+    check_labels(y, n, k)
+    demand(F.shape[1] == k and value.shape[0] == n and c.shape[0] == n and (R.shape[0] == 0 or (R.shape[0] == n and R.shape[1] == k)),
+           "scores and r must be (n, k), value and c (n,)")
     if kind == ZERO_ONE and not keep and n > 0:
         with nogil:
             i = zero_one_values(&F[0, 0], &y[0], n, k, &value[0])
@@ -43,6 +48,8 @@ def offset(int kind, int k, const double[::1] parameters, const double[:, ::1] R
     cdef Family s
     cdef Py_ssize_t i, n = R.shape[0]
     cdef double *r
+    check_labels(y, n, k)
+    demand(R.shape[1] == k and c.shape[0] == n, "r must be (n, k) and c (n,)")
     bind(&s, kind, k, parameters)
     with nogil:
         r = s.work + 9 * s.kp
@@ -69,9 +76,17 @@ def block(int kind, int k, const double[::1] parameters, const double[:, ::1] F,
     cdef double *direction
     cdef double found
     cdef int code
+    check_labels(y, n, k)
+    demand(F.shape[1] == k and R.shape[0] == n and R.shape[1] == k and out.shape[0] == n and out.shape[1] == k and curvature.shape[0] == n,
+           "scores, r and the answer must be (n, k), curvatures (n,)")
+    demand(state.shape[0] == n and state.shape[1] == k and normal.shape[0] == n and normal.shape[1] == k, "states and normals must be (n, k)")
+    demand(gap.shape[0] == 0 or gaps, "gaps must be (n,) or none")
     if n == 0:
         return
     bind(&s, kind, k, parameters)
+    if tight.shape[0] and not (listed and tight.shape[1] == s.l):
+        family_free(&s)
+        raise ValueError("flags of tight rows must be (n, l) or none")
     if kind == ZERO_ONE and not gaps and k <= BLOCKS:
         with nogil:
             memset(&normal[0, 0], 0, n * k * sizeof(double))
@@ -105,7 +120,11 @@ def games(int k, const double[::1] parameters, const double[:, ::1] F, double[:,
     cdef Py_ssize_t i, n = F.shape[0]
     cdef double *f
     cdef double *q
+    demand(F.shape[1] == k and Q.shape[0] == n and Q.shape[1] == k and P.shape[0] == n and pivots.shape[0] == n, "scores and q must be (n, k), p (n, l)")
     bind(&s, GENERAL, k, parameters)
+    if P.shape[1] != s.l:
+        family_free(&s)
+        raise ValueError(f"p must be (n, {s.l})")
     with nogil:
         f = s.work + 8 * s.kp
         q = s.work + 9 * s.kp

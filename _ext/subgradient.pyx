@@ -20,9 +20,10 @@ from libc.stdlib cimport malloc, free
 
 from adv_simd cimport vec, load, store, splat, LANES
 from adv_family cimport Family
-from adv_bind cimport family_free, padded
+from adv_bind cimport family_free
+from adv_check cimport INT_MAX, check_labels, check_positions, check_rows, check_weights, demand
 from adv_linear cimport Rows, rows_of, row_scores, row_update
-from adv_loop cimport bind
+from adv_loop cimport bind, checked_width
 
 cdef enum:
     LINEAR = 0
@@ -35,6 +36,8 @@ cdef enum:      # what `Sgd.state` holds
     STEPS = 2   # steps made
     WEIGHT = 3  # sum of the averaging weights times scale
     TOTAL = 4   # sum of the averaging weights
+
+UNFIT = "arrays of the pass do not fit theta and the rows"
 
 cdef struct Model:
     int kind
@@ -63,7 +66,7 @@ cdef inline void scores(Model *m, Py_ssize_t i, const double *theta, double scal
     cdef double inner = 0.0, tail = 0.0, unit = 1.0 if m.cost == NULL else 1.0 / m.cost[i]
     cdef const double *x
     if m.kind == THRESHOLD:
-        if m.rows.columns == NULL:
+        if m.rows.start == NULL:
             x = m.rows.values + i * m.rows.d
             for j in range(m.rows.d):
                 inner += x[j] * theta[j]
@@ -99,7 +102,7 @@ cdef inline void add_penalised(Model *m, Py_ssize_t i, const double *r, double a
         for j in range(m.family.k):
             slope += (j + 1) * r[j]
         slope *= a
-        if m.rows.columns == NULL:
+        if m.rows.start == NULL:
             for j in range(m.rows.d):
                 theta[j] += slope * m.rows.values[i * m.rows.d + j]
         else:
@@ -123,7 +126,8 @@ cdef inline void remember(Model *m, Py_ssize_t i, const double *r, double *R, in
     cdef int v, kp = m.family.kp
     cdef double share
     cdef double *mean = R + i * kp
-    counts[i] += 1
+    if counts[i] < INT_MAX:
+        counts[i] += 1
     share = (1.0 + late) / (counts[i] + late)
     for v in range(kp // LANES):
         store(mean, v, load(mean, v) + splat(share) * (load(r, v) - load(mean, v)))
@@ -318,14 +322,24 @@ cdef void gradient_pass(Model *m, const Py_ssize_t *order, Py_ssize_t count, Py_
 
 cdef int model_new(Model *m, int kind, int k, const double[::1] parameters, int shape, const double[::1] values, const int[::1] columns,
                    const long long[::1] start, Py_ssize_t n, int d, const Py_ssize_t[::1] y, const double[::1] square,
-                   const double[::1] sample_weight, const double[::1] cost_weight, double mass, Py_ssize_t size) except -1:
+                   const double[::1] sample_weight, const double[::1] cost_weight, double mass, const Py_ssize_t[::1] order,
+                   const double[:, ::1] R, Py_ssize_t size) except -1:
+    """Bind a pass to its arrays; what all passes have in common is checked here."""
     cdef Py_ssize_t expected
-    if n == 0 or y.shape[0] != n or square.shape[0] != n or values.shape[0] == 0:
-        raise ValueError("rows, labels and squared norms do not fit each other")
+    cdef int kp = checked_width(k)
+    check_rows(values, columns, start, n, d)
+    check_labels(y, n, k)
+    check_positions(order, n, "the order of the rows")
+    check_weights(sample_weight, n)
+    check_weights(cost_weight, n)
+    demand(square.shape[0] == n, "every row needs a squared length")
+    demand(R.shape[0] == n and R.shape[1] == kp, "dual points must be (n, kp), padded")
+    demand(LINEAR <= shape <= KERNEL, "there is no such kind of parameters")
+    demand(shape != KERNEL or d == n, "a kernel matrix must be square")
     if shape == THRESHOLD:
-        expected = d + k - 1
+        expected = <Py_ssize_t>d + k - 1
     else:
-        expected = <Py_ssize_t>d * padded(k)
+        expected = <Py_ssize_t>d * kp
     if size != expected:
         raise ValueError(f"theta must hold {expected} numbers, padded, not {size}")
     bind(&m.family, kind, k, parameters)
@@ -374,10 +388,9 @@ def sgd(int kind, int k, const double[::1] parameters, int shape, const double[:
     R (n, kp) and ``counts`` (n,) hold the mean of each row's answers.
     """
     cdef Model m
-    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, u.shape[0])
+    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, order, R, u.shape[0])
     try:
-        if average.shape[0] != u.shape[0] or R.shape[0] != n or R.shape[1] != m.family.kp or counts.shape[0] != n or squares.shape[0] < k or state.shape[0] < 5:
-            raise ValueError("arrays of the pass do not fit theta and the rows")
+        demand(average.shape[0] == m.size and counts.shape[0] == n and squares.shape[0] >= k and state.shape[0] >= 5, UNFIT)
         with nogil:
             sgd_pass(&m, &order[0], order.shape[0], &u[0], &average[0], &squares[0], &R[0, 0], &counts[0], &state[0], lam, radius, unit, late)
     finally:
@@ -394,12 +407,13 @@ def adaptive(int kind, int k, const double[::1] parameters, int shape, const dou
     ``tolerance`` holds the weights of an L1 penalty or is empty. ``gradient`` is scratch, ``first`` and ``second`` the moments; R (n, kp) and ``counts`` the mean of each row's answers, later ones heavier.
     """
     cdef Model m
-    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, theta.shape[0])
+    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, order, R, theta.shape[0])
     try:
         model_box(&m, tolerance)
-        if (gradient.shape[0] != m.size or first.shape[0] != m.size or second.shape[0] != m.size or batch < 1
-                or R.shape[0] != n or R.shape[1] != m.family.kp or counts.shape[0] != n):
-            raise ValueError("arrays of the pass do not fit theta and the rows")
+        demand(batch > 0, "a batch must hold a row")
+        batch = min(batch, order.shape[0] + 1)  # so that no sum of positions leaves its range
+        demand(steps >= 0.0 and 0.0 <= beta1 < 1.0 and 0.0 <= beta2 < 1.0, "beta1 and beta2 must lie in [0, 1), steps must be counted from 0")
+        demand(gradient.shape[0] == m.size and first.shape[0] == m.size and second.shape[0] == m.size and counts.shape[0] == n, UNFIT)
         with nogil:
             steps = adaptive_pass(&m, &order[0], order.shape[0], batch, &theta[0], &gradient[0], &first[0], &second[0], &R[0, 0], &counts[0],
                                   steps, lam, step, beta1, beta2)
@@ -420,12 +434,13 @@ def dual_averaging(int kind, int k, const double[::1] parameters, int shape, con
     ``counts`` (n,) hold the mean of each row's answers.
     """
     cdef Model m
-    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, theta.shape[0])
+    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, order, R, theta.shape[0])
     try:
         model_box(&m, tolerance)
-        if (m.tolerance == NULL or total.shape[0] != m.size or average.shape[0] != m.size or batch < 1 or R.shape[0] != n
-                or R.shape[1] != m.family.kp or counts.shape[0] != n or state.shape[0] < 5):
-            raise ValueError("arrays of the pass do not fit theta and the rows")
+        demand(batch > 0, "a batch must hold a row")
+        batch = min(batch, order.shape[0] + 1)  # so that no sum of positions leaves its range
+        demand(tolerance.shape[0] == m.size and total.shape[0] == m.size and average.shape[0] == m.size and counts.shape[0] == n
+               and state.shape[0] >= 5, UNFIT)
         with nogil:
             averaging_pass(&m, &order[0], order.shape[0], batch, &theta[0], &total[0], &average[0], &R[0, 0], &counts[0], &state[0], lam,
                            strength, late)
@@ -444,12 +459,12 @@ def averaged_gradient(int kind, int k, const double[::1] parameters, int shape, 
     empty.
     """
     cdef Model m
-    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, theta.shape[0])
+    model_new(&m, kind, k, parameters, shape, values, columns, start, n, d, y, square, sample_weight, cost_weight, mass, order, R, theta.shape[0])
     try:
         model_box(&m, tolerance)
-        if (total.shape[0] != m.size or batch < 1 or R.shape[0] != n or R.shape[1] != m.family.kp or centre.shape[0] != n
-                or centre.shape[1] != m.family.kp):
-            raise ValueError("arrays of the pass do not fit theta and the rows")
+        demand(batch > 0, "a batch must hold a row")
+        batch = min(batch, order.shape[0] + 1)  # so that no sum of positions leaves its range
+        demand(total.shape[0] == m.size and centre.shape[0] == n and centre.shape[1] == m.family.kp, UNFIT)
         with nogil:
             gradient_pass(&m, &order[0], order.shape[0], batch, &theta[0], &total[0], &R[0, 0], &centre[0, 0], lam, smoothing, step)
     finally:
@@ -458,4 +473,4 @@ def averaged_gradient(int kind, int k, const double[::1] parameters, int shape, 
 
 def width(int k):
     """Return kp: the number of columns that theta, R and the centre have at this instruction set."""
-    return padded(k)
+    return checked_width(k)

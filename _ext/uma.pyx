@@ -11,6 +11,7 @@ from libc.stdlib cimport malloc, free
 from libc.string cimport memset
 from cpython.exc cimport PyErr_CheckSignals
 
+from adv_check cimport check_labels, check_rows, demand
 from adv_simd cimport vec, load, store, splat, vsum, LANES
 from adv_loop cimport random_bits, shuffle
 
@@ -29,13 +30,14 @@ cdef enum:
     FORM = 1            # so much that Z^p is formed anew
     CORRECT = 2         # a few sparse rows moved
     CHUNK = 512         # columns of Gamma that stay in the first-level cache while Z is formed
+    MOST = 46340        # classes: pairs of them are numbered by ints
 
 cdef struct Rows:
     Py_ssize_t n
     Py_ssize_t d
     const double *values      # dense: (n, d) row-major; CSR: the non-zeros
-    const int *columns        # CSR only, NULL when dense
-    const long long *start    # CSR only
+    const int *columns        # CSR only
+    const long long *start    # CSR only, NULL when dense
 
 
 cdef inline Rows bind(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, Py_ssize_t d) noexcept nogil:
@@ -74,7 +76,7 @@ cdef inline void add(double *a, const double *b, double scale, Py_ssize_t count)
 cdef inline double row_inner(const Rows *x, Py_ssize_t i, const double *v) noexcept nogil:
     cdef Py_ssize_t e
     cdef double s = 0.0
-    if x.columns == NULL:
+    if x.start == NULL:
         return inner(x.values + i * x.d, v, x.d)
     for e in range(x.start[i], x.start[i + 1]):
         s += x.values[e] * v[x.columns[e]]
@@ -83,7 +85,7 @@ cdef inline double row_inner(const Rows *x, Py_ssize_t i, const double *v) noexc
 
 cdef inline void row_add(const Rows *x, Py_ssize_t i, double scale, double *v) noexcept nogil:
     cdef Py_ssize_t e
-    if x.columns == NULL:
+    if x.start == NULL:
         add(v, x.values + i * x.d, scale, x.d)
     else:
         for e in range(x.start[i], x.start[i + 1]):
@@ -237,6 +239,14 @@ cdef double steps(int k, const double *f, int q, int p, double alpha, int step, 
     return size
 
 
+cdef int check(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, Py_ssize_t d,
+               const Py_ssize_t[::1] y, Py_ssize_t k) except -1:
+    if not 1 <= k <= MOST:
+        raise ValueError(f"there must be 1 to {MOST} classes, not {k}")
+    check_rows(values, columns, start, n, d)
+    return check_labels(y, n, k)
+
+
 def learn(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, Py_ssize_t d, const Py_ssize_t[::1] y,
           const double[::1] share, const double[:, ::1] inverse, const double[::1] prior, double[:, ::1] W, double[:, ::1] F,
           double alpha, double tol, int rule, int step, bint unit, Py_ssize_t limit, unsigned long long seed):
@@ -252,22 +262,38 @@ def learn(const double[::1] values, const int[::1] columns, const long long[::1]
     cdef uint64_t state = seed
     cdef bint above = False
     cdef double scale, s, largest = 0.0
-    cdef double *block = <double *>malloc((2 * size * d + size + 2 * k) * sizeof(double))
-    cdef long long *count = <long long *>malloc((size + k) * sizeof(long long))
-    cdef unsigned char *member = <unsigned char *>malloc(2 * n * k + size + k)
-    cdef double *gamma = block
-    cdef double *z = gamma + size * d
-    cdef double *norm = z + size * d
-    cdef double *tau = norm + size
-    cdef double *f = tau + k
-    cdef unsigned char *fresh = member + n * k
-    cdef unsigned char *refused = fresh + n * k
-    cdef unsigned char *way = refused + size
-    cdef long long *flipped = count + size
+    cdef double *block = NULL
+    cdef long long *count = NULL
+    cdef unsigned char *member = NULL
+    cdef double *gamma
+    cdef double *z
+    cdef double *norm
+    cdef double *tau
+    cdef double *f
+    cdef unsigned char *fresh
+    cdef unsigned char *refused
+    cdef unsigned char *way
+    cdef long long *flipped
     cdef const double *point
+    check(values, columns, start, n, d, y, W.shape[0])
+    demand(share.shape[0] == n and inverse.shape[0] == k and inverse.shape[1] == k and prior.shape[0] == k,
+           "shares must be (n,), the inverse (k, k) and the prior (k,)")
+    demand(W.shape[1] == d and F.shape[0] == n and F.shape[1] == k, "W must be (k, d) and the scores (n, k)")
     try:
+        block = <double *>malloc((2 * size * d + size + 2 * k) * sizeof(double))
+        count = <long long *>malloc((size + k) * sizeof(long long))
+        member = <unsigned char *>malloc(2 * n * k + size + k)
         if block == NULL or count == NULL or member == NULL:
-            raise MemoryError(f"no memory for {2 * k * k} sums of {d} features")
+            raise MemoryError(f"no memory for {2 * size} sums of {d} features")
+        gamma = block
+        z = gamma + size * d
+        norm = z + size * d
+        tau = norm + size
+        f = tau + k
+        fresh = member + n * k
+        refused = fresh + n * k
+        way = refused + size
+        flipped = count + size
         with nogil:
             gather(&x, &y[0], &share[0], &F[0, 0], k, alpha, member, k, gamma, count)
             for p in range(k):
@@ -304,7 +330,7 @@ def learn(const double[::1] values, const int[::1] columns, const long long[::1]
                 for p in range(k):
                     way[p] = UNTOUCHED if flipped[p] == 0 else FORM
                     # a correction touches k filled numbers a row and leaves the lengths to measure, k d; forming takes k^2 d
-                    if flipped[p] and 3 * flips <= n and x.columns != NULL and 4 * flipped[p] * filled < k * d:
+                    if flipped[p] and 3 * flips <= n and x.start != NULL and 4 * flipped[p] * filled < k * d:
                         way[p] = CORRECT
                 if 3 * flips > n:
                     # a grouped sum reads every example once; moving one reads it twice
@@ -347,12 +373,19 @@ def sums(const double[::1] values, const int[::1] columns, const long long[::1] 
     cdef int k = <int>F.shape[1], p
     cdef Py_ssize_t size = <Py_ssize_t>k * k
     cdef Rows x = bind(values, columns, start, n, d)
-    cdef double *gamma = <double *>malloc((size * d + size) * sizeof(double))
-    cdef long long *count = <long long *>malloc(size * sizeof(long long))
-    cdef unsigned char *member = <unsigned char *>malloc(k)
+    cdef double *gamma = NULL
+    cdef long long *count = NULL
+    cdef unsigned char *member = NULL
+    check(values, columns, start, n, d, y, F.shape[1])
+    demand(share.shape[0] == n and inverse.shape[0] == k and inverse.shape[1] == k and F.shape[0] == n,
+           "shares must be (n,), the inverse (k, k) and the scores (n, k)")
+    demand(Z.shape[0] == k and Z.shape[1] == k and Z.shape[2] == d, "Z must be (k, k, d)")
     try:
+        gamma = <double *>malloc((size * d + size) * sizeof(double))
+        count = <long long *>malloc(size * sizeof(long long))
+        member = <unsigned char *>malloc(k)
         if gamma == NULL or count == NULL or member == NULL:
-            raise MemoryError(f"no memory for {k * k} sums of {d} features")
+            raise MemoryError(f"no memory for {size} sums of {d} features")
         with nogil:
             gather(&x, &y[0], &share[0], &F[0, 0], k, alpha, member, 0, gamma, count)
             for p in range(k):
@@ -373,12 +406,17 @@ def online(const double[::1] values, const int[::1] columns, const long long[::1
     cdef Py_ssize_t i, j, t, epoch = 0, updates = 0, before = 0
     cdef Rows x = bind(values, columns, start, n, d)
     cdef uint64_t state = seed
-    cdef Py_ssize_t *order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
-    cdef double *f = <double *>malloc(2 * k * sizeof(double))
-    cdef double *tau = f + k
+    cdef Py_ssize_t *order = NULL
+    cdef double *f = NULL
+    cdef double *tau
+    check(values, columns, start, n, d, y, W.shape[0])
+    demand(square.shape[0] == n and W.shape[1] == d, "every row needs a squared length, and W must be (k, d)")
     try:
+        order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
+        f = <double *>malloc(2 * k * sizeof(double))
         if order == NULL or f == NULL:
             raise MemoryError("no memory for the order of the examples")
+        tau = f + k
         with nogil:
             for i in range(n):
                 order[i] = i

@@ -1,11 +1,16 @@
-"""The compiled kernels, at the widest instruction set that this processor has.
+"""The compiled kernels, at the widest instruction set that this processor has, and the arrays that they take.
 
-Each module of `_ext` is built once per instruction set from the same source (meson.build): ``scalar`` everywhere, ``avx2`` and
-``avx512`` on x86-64. The variable ADVCLI_SIMD chooses a level by name, for tests and for measuring.
+Each module of `_ext` is built once per instruction set that it gains from (meson.build): ``scalar`` everywhere, ``avx2`` and ``avx512`` on
+x86-64. A module without the chosen level takes the next lower one. The variable ADVCLI_SIMD chooses a level by name, for tests and for
+measuring. Sums run over as many lanes as a vector has, so that levels agree to rounding, not to the last bit.
+
+Every function of the modules checks lengths and positions before it follows a pointer (`_ext/adv_check.pxd`). `checked_csr` does so for
+SciPy, whose own compiled loops trust a matrix.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -15,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import ConfigError, nearest
+from .errors import ConfigError, DataError, nearest
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -79,6 +84,54 @@ def _module(kernel: str, level: str) -> ModuleType:
     return importlib.import_module(f"{__package__}._ext.{kernel}_{level}")
 
 
+def _at_most(kernel: str, level: str) -> ModuleType:
+    """Return a module at this level, or at the next lower one that was built."""
+    for lower in LEVELS[LEVELS.index(level) :]:
+        with contextlib.suppress(ImportError):
+            return _module(kernel, lower)
+    raise ImportError(f"the compiled module {kernel} is missing: build it with `make` or `pip install .`")
+
+
+MOST_COLUMNS = 2**31 - 1
+"""Columns that compiled loops can count."""
+
+
+def checked_csr(X: Any, what: str = "X") -> Any:
+    """Return a sparse matrix as CSR that compiled loops can follow: starts that rise to the number of values, columns in range.
+
+    Parameters
+    ----------
+    X : scipy.sparse matrix or array (n, d)
+        In any format, with indices of 32 or 64 bits; not changed. The result is X itself, or shares its arrays, where it can.
+    what : str
+        What errors call the matrix.
+
+    Raises
+    ------
+    DataError
+        Parts that do not fit each other, or more columns than 32 bits count.
+    """
+    given = X
+    try:
+        if X.ndim != 2:
+            raise ValueError(f"it has {X.ndim} dimensions, not 2")
+        if X.format in ("csr", "csc", "bsr"):
+            if len(X.indptr) > 1 and np.diff(X.indptr).min() < 0:  # SciPy's check leaves this out where the last start is 0
+                raise ValueError("index pointers must not fall")
+            # a matrix of its own around the same arrays: SciPy's check trims and converts in place
+            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+            X.check_format(full_check=True)
+        elif X.format == "coo":
+            X = type(X)((X.data, X.coords), shape=X.shape)  # checks the positions
+        X = X.tocsr()
+        X.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError) as error:
+        raise DataError(f"{what} is no valid sparse matrix: {' '.join(str(error).split())}; build it again") from None
+    if X.shape[1] > MOST_COLUMNS:
+        raise DataError(f"{what} has {X.shape[1]} columns; the most is {MOST_COLUMNS}")
+    return given if given.format == "csr" and len(given.indices) == X.nnz and given.indices.dtype == given.indptr.dtype else X
+
+
 class Rows(NamedTuple):
     """Rows of X as the compiled loops take them; ``columns`` and ``start`` are empty when X is dense."""
 
@@ -90,7 +143,7 @@ class Rows(NamedTuple):
 
 
 def compiled_rows(X: Any) -> Rows:
-    """Return a dense matrix, row by row, or a CSR matrix as arrays for the compiled loops."""
+    """Return a dense matrix, row by row, or a CSR matrix that `checked_csr` let pass, as arrays for the compiled loops."""
     n, d = X.shape
     if hasattr(X, "tocsr"):
         columns, start = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
@@ -118,15 +171,15 @@ class Kernels:
         if level not in levels:
             raise ConfigError(f"ADVCLI_SIMD={level} cannot run here: {nearest(level, levels)}")
         self.level = level
-        self._oracle = _module("oracle", level)
-        self.dual = _module("dual", level)
-        self.newton = _module("newton", "scalar")
-        self.kernel_dual = _module("kernel_dual", level)
-        self.uma = _module("uma", level)
-        self.corrected = _module("corrected", level)
-        self.hierarchical = _module("hierarchical", level)
-        self.label_sets = _module("label_sets", level)
-        self.subgradient = _module("subgradient", level)
+        self._oracle = _at_most("oracle", level)
+        self.dual = _at_most("dual", level)
+        self.newton = _at_most("newton", level)
+        self.kernel_dual = _at_most("kernel_dual", level)
+        self.uma = _at_most("uma", level)
+        self.corrected = _at_most("corrected", level)
+        self.hierarchical = _at_most("hierarchical", level)
+        self.label_sets = _at_most("label_sets", level)
+        self.subgradient = _at_most("subgradient", level)
 
     @staticmethod
     def arguments(family: Family) -> tuple[int, int, Array]:
@@ -224,8 +277,6 @@ def _scores(F: Array, y: Labels, k: int) -> tuple[Array, Labels]:
     y = np.ascontiguousarray(y, dtype=np.intp)
     if F.ndim != 2 or F.shape[1] != k:
         raise ValueError(f"scores must have shape (n, {k}), got {F.shape}")
-    if y.shape != (len(F),) or (len(y) and y.view(np.uintp).max() >= k):  # a negative code is a huge one there
-        raise ValueError(f"labels must be {len(F)} codes in [0, {k})")
     return F, y
 
 

@@ -70,6 +70,15 @@ class Problem:
     cost_weight: Array | None = None
     tolerance: Array | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse labels and weights that do not fit the rows; `ValueError`."""
+        n, k, y = self.features.n_rows, self.loss.n_classes, np.asarray(self.y)
+        if y.shape != (n,) or y.dtype.kind not in "iu" or (n and not 0 <= y.min() <= y.max() < k):
+            raise ValueError(f"y must be {n} codes in [0, {k})")
+        for name, weight, least in (("sample_weight", self.sample_weight, 0.0), ("cost_weight", self.cost_weight, 5e-324)):
+            if weight is not None and not (weight.shape == (n,) and np.isfinite(weight).all() and (weight >= least).all()):
+                raise ValueError(f"{name} must be {n} finite numbers {'above' if least else 'of at least'} 0")
+
     @cached_property
     def n(self) -> float:
         """The n of (1): the sum of the sample weights, the number of rows when there are none."""

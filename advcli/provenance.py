@@ -21,7 +21,9 @@ def session(started: float, ended: float) -> dict[str, Any]:
     return {"start": start, "end": end, "wall_seconds": ended - started, "peak_memory_bytes": peak_memory_bytes()}
 
 
-def document(config: Mapping[str, Any], data: Mapping[str, str], sessions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def document(
+    config: Mapping[str, Any], data: Mapping[str, str], levels: Sequence[str], sessions: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """Return how numbers came about, as plain data.
 
     Parameters
@@ -30,6 +32,8 @@ def document(config: Mapping[str, Any], data: Mapping[str, str], sessions: Seque
         The composed configuration.
     data : mapping
         Data set to the checksum of its content.
+    levels : sequence of str
+        Instruction sets of the compiled kernels that made the rows.
     sessions : sequence of mapping
         From `session`, the first one first.
     """
@@ -38,6 +42,7 @@ def document(config: Mapping[str, Any], data: Mapping[str, str], sessions: Seque
         "versions": versions(),
         "git": git_state(),
         "cpu": cpu(),
+        "instruction_sets": [*levels],
         "data": dict(sorted(data.items())),
         "start": sessions[0]["start"],
         "end": sessions[-1]["end"],

@@ -512,15 +512,18 @@ class ResultsFolder:
         """
         session = provenance.session(started, time.time() if ended is None else ended)
         file = self.path / "provenance.json"
-        # Called by the parent when the work is done: the cell files tell which data the rows stand on.
+        # Called by the parent when the work is done: the cell files tell which data and kernels the rows stand on.
         hashes: dict[str, str] = {}
+        levels: set[str] = set()
         for path in self._cell_files():
             about = (self._read_shard(path) or {}).get("about", {})
             if about.get("dataset_sha256"):
                 hashes[about.get("dataset", path.stem)] = about["dataset_sha256"]
+            if about.get("instruction_set"):
+                levels.add(about["instruction_set"])
         with self._locked():
             before = read_json(file)
             sessions = [*(before or {}).get("sessions", []), session]
-            document = provenance.document(plain(config), hashes, sessions) | plain(extra or {})
+            document = provenance.document(plain(config), hashes, sorted(levels), sessions) | plain(extra or {})
             write_text(file, json.dumps(document, indent=1) + "\n")
         return file

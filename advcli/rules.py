@@ -11,8 +11,8 @@ from typing import Any
 
 from .errors import ConfigError, DataError, nearest
 
-LARGEST = 1e100
-"""The largest feature that is taken: its square, summed over rows and columns and times a strength, is far from the largest number."""
+LARGEST = 1e50
+"""The largest feature that is taken: fits add up fourth powers, such as squared scores at weights that are sums of rows."""
 
 
 def rule(wanted: str, valid: Callable[[Any], bool], choices: Sequence[str] = ()) -> dict[str, Any]:

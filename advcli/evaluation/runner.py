@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiled import kernels
 from ..confusion import IllConditionedWarning
 from ..errors import AdvcliError, KilledError, NotConvergedWarning, ResultsError
 from ..limits import call_limited
@@ -264,6 +265,7 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
         "method": cell.method,
         "cell": cell.as_mapping(),
         "dataset_sha256": dataset.sha256,
+        "instruction_set": kernels.level,
         "notes": [*recipe.notes, *split_notes, *fit_notes],
         "choice": _choice(choices),
         "edges": list(selection.edges),

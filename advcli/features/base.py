@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..compiled import checked_csr
 from ..errors import ConfigError, nearest
 from ..hyper import STRENGTH
 from ..registry import Registry
@@ -77,7 +78,7 @@ class FeatureMap(ABC):
     Parameters
     ----------
     X : ndarray (n, d), C-contiguous float64, or scipy.sparse.csr_array
-        The rows.
+        The rows; `DataError` for a sparse matrix whose parts do not fit each other.
     n_classes : int
         Number k of scores per row.
     """
@@ -92,7 +93,7 @@ class FeatureMap(ABC):
     pairwise: ClassVar[bool] = False  # whether X holds values between rows, a square matrix at `fit`
 
     def __init__(self, X: Any, n_classes: int) -> None:
-        self.X = X
+        self.X = checked_csr(X) if hasattr(X, "tocsr") else X
         self.n_classes = n_classes
 
     @property

@@ -68,7 +68,7 @@ class KernelFeatures(KernelMap):
     def __init__(self, X: Any, n_classes: int, *, memory_mb: float = 1000.0) -> None:
         super().__init__(X, n_classes)
         self.memory_mb = _positive("memory_mb", memory_mb)
-        self.anchors = X
+        self.anchors = self.X
         self._store: _Store | None = None
 
     # ---- what a kernel is -----------------------------------------------------------------------------------------
@@ -288,8 +288,9 @@ class KernelFeatures(KernelMap):
         """Return K(X, anchors) A, shape (n, k); rows of zeros in A cost nothing."""
         support = np.flatnonzero(theta.any(axis=1))
         if self.X is not self.anchors:
-            F = np.empty((self.n_rows, self.n_classes))
-            for start in range(0, self.n_rows, _PIECE):
+            F = np.zeros((self.n_rows, self.n_classes))
+            # a function without support is 0, and scikit-learn has no distances to no rows
+            for start in range(0, self.n_rows if len(support) else 0, _PIECE):
                 rows = slice(start, min(start + _PIECE, self.n_rows))
                 F[rows] = self.between(rows, support) @ theta[support]
             return F

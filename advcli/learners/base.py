@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..certificate import Certificate
+from ..compiled import checked_csr
 from ..errors import ConfigError, DataError, IncompatibleError, ModelError, nearest
 from ..features import STRENGTH, FeatureMap, feature_class, make_features
 from ..hyper import SCALES
@@ -198,17 +199,23 @@ class Learner(ClassifierMixin, BaseEstimator):
         columns = (y if hasattr(y, "shape") else np.asarray(y)).shape[1:]
         self.of_sets_ = self.sets and len(columns) == 1 and columns[0] > 1
         if self.of_sets_:
-            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
+            X = self._validated(X)
             codes: Any = self._encode_sets(y)
         else:
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
+            X, y = self._validated(X, y)
             codes = self._encode(y)
-        refuse_huge(X, getattr(self, "feature_names_in_", None), "X")
         if hasattr(X, "tocsr") and not X.has_canonical_format:
             X = X.copy()  # the caller's arrays stay as they are
             X.sum_duplicates()
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return X, codes, weights
+
+    def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
+        """Return what scikit-learn makes of rows (and labels); before it, the parts of a sparse matrix are held to each other."""
+        X = checked_csr(X) if sparse.issparse(X) else X
+        found = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, order="C", **options)
+        refuse_huge(found[0] if y else found, getattr(self, "feature_names_in_", None), "X")
+        return found
 
     def _encode(self, y: Any) -> Labels:
         """Set `classes_` and return the labels as codes; with ``n_classes`` they are codes already, -1 = unlabelled in the partial view."""
@@ -228,7 +235,7 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     def _encode_sets(self, Y: Any) -> sparse.csr_array:
         """Set `classes_` and return ones where a row has a label, shape (n, k)."""
-        Y = sparse.csr_array(Y)
+        Y = sparse.csr_array(checked_csr(Y, "y") if sparse.issparse(Y) else Y)
         Y.eliminate_zeros()
         Y.sum_duplicates()
         if not (Y.data == 1).all():
@@ -307,9 +314,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         if isinstance(X, View):
             return X
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
-        refuse_huge(X, getattr(self, "feature_names_in_", None), "X")
-        return View(self._mapped(X))
+        return View(self._mapped(self._validated(X, reset=False)))
 
     @abstractmethod
     def _mapped(self, X: Any) -> Any:

@@ -91,7 +91,7 @@ class _Corrected(LinearLearner):
         lam = self.lam_ = float(self.lam if self.lam is not None else 1.0 / (self.C * mass))
         loss = make_loss("zero_one", k)
         one_hot = np.eye(k)[y]
-        kp = kernels.dual.width(k)
+        kp = kernels.corrected.width(k)
         padded_M = np.zeros((k, kp))
         padded_M[:, :k] = M
         R = np.zeros((n, kp))

@@ -244,7 +244,8 @@ def test_reading_what_is_not_there(tmp_path):
 
 
 def test_provenance(folder):
-    folder.write_cell("a", [row()], about={"dataset": "iris", "dataset_sha256": "abc"})
+    folder.write_cell("a", [row()], about={"dataset": "iris", "dataset_sha256": "abc", "instruction_set": "avx2"})
+    folder.write_cell("b", [row()], about={"dataset": "iris", "dataset_sha256": "abc", "instruction_set": "scalar"})
     folder.write_provenance({"seed": 0, "dataset": {"name": "iris"}}, started=100.0, ended=130.0)
     folder.write_provenance({"seed": 0}, started=1000.0, ended=1005.0, extra={"workers": 2})
     document = json.loads((folder.path / "provenance.json").read_text())
@@ -252,6 +253,7 @@ def test_provenance(folder):
     assert (document["start"], document["end"]) == ("1970-01-01T00:01:40+00:00", "1970-01-01T00:16:45+00:00")
     assert document["data"] == {"iris": "abc"}
     assert document["workers"] == 2
+    assert document["instruction_sets"] == ["avx2", "scalar"]
     assert {"python", "numpy", "advcli"} <= document["versions"].keys()
     assert document["cpu"]["logical_cores"] == os.cpu_count()
     assert document["peak_memory_bytes"] > 1e6

@@ -43,7 +43,7 @@ identity cell_files    files rows
 records                cell_files files identity rows provenance
 proofs                 files records rows
 data                   files confusion hierarchy.graph
-evaluation             learners data hierarchy confusion features.shared metrics protocol hyper limits records rows proofs
+evaluation             compiled learners data hierarchy confusion features.shared metrics protocol hyper limits records rows proofs
 models                 learners evaluation data features certificate files rows provenance stored
 foreign                learners evaluation features problem certificate
 

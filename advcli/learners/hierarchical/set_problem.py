@@ -260,7 +260,7 @@ def _ascend(
     sets, tree = problem.sets, problem.sets.is_tree
     weights = problem.inner(alpha)
     factor = np.ascontiguousarray(weights / (2.0 * problem.lam))
-    width, mass = kernels.dual.width(sets.size), float(problem.sample.sum())
+    width, mass = kernels.label_sets.width(sets.size), float(problem.sample.sum())
     passes, batch = 0, 1
     while True:
         Z = problem.weighted(mu)

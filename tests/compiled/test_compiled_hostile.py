@@ -1,0 +1,56 @@
+"""No argument of a compiled function and no rows at a door of the package end the process.
+
+The calls are made in a process of their own (`hostile_calls.py`, `hostile_rows.py`), so that a crash is a failure that names its call.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from instruction_sets import levels
+
+from advcli.compiled import usable_levels
+
+HERE = Path(__file__).parent
+
+
+def run(script, *words, level):
+    """Run a script at an instruction set; return the last line of its output, or fail with the call that ended it."""
+    environment = {**os.environ, "ADVCLI_SIMD": level, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, str(HERE / script), *words], capture_output=True, text=True, env=environment, check=False)
+    said = done.stdout.splitlines() or ["nothing was called"]
+    if done.returncode < 0:
+        pytest.fail(f"{signal.Signals(-done.returncode).name} in: {said[-1]}\n{done.stderr[-3000:]}")
+    assert done.returncode == 0, f"{said[-1]}\n{done.stderr[-3000:]}"
+    assert "Exception ignored" not in done.stderr, done.stderr[-3000:]
+    return said[-1]
+
+
+@pytest.mark.parametrize("level", levels())
+def test_every_compiled_function_refuses_or_survives_hostile_arguments(level):
+    said = run("hostile_calls.py", level, "0", level=level)
+    assert said.endswith("refused or harmless")
+    assert int(said.split()[0]) > 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", usable_levels())
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_other_hostile_arguments_of_other_seeds(level, seed):
+    assert run("hostile_calls.py", level, str(seed), level=level).endswith("refused or harmless")
+
+
+def test_the_doors_refuse_hostile_rows_or_leave_finite_scores():
+    said = run("hostile_rows.py", "few", level=usable_levels()[0])
+    assert said.endswith("refused or finite")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", usable_levels())
+def test_every_learner_loss_solver_and_feature_map_refuses_hostile_rows_or_leaves_finite_scores(level):
+    said = run("hostile_rows.py", "all", level=level)
+    assert said.endswith("refused or finite")
+    assert int(said.split()[0]) > 5_000
