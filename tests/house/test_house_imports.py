@@ -47,7 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "cli.actions.report": ACTION | {"losses", "records", "reports", "surfaces"},
     "cli.actions.check": ACTION | {"files", "records", "reports"},
-    "cli.actions.fit": ACTION | {"evaluation", "models"},
+    "cli.actions.fit": ACTION | {"certificate", "evaluation", "models"},
     "cli.actions.predict": ACTION | {"models"},
     "cli.actions.bench": ACTION | {"data", "learners", "evaluation", "reports"},
     "cli.actions.verify": ACTION | {"records", "verify"},
@@ -61,6 +61,7 @@ ALLOWED: dict[str, set[str]] = {
     "hierarchy": {"compiled"},
     "evaluation": {
         "learners",
+        "certificate",
         "features.shared",
         "data",
         "metrics",
