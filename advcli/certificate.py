@@ -23,6 +23,21 @@ _NOISE = 1e-12
 """A relative gap that is less than this below zero counts as zero: P and D are sums, at an exact optimum equal but for rounding."""
 
 
+_ADVICE = {
+    "max_passes": "raise solver.max_passes or solver.tol",
+    "max_seconds": "raise solver.max_seconds or solver.tol",
+    "stalled": "the solver makes no more progress: raise solver.tol or choose another solver",
+    "gap_above_tolerance": "the solver's own bounds were better than these: choose another solver",
+    "infeasible_dual": "the solver's dual point lies outside its set and proves nothing, which no limit changes: choose another solver",
+    "negative_gap": "the bounds contradict each other, which no limit changes: a value, an offset or a feature map is wrong",
+}
+
+
+def advice(status: str) -> str:
+    """Return what to do about a fit that did not converge, by the status of its certificate; a status of one's own is told as it is."""
+    return _ADVICE.get(status, f"the solver says {status}")
+
+
 @dataclass(frozen=True)
 class Certificate:
     """How good a fit is, in the scaling lambda/2 |theta|^2 + mean loss; made by `certify` and `judge` alone.

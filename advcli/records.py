@@ -1,13 +1,14 @@
-"""Rows and the folder that keeps them: one file per finished cell, merged tables, identity, provenance.
+"""The results folder: one file per finished cell, merged tables, identity, provenance.
 
 A results folder holds
 
-- ``cells/KEY.json``: one finished cell (a data set x a method), written whole or not at all; these files are the truth,
+- ``cells/KEY.json``: one finished cell (a data set x a method), written whole or not at all; these files are the truth (see `cell_files`),
+- ``cells/KEY.damaged-N.json``: one that was not what was written; it is set aside by the next run and never read again,
 - ``cells/REQUEST.failed.json`` and ``failures/REQUEST.txt``: a cell that failed, and its traceback; tried again by the next run,
 - ``runs.csv`` and ``search.csv``: all cells in one table each, rebuilt from the cell files in an order that does not depend on
   who finished first,
 - ``proofs/KEY.npz``: where proofs are kept, the parameters and dual points of the cell's fits (see `advcli.proofs`),
-- ``identity.json``: the configuration that the folder belongs to,
+- ``identity.json``: the configuration that the folder belongs to; every cell file has it too,
 - ``provenance.json``: what ran, where, on which data and for how long,
 - ``.session.HOST.PROCESS``: while a sweep runs, what its processes tell each other (see `advcli.progress`).
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 import time
 import traceback
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..certificate import advice
 from ..compiled import kernels
 from ..confusion import IllConditionedWarning
 from ..errors import AdvcliError, KilledError, NotConvergedWarning, ResultsError
@@ -257,7 +259,8 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
         selection = recipe.search(recipe.part(splits[0][0]))
         head = _head(cell, dataset.name, key) | dict(selection.hyper)
         head |= {"n_features": int(dataset.X.shape[1]), "n_classes": recipe.n_classes}
-        rows, failure, fit_notes, choices = _fit_splits(recipe, splits, selection, head, strict, recorder)
+        fits = _fit_splits(recipe, splits, selection, head, strict, recorder)
+    rows = fits.rows
 
     search_rows = [{"cell": key, "dataset": dataset.name, "method": cell.method, **row} for row in selection.rows]
     about = {
@@ -266,17 +269,17 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
         "cell": cell.as_mapping(),
         "dataset_sha256": dataset.sha256,
         "instruction_set": kernels.level,
-        "notes": [*recipe.notes, *split_notes, *fit_notes],
-        "choice": _choice(choices),
+        "notes": [*recipe.notes, *split_notes, *fits.notes],
+        "choice": _choice(fits.choices),
         "edges": list(selection.edges),
         "hyper": dict(selection.hyper),
-        "warning": _unconverged(cell, dataset.name, rows, search_rows),
+        "warning": _unconverged(cell, dataset.name, fits, search_rows),
     }
     request = cell.request_key()
-    if failure:
+    if fits.failure:
         rows = [row | {"cell": request, "proof": None} for row in rows]
         search_rows = [row | {"cell": request} for row in search_rows]
-        folder.write_cell(request, rows, search_rows, about=about, request=request, traceback=failure)
+        folder.write_cell(request, rows, search_rows, about=about, request=request, traceback=fits.failure)
         return _outcome(rows, about, key=request, remark=remark, seconds=time.perf_counter() - began)
     if recorder is not None:
         about |= recorder.write()
@@ -284,15 +287,24 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
     return _outcome(rows, about, key=key, remark=remark, seconds=time.perf_counter() - began)
 
 
+@dataclass(frozen=True)
+class _Fits:
+    """The fits of all splits: rows, the first traceback (empty if none), notes, what solver=auto took, statuses of those not converged."""
+
+    rows: list[dict[str, Any]]
+    failure: str
+    notes: list[str]
+    choices: Counter[str]
+    stopped: Counter[str]
+
+
 def _fit_splits(
     recipe: Recipe, splits: list[Split], selection: Selection, head: Mapping[str, Any], strict: bool, recorder: Recorder | None
-) -> tuple[list[dict[str, Any]], str, list[str], Counter[str]]:
-    """Fit and score every split.
-
-    Returns the rows, the first traceback (empty if none), what is to be said about the fits, and what solver=auto took how often.
-    """
+) -> _Fits:
+    """Fit and score every split."""
     rows: list[dict[str, Any]] = []
     choices: Counter[str] = Counter()
+    stopped: Counter[str] = Counter()
     failure = ""
     notes: dict[str, None] = {}
     remarks: Counter[str] = Counter()
@@ -309,6 +321,8 @@ def _fit_splits(
             base["n_train"] = fitted.n_train
             if learner.certificate_ is not None:
                 base["solver"] = str(learner.certificate_.solver)
+                if not learner.certificate_.converged:
+                    stopped[str(learner.certificate_.status)] += 1
             if learner.solver_choice_:
                 choices[learner.solver_choice_] += 1
             columns, values = recipe.score(fitted, train, test)
@@ -326,7 +340,7 @@ def _fit_splits(
             base |= {"status": "failed", "error": one_line(error)}
             rows += [base | {"metric": metric, "value": None} for metric in dict.fromkeys([primary, *protocol.metrics])]
     said = [f"{cell.method}: {remark} ({count} of {len(splits)} fits)" for remark, count in remarks.items()]
-    return rows, failure, [*notes, *said], choices
+    return _Fits(rows, failure, [*notes, *said], choices, stopped)
 
 
 def _choice(choices: Counter[str]) -> str:
@@ -341,9 +355,9 @@ def _choice(choices: Counter[str]) -> str:
     return f"solver=auto took {counted}: {reason}"
 
 
-def _unconverged(cell: Cell, dataset: str, rows: list[dict[str, Any]], search_rows: list[dict[str, Any]]) -> str:
-    """Return one line about fits that stopped above their tolerance; empty if there are none."""
-    fits = {row["split"]: row for row in rows}
+def _unconverged(cell: Cell, dataset: str, found: _Fits, search_rows: list[dict[str, Any]]) -> str:
+    """Return one line about fits that stopped above their tolerance, and what to do; empty if there are none."""
+    fits = {row["split"]: row for row in found.rows}
     late = [row for row in fits.values() if row["status"] == "not_converged"]
     searched = [row for row in search_rows if row.get("converged") is False]
     if not late and not searched:
@@ -354,4 +368,18 @@ def _unconverged(cell: Cell, dataset: str, rows: list[dict[str, Any]], search_ro
         said.append(f"{len(late)} of {len(fits)} fits (largest relative gap {gap:.1e}, tol {float(cell.solver['tol']):.0e})")
     if searched:
         said.append(f"{len(searched)} of {len(search_rows)} fits of the search")
-    return f"{dataset}, {cell.method}: not converged: {' and '.join(said)}; raise solver.max_passes or solver.tol"
+    hints = dict.fromkeys([*map(advice, found.stopped), *(_search_advice(cell, row) for row in searched)])
+    return f"{dataset}, {cell.method}: not converged: {' and '.join(said)}; {'; '.join(hints)}"
+
+
+def _search_advice(cell: Cell, row: Mapping[str, Any]) -> str:
+    """Return what to do about a fit of the search, of which only the numbers are kept."""
+    if row["dual_objective"] == -math.inf:
+        return advice("infeasible_dual")
+    if row["relative_gap"] < 0:
+        return advice("negative_gap")
+    passes, tol = (key if cell.solver.get(key) is not None else other for key, other in _SEARCH_LIMITS)
+    return f"raise solver.{passes} or solver.{tol}"
+
+
+_SEARCH_LIMITS = (("search_passes", "max_passes"), ("search_tol", "tol"))

@@ -76,16 +76,16 @@ class FakeLearner:
         lam = self.hyper["lambda"] if "lambda" in self.hyper else 1.0 / (len(y) * self.hyper.get("C", 1.0))
         A = np.hstack([X * self.hyper.get("gamma", 1.0), np.ones((len(y), 1))])
         self.theta = np.linalg.solve(A.T @ A / len(y) + lam * np.eye(A.shape[1]), A.T @ np.eye(self.n_classes)[y] / len(y))
-        converged = not self.loss.get("unconverged")
+        stopped = self.loss.get("unconverged")
         self.certificate_ = SimpleNamespace(
             primal=1.0 + lam,
-            dual=1.0,
+            dual=float("-inf") if stopped == "infeasible_dual" else 1.0,
             gap=lam,
-            relative_gap=self.tol / 2 if converged else 0.5,
+            relative_gap={None: self.tol / 2, "infeasible_dual": float("inf"), "negative_gap": -0.5}.get(stopped, 0.5),
             scale=1.0,
             passes=7,
-            converged=converged,
-            status="ok",
+            converged=stopped is None,
+            status=stopped or "converged",
             solver="fake",
             game_value=float("nan"),
             seconds=0.01,

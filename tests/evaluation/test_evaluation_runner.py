@@ -248,7 +248,7 @@ def test_bad_input_is_one_failed_row(fakes, folder, change, message):
 
 
 def test_unconverged_fits_are_said_once(fakes, folder):
-    cell = dataclasses.replace(fakes.cell(), loss={"name": "zero_one", "unconverged": True})
+    cell = dataclasses.replace(fakes.cell(), loss={"name": "zero_one", "unconverged": "max_passes"})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         outcome = run_cell(cell, folder, DATA)
@@ -260,6 +260,27 @@ def test_unconverged_fits_are_said_once(fakes, folder):
     assert set(runs["status"]) == {"not_converged"}
     assert not runs["converged"].any()
     assert run_cell(cell, folder, DATA).skipped  # not converged is a result, not a failure
+
+
+@pytest.mark.parametrize(
+    ("status", "own", "searched"),
+    [
+        ("max_passes", "raise solver.max_passes or solver.tol", "raise solver.max_passes or solver.search_tol"),
+        ("max_seconds", "raise solver.max_seconds or solver.tol", "raise solver.max_passes or solver.search_tol"),
+        ("stalled", "raise solver.tol or choose another solver", "raise solver.max_passes or solver.search_tol"),
+        ("infeasible_dual", "which no limit changes: choose another solver", ""),
+        ("negative_gap", "which no limit changes: a value, an offset or a feature map is wrong", ""),
+        ("exhausted", "the solver says exhausted", "raise solver.max_passes or solver.search_tol"),
+    ],
+)
+def test_advice_is_that_of_the_status(fakes, folder, status, own, searched):
+    cell = dataclasses.replace(fakes.cell(), loss={"name": "zero_one", "unconverged": status})
+    with pytest.warns(NotConvergedWarning) as caught:
+        outcome = run_cell(cell, folder, DATA)
+    text = str(caught[0].message)
+    assert text == outcome.warning
+    assert text.endswith(f"{own}; {searched}" if searched else own)
+    assert ("raise" in text) == ("raise" in own + searched)
 
 
 def test_interrupt_passes_through_and_leaves_nothing(fakes, folder, monkeypatch):

@@ -43,7 +43,8 @@ identity cell_files    files rows
 records                cell_files files identity rows provenance
 proofs                 files records rows
 data                   files confusion hierarchy.graph
-evaluation             compiled learners data hierarchy confusion features.shared metrics protocol hyper limits records rows proofs
+evaluation             learners certificate features.shared compiled data hierarchy confusion metrics protocol hyper
+evaluation             limits records rows proofs
 models                 learners evaluation data features certificate files rows provenance stored
 foreign                learners evaluation features problem certificate
 
@@ -66,7 +67,7 @@ cli.console            reports
 cli.actions            config cli.cells cli.console cli.folders cli.overrides cli.task
 cli.actions.run        data learners evaluation metrics protocol progress records reports rows statistics cli.launching cli.sweeps
 cli.actions.bench      data learners evaluation reports
-cli.actions.fit        models
+cli.actions.fit        certificate models
 cli.actions.predict    models
 cli.actions.certify    foreign
 cli.actions.verify     records verify
@@ -143,7 +144,7 @@ def law() -> dict[str, set[str]]:
     for line in filter(None, LAW.splitlines()):
         left, right = line.split("  ", 1)
         for name in left.split():
-            lines[name] = set(right.split()) - {"-"}
+            lines[name] = lines.get(name, set()) | set(right.split()) - {"-"}
     return lines | {name: set() for name in EVERYONE}
 
 

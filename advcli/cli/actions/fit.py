@@ -25,6 +25,7 @@ class Fit(Task):
             raise ConfigError("advcli fit needs out=FILE, the model file to write")
         refuse_unwritable(settings.out, settings.dataset.get("path"))
         from ... import models
+        from ...certificate import advice
 
         began = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
@@ -36,7 +37,7 @@ class Fit(Task):
         said += [f"warning: {edge}" for edge in about["edges"]]
         said += [f"warning: {warning.message}" for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
         if certificate is not None and not certificate.converged:
-            said.append(f"warning: not converged ({certificate.status}); raise solver.max_passes or solver.tol")
+            said.append(f"warning: not converged ({certificate.status}); {advice(certificate.status)}")
         for remark in dict.fromkeys(said):
             say(" ".join(remark.split()))
         tell = beside(settings.out)
