@@ -35,6 +35,7 @@ NO_NUMBERS = frozenset(
         "records",
         "reports",
         "statistics",
+        "stored",
         "surfaces",
     }
 )
