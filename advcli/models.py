@@ -292,6 +292,8 @@ def save(model: Model | Learner, path: str | Path) -> None:
         check_is_fitted(model)
         model = Model(model, tuple(plain(model.classes_)), tuple(plain(model.predictions_)), about={"versions": versions()})
     estimator = model.estimator
+    if estimator.n_features_in_ > MOST_COLUMNS:
+        raise ConfigError(f"cannot save this model: it has {estimator.n_features_in_} features, a model file has {MOST_COLUMNS} at most")
     if estimator.classes_.dtype.kind not in _LABELS:
         raise ConfigError(f"cannot save this model: its classes are of the type {estimator.classes_.dtype}; give them as text or numbers")
     try:

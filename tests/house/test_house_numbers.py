@@ -40,6 +40,7 @@ NO_NUMBERS = frozenset(
         "reports",
         "rows",
         "statistics",
+        "stored",
         "surfaces",
     }
 )

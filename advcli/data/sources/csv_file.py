@@ -17,6 +17,7 @@ from ..tabular import from_table
 from ..target import check_cut, order_labels
 
 _FORMATS = ("csv", "svmlight")
+_ALWAYS, _EACH = 2**20, 100  # columns of a sparse file: so many, and so many for each of its values
 
 
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
@@ -53,6 +54,7 @@ def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:
     if values.size == 0:
         raise DataError(f"{path} is empty; it needs lines `label index:value ...`")
     X = csr_array(X)
+    _check_width(path, X)
     bad = np.flatnonzero(~np.isfinite(X.data))
     if bad.size:
         row = int(np.searchsorted(X.indptr, bad[0], side="right"))
@@ -81,6 +83,17 @@ def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:
         notes=notes,
         allow_small_classes=options["allow_small_classes"],
     )
+
+
+def _check_width(path: Path, X: Any) -> None:
+    """Refuse an index far beyond the values that there are: every column has a name and weights, whether it holds anything or not."""
+    most = _ALWAYS + _EACH * X.nnz
+    if X.shape[1] > most:
+        row = int(np.searchsorted(X.indptr, np.argmax(X.indices), side="right"))
+        raise DataError(
+            f"{path}: row {row} has the index {X.shape[1]}, but {X.nnz} values are for {most} columns at most; correct it, or number the "
+            "columns that hold values"
+        )
 
 
 def _ordered(options: Mapping[str, Any]) -> bool:
