@@ -27,7 +27,7 @@ metrics compiled       -
 protocol               hyper metrics
 config                 hyper protocol
 
-losses                 costs compiled
+losses                 costs compiled hierarchy.graph
 features               compiled hyper
 hierarchy              compiled
 problem                losses.base features.base
