@@ -12,13 +12,13 @@ import pandas as pd
 
 from ..errors import ResultsError
 from ..records import ResultsFolder, atomic_bytes, format_value, plain, write_text
+from .comparison import comparison_table
 from .content import Contents, contents, read_facts, shown_metrics
 from .curves import CURVE_COLUMNS, curve_points
 from .html_page import html_page
 from .latex import latex
 from .markdown import markdown
 from .summary import SUMMARY_COLUMNS, summarise, with_unique_methods
-from .table import comparison_table
 
 PLOTS = "plots"
 """Folder of the plots inside a results folder."""

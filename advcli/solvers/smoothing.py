@@ -28,7 +28,7 @@ class SmoothedPoint:
     gradient: Array
 
 
-class Smoothed:
+class SmoothedObjective:
     """P_mu around the centres R (n, k); ``evaluations`` counts reads of the data."""
 
     def __init__(self, problem: Problem, centre: Array, mu: float) -> None:
