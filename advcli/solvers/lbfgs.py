@@ -18,8 +18,8 @@ from scipy.optimize import Bounds, minimize
 
 from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register, warm_start, whole_option
-from .passes import Best
-from .smoothing import SmoothedObjective, SmoothedPoint, check_smoothable, first_smoothing
+from .passes import Best, check_parameters
+from .smoothing import SmoothedObjective, SmoothedPoint, first_smoothing
 
 _INNER = 200  # iterations of one inner run
 _IDLE = 30  # proximal steps without a better primal or dual value after which the solver gives up
@@ -43,7 +43,7 @@ class LbfgsSolver(Solver):
 
     def lacks(self, problem: Problem) -> str | None:
         """Linear or threshold features."""
-        return check_smoothable(problem)
+        return check_parameters(problem)
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""

@@ -15,8 +15,8 @@ import numpy as np
 from ..compiled import kernels
 from ..problem import Problem, Solution
 from .base import Limits, Solver, positive_option, register, warm_start, whole_option
-from .passes import Best, Passes
-from .smoothing import SmoothedObjective, check_smoothable, first_smoothing
+from .passes import Best, Passes, check_parameters
+from .smoothing import SmoothedObjective, first_smoothing
 
 _MOST = 40  # passes between two changes of the centres
 
@@ -42,7 +42,7 @@ class SagSolver(Solver):
 
     def lacks(self, problem: Problem) -> str | None:
         """Linear or threshold features."""
-        return check_smoothable(problem)
+        return check_parameters(problem)
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""

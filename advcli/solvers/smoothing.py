@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..problem import Array, Problem
-from .passes import check_parameters
 
 
 @dataclass
@@ -56,11 +55,6 @@ class SmoothedObjective:
         primal = problem.penalty(point.theta) + float(problem.weight @ value) / problem.n
         R = problem.into_box(problem.features.feasible(point.R, problem.y, problem.sample_weight))
         return primal, problem.dual(R), mismatch, R
-
-
-def check_smoothable(problem: Problem) -> str | None:
-    """Return what a problem lacks for a smoothed objective, or None."""
-    return check_parameters(problem)
 
 
 def first_smoothing(problem: Problem, known: float | None) -> float:
