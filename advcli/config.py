@@ -33,7 +33,7 @@ TEST = choice(*TESTS)
 
 
 @dataclass
-class Dataset:
+class DatasetGroup:
     """Group ``dataset``: a data set and where it comes from; further options belong to its source."""
 
     open: ClassVar[bool] = True
@@ -42,7 +42,7 @@ class Dataset:
 
 
 @dataclass
-class Loss:
+class LossGroup:
     """Group ``loss``: a surrogate loss; further options belong to that loss."""
 
     open: ClassVar[bool] = True
@@ -50,7 +50,7 @@ class Loss:
 
 
 @dataclass
-class Features:
+class FeaturesGroup:
     """Group ``features``: a feature map; further options belong to that map."""
 
     open: ClassVar[bool] = True
@@ -58,7 +58,7 @@ class Features:
 
 
 @dataclass
-class Solver:
+class SolverGroup:
     """Group ``solver``: an algorithm and when it stops; further options belong to that algorithm."""
 
     open: ClassVar[bool] = True
@@ -70,7 +70,7 @@ class Solver:
 
 
 @dataclass
-class Noise:
+class NoiseGroup:
     """Group ``noise``: what happens to training labels; further options belong to that kind of noise."""
 
     open: ClassVar[bool] = True
@@ -78,7 +78,7 @@ class Noise:
 
 
 @dataclass
-class Report:
+class ReportGroup:
     """Group ``report``: how rows become tables; null takes the value that the results were made with."""
 
     open: ClassVar[bool] = False
@@ -89,7 +89,7 @@ class Report:
 
 
 @dataclass
-class Limits:
+class LimitsGroup:
     """Group ``limits``: what one cell may take before it is ended and counted as failed."""
 
     open: ClassVar[bool] = False
@@ -98,7 +98,7 @@ class Limits:
 
 
 @dataclass
-class Top:
+class TopGroup:
     """The top-level keys beside the groups."""
 
     open: ClassVar[bool] = False
@@ -122,7 +122,7 @@ class Top:
 
 
 @dataclass
-class Bench:
+class BenchGroup:
     """The key ``bench``: when `advcli bench` ends the trace of a solver."""
 
     open: ClassVar[bool] = False
@@ -131,7 +131,7 @@ class Bench:
 
 
 @dataclass
-class Record:
+class RecordGroup:
     """The key ``record``: what a sweep keeps beside its rows."""
 
     open: ClassVar[bool] = False
@@ -139,13 +139,13 @@ class Record:
 
 
 GROUPS: dict[str, type] = {
-    "dataset": Dataset,
-    "loss": Loss,
-    "features": Features,
-    "solver": Solver,
+    "dataset": DatasetGroup,
+    "loss": LossGroup,
+    "features": FeaturesGroup,
+    "solver": SolverGroup,
     "protocol": Protocol,
-    "noise": Noise,
-    "report": Report,
+    "noise": NoiseGroup,
+    "report": ReportGroup,
 }
 
 
@@ -235,15 +235,15 @@ def check(values: Mapping[str, Any]) -> Settings:
 
     Cells of a sweep share most of their groups; a group that was checked once is not checked again.
     """
-    known = [*(entry.name for entry in fields(Top)), *GROUPS, "limits", "bench", "record", "hyper"]
+    known = [*(entry.name for entry in fields(TopGroup)), *GROUPS, "limits", "bench", "record", "hyper"]
     for key in values:
         if key not in known:
             raise ConfigError(f"unknown key {key!r}; {nearest(key, known)}")
     for key in known:
         if key not in values:
             raise ConfigError(f"key {key!r} is missing; do not delete it")
-    top = _check(Top, {entry.name: values[entry.name] for entry in fields(Top)}, "")
-    groups = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, "limits": Limits}.items()}
+    top = _check(TopGroup, {entry.name: values[entry.name] for entry in fields(TopGroup)}, "")
+    groups = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, "limits": LimitsGroup}.items()}
     return Settings(
         name=top["name"],
         seed=top["seed"],
@@ -262,8 +262,8 @@ def check(values: Mapping[str, Any]) -> Settings:
         model=_path(top["model"]),
         input=_path(top["input"]),
         chunk_rows=top["chunk_rows"],
-        bench=_check(Bench, values["bench"], "bench"),
-        record=_check(Record, values["record"], "record"),
+        bench=_check(BenchGroup, values["bench"], "bench"),
+        record=_check(RecordGroup, values["record"], "record"),
         hyper=_hyper(values["hyper"]),
         **groups,
     )

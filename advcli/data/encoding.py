@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, DataError
-from .cells import code_labels, listed, numbers, reads_as_numbers, words
+from .columns import code_labels, listed, numbers, reads_as_numbers, words
 from .table import Table, choose_column, is_number, number_columns, target_columns
 
 

@@ -18,7 +18,7 @@ from .table import Table, check_shape, decode, parse, read_bytes, target_columns
 
 
 @dataclass(frozen=True)
-class LabelSets:
+class CodedLabels:
     """Labels of n rows.
 
     Attributes
@@ -61,7 +61,7 @@ def read_edges(path: Path) -> Edges:
     return tuple(dict.fromkeys(pairs))
 
 
-def read_label_sets(table: Table, options: Mapping[str, Any], notes: list[str]) -> LabelSets:
+def read_label_sets(table: Table, options: Mapping[str, Any], notes: list[str]) -> CodedLabels:
     """Read the target of a table as labels of a hierarchy, sets of labels, or both.
 
     Parameters
@@ -107,13 +107,13 @@ def read_label_sets(table: Table, options: Mapping[str, Any], notes: list[str]) 
             notes.append(f"{len(graph.leaves) - len(classes)} of {len(graph.leaves)} leaves of the hierarchy are the label of no row")
     number = {label: code for code, label in enumerate(classes)}
     if not several:
-        return LabelSets(np.array([number[row[0]] for row in rows], dtype=np.intp), tuple(classes), edges, stubs)
+        return CodedLabels(np.array([number[row[0]] for row in rows], dtype=np.intp), tuple(classes), edges, stubs)
     counts = np.array([len(row) for row in rows])
     codes = np.array([number[label] for row in rows for label in row], dtype=np.int32)
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     notes.append(f"{counts.mean():.2f} labels a row, at most {counts.max()}")
     y = csr_array((np.ones(len(codes), dtype=np.int8), codes, start), shape=(len(rows), len(classes)))
-    return LabelSets(y, tuple(classes), edges, stubs)
+    return CodedLabels(y, tuple(classes), edges, stubs)
 
 
 def _cells(table: Table, column: str, separator: str | None) -> list[list[str]]:
@@ -158,9 +158,6 @@ def _attach(
             f"{len(lifted)} of {len(named)} labels are inner nodes of {options['hierarchy']}, in {touched} of {len(rows)} rows "
             f"(the first is {lifted[0]!r}); attach a leaf of its own to each with dataset.stub_leaves=true"
         )
-    LabelGraph.from_edges(
-        edges, [label for label in named if label not in inner], root=options["root"], several_tops=options["several_tops"]
-    )
     if lifted:
         notes.append(f"{len(lifted)} labels of {touched} rows are inner nodes: each has a stub leaf below it")
     added = tuple((label, stub(label)) for label in lifted)

@@ -13,7 +13,7 @@ from ..errors import DataError
 from .table import Table, check_shape, missing_file, parse
 
 
-class _Recorder:
+class _KeptLines:
     """The lines of a file, kept as they are read: a CSV reader on top of it tells where records end, quoted line breaks and all."""
 
     def __init__(self, file: IO[str]) -> None:
@@ -70,7 +70,7 @@ def _open(path: Path) -> IO[str]:
 
 
 def _tables(path: Path, file: IO[str], rows: int, separator: str, text: Sequence[str]) -> Iterator[Table]:
-    recorder = _Recorder(file)
+    recorder = _KeptLines(file)
     reader = csv.reader(recorder, delimiter=separator, skipinitialspace=True, strict=True)
 
     def records(count: int) -> tuple[str, int]:

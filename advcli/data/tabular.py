@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from .cells import numbers
+from .columns import numbers
 from .dataset import Dataset, Edges, make_dataset
 from .encoding import feature_columns, fill_missing, learn_encoding, remedies_for
 from .frames import frame_table

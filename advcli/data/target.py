@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, DataError, nearest
-from .cells import code_labels
+from .columns import code_labels
 from .cut import CUTS, cut_target
 from .source import cut_of
 from .table import Table

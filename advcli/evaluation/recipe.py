@@ -229,7 +229,7 @@ class Recipe:
         )
 
     def facts(self, learner: Learner) -> dict[str, Any]:
-        """Return what metrics may ask for: the loss's options, those of a loss that it wraps, its matrix, the graph over the labels."""
+        """Return what metrics may ask for: the options of the loss and of a wrapped loss, the cost matrix, the graph over the labels."""
         loss = self.cell.loss
         given = {**(loss.get("options") or {}), **loss}
         if given.get("alpha") is None:
@@ -254,7 +254,7 @@ class Recipe:
     def fit(self, part: Part, hyper: Mapping[str, float], number: int | str, seed: int | None = None, **limits: Any) -> Fitted:
         """Fit to a training part, that of split ``number``, which determines the seed of the fit where none is given.
 
-        ``limits`` replace the learner's ``tol``, ``max_passes`` and ``max_seconds``, as far as it has them.
+        ``limits`` replace those of ``tol``, ``max_passes`` and ``max_seconds`` that the learner has.
         """
         X, standardiser = part.X, None
         if self.protocol.standardise != "none":

@@ -32,12 +32,12 @@ from .splits import Split
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """What became of a cell.
+    """The outcome of a cell.
 
     Parameters
     ----------
     key, dataset, method : str
-        The cell's key (of the configuration alone if it failed), its data set and its method.
+        Key of the cell (of the configuration alone after a failure), name of the data set, name of the method.
     status : {"ok", "not_converged", "failed"}
         ``not_converged``: at least one reported fit stopped above its tolerance; ``failed``: at least one did not happen.
     skipped : bool
@@ -135,7 +135,7 @@ def run_cell(
     seconds: float | None = None,
     memory_mb: float | None = None,
 ) -> CellOutcome:
-    """Compute one cell and store its rows, unless they are there already.
+    """Compute one cell and store the rows, unless the folder has them.
 
     One thread for linear algebra: parallelism is over cells, and this is the one place that says so. The merged tables are
     refreshed now and then; the parent merges at the end.

@@ -187,8 +187,15 @@ class _Candidates:
     others: list[tuple[float, ...]]
 
     def hyper(self, strength: float | None, others: tuple[float, ...]) -> dict[str, float]:
+        """Return the hyper-parameters of one candidate, the fixed ones among them."""
         chosen = dict(self.axes.fixed) | dict(zip(self.axes.others, others, strict=True))
         return chosen if strength is None or self.axes.strength is None else chosen | {self.axes.strength: strength}
+
+    def point(self, strength_at: int, other_at: int) -> dict[str, float]:
+        """Return the searched values at a place on the path and a place among the others."""
+        strength = self.path[strength_at]
+        found = {} if strength is None else {STRENGTH: strength}
+        return found | dict(zip(self.axes.others, self.others[other_at], strict=True))
 
 
 def select(
@@ -229,31 +236,41 @@ def select(
     tried: dict[str, set[float]] = {name: set() for name in names}
     best: dict[str, float] = {}
     for stage in (1, 2):
-        if stage == 1:
-            values = {name: tuple(dict.fromkeys(protocol.stage1[name])) for name in names}
-        elif any(name in protocol.stage2 for name in names):
-            values = {name: tuple(dict.fromkeys(factor * best[name] for factor in protocol.stage2.get(name, (1.0,)))) for name in names}
-        else:
-            break
-        for name in names:
-            tried[name].update(values[name])
-        candidates = _candidates(axes, values)
-        scores: dict[tuple[int, int], list[float]] = {}
-        counts: list[int] = []
-        metric = ""
-        for fold, (fit, held) in enumerate(_folds(part, protocol, seed, dataset, stage), start=1):
-            counts.append(held.X.shape[0])
-            for point, row in _judged(fit, held, candidates, make, judge, derive_seed(seed, "search", dataset, stage, fold)):
-                scores.setdefault(point, []).append(row["value"])
-                metric = row["metric"]
-                rows.append({"stage": stage, "fold": fold, **row})
-        strength_at, other_at = min(scores, key=lambda point: (_score(scores[point], counts, metric), *point))
-        strength = candidates.path[strength_at]
-        if strength is not None:
-            best[STRENGTH] = strength
-        best |= dict(zip(axes.others, candidates.others[other_at], strict=True))
+        values = _values(protocol, stage, names, best)
+        for name, numbers in values.items():
+            tried[name].update(numbers)
+        if values:
+            candidates = _candidates(axes, values)
+            found, (strength_at, other_at) = _stage(part, make, judge, protocol, candidates, seed, dataset, stage)
+            rows += found
+            best = candidates.point(strength_at, other_at)
     chosen = {(axes.strength or name) if name == STRENGTH else name: value for name, value in best.items()}
     return Selection(dict(axes.fixed) | chosen, rows, tuple(_edges(axes, tried, best)))
+
+
+def _values(protocol: Protocol, stage: int, names: Sequence[str], best: Mapping[str, float]) -> dict[str, tuple[float, ...]]:
+    """Return the values that a stage tries of every hyper-parameter, given the winner of the stage before; empty for a stage left out."""
+    if stage == 1:
+        return {name: tuple(dict.fromkeys(protocol.stage1[name])) for name in names}
+    if not any(name in protocol.stage2 for name in names):
+        return {}
+    return {name: tuple(dict.fromkeys(factor * best[name] for factor in protocol.stage2.get(name, (1.0,)))) for name in names}
+
+
+def _stage(
+    part: Part, make: Make, judge: Judge, protocol: Protocol, candidates: _Candidates, seed: int, dataset: str, stage: int
+) -> tuple[list[dict[str, Any]], tuple[int, int]]:
+    """Fit every candidate of a stage in every fold; return the rows of search.csv and the place of the best candidate."""
+    rows: list[dict[str, Any]] = []
+    scores: dict[tuple[int, int], list[float]] = {}
+    counts: list[int] = []
+    for fold, (fit, held) in enumerate(_folds(part, protocol, seed, dataset, stage), start=1):
+        counts.append(held.X.shape[0])
+        for place, row in _judged(fit, held, candidates, make, judge, derive_seed(seed, "search", dataset, stage, fold)):
+            scores.setdefault(place, []).append(row["value"])
+            rows.append({"stage": stage, "fold": fold, **row})
+    metric = rows[-1]["metric"]
+    return rows, min(scores, key=lambda place: (_score(scores[place], counts, metric), *place))
 
 
 def _candidates(axes: Axes, values: Mapping[str, Sequence[float]]) -> _Candidates:

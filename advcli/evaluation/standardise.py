@@ -12,11 +12,10 @@ SPARSE_NOTE = "sparse features are divided by their standard deviation but not c
 
 
 class Standardiser:
-    """Centre every column and divide it by its standard deviation (n - 1 in the denominator).
+    """Centre every column and divide by the standard deviation (n - 1 in the denominator).
 
-    A column that is constant on the fitted rows stays as it is when its value lies in [0, 1), else it becomes 1 (the authors'
-    rule). Sparse matrices are scaled and not centred; there, a constant column outside [0, 1) is divided by
-    its value.
+    A column of one value on the fitted rows stays as given where the value lies in [0, 1), and becomes 1 elsewhere (the authors' rule).
+    Sparse matrices are scaled and not centred, so that a column of one value outside [0, 1) is divided by the value.
 
     Attributes
     ----------

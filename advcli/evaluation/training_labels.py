@@ -152,7 +152,7 @@ def _rough_labels(
 
 def _rough_codes(features: Mapping[str, Any], X: Any, rows: Labels, codes: Labels, n_classes: int, updates: int, seed: int) -> Labels:
     """Return the codes that a batch perceptron on the given rows (m,) and their codes (m,) predicts for all rows X."""
-    # weight 0 for all others: maps that are fitted to rows (kernel PCA) see them all, as those of the methods do
+    # weight 0 for all other rows, because maps that are fitted to rows (kernel PCA) see every row, as for the methods
     weight, padded = np.zeros(X.shape[0]), np.zeros(X.shape[0], dtype=np.intp)
     weight[rows], padded[rows] = 1.0, codes
     perceptron = make_learner(

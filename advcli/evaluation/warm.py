@@ -1,4 +1,4 @@
-"""Imports all that a cell imports on its way; for the fork server, so that no cell pays for it out of its time limit."""
+"""The imports of a cell, made beforehand by the fork server: no cell pays for imports out of its time limit."""
 
 import pandas as pd
 import sklearn.datasets

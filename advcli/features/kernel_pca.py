@@ -26,7 +26,7 @@ _RELATIVE_RANK = 1e-10  # eigenvalues below this share of the largest are roundi
 _MEDIAN_ROWS = 2000  # rows whose distances give the median
 _KEPT_BYTES = 512 * 2**20  # projections kept for further fits on the same rows
 
-_recent: OrderedDict[str, _Fitted] = OrderedDict()
+_recent: OrderedDict[str, _Projection] = OrderedDict()
 
 
 def _digest(X: Any, *more: Any) -> str:
@@ -38,7 +38,7 @@ def _digest(X: Any, *more: Any) -> str:
     return digest.hexdigest()[:32]
 
 
-class _Fitted:
+class _Projection:
     """Landmarks, what takes their kernel values to components, and the components of the rows asked for last."""
 
     def __init__(self, anchors: Any, gamma: float, centre: Array | None, basis: Array, key: str = "") -> None:
@@ -47,7 +47,7 @@ class _Fitted:
         self.seen: OrderedDict[str, Array] = OrderedDict()
 
     @classmethod
-    def to(cls, X: Any, kind: str, centred: bool, gamma: float, dimensions: int, landmarks: int | None, seed: int) -> _Fitted:
+    def to(cls, X: Any, kind: str, centred: bool, gamma: float, dimensions: int, landmarks: int | None, seed: int) -> _Projection:
         """Return the map fitted to X; the same rows again (several methods, the rough labels of a split) share one."""
         key = _digest(X, kind, gamma, dimensions, landmarks, seed)
         if key not in _recent:
@@ -156,7 +156,7 @@ class _Components(LinearFeatures):
         use = self.landmarks_for(X.shape[0], landmarks, **more)
         if gamma is None:
             gamma = width * median_gamma(X)
-        self._fitted = _Fitted.to(X, self.name, self.centred, float(gamma), int(dimensions), use, int(seed))
+        self._fitted = _Projection.to(X, self.name, self.centred, float(gamma), int(dimensions), use, int(seed))
         super().__init__(self._fitted.components(X), n_classes)
 
     def landmarks_for(self, n: int, landmarks: int) -> int | None:
@@ -185,7 +185,7 @@ class _Components(LinearFeatures):
             raise ModelError(f"features={cls.name} needs landmarks and a finite gamma above 0, got {n} and {gamma}")
         features = cls.__new__(cls)
         centre = arrays.array("centre", (n,)) if cls.centred else None
-        features._fitted = _Fitted(rows, float(gamma), centre, arrays.array("basis", (n, None)))
+        features._fitted = _Projection(rows, float(gamma), centre, arrays.array("basis", (n, None)))
         LinearFeatures.__init__(features, features._fitted.components(rows), n_classes)
         return features
 

@@ -25,9 +25,9 @@ _SHOWN = 5  # names that an error message lists
 class LabelGraph:
     """A rooted tree, forest or directed acyclic graph of M nodes whose L leaves are the labels.
 
-    A label y is represented by its leaf and all ancestors of it, y in {0, 1}^M, and scored by the sum of its nodes' scores
-    (choi2018, section 6.1). Nodes are numbered breadth first by their longest distance from a top, so that every parent comes before its
-    children; nodes of one level keep the order in which the edges name them.
+    A label y in {0, 1}^M is its leaf with all ancestors, scored by the sum of the nodes' scores (choi2018, section 6.1). Nodes are
+    numbered breadth first by the longest distance from a top, so that parents come before children; nodes of one level keep the order in
+    which the edges name them.
 
     Attributes
     ----------
@@ -49,11 +49,9 @@ class LabelGraph:
     def from_edges(
         cls,
         edges: Iterable[tuple[str, str]],
-        labels: Collection[str] | None = None,
         *,
         root: str | None = None,
         several_tops: bool = False,
-        stubs: bool = False,
     ) -> LabelGraph:
         """Build and check the graph of (parent, child) edges; repeated edges count once.
 
@@ -61,28 +59,20 @@ class LabelGraph:
         ----------
         edges : iterable of (str, str)
             Parent and child.
-        labels : collection of str, optional
-            Labels of the examples: each must be a leaf.
         root : str, optional
             The node from which all others must be reachable; None takes the only node without parents.
         several_tops : bool
             Accept several nodes without parents.
-        stubs : bool
-            Give every label that is an inner node a leaf of its own below it, named by `stub`, instead of refusing it.
 
         Raises
         ------
         DataError
             No edge, a cycle, several nodes without parents (unless accepted), a root that is no node, nodes that cannot be reached from
-            it, a label that is no node or no leaf.
+            it.
         """
         pairs = list(dict.fromkeys((str(parent), str(child)) for parent, child in edges))
         if not pairs:
             raise DataError("the label graph has no edge; give parent,child pairs")
-        if stubs and labels is not None:
-            inner = {parent for parent, _ in pairs}
-            pairs += [(label, stub(label)) for label in dict.fromkeys(map(str, labels)) if label in inner]
-            labels = [stub(label) if label in inner else label for label in map(str, labels)]
         number = {name: at for at, name in enumerate(dict.fromkeys(name for pair in pairs for name in pair))}
         names = tuple(number)
         M = len(names)
@@ -103,8 +93,6 @@ class LabelGraph:
             children=below.indices.astype(np.int32),
         )
         graph._check_tops(root, several_tops)
-        if labels is not None:
-            graph._check_labels(labels)
         return graph
 
     @cached_property
@@ -148,12 +136,8 @@ class LabelGraph:
     @cached_property
     def depth(self) -> Nodes:
         """Nodes on the longest path from a top to each node, both included, shape (M,)."""
-        depth = np.ones(self.size, dtype=np.int32)
-        for node in range(self.size):
-            above = self.parents[self.parent_start[node] : self.parent_start[node + 1]]
-            if len(above):
-                depth[node] = depth[above].max() + 1
-        return depth
+        parent = np.repeat(np.arange(self.size), np.diff(self.child_start))
+        return (_levels(np.column_stack([parent, self.children]), self.names) + 1).astype(np.int32)
 
     def edges(self) -> list[tuple[str, str]]:
         """Return the (parent, child) pairs by name."""
@@ -200,7 +184,7 @@ class LabelGraph:
         if inner:
             raise DataError(
                 f"label graph: {len(inner)} of {len(wanted)} labels are no leaves: {_listed(inner)}; give each a leaf of its own "
-                "with stubs=true"
+                "(dataset.stub_leaves=true)"
             )
 
     def _below(self, top: int) -> NDArray[np.bool_]:

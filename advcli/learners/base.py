@@ -60,7 +60,7 @@ def own_options(group: Options, skip: tuple[str, ...] = _GROUP) -> dict[str, Any
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """Rows and labels as a learner takes them, validated and bound to its features once for all fits of a path.
+    """Rows and labels of a learner, validated and bound to a feature map once for all fits of a path.
 
     Attributes
     ----------
@@ -383,7 +383,7 @@ class Learner(ClassifierMixin, BaseEstimator):
 class LinearLearner(Learner):
     """A classifier x -> argmax_r w_r.x whose weights some algorithm other than a surrogate's solver finds.
 
-    A subclass is a dataclass like this one, whose fields are its options, or has an ``__init__`` with all of them; and it has `learn`.
+    A subclass has `learn`, and options: the fields of a dataclass like this one, or the arguments of an ``__init__`` that names all.
 
     Attributes
     ----------

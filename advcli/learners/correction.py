@@ -45,7 +45,7 @@ class _Corrected(LinearLearner):
     tol : float
         Gap at which the fit is accepted, relative to the larger of |primal| and the loss at scores 0, (k - 1)/k: a corrected loss can be 0.
     max_passes : int
-        Limit of passes over the rows; a fit that reaches it keeps its certificate and warns (`NotConvergedWarning`).
+        Limit of passes over the rows; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
     features, features_options, n_classes, random_state
         As in `UMAClassifier`; linear features get a constant, regularised like the rest.
 
@@ -100,7 +100,7 @@ class _Corrected(LinearLearner):
         rows, seed, passes = compiled_rows(X), seed_of(self.random_state), 0
         spent, batch = 0.0, 1
         while True:
-            # as the kernel left it, and moved back into the simplex where rounding took it out
+            # what the compiled sweep left, moved back into the simplex where rounding has taken a row out
             returned = np.ascontiguousarray(R[:, :k])
             point = loss.project(returned, y)
             Q = point + one_hot

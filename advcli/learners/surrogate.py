@@ -169,7 +169,7 @@ class SurrogateClassifier(Learner):
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse a loss, feature map or solver with options that it has not, and labels without the order that they need."""
+        """Refuse unknown options of a loss, feature map or solver, and labels without an order where the loss or the features need one."""
         make_solver(solver["name"], **own_options(solver, _LIMITS))
         mapped, requires = feature_class(features["name"]), "order" in cls.needs(loss)
         if (requires or mapped.needs_order) and not ordered:

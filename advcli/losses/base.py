@@ -79,7 +79,7 @@ class Loss(ABC):
 
     @property
     def family(self) -> tuple[str, int, Array]:
-        """What the compiled kernels take: (kernel name, k, parameters)."""
+        """The compiled family of the loss, as compiled functions take it: (its name, k, parameters)."""
         return self.kernel, self.n_classes, self.parameters
 
     # ---- what a loss asks of the data -----------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class Loss(ABC):
         """Number l of possible predictions; k unless the loss has others, such as abstaining."""
         return self.n_classes
 
-    # ---- compiled faces -------------------------------------------------------------------------------------------
+    # ---- compiled twins -------------------------------------------------------------------------------------------
     def value(self, F: Array, y: Labels) -> Array:
         """Return S(f_i, y_i), shape (n,), for scores ``F`` (n, k) and 0-based labels ``y`` (n,)."""
         return kernels.value(self.family, F, y)
@@ -174,7 +174,7 @@ class Loss(ABC):
         projected[outside] = self.inside(R[outside], y[outside])
         return projected
 
-    # ---- the readable reference that tests hold the compiled faces to ---------------------------------------------
+    # ---- the readable reference that tests hold the compiled twins to ---------------------------------------------
     @abstractmethod
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
         """Answer like `oracle`, in plain NumPy."""

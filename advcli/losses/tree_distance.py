@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from .. import costs
 from ..errors import ConfigError, nearest
+from ..hierarchy.graph import LabelGraph
 from .base import Array, register
 from .general import GeneralLoss
 
@@ -25,20 +26,19 @@ def distances(edges: Sequence[tuple[str, str]], classes: Sequence[str]) -> Array
     ------
     ConfigError
         A class that is no node.
+    DataError
+        No edge, or a cycle.
     """
-    number = {name: at for at, name in enumerate(dict.fromkeys(name for edge in edges for name in edge))}
+    graph = LabelGraph.from_edges(edges, several_tops=True)
     for name in classes:
-        if name not in number:
-            raise ConfigError(f"loss=tree_distance: the class {name!r} is no node of the hierarchy; {nearest(name, number)}")
-    tops = sorted(set(number) - {child for _, child in edges})
-    root = len(number)
-    ends = [(number[parent], number[child]) for parent, child in edges]
-    if len(tops) > 1:
-        ends += [(root, number[top]) for top in tops]
-    above, below = np.array(ends).T
-    graph = sparse.csr_array((np.ones(len(ends)), (above, below)), shape=(root + 1, root + 1))
-    leaves = [number[name] for name in classes]
-    return np.ascontiguousarray(shortest_path(graph, directed=False, unweighted=True, indices=leaves)[:, leaves])
+        if name not in graph.number:
+            raise ConfigError(f"loss=tree_distance: the class {name!r} is no node of the hierarchy; {nearest(name, graph.number)}")
+    root, tops = graph.size, graph.tops if len(graph.tops) > 1 else graph.tops[:0]
+    above = np.concatenate([np.repeat(np.arange(root), np.diff(graph.child_start)), np.full(len(tops), root)])
+    below = np.concatenate([graph.children, tops])
+    paths = sparse.csr_array((np.ones(len(above)), (above, below)), shape=(root + 1, root + 1))
+    leaves = [graph.number[name] for name in classes]
+    return np.ascontiguousarray(shortest_path(paths, directed=False, unweighted=True, indices=leaves)[:, leaves])
 
 
 @register("tree_distance")
@@ -62,7 +62,9 @@ class TreeDistanceLoss(GeneralLoss):
     Raises
     ------
     ConfigError
-        No hierarchy, a malformed one, or one without a path between two of the classes.
+        No hierarchy, or a malformed one.
+    DataError
+        A hierarchy with a cycle.
     """
 
     def __init__(self, n_classes: int, hierarchy: Any = None, classes: Sequence[Any] | None = None, backend: str = "simplex") -> None:
@@ -76,9 +78,6 @@ class TreeDistanceLoss(GeneralLoss):
         if len(names) != n_classes:
             raise ConfigError(f"loss=tree_distance needs the names of the {n_classes} classes in classes, got {len(names)}")
         matrix = distances([(str(parent), str(child)) for parent, child in given["edges"]], names)
-        if not np.isfinite(matrix).all():
-            row, column = np.argwhere(~np.isfinite(matrix))[0]
-            raise ConfigError(f"loss=tree_distance: the hierarchy has no path between {names[row]!r} and {names[column]!r}")
         super().__init__(n_classes, matrix=matrix, backend=backend)
 
     @classmethod

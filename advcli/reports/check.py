@@ -35,8 +35,8 @@ from ..metrics import meaning
 from ..records import ResultsFolder
 from ..rows import canonical_json, format_value
 from ..statistics import TESTS, equivalence, paired_test
+from .comparison import shown
 from .summary import blocks, with_unique_methods
-from .table import shown
 
 COST_COLUMNS = ("passes", "fit_seconds", "predict_seconds")
 """Columns of a baseline that say what a fit cost over the splits: the mean of the passes, the medians of the seconds. They may be empty."""
@@ -189,7 +189,7 @@ def _word(content: Any) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Cell:
+class _CheckedCell:
     """One cell as the check sees it."""
 
     dataset: str
@@ -216,7 +216,7 @@ class _Cell:
         return self.dataset, self.method, self.metric
 
 
-def _cells(runs: pd.DataFrame, splits: Mapping[str, str] | None) -> list[_Cell]:
+def _cells(runs: pd.DataFrame, splits: Mapping[str, str] | None) -> list[_CheckedCell]:
     """Return the cells of rows, those without any result included."""
     runs = with_unique_methods(runs)
     metrics = list(dict.fromkeys(name for name in runs["metric"] if name)) or [""]
@@ -229,7 +229,7 @@ def _cells(runs: pd.DataFrame, splits: Mapping[str, str] | None) -> list[_Cell]:
                 seed = int(rows["seed"].iloc[0])
                 sizes = list(zip(*(good[name].astype(int).tolist() for name in ("split", "n_train", "n_test")), strict=True))
                 found.append(
-                    _Cell(
+                    _CheckedCell(
                         dataset=dataset,
                         method=str(method),
                         metric=metric,
@@ -497,12 +497,12 @@ def compare(
     return changes
 
 
-def _from_baseline(row: Mapping[Any, Any]) -> _Cell:
+def _from_baseline(row: Mapping[Any, Any]) -> _CheckedCell:
     values = np.array([_value_of(text) for text in str(row["values"]).split()], dtype=float)
     # the printed mean and deviation are rounded
     mean = float(values.mean()) if len(values) else float(row["mean"])
     std = float(values.std(ddof=1)) if len(values) > 1 else float(row["std"])
-    return _Cell(
+    return _CheckedCell(
         dataset=str(row["dataset"]),
         method=str(row["method"]),
         metric=str(row["metric"]),
@@ -521,7 +521,7 @@ def _from_baseline(row: Mapping[Any, Any]) -> _Cell:
     )
 
 
-def _costs(old: _Cell, new: _Cell) -> tuple[str, ...]:
+def _costs(old: _CheckedCell, new: _CheckedCell) -> tuple[str, ...]:
     """Return what became much more expensive, one clause each; what one side does not know is not compared."""
     found = []
     if new.passes > COST_FACTOR * old.passes:
@@ -532,7 +532,7 @@ def _costs(old: _Cell, new: _Cell) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _judge(old: _Cell, new: _Cell, test: str, alpha: float) -> Change:
+def _judge(old: _CheckedCell, new: _CheckedCell, test: str, alpha: float) -> Change:
     costs = _costs(old, new)
 
     def change(status: str, p_value: float, how: str, reason: str = "") -> Change:
@@ -552,7 +552,7 @@ def _judge(old: _Cell, new: _Cell, test: str, alpha: float) -> Change:
     return change("moved", p_value, "equivalence", "beyond the margin" if beyond else "equivalence within the margin is not shown")
 
 
-def _split_by_split(old: _Cell, new: _Cell, test: str) -> tuple[str, float, str, str]:
+def _split_by_split(old: _CheckedCell, new: _CheckedCell, test: str) -> tuple[str, float, str, str]:
     """Return status, p-value, test and reason of a cell on the splits of its baseline."""
     if new.n != len(old.values):
         return "moved", math.nan, "paired", f"{new.n} splits, {len(old.values)} in the baseline"

@@ -17,13 +17,13 @@ from ..rows import hyper_columns
 from ..statistics import DEFAULT, Significance
 from . import plots
 from .across import Across, across_datasets
+from .comparison import comparison, result_entry, shown_mean, title
 from .curves import curve_points
-from .document import Document, Entry, Figure, Section, Table
+from .document import Document, Figure, ReportTable, Section, TableField
 from .published_numbers import FAR, compare_with_published
 from .summary import wins_ties_losses
-from .table import comparison, result_entry, shown_mean, title
 
-Row = tuple[Entry, ...]
+Row = tuple[TableField, ...]
 
 
 @dataclass(frozen=True)
@@ -199,33 +199,33 @@ def contents(
     )
 
 
-def _number(value: Any, digits: int = 3) -> Entry:
+def _number(value: Any, digits: int = 3) -> TableField:
     number = float(value)
-    return Entry("-", math.nan, state="missing") if math.isnan(number) else Entry(f"{number:.{digits}g}", number)
+    return TableField("-", math.nan, state="missing") if math.isnan(number) else TableField(f"{number:.{digits}g}", number)
 
 
-def _fixed(value: Any, digits: int = 2) -> Entry:
+def _fixed(value: Any, digits: int = 2) -> TableField:
     number = float(value)
-    return _number(number) if math.isnan(number) else Entry(f"{number:.{digits}f}", number)
+    return _number(number) if math.isnan(number) else TableField(f"{number:.{digits}f}", number)
 
 
 def _counted(count: int, one: str, several: str) -> str:
     return f"{count} {one if count == 1 else several}"
 
 
-def _median(metric: str, value: float) -> Entry:
-    return _number(value) if math.isnan(value) else Entry(shown_mean(metric, value), value)
+def _median(metric: str, value: float) -> TableField:
+    return _number(value) if math.isnan(value) else TableField(shown_mean(metric, value), value)
 
 
-def _p_value(value: Any) -> Entry:
+def _p_value(value: Any) -> TableField:
     number = float(value)
     if math.isnan(number):
-        return Entry("-", math.nan, state="missing")
-    return Entry("< 0.001" if number < 0.001 else f"{number:.3f}", number)
+        return TableField("-", math.nan, state="missing")
+    return TableField("< 0.001" if number < 0.001 else f"{number:.3f}", number)
 
 
-def _whole(value: Any) -> Entry:
-    return Entry("-", math.nan, state="missing") if pd.isna(value) else Entry(str(int(value)), float(value))
+def _whole(value: Any) -> TableField:
+    return TableField("-", math.nan, state="missing") if pd.isna(value) else TableField(str(int(value)), float(value))
 
 
 def _metric_sections(
@@ -250,7 +250,7 @@ def _metric_sections(
     return [first, _across_section(across, significance.alpha, tuple(figure for figure in figures if figure))]
 
 
-def _overview(part: pd.DataFrame, metric: str, wins: pd.DataFrame, across: Across) -> Table:
+def _overview(part: pd.DataFrame, metric: str, wins: pd.DataFrame, across: Across) -> ReportTable:
     places = dict(zip(across.methods, across.mean_ranks, strict=True)) if len(across.mean_ranks) else {}
     rows: list[Row] = []
     for method, lines in part.groupby("method", sort=True):
@@ -258,20 +258,20 @@ def _overview(part: pd.DataFrame, metric: str, wins: pd.DataFrame, across: Acros
         good = lines[(lines["n_splits"] > 0) & (lines["failed"] == 0)]
         rows.append(
             (
-                Entry(str(method)),
+                TableField(str(method)),
                 _fixed(places.get(str(method), math.nan)),
-                Entry(shown_mean(metric, good["mean"].mean()), good["mean"].mean()) if len(good) else _number(math.nan),
+                TableField(shown_mean(metric, good["mean"].mean()), good["mean"].mean()) if len(good) else _number(math.nan),
                 _whole(good["best"].sum()),
                 _whole(good["bold"].sum()),
                 *(_whole(own[kind].sum()) for kind in ("wins", "ties", "losses")),
                 _whole(len(good)),
-                Entry(str(len(lines) - len(good)), len(lines) - len(good), state="failed" if len(good) < len(lines) else ""),
+                TableField(str(len(lines) - len(good)), len(lines) - len(good), state="failed" if len(good) < len(lines) else ""),
             )
         )
     note = "no method has complete results on a common data set with another"
     if places:
         note = f"mean rank: over the {len(across.datasets)} data sets on which all ranked methods have complete results; 1 is the best"
-    return Table(
+    return ReportTable(
         f"overview-{metric}".replace("_", "-"),
         f"Methods at a glance: {title(metric)}.",
         ("method", "mean rank", "mean", "best", "bold", "wins", "ties", "losses", "complete", "with failures"),
@@ -284,45 +284,45 @@ def _overview(part: pd.DataFrame, metric: str, wins: pd.DataFrame, across: Acros
     )
 
 
-def _wins_tables(part: pd.DataFrame, wins: pd.DataFrame, word: str, label: str, significance: Significance) -> list[Table]:
+def _wins_tables(part: pd.DataFrame, wins: pd.DataFrame, word: str, label: str, significance: Significance) -> list[ReportTable]:
     methods = sorted(set(part["method"]))
     if len(methods) < 2:
         return []
     counts = {(row["method"], row["other"]): row for row in wins.to_dict("records")}
     rows = []
     for method in methods:
-        entries = [Entry(str(method))]
+        entries = [TableField(str(method))]
         for other in methods:
             row = counts.get((method, other))
             if row is None:
-                entries.append(Entry("", math.nan))
+                entries.append(TableField("", math.nan))
             else:
-                entries.append(Entry(f"{row['wins']}/{row['ties']}/{row['losses']}", float(row["wins"] - row["losses"])))
+                entries.append(TableField(f"{row['wins']}/{row['ties']}/{row['losses']}", float(row["wins"] - row["losses"])))
         rows.append(tuple(entries))
     notes = (
         f"data sets on which the row's method is significantly better / not different / significantly worse than the column's: "
         f"{significance.single} for every pair, not corrected for their number; sorted by wins minus losses",
     )
-    return [Table(f"wins-{word}", f"Wins/ties/losses: {label}.", ("method", *methods), tuple(rows), notes=notes)]
+    return [ReportTable(f"wins-{word}", f"Wins/ties/losses: {label}.", ("method", *methods), tuple(rows), notes=notes)]
 
 
-def _details(part: pd.DataFrame, metric: str) -> Table:
+def _details(part: pd.DataFrame, metric: str) -> ReportTable:
     rows: list[Row] = []
     for row in part.to_dict("records"):
         rows.append(
             (
-                Entry(str(row["dataset"])),
-                Entry(str(row["method"])),
+                TableField(str(row["dataset"])),
+                TableField(str(row["method"])),
                 result_entry(row, metric),
                 _median(metric, row["median"]),
                 _fixed(row["rank"], 1),
                 _p_value(row["p_value"]),
                 _fixed(row["effect_size"]),
                 _whole(row["n_splits"]),
-                Entry(str(row["failed"]), float(row["failed"]), state="failed" if row["failed"] else ""),
+                TableField(str(row["failed"]), float(row["failed"]), state="failed" if row["failed"] else ""),
             )
         )
-    return Table(
+    return ReportTable(
         f"details-{metric}".replace("_", "-"),
         f"Every cell: {title(metric)}.",
         ("dataset", "method", "mean (deviation)", "median", "rank", "p against best", "effect size", "splits", "failed splits"),
@@ -354,18 +354,18 @@ def _across_section(across: Across, alpha: float, figures: tuple[Figure, ...]) -
             p_holm = _p_value(row["p_holm"])
             rows.append(
                 (
-                    Entry(row["method"]),
-                    Entry(row["other"]),
-                    Entry(f"{row['wins']}/{row['ties']}/{row['losses']}", float(row["wins"] - row["losses"])),
+                    TableField(row["method"]),
+                    TableField(row["other"]),
+                    TableField(f"{row['wins']}/{row['ties']}/{row['losses']}", float(row["wins"] - row["losses"])),
                     _number(row["median_difference"]),
                     _fixed(row["effect_size"]),
                     _p_value(row["p_wilcoxon"]),
-                    Entry(p_holm.text, p_holm.value, strong=significant),
+                    TableField(p_holm.text, p_holm.value, strong=significant),
                     _p_value(row["p_nemenyi"]),
                 )
             )
         tables.append(
-            Table(
+            ReportTable(
                 f"pairs-{across.metric}".replace("_", "-"),
                 f"Pairs of methods across data sets: {title(across.metric)}.",
                 ("method", "other", "better/equal/worse", "median difference", "effect size", "p Wilcoxon", "p Holm", "p Nemenyi"),
@@ -400,18 +400,18 @@ def _published_section(compared: pd.DataFrame, key: str, far: tuple[str, ...], c
     for row in compared.to_dict("records"):
         # one digit more than the paper prints
         digits = _digits(row["metric"]) + (row["metric"] not in ("mae", "mse", "abstention_loss"))
-        z = Entry("-", math.nan, state="missing") if math.isnan(row["z"]) else Entry(f"{row['z']:+.2f}", abs(row["z"]))
+        z = TableField("-", math.nan, state="missing") if math.isnan(row["z"]) else TableField(f"{row['z']:+.2f}", abs(row["z"]))
         rows.append(
             (
-                Entry(str(row["dataset"])),
-                Entry(str(row["method"])),
-                Entry(str(row["metric"]).replace("_", " ")),
-                Entry(str(row["published_method"])),
-                Entry(str(row["printed"]), row["published_mean"]),
-                Entry(f"{row['mean']:.{digits}f} ({row['std']:.{digits}f})", row["mean"]),
-                Entry(f"{row['difference']:+.{digits}f}", row["difference"]),
-                Entry(z.text, z.value, strong=bool(row["far"]), state="far" if row["far"] else z.state),
-                Entry(str(row["note"])),
+                TableField(str(row["dataset"])),
+                TableField(str(row["method"])),
+                TableField(str(row["metric"]).replace("_", " ")),
+                TableField(str(row["published_method"])),
+                TableField(str(row["printed"]), row["published_mean"]),
+                TableField(f"{row['mean']:.{digits}f} ({row['std']:.{digits}f})", row["mean"]),
+                TableField(f"{row['difference']:+.{digits}f}", row["difference"]),
+                TableField(z.text, z.value, strong=bool(row["far"]), state="far" if row["far"] else z.state),
+                TableField(str(row["note"])),
             )
         )
     known = compared["z"].notna()
@@ -431,7 +431,7 @@ def _published_section(compared: pd.DataFrame, key: str, far: tuple[str, ...], c
         shown = "; ".join(lonely[:8]) + (f" and {len(lonely) - 8} more" if len(lonely) > 8 else "")
         lines.append(f"not published: {shown}")
     source = next(iter(compared["source"]), key)
-    table = Table(
+    table = ReportTable(
         "published",
         f"Published numbers beside ours: {source}.",
         ("dataset", "method", "metric", "published as", "published", "ours", "difference", "z", "note"),
@@ -468,17 +468,17 @@ def _certificate_section(runs: pd.DataFrame, facts: Facts, can_draw: bool) -> Se
         worst.append({"dataset": dataset, "method": method, "worst_gap": gap})
         rows.append(
             (
-                Entry(str(dataset)),
-                Entry(str(method)),
-                Entry("/".join(solvers)),
-                Entry(chosen),
+                TableField(str(dataset)),
+                TableField(str(method)),
+                TableField("/".join(solvers)),
+                TableField(chosen),
                 _whole(len(part)),
-                Entry(str(late), float(late), state="failed" if late else ""),
-                Entry("-", math.nan, state="missing") if math.isnan(gap) else Entry(f"{gap:.1e}", gap),
+                TableField(str(late), float(late), state="failed" if late else ""),
+                TableField("-", math.nan, state="missing") if math.isnan(gap) else TableField(f"{gap:.1e}", gap),
                 _number(np.nanmean(passes) if np.isfinite(passes).any() else math.nan),
                 _whole(np.nanmax(passes) if np.isfinite(passes).any() else math.nan),
                 _number(seconds),
-                Entry("; ".join(edges)),
+                TableField("; ".join(edges)),
             )
         )
     lines = []
@@ -488,7 +488,7 @@ def _certificate_section(runs: pd.DataFrame, facts: Facts, can_draw: bool) -> Se
         lines.append(f"largest certified relative duality gap: {max(certified):.1e}{asked}")
     n_late = int((fits["status"] == "not_converged").sum())
     lines.append(f"{n_late} of {len(fits)} fits did not converge" if n_late else f"all {len(fits)} fits converged")
-    table = Table(
+    table = ReportTable(
         "certificates",
         "Certificates, chosen hyper-parameters and effort of every cell.",
         (
@@ -522,8 +522,16 @@ def _failure_section(runs: pd.DataFrame) -> Section | None:
         splits = sorted({int(split) for split in part["split"].dropna()})
         errors = [str(error) for error in dict.fromkeys(part["error"]) if error]
         where = ", ".join(map(str, splits)) or "before the first"
-        rows.append((Entry(str(dataset)), Entry(str(method)), Entry(where), Entry("; ".join(errors)), Entry(f"failures/{cell}.txt")))
-    table = Table(
+        rows.append(
+            (
+                TableField(str(dataset)),
+                TableField(str(method)),
+                TableField(where),
+                TableField("; ".join(errors)),
+                TableField(f"failures/{cell}.txt"),
+            )
+        )
+    table = ReportTable(
         "failures",
         "Fits that did not happen.",
         ("dataset", "method", "splits", "error", "traceback"),

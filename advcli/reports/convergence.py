@@ -29,7 +29,7 @@ def write_convergence(rows: Sequence[Mapping[str, Any]], columns: Sequence[str],
     Parameters
     ----------
     rows : sequence of mapping
-        From `advcli.evaluation.convergence.trace`.
+        From `advcli.evaluation.traces.trace`.
     columns : sequence of str
         Their columns, in order; ``suboptimality``, (primal - best dual of the problem) / best primal, is added.
     folder : Path

@@ -10,7 +10,7 @@ MARKS = {"*": "best mean", "=": "not significantly worse than the best", "!": "a
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableField:
     """One field of a table.
 
     Parameters
@@ -43,7 +43,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table.
 
     Parameters
@@ -54,7 +54,7 @@ class Table:
         One sentence.
     columns : tuple of str
         Headers.
-    rows, footer : tuple of tuples of Entry
+    rows, footer : tuple of tuples of TableField
         The footer is not sorted.
     notes : tuple of str
         Lines below the table.
@@ -67,8 +67,8 @@ class Table:
     name: str
     caption: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[Entry, ...], ...]
-    footer: tuple[tuple[Entry, ...], ...] = ()
+    rows: tuple[tuple[TableField, ...], ...]
+    footer: tuple[tuple[TableField, ...], ...] = ()
     notes: tuple[str, ...] = ()
     n_text_columns: int = 1
     is_long: bool = False
@@ -103,7 +103,7 @@ class Section:
     name: str
     title: str
     lines: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
     figures: tuple[Figure, ...] = ()
     details: tuple[tuple[str, str], ...] = ()
 
@@ -117,7 +117,7 @@ class Document:
     sections: tuple[Section, ...] = field(default=())
 
     @property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[ReportTable, ...]:
         """All tables in order."""
         return tuple(table for section in self.sections for table in section.tables)
 

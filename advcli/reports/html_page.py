@@ -9,7 +9,7 @@ import re
 from html import escape
 from pathlib import Path
 
-from .document import MARKS, Document, Entry, Figure, Section, Table
+from .document import MARKS, Document, Figure, ReportTable, Section, TableField
 
 FOLDER = Path(__file__).parent / "page"
 
@@ -19,7 +19,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 _PROSE = 60  # longer texts may wrap
 
 
-def _entry(entry: Entry, words: bool) -> str:
+def _entry(entry: TableField, words: bool) -> str:
     classes = ["words"] * words
     if len(entry.text) > _PROSE:
         classes.append("prose")
@@ -29,15 +29,15 @@ def _entry(entry: Entry, words: bool) -> str:
     if entry.value is not None:
         attributes += f' data-value="{str(float(entry.value)).replace("inf", "Infinity")}"'
     attributes += f' title="{escape(title)}"' if title else ""
-    safe = Entry(escape(entry.text), strong=entry.strong, marks=entry.marks, suffix=escape(entry.suffix))
+    safe = TableField(escape(entry.text), strong=entry.strong, marks=entry.marks, suffix=escape(entry.suffix))
     text = safe.plain(lambda part: f"<b>{part}</b>")
     return f"<td{attributes}>{text}</td>"
 
 
-def html_table(table: Table) -> str:
+def html_table(table: ReportTable) -> str:
     """Return a table whose rows a click on a header sorts."""
 
-    def line(row: tuple[Entry, ...]) -> str:
+    def line(row: tuple[TableField, ...]) -> str:
         return f"<tr>{''.join(_entry(entry, at < table.n_text_columns) for at, entry in enumerate(row))}</tr>"
 
     words = [' class="words"' if at < table.n_text_columns else "" for at in range(len(table.columns))]
@@ -81,7 +81,7 @@ def _lines(lines: tuple[str, ...]) -> list[str]:
     return [f'<ul class="lines">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul>'] if lines else []
 
 
-def _folded(table: Table) -> str:
+def _folded(table: ReportTable) -> str:
     return f"<details><summary>{escape(table.caption)}</summary>\n{html_table(table)}\n</details>"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .document import Document, Entry, Table
+from .document import Document, ReportTable, TableField
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -30,7 +30,7 @@ def _marks(marks: str) -> str:
     return f"$^{{{marks.replace('*', chr(92) + 'ast ')}}}$" if marks else ""
 
 
-def _entry(entry: Entry) -> str:
+def _entry(entry: TableField) -> str:
     # the mark follows the figure without a gap, like a footnote's
     text = rf"\textbf{{{escape(entry.text)}}}" if entry.strong else escape(entry.text)
     if entry.state in ("failed", "far") and not entry.suffix:
@@ -38,11 +38,11 @@ def _entry(entry: Entry) -> str:
     return text + _marks(entry.marks) + (rf" \emph{{{escape(entry.suffix)}}}" if entry.suffix else "")
 
 
-def latex_table(table: Table) -> str:
+def latex_table(table: ReportTable) -> str:
     """Return one table environment; it needs the package booktabs."""
     words = table.n_text_columns
 
-    def line(entries: tuple[Entry, ...]) -> str:
+    def line(entries: tuple[TableField, ...]) -> str:
         return "  " + " & ".join(_entry(entry) for entry in entries) + r" \\"
 
     notes = [escape(note) for note in table.notes]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from .document import Document, Section, Table
+from .document import Document, ReportTable, Section
 
 
 def _escape(text: str) -> str:
     return text.replace("|", r"\|").replace("*", r"\*")
 
 
-def markdown_table(table: Table) -> str:
+def markdown_table(table: ReportTable) -> str:
     """Return a table and the lines below it in Markdown."""
     from tabulate import tabulate
 

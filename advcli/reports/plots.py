@@ -18,9 +18,9 @@ import pandas as pd
 
 from ..metrics import shown_as, shown_value
 from .across import Across
+from .comparison import title
 from .document import Figure
 from .published_numbers import FAR
-from .table import title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

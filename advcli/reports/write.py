@@ -15,13 +15,13 @@ from ..files import write_bytes, write_text
 from ..records import ResultsFolder
 from ..rows import format_value, plain
 from ..statistics import DEFAULT, Significance
+from .comparison import comparison_table
 from .content import Contents, contents, read_facts, shown_metrics
 from .curves import CURVE_COLUMNS, curve_points
 from .html_page import html_page
 from .latex import latex
 from .markdown import markdown
 from .summary import SUMMARY_COLUMNS, summarise, with_unique_methods
-from .table import comparison_table
 
 PLOTS = "plots"
 """Folder of the plots inside a results folder."""

@@ -36,7 +36,7 @@ from ..features.kernel import KernelFeatures
 from ..problem import Array, Labels, Problem, Solution
 from .base import Limits, Solver, register, whole_option
 from .kernel_newton import CoefficientSmoothed, lacks_kernel
-from .newton import NewtonSolver, Point, Smoothed
+from .newton import NewtonPoint, NewtonSolver, ProximalStep
 
 _ACCURACY = 1e-6  # of slacks, in units of the loss: smaller violations do not count, and a master beyond it has stalled
 _TIGHT = 1e-8  # of slacks in the same units: what a master aims at
@@ -56,7 +56,7 @@ _FEWEST = 50  # rows that Newton is given first
 _GROWTH = 4  # factor of that number after each time without success
 
 
-class _Master(Smoothed):
+class _Master(ProximalStep):
     """The constraints of all rows, sorted by rows, and the optimum over them.
 
     psi of `newton` with a maximum over weights: of sum_k beta_ik (c_ik + r_ik . f_i / w_i) - (c/2) |beta_i - center_i|^2 over the simplex.
@@ -97,7 +97,7 @@ class _Master(Smoothed):
         slack = np.maximum.reduceat(asked, self.first)
         return slack, slack[self.owner] - asked
 
-    def face(self, F: Array) -> tuple[Array, Array]:
+    def block_step(self, F: Array) -> tuple[Array, Array]:
         """Return the r (n, k) of the proximal step at scores F, and its weights (m,): projections onto the rows' simplices."""
         self.projections += 1
         target = self.center - self.slack(F)[1] / self.c
@@ -118,7 +118,7 @@ class _Master(Smoothed):
         total: Array = np.add.reduceat(beta[:, None] * self.r, self.first, axis=0)
         return total
 
-    def tangents(self, point: Point) -> tuple[Array, Labels, Array]:
+    def tangents(self, point: NewtonPoint) -> tuple[Array, Labels, Array]:
         """Return the r of orthonormal bases of the rows' faces: (sum of the j before - j times the next) / sqrt(j (j + 1))."""
         positive = np.flatnonzero((point.face > 0.0) & (self.sample[self.owner] > 0.0))
         owner = self.owner[positive]
@@ -161,9 +161,9 @@ class _Master(Smoothed):
             self.c = max(self.c * (0.2 if steps <= 2 else 0.5 if steps <= 10 else 0.7), _SMALLEST * self.reach)
         self._settle()
 
-    def _proximal_step(self, theta: Array, F: Array, deadline: float) -> tuple[Point, int]:
+    def _proximal_step(self, theta: Array, F: Array, deadline: float) -> tuple[NewtonPoint, int]:
         """Return the last point of Newton's method and its steps; more steps than the limit stand for a failure."""
-        point, steps = self.at(theta, F, *self.face(F)), 0
+        point, steps = self.at(theta, F, *self.block_step(F)), 0
         while not self._judge(point) and time.perf_counter() <= deadline:
             steps += 1
             if steps > _MOST_STEPS:
@@ -177,7 +177,7 @@ class _Master(Smoothed):
             point = moved
         return point, steps
 
-    def _judge(self, point: Point) -> bool:
+    def _judge(self, point: NewtonPoint) -> bool:
         """Keep the weights of the point if they are the best so far; return whether further progress needs a new centre."""
         weight, beta = self.C * self.problem.weight, point.face
         slack, below = self.slack(point.F)
@@ -191,7 +191,7 @@ class _Master(Smoothed):
             self.gap, self.loose, self.beta = gap, loose, beta
         return self.done or primal - dual - mismatch <= 0.3 * mismatch
 
-    def scores_of(self, point: Point, model: Array) -> Array:
+    def scores_of(self, point: NewtonPoint, model: Array) -> Array:
         """Return the scores of theta(r) at the point."""
         return self.features.scores(model)
 
@@ -210,7 +210,7 @@ class _KernelMaster(_Master, CoefficientSmoothed):
         """C K(x, x) in the mean."""
         return self.C * float(self.K.diagonal().mean())
 
-    def scores_of(self, point: Point, model: Array) -> Array:
+    def scores_of(self, point: NewtonPoint, model: Array) -> Array:
         """Return the scores of theta(r), which the point knows."""
         return point.F - point.pull
 

@@ -55,7 +55,7 @@ class InteriorPointSolver(Solver):
         started = time.perf_counter()
         best = Best(problem, start)
         status = "converged"
-        point: _Point | None = None
+        point: _Iterate | None = None
         idle = iterations = 0
         while not best.reached(limits.tol):
             if best.passes >= limits.max_passes:
@@ -67,7 +67,7 @@ class InteriorPointSolver(Solver):
             if idle > _IDLE or iterations >= _MOST:
                 status = "stalled"
                 break
-            point = _Point(problem) if point is None else point
+            point = _Iterate(problem) if point is None else point
             before = best.primal, best.dual
             try:
                 point.advance()
@@ -83,7 +83,7 @@ class InteriorPointSolver(Solver):
         return Solution(best.theta, best.R, problem.lam, self.name, best.passes, seconds, status, {"iterations": iterations})
 
 
-class _Point:
+class _Iterate:
     """The iterate: theta and, for every row, q and z (n, k), S and p (n, l), v and tau (n,)."""
 
     def __init__(self, problem: Problem) -> None:

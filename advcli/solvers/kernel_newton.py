@@ -20,7 +20,7 @@ from ..features.base import KernelMap
 from ..problem import Array, Labels, Problem, Solution
 from .base import Limits, Solver, register
 from .kernel_dual import KernelDualSolver
-from .newton import WARM, NewtonSolver, Point, Separate, Smoothed
+from .newton import WARM, NewtonPoint, NewtonSolver, ProximalStep, Separate
 
 MAX_ROWS = 10_000  # beyond, one product with K costs more than the block method's pass over the rows that matter
 MAX_FACTORED = 2500  # the same with free thresholds, which need a factor of n^3 operations
@@ -88,7 +88,7 @@ def factor_pays(features: KernelMap) -> bool:
     return int(np.prod(features.explicit().shape)) <= min(_MOST_PARAMETERS, features.n_rows)
 
 
-class CoefficientSmoothed(Smoothed):
+class CoefficientSmoothed(ProximalStep):
     """psi over coefficients A (n, k) of K: <A, B> = tr A'K B from scores, Newton systems among the free directions of r alone."""
 
     def __init__(self, problem: Problem) -> None:
@@ -96,17 +96,17 @@ class CoefficientSmoothed(Smoothed):
         assert isinstance(problem.features, KernelMap)
         self.K = problem.features.matrix
 
-    def at(self, theta: Array, F: Array, R: Array, face: Any) -> Point:
+    def at(self, theta: Array, F: Array, R: Array, face: Any) -> NewtonPoint:
         """Return the point at theta; one read of K gives fresh scores of theta and of the residual."""
         residual, k = self.residual(theta, R), theta.shape[1]
         scores = self.K @ np.hstack([theta, residual])
-        return Point(theta, np.ascontiguousarray(scores[:, :k]), R, residual, face, scores[:, k:])
+        return NewtonPoint(theta, np.ascontiguousarray(scores[:, :k]), R, residual, face, scores[:, k:])
 
     def inner(self, theta: Array, other: Array, scores: Array) -> float:
         """Return <theta, K other>."""
         return float(np.vdot(theta, scores))
 
-    def direction(self, point: Point) -> tuple[Array, Array, float]:
+    def direction(self, point: NewtonPoint) -> tuple[Array, Array, float]:
         """Return D = -residual + Z'v with (diag(1/scale) + Z Z') v = Z residual for bases Z of the faces, its scores and its slope."""
         B, owner, scale = self.tangents(point)
         D, dF = -point.residual, -point.pull

@@ -1,12 +1,12 @@
 """L-BFGS (Fathony et al. 2018, section 6.1, name it) by SciPy's L-BFGS-B.
 
-What L-BFGS means for an objective with kinks: on the surrogates themselves the method stalls away from the optimum, since its curvature
-pairs mix the pieces that a step crosses (docs/notes/large-c.md, section 9). So it minimises the smoothed objective of `smoothing.py`, whose
-gradient is exact and Lipschitz, and the centres then move: the limit is the optimum of the surrogate itself. An inner run stops as soon as
-what it could still gain is small beside what new centres can gain; mu shrinks when few iterations were needed.
+On a surrogate, which has kinks, L-BFGS stalls away from the optimum, since curvature pairs mix the pieces that a step crosses
+(docs/notes/large-c.md, section 9). Every run of L-BFGS is therefore on the smoothed objective of `smoothing.py`, whose gradient is exact
+and Lipschitz. Between runs the centres move, and the limit is the optimum of the surrogate. A run stops as soon as further iterations
+would gain little beside new centres; mu shrinks when few iterations were needed.
 
-Moments in a box, an L1 penalty: theta = u - v with u, v >= 0 makes sum_j tolerance_j (u_j + v_j) of it, which is smooth, and the bounds are
-what the "B" of L-BFGS-B is for (Byrd, Lu, Nocedal and Zhu 1995).
+Moments in a box are an L1 penalty. With theta = u - v and u, v >= 0 the penalty is sum_j tolerance_j (u_j + v_j), which is smooth, and the
+bounds are those of the "B" in L-BFGS-B (Byrd, Lu, Nocedal and Zhu 1995).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from scipy.optimize import Bounds, minimize
 
 from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register, warm_start, whole_option
-from .passes import Best
-from .smoothing import Smoothed, SmoothedPoint, check_smoothable, first_smoothing
+from .passes import Best, check_parameters
+from .smoothing import SmoothedObjective, SmoothedPoint, first_smoothing
 
 _INNER = 200  # iterations of one inner run
 _IDLE = 30  # proximal steps without a better primal or dual value after which the solver gives up
@@ -43,7 +43,7 @@ class LbfgsSolver(Solver):
 
     def lacks(self, problem: Problem) -> str | None:
         """Linear or threshold features."""
-        return check_smoothable(problem)
+        return check_parameters(problem)
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""
@@ -59,7 +59,7 @@ class LbfgsSolver(Solver):
             if time.perf_counter() - started > limits.max_seconds:
                 status = "max_seconds"
                 break
-            smoothed = Smoothed(problem, centre, mu)
+            smoothed = SmoothedObjective(problem, centre, mu)
             before = best.primal, best.dual
             point, iterations = self._run(smoothed, theta, best, limits, started, passes)
             passes += smoothed.evaluations
@@ -73,7 +73,7 @@ class LbfgsSolver(Solver):
         return Solution(best.theta, best.R, problem.lam, self.name, passes, seconds, status, {"mu": mu})
 
     def _run(
-        self, smoothed: Smoothed, theta: Array, best: Best, limits: Limits, started: float, passes: float
+        self, smoothed: SmoothedObjective, theta: Array, best: Best, limits: Limits, started: float, passes: float
     ) -> tuple[SmoothedPoint, int]:
         """Minimise one smoothed objective as far as it pays; every accepted iterate is offered to ``best``."""
         variables = _Variables(smoothed.problem, theta.shape)

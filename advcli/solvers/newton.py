@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ _MAX_FAILURES = 25
 
 
 @dataclass
-class Point:
+class NewtonPoint:
     """The smoothed problem at one theta."""
 
     theta: Array
@@ -48,7 +48,7 @@ class Point:
     pull: Array  # scores of the residual, (n, k), with a kernel; else one zero
 
 
-class Smoothed:
+class ProximalStep:
     """psi of one proximal step, with faces and gaps; everything in C form, theta of shape (d, k)."""
 
     def __init__(self, problem: Problem) -> None:
@@ -63,22 +63,22 @@ class Smoothed:
         self.projections = 0
         self.latest: Directions | None = None
 
-    def face(self, F: Array) -> tuple[Array, Any]:
+    def block_step(self, F: Array) -> tuple[Array, Any]:
         """Return the block steps r (n, k) at scores F, and their label states."""
         self.projections += 1
         R, face = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
         return R, face
 
-    def at(self, theta: Array, F: Array, R: Array, face: Any) -> Point:
+    def at(self, theta: Array, F: Array, R: Array, face: Any) -> NewtonPoint:
         """Return the point at theta, whose block steps are known."""
-        return Point(theta, F, R, self.residual(theta, R), face, np.zeros((1, 1)))
+        return NewtonPoint(theta, F, R, self.residual(theta, R), face, np.zeros((1, 1)))
 
     def inner(self, theta: Array, other: Array, scores: Array) -> float:
         """Return the inner product of theta with a direction and its scores (n, k), over the regularised parameters."""
         mask = self.features.regularised
         return float(np.vdot(theta, other if mask is None else other * mask))
 
-    def tangents(self, point: Point) -> tuple[Array, Labels, Array]:
+    def tangents(self, point: NewtonPoint) -> tuple[Array, Labels, Array]:
         """Return bases of the faces (m, k), the example i of every basis vector (m,), and C s_i / (c w_i) of those examples (m,)."""
         # examples of weight 0 have no curvature
         B, owner = kernels.tangents(self.problem.loss.family, point.face, self.sample == 0.0)
@@ -89,12 +89,12 @@ class Smoothed:
         scale: Array = (self.C / self.c) * (self.sample / self.cost)[owner]
         return scale
 
-    def direction(self, point: Point) -> tuple[Array, Array, float]:
+    def direction(self, point: NewtonPoint) -> tuple[Array, Array, float]:
         """Return the Newton direction D, H D = -residual, its scores (n, k) and the slope of psi along it."""
         D = self.step(point)
         return D, self.features.scores(D), float(np.vdot(point.residual, D))
 
-    def step(self, point: Point) -> Array:
+    def step(self, point: NewtonPoint) -> Array:
         """Return the Newton direction."""
         return self.solve(*self.tangents(point), point.residual)
 
@@ -131,7 +131,7 @@ class Smoothed:
         gradient = self.C * self.features.adjoint(R if self.plain else R * self.sample[:, None])
         return gradient + (theta if mask is None else theta * mask)
 
-    def values(self, point: Point) -> tuple[float, float, float, Array]:
+    def values(self, point: NewtonPoint) -> tuple[float, float, float, Array]:
         """Return, in C form, P(theta), D, the block gaps C sum_i s_i w_i [S - c(r) - f.r], and the dual point of D."""
         problem = self.problem
         F = problem.scaled(point.F)
@@ -150,7 +150,7 @@ class Smoothed:
         return primal, dual, mismatch, R
 
 
-class Separate(Smoothed):
+class Separate(ProximalStep):
     """psi for r = a - mean a, each a_j in [0, 1] alone, with the proximal term c/2 |a - a_t|^2.
 
     The gradients of these losses sum to zero over the classes. On such parameters, with linear features, H = I + blocks
@@ -166,17 +166,17 @@ class Separate(Smoothed):
         self.inside = np.zeros((len(problem.y), k), dtype=bool)
         self.updates = np.zeros(k, dtype=int)  # of every matrix in `grams` since its last full sum
 
-    def face(self, F: Array) -> tuple[Array, Any]:
+    def block_step(self, F: Array) -> tuple[Array, Any]:
         """Return r (n, k), and a (n, k) before clipping to [0, 1]."""
         self.projections += 1
         return kernels.separate_face(self.problem.scaled(F), self.center, self.problem.y, self.c)
 
-    def free(self, point: Point) -> NDArray[np.bool_]:
+    def free(self, point: NewtonPoint) -> NDArray[np.bool_]:
         """Return which a_j lie inside their boxes, (n, k)."""
         free: NDArray[np.bool_] = (point.face > 0.0) & (point.face < 1.0) & (self.sample > 0.0)[:, None]
         return free
 
-    def tangents(self, point: Point) -> tuple[Array, Labels, Array]:
+    def tangents(self, point: NewtonPoint) -> tuple[Array, Labels, Array]:
         """Return e_j - 1/k for every a_j inside its box."""
         owner, label = np.nonzero(self.free(point))
         k = point.face.shape[1]
@@ -184,7 +184,7 @@ class Separate(Smoothed):
         B[np.arange(len(owner)), label] += 1.0
         return B, owner, self.scale(owner)
 
-    def step(self, point: Point) -> Array:
+    def step(self, point: NewtonPoint) -> Array:
         """Return the Newton direction from the cheaper of two forms."""
         free = self.free(point)
         k, d, m = point.R.shape[1], point.theta.shape[0], int(np.count_nonzero(free))
@@ -250,6 +250,36 @@ def falls_into_blocks(problem: Problem) -> bool:
     return problem.loss.separate and problem.features.multiclass_linear and problem.features.regularised is None
 
 
+@dataclass
+class _Seen:
+    """The best primal value with its parameters and the best dual value with its dual point, in C form."""
+
+    primal: float
+    theta: Array
+    dual: float
+    R: Array
+
+    def offer(self, primal: float, theta: Array, dual: float, R: Array) -> None:
+        """Keep what is better than the best."""
+        if primal < self.primal:
+            self.primal, self.theta = primal, theta
+        if dual > self.dual:
+            self.dual, self.R = dual, R
+
+    def reached(self, tol: float) -> bool:
+        """Return whether the relative gap is at most ``tol``."""
+        return self.primal - self.dual <= tol * gap_scale(self.primal, self.dual)
+
+
+class _NewtonRun(NamedTuple):
+    """Where the Newton steps of one subproblem ended."""
+
+    point: NewtonPoint
+    steps: int
+    failed: bool
+    lower: bool  # whether P is lower than where they began
+
+
 @register("newton")
 class NewtonSolver(Solver):
     """Semismooth Newton proximal point; dense linear features with k d up to some thousands, any C."""
@@ -267,86 +297,85 @@ class NewtonSolver(Solver):
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""
-        return self.minimise(Separate(problem) if falls_into_blocks(problem) else Smoothed(problem), limits, start)
+        return self.minimise(Separate(problem) if falls_into_blocks(problem) else ProximalStep(problem), limits, start)
 
     @classmethod
-    def minimise(cls, smoothed: Smoothed, limits: Limits, start: Solution | None) -> Solution:
+    def minimise(cls, smoothed: ProximalStep, limits: Limits, start: Solution | None) -> Solution:
         """Run the proximal point method (docs/notes/large-c.md) with the subproblems of `smoothed`."""
         started = time.perf_counter()
-        problem, C, separate = smoothed.problem, smoothed.C, isinstance(smoothed, Separate)
-        smoothed.center, factor = warm_start(problem, start)
-        if start is not None:
-            theta = start.theta - start.theta.mean(axis=1, keepdims=True) if separate else start.theta.copy()
-            known = start.memory.get("c")
-            smoothed.c = min(10.0 * C, max(1e-3, WARM * known)) * factor if known is not None else max(1.0, 10.0 * C)
-        else:
-            theta = np.zeros(problem.features.shape)
-            smoothed.c = max(1.0, 10.0 * C)
-        F = problem.features.scores(theta)
-        # the start is a certified point too, with the best dual value of a warm start
-        best_primal, best_theta = problem.penalty(theta) / problem.lam + C * problem.n * problem.empirical(F), theta
-        best_R = problem.features.feasible(smoothed.center, problem.y, problem.sample_weight)
-        best_dual = problem.dual(best_R) / problem.lam
-        status, failures, steps = "max_passes", 0, 0
-        while True:
-            inner, first = 0, np.inf
-            point = smoothed.at(theta, F, *smoothed.face(F))
-            while True:
-                primal, dual, mismatch, feasible = smoothed.values(point)
-                first = primal if inner == 0 else first
-                if primal < best_primal:
-                    best_primal, best_theta = primal, point.theta
-                if dual > best_dual:
-                    best_dual, best_R = dual, feasible
-                if best_primal - best_dual <= limits.tol * gap_scale(best_primal, best_dual):
-                    status = "converged"
-                    break
-                # P - D = 1/2 |residual|^2, left to Newton steps, + the block gaps, which only a new centre can remove
-                if primal - dual - mismatch <= 0.3 * mismatch:
-                    break
-                if inner >= _MAX_INNER or smoothed.projections > limits.max_passes or time.perf_counter() - started > limits.max_seconds:
-                    break
-                try:
-                    direction = smoothed.direction(point)
-                except LinAlgError:
-                    inner = _MAX_INNER
-                    break
-                if not np.isfinite(direction[0]).all():
-                    inner = _MAX_INNER
-                    break
-                moved = cls.line_search(smoothed, point, *direction)
-                inner += 1
-                steps += 1
-                if moved is None:
-                    inner = _MAX_INNER
-                    break
-                point = moved
-            if status == "converged":
-                break
-            if smoothed.projections > limits.max_passes:
-                break
-            if time.perf_counter() - started > limits.max_seconds:
+        deadline = started + limits.max_seconds
+        theta, F, seen = cls._begin(smoothed, start)
+        status, failures, steps = "", 0, 0
+        while not status:
+            found = cls._descend(smoothed, smoothed.at(theta, F, *smoothed.block_step(F)), seen, limits, deadline)
+            steps += found.steps
+            if seen.reached(limits.tol):
+                status = "converged"
+            elif smoothed.projections > limits.max_passes:
+                status = "max_passes"
+            elif time.perf_counter() > deadline:
                 status = "max_seconds"
-                break
-            if inner >= _MAX_INNER:
+            elif not found.failed:
+                theta, F = found.point.theta, found.point.F
+                smoothed.center = found.point.R
+                smoothed.c = max(smoothed.c * (0.3 if found.steps <= 2 else 0.5 if found.steps <= 6 else 0.75), _SMALLEST_C)
+            else:
                 failures += 1
                 if failures > _MAX_FAILURES:
                     status = "stalled"
-                    break
+                    continue
                 smoothed.c *= 5.0
-                if primal < first:  # a failed step may have run far away
-                    theta, F = point.theta, point.F
-            else:
-                theta, F = point.theta, point.F
-                smoothed.center = point.R
-                smoothed.c = max(smoothed.c * (0.3 if inner <= 2 else 0.5 if inner <= 6 else 0.75), _SMALLEST_C)
-        seconds = time.perf_counter() - started
-        passes = float(smoothed.projections)
+                if found.lower:  # a failed step may have run far away
+                    theta, F = found.point.theta, found.point.F
+        seconds, passes = time.perf_counter() - started, float(smoothed.projections)
         memory = {"c": smoothed.c, "newton_steps": steps, "failures": failures}
-        return Solution(best_theta, best_R, problem.lam, cls.name, passes, seconds, status, memory)
+        return Solution(seen.theta, seen.R, smoothed.problem.lam, cls.name, passes, seconds, status, memory)
 
     @staticmethod
-    def line_search(smoothed: Smoothed, point: Point, D: Array, dF: Array, slope0: float) -> Point | None:
+    def _begin(smoothed: ProximalStep, start: Solution | None) -> tuple[Array, Array, _Seen]:
+        """Set the first center and c; return the first theta, its scores and the values of this start, a certified point too."""
+        problem, C = smoothed.problem, smoothed.C
+        smoothed.center, factor = warm_start(problem, start)
+        smoothed.c = max(1.0, 10.0 * C)
+        theta = np.zeros(problem.features.shape)
+        if start is not None:
+            # gradients of separate losses sum to zero over the classes
+            theta = start.theta - start.theta.mean(axis=1, keepdims=True) if isinstance(smoothed, Separate) else start.theta.copy()
+            known = start.memory.get("c")
+            if known is not None:
+                smoothed.c = min(10.0 * C, max(1e-3, WARM * known)) * factor
+        F = problem.features.scores(theta)
+        primal = problem.penalty(theta) / problem.lam + C * problem.n * problem.empirical(F)
+        R = problem.features.feasible(smoothed.center, problem.y, problem.sample_weight)
+        return theta, F, _Seen(primal, theta, problem.dual(R) / problem.lam, R)
+
+    @classmethod
+    def _descend(cls, smoothed: ProximalStep, point: NewtonPoint, seen: _Seen, limits: Limits, deadline: float) -> _NewtonRun:
+        """Take Newton steps from a point until the subproblem is solved well enough, a limit is reached, or a step fails."""
+        steps, first = 0, np.inf
+        while True:
+            primal, dual, mismatch, R = smoothed.values(point)
+            first = primal if steps == 0 else first
+            seen.offer(primal, point.theta, dual, R)
+            # P - D = 1/2 |residual|^2, left to Newton steps, + the block gaps, which only a new centre can remove
+            solved = seen.reached(limits.tol) or primal - dual - mismatch <= 0.3 * mismatch
+            failed = steps >= _MAX_INNER
+            if solved or failed or smoothed.projections > limits.max_passes or time.perf_counter() > deadline:
+                return _NewtonRun(point, steps, failed, primal < first)
+            try:
+                direction = smoothed.direction(point)
+            except LinAlgError:
+                return _NewtonRun(point, steps, True, primal < first)
+            if not np.isfinite(direction[0]).all():
+                return _NewtonRun(point, steps, True, primal < first)
+            steps += 1
+            moved = cls.line_search(smoothed, point, *direction)
+            if moved is None:
+                return _NewtonRun(point, steps, True, primal < first)
+            point = moved
+
+    @staticmethod
+    def line_search(smoothed: ProximalStep, point: NewtonPoint, D: Array, dF: Array, slope0: float) -> NewtonPoint | None:
         """Return the point at a step whose slope is at most half the slope at 0, or None when D is no descent direction."""
         if not slope0 < 0:
             return None
@@ -354,7 +383,7 @@ class NewtonSolver(Solver):
         weighted = smoothed.C * (dF if smoothed.plain else smoothed.sample[:, None] * dF)
 
         def slope(t: float) -> tuple[float, tuple[Array, Any]]:
-            face = smoothed.face(point.F + t * dF)
+            face = smoothed.block_step(point.F + t * dF)
             return inner_theta + t * inner_D + float(np.vdot(face[0], weighted)), face
 
         low, slope_low, high, slope_high, t = 0.0, slope0, None, 0.0, 1.0

@@ -1,9 +1,9 @@
 """Stochastic average gradient (Le Roux, Schmidt & Bach 2012) on the smoothed objective of `smoothing.py`.
 
-SAG keeps every row's last gradient and steps along their mean, renewing a few at a time. Its linear rate needs a smooth objective, which
-the surrogates are not; on the smoothed one a row's last gradient is its r_i, so the memory of the method is a dual point. Like `lbfgs`, it
-moves the centres when new ones promise more than further passes, so its limit is the optimum of the surrogate itself. With moments in a box
-every step ends with the proximal map of the L1 penalty.
+SAG keeps the last gradient of every row and steps along the mean, renewing a few rows at a time. The linear rate of SAG needs a smooth
+objective, which the surrogates are not. On the smoothed objective the last gradient of row i is r_i, so that the memory of SAG is a dual
+point. The centres move when new ones promise more than further passes, as in `lbfgs`: the limit is the optimum of the surrogate itself.
+With moments in a box every step ends with the proximal map of the L1 penalty.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from ..compiled import kernels
 from ..problem import Problem, Solution
 from .base import Limits, Solver, positive_option, register, warm_start, whole_option
-from .passes import Best, Passes
-from .smoothing import Smoothed, check_smoothable, first_smoothing
+from .passes import Best, Passes, check_parameters
+from .smoothing import SmoothedObjective, first_smoothing
 
 _MOST = 40  # passes between two changes of the centres
 
@@ -42,7 +42,7 @@ class SagSolver(Solver):
 
     def lacks(self, problem: Problem) -> str | None:
         """Linear or threshold features."""
-        return check_smoothable(problem)
+        return check_parameters(problem)
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""
@@ -74,7 +74,7 @@ class SagSolver(Solver):
                     *passes.arguments, order, rows, theta, total, R, passes.padded(centre), problem.lam, mu, step, passes.tolerance
                 )
             since += interval
-            smoothed = Smoothed(problem, centre, mu)
+            smoothed = SmoothedObjective(problem, centre, mu)
             point = smoothed.at(passes.shaped(theta))
             done += interval + 1.0
             primal, dual, mismatch, feasible = smoothed.gaps(point)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..problem import Array, Problem
-from .passes import check_parameters
 
 
 @dataclass
@@ -28,7 +27,7 @@ class SmoothedPoint:
     gradient: Array
 
 
-class Smoothed:
+class SmoothedObjective:
     """P_mu around the centres R (n, k); ``evaluations`` counts reads of the data."""
 
     def __init__(self, problem: Problem, centre: Array, mu: float) -> None:
@@ -56,11 +55,6 @@ class Smoothed:
         primal = problem.penalty(point.theta) + float(problem.weight @ value) / problem.n
         R = problem.into_box(problem.features.feasible(point.R, problem.y, problem.sample_weight))
         return primal, problem.dual(R), mismatch, R
-
-
-def check_smoothable(problem: Problem) -> str | None:
-    """Return what a problem lacks for a smoothed objective, or None."""
-    return check_parameters(problem)
 
 
 def first_smoothing(problem: Problem, known: float | None) -> float:

@@ -1,11 +1,11 @@
 """Stochastic subgradient methods (Fathony et al. 2018, section 6.1): SGD, AdaGrad and Adam on linear and threshold features.
 
 The subgradient of one row's loss at theta is J_i' r_i with r_i the oracle's answer, q_i - e_y for adversarial losses (Theorem 19). The
-passes are compiled (`_ext/subgradient.pyx`). They are kept because the paper names them and as a measure for the dual methods: their gap
-falls like 1/passes (SGD) or slower, so ask them for 1e-2 rather than 1e-6.
+passes are compiled (`_ext/subgradient.pyx`). The paper names these methods, and the dual methods are measured by them: the gap falls like
+1/passes (SGD) or slower, which suits tolerances of 1e-2 rather than 1e-6.
 
-Certificate: the mean of each row's answers over the passes lies in conv R(y_i), so it is a dual point; and it converges, since the steps of
-a method that settles cancel on average. For SGD with a permutation every pass it is exact bookkeeping: theta = theta(r) after every pass.
+Certificate: the mean of each row's answers over the passes lies in conv R(y_i), so that the means are a dual point. The means converge,
+since the steps of a method that settles cancel on average. For SGD with a permutation every pass, theta = theta(r) holds after every pass.
 
 Moments in a box, an L1 penalty: AdaGrad and Adam end every step with the proximal map of the penalty in the metric of the step (Duchi,
 Hazan & Singer 2011), and SGD becomes regularised dual averaging (Xiao 2010), which needs no lambda for its steps and gives exact zeros. The

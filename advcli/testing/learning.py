@@ -48,7 +48,7 @@ def check_loss(loss_class: type[Loss], **options: Any) -> None:
     """Check a class of losses at 1, 2, 3 and 6 classes.
 
     Its answers attain their values and are subgradients, no common shift of the scores matters, answers and their mixtures are feasible
-    dual points, points outside are found and brought back, compiled faces agree with the readable ones, and in a game neither player
+    dual points, points outside are found and brought back, compiled answers agree with the readable ones, and in a game neither player
     gains by another response.
 
     Parameters

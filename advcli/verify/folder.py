@@ -34,7 +34,7 @@ from ..files import write_text
 from ..records import ResultsFolder
 from ..rows import canonical_json, format_value
 from .bounds import Array, Ball
-from .gap import Bounds, Features, bound
+from .gap import Bounds, ScoreMap, bound
 from .surrogates import CannotError, Surrogate
 
 SLACK, FLOOR = 1e-9, 1e-12
@@ -137,7 +137,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Cell:
+class _ProvenCell:
     """A cell whose configuration and data are there."""
 
     config: Mapping[str, Any]
@@ -189,7 +189,7 @@ def _scale(primal: float, dual: float) -> float:
     return primal if primal > 0 else max(-dual, 1e-300)
 
 
-def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir: Path, loaded: dict[str, Any]) -> _Cell:
+def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir: Path, loaded: dict[str, Any]) -> _ProvenCell:
     """Compare the rows with the cell's file, load data and proofs, draw the splits again."""
     stored = folder.read_cell(key)
     if stored is None:
@@ -227,7 +227,7 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
         arrays = proofs.read(folder, key)
     except ResultsError as error:
         raise RefutedError(str(error)) from None
-    return _Cell(config, dataset, _splits(dataset, protocol, seed), loss, arrays)
+    return _ProvenCell(config, dataset, _splits(dataset, protocol, seed), loss, arrays)
 
 
 # ------------------------------------------------------------------------------------------------------- splits and standardisation
@@ -290,7 +290,7 @@ def _dense(X: Any) -> Any:
 # -------------------------------------------------------------------------------------------------------------------------- one fit
 
 
-def _fit(cell: _Cell, split: int | None, rows: list[dict[str, str]]) -> tuple[Bounds, float, list[str]]:
+def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tuple[Bounds, float, list[str]]:
     """Prove one fit; return its bounds, the stated gap and the metrics that follow from theta."""
     row, config, dataset = rows[0], cell.config, cell.dataset
     if row["status"] == "failed" or split is None:
@@ -323,7 +323,7 @@ def _fit(cell: _Cell, split: int | None, rows: list[dict[str, str]]) -> tuple[Bo
     costs = cell.loss.cost_weights(y, weight)
     s = None if isinstance(cell.loss.weight, str) else weight
     hyper = {name: float(row[name]) for name in ("C", "lambda", "gamma", "tolerance") if row.get(name)}
-    features = Features({**config["features"], **hyper}, hyper.get("gamma"), X, k)
+    features = ScoreMap({**config["features"], **hyper}, hyper.get("gamma"), X, k)
     lam = 0.0 if features.box else hyper["lambda"] if "lambda" in hyper else 1.0 / (hyper["C"] * (len(y) if s is None else float(s.sum())))
     if not (features.box or 0 < lam < math.inf):
         raise RefutedError("lambda is no number above 0")

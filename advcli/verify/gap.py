@@ -29,7 +29,7 @@ from .surrogates import CannotError, Surrogate
 _ROWS = 512  # rows of a kernel matrix that are held at once
 
 
-class Features:
+class ScoreMap:
     """The feature map of a cell: scores f = (Z V) B' + tail, V the parameters of rows Z, B (k, m) the labels' numbers.
 
     Parameters
@@ -158,13 +158,13 @@ class Bounds:
 
 
 def bound(
-    features: Features, loss: Surrogate, y: Any, lam: float, s: Array | None, w: Array, theta: Array, r: Array, predictor: Array | None
+    features: ScoreMap, loss: Surrogate, y: Any, lam: float, s: Array | None, w: Array, theta: Array, r: Array, predictor: Array | None
 ) -> Bounds:
     """Return the bounds of a fit to the rows of ``features``.
 
     Parameters
     ----------
-    features : Features
+    features : ScoreMap
     loss : Surrogate
     y : ndarray of int (n,)
         Codes of the labels that were learned from.

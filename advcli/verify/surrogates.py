@@ -27,7 +27,7 @@ class CannotError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class BoundedPoint:
     """A dual point: rows r* (n, k), up to ``moved`` (n,) in L1 norm, and lower bounds of their c (n,) as a ball."""
 
     R: Array
@@ -157,7 +157,7 @@ class Surrogate:
         return worst
 
     # ---- from below -----------------------------------------------------------------------------------------------
-    def below(self, R: Array, y: Any, w: Array) -> Point:
+    def below(self, R: Array, y: Any, w: Array) -> BoundedPoint:
         """Return a point of the dual's domain near R (n, k), and lower bounds of w_i c_i."""
         rows = np.arange(len(y))
         own = np.zeros(R.shape)
@@ -172,12 +172,12 @@ class Surrogate:
             else:
                 costs_of = dot(Q, self.matrix.T.copy())
                 offset = -(-costs_of).max(axis=1)
-            return Point(point.mid, moved, (offset - Ball(outward(self.steepness * short))) * w)
+            return BoundedPoint(point.mid, moved, (offset - Ball(outward(self.steepness * short))) * w)
         A = np.clip(R if self.name == "ww" else R - R[rows, y][:, None], 0.0, 1.0) * (1.0 - own)
         total = ball(A).sum(axis=1)
         point = ball(A) - own * total.mid[:, None] if self.name == "ww" else ball(A) - (total / self.k).mid[:, None]
         astray_row = total.rad if self.name == "ww" else (total / self.k).rad * self.k
-        return Point(point.mid, outward(np.sum(point.rad, axis=1) + astray_row, self.k), total * w)
+        return BoundedPoint(point.mid, outward(np.sum(point.rad, axis=1) + astray_row, self.k), total * w)
 
     def at_labels(self, y: Any, w: Array) -> Array:
         """Return w_i c_i of r = 0, the sample's own labels, (n,)."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,3 +32,10 @@ def _parses_the_package_s_options_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(OmegaConf, "load", staticmethod(cached))
         yield
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder to run in, without the papers' data."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ADVCLI_DATA", raising=False)

@@ -14,10 +14,7 @@ from advcli.reports.convergence import with_suboptimality
 pytest.importorskip("matplotlib", reason="the figures need matplotlib")
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ADVCLI_DATA", raising=False)
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 def test_all_solvers_in_one_run(capfd: pytest.CaptureFixture[str]) -> None:

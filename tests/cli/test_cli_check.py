@@ -28,10 +28,7 @@ RUN = ["loss=zero_one", "protocol.n_splits=6", "protocol.metrics=[]", "solver.to
 GOOD, BAD = ["hyper.C=1"], ["hyper.C=1e-7"]  # the second one is regularised to nothing
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ADVCLI_DATA", raising=False)
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 def run(name: str, *words: str) -> str:

@@ -28,10 +28,7 @@ from advcli.models import fit, load, predict_file
 FIT = ["dataset=csv", "dataset.path=train.csv", "dataset.target=label", "hyper.C=1"]
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ADVCLI_DATA", raising=False)
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 def frame(n: int = 90, seed: int = 0) -> pd.DataFrame:

@@ -28,10 +28,7 @@ CUT = ["dataset.target=b", "dataset.drop=[label]", "dataset.cut=equal_width"]
 GOOD = "a,b,label\n" + "".join(f"{i % 7},{i * i % 11},{'xyz'[i % 3]}\n" for i in range(60))
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ADVCLI_DATA", raising=False)
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:

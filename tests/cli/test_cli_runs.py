@@ -30,10 +30,7 @@ SMALL = [
 FILES = {"runs.csv", "search.csv", "summary.csv", "table.md", "provenance.json"}
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ADVCLI_DATA", raising=False)
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 def started_cells(name: str) -> int:

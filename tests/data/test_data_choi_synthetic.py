@@ -28,7 +28,8 @@ TREES = [("balanced", 8, 15, 4), ("unbalanced", 10, 19, 10), ("unbalanced", 11, 
 )
 def test_the_hierarchy_is_the_stated_one(kind: str, leaves: int, nodes: int, depth: int, tmp_path: Path) -> None:
     dataset = made(kind, tmp_path, leaves=leaves)
-    graph = LabelGraph.from_edges(dataset.hierarchy, dataset.classes)
+    graph = LabelGraph.from_edges(dataset.hierarchy)
+    graph.leaf_positions(dataset.classes)
     assert (graph.size, len(graph.leaves), graph.depth.max()) == (nodes, leaves, depth)
     assert graph.is_tree
     assert np.diff(graph.child_start).max() == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import http.server
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -245,14 +244,6 @@ def test_converters_agree(format: str, tmp_path: Path) -> None:
 def test_two_public_files_become_the_official_split() -> None:
     upstream = Upstream("o/r", "0", ("train", "test"), "csv", ["a"])
     assert convert(upstream, [b"1,x\n", b"2,y\n"], "toy").decode() == "a,split,target\n1,train,x\n2,test,y\n"
-
-
-@pytest.fixture(scope="module")
-def shared() -> Path:
-    folder = os.environ.get("ADVCLI_DATA")
-    if not folder or not (Path(folder) / "MANIFEST.csv").is_file():
-        pytest.skip("set ADVCLI_DATA to the folder of the papers' data sets")
-    return Path(folder)
 
 
 def upstream_file(frame: pd.DataFrame, known: Known, part: str | None) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -62,14 +61,6 @@ TABLE_3 = {
 # Classes that occur where the printed number is another: values of a score that nobody gave, an empty class.
 OBSERVED = {"redwine": 6, "sat": 6}
 LEVELS = {"esl": 9, "lev": 5, "swd": 4, "era": 9}
-
-
-@pytest.fixture(scope="module")
-def shared() -> Path:
-    folder = os.environ.get("ADVCLI_DATA")
-    if not folder or not (Path(folder) / "MANIFEST.csv").is_file():
-        pytest.skip("set ADVCLI_DATA to the folder of the papers' data sets")
-    return Path(folder)
 
 
 def options(name: str, **changes: Any) -> dict[str, Any]:

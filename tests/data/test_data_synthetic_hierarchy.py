@@ -22,7 +22,8 @@ def test_the_tree_and_the_documents_have_the_sizes_asked_for(tmp_path: Path, lea
     nodes = max(leaves + 1, round(leaves / share))
     data = load({**NAMED, "rows": 2 * leaves + 5, "nodes": nodes, "leaves": leaves, "depth": depth, "seed": seed}, tmp_path)
     assert data.hierarchy is not None
-    graph = LabelGraph.from_edges(data.hierarchy, data.classes)
+    graph = LabelGraph.from_edges(data.hierarchy)
+    graph.leaf_positions(data.classes)
     assert graph.is_tree
     assert graph.size == nodes
     assert len(graph.leaves) == leaves

@@ -11,9 +11,9 @@ import advcli
 from advcli.errors import ConfigError, ResultsError
 from advcli.records import ResultsFolder
 from advcli.reports import SUMMARY_COLUMNS, comparison_table, primary_metric, summarise, write_reports
+from advcli.reports.comparison import comparison
 from advcli.reports.latex import latex_table
 from advcli.reports.summary import paired_samples
-from advcli.reports.table import comparison
 from advcli.statistics import Significance, corrected_t, wilcoxon
 
 N_TRAIN, N_TEST = 70, 30

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from advcli.errors import DataError
 from advcli.hierarchy import LabelGraph
-from advcli.hierarchy.graph import stub
 
 TREE = [("r", "a"), ("r", "b"), ("a", "c"), ("a", "d")]
 
@@ -57,11 +56,6 @@ def test_repeated_edges_count_once() -> None:
     assert LabelGraph.from_edges([*TREE, *TREE]).edges() == LabelGraph.from_edges(TREE).edges()
 
 
-def test_stubs_give_inner_labels_a_leaf() -> None:
-    graph = LabelGraph.from_edges(TREE, ["a", "b"], stubs=True)
-    assert {graph.names[at] for at in graph.leaves} == {"b", "c", "d", stub("a")}
-
-
 def test_several_tops_on_request() -> None:
     forest = [("r", "a"), ("s", "b")]
     graph = LabelGraph.from_edges(forest, several_tops=True)
@@ -78,8 +72,6 @@ def test_several_tops_on_request() -> None:
         ([("r", "a"), ("s", "a")], {}, "2 nodes have no parent: 'r', 's'"),
         ([("r", "a"), ("s", "b")], {"root": "r"}, "'s', 'b' cannot be reached from the root 'r'"),
         (TREE, {"root": "x"}, "no node 'x'"),
-        (TREE, {"labels": ["c", "e"]}, "'e' of the examples' labels is no node"),
-        (TREE, {"labels": ["c", "a"]}, "1 of 2 labels are no leaves: 'a'"),
     ],
 )
 def test_errors_of_a_graph(edges: list[tuple[str, str]], options: dict, said: str) -> None:
@@ -87,6 +79,14 @@ def test_errors_of_a_graph(edges: list[tuple[str, str]], options: dict, said: st
         LabelGraph.from_edges(edges, **options)
     assert said in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"), [(["c", "e"], "'e' of the examples' labels is no node"), (["c", "a"], "1 of 2 labels are no leaves: 'a'")]
+)
+def test_labels_are_leaves(labels: list[str], said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        LabelGraph.from_edges(TREE).leaf_positions(labels)
 
 
 @given(st.integers(2, 30))

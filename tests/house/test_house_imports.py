@@ -28,7 +28,7 @@ stored                 -
 protocol               hyper metrics
 config                 hyper protocol
 
-losses                 costs compiled
+losses                 costs compiled hierarchy.graph
 features               compiled hyper stored
 hierarchy              compiled
 problem                losses.base features.base

@@ -97,7 +97,7 @@ def test_processes_share_what_one_has_computed(tmp_path, monkeypatch):
         first = fresh(X, Z)
         with monkeypatch.context() as patch:
             patch.setattr(kernel_pca, "_principal", None)
-            patch.setattr(kernel_pca._Fitted, "_project", None)
+            patch.setattr(kernel_pca._Projection, "_project", None)
             second = fresh(X, Z)
         for path in tmp_path.iterdir():
             content = path.read_bytes()
@@ -122,8 +122,8 @@ def test_a_short_disk_costs_time_only(tmp_path, monkeypatch):
 
 def test_rows_asked_for_again_are_not_projected_again(monkeypatch):
     X, asked = rows(), []
-    project = kernel_pca._Fitted._project
-    monkeypatch.setattr(kernel_pca._Fitted, "_project", lambda self, X: asked.append(len(X)) or project(self, X))
+    project = kernel_pca._Projection._project
+    monkeypatch.setattr(kernel_pca._Projection, "_project", lambda self, X: asked.append(len(X)) or project(self, X))
     kernel_pca._recent.clear()
     for other in (rows(7), rows(8), rows(8)):
         features = make_features("kernel_pca", X, 2, dimensions=4, gamma=0.3)

@@ -8,7 +8,6 @@ import pytest
 import reference
 import scipy.sparse as sp
 from instruction_sets import levels
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from advcli import AdversarialClassifier
 from advcli.compiled import Kernels
@@ -24,13 +23,6 @@ def problem(seed=0, n=30, d=2):
     random = np.random.default_rng(seed)
     X = random.standard_normal((n, d))
     return X, random.integers(0, 3, n)
-
-
-@parametrize_with_checks([ForwardCorrectedClassifier(), BackwardCorrectedClassifier()])
-def test_sklearn_check(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        check(estimator)
 
 
 def quadratic_program(X, y, C, lam, forward):

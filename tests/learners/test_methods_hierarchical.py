@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instruction_sets import levels
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from advcli.compiled import Kernels, kernels
 from advcli.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
@@ -388,14 +387,7 @@ def test_where_labels_separate_weaker_regularisation_costs_no_passes():
     assert model.certificate_.passes <= 5
 
 
-# ---- faces ----------------------------------------------------------------------------------------------------------------
-@parametrize_with_checks([HierarchicalClassifier(model=model) for model in hierarchical.MODELS])
-def test_sklearn_check(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        check(estimator)
-
-
+# ---- the public classes ------------------------------------------------------------------------------------------------
 def test_the_public_class_is_the_models():
     X, y = problem(TREE, 6)
     for model, direct in (

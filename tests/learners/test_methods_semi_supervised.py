@@ -1,12 +1,9 @@
 """The perceptrons on other labels and the semi-supervised SVM."""
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import Ridge
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from advcli import UMAClassifier
 from advcli.errors import ConfigError
@@ -20,13 +17,6 @@ def blobs(seed=0, n=300):
     y = np.arange(n) % 3
     X = np.eye(3)[y] * 3.0 + random.standard_normal((n, 3))
     return X - X.mean(axis=0), y
-
-
-@parametrize_with_checks([NoisyPerceptron(), SemiSupervisedSVM()])
-def test_sklearn_check(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        check(estimator)
 
 
 def test_every_method_says_which_labels_it_learns_from():

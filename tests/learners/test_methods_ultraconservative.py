@@ -1,7 +1,5 @@
 """UMA and the perceptrons: the compiled kernels against plain Python, the propositions, invariants, scikit-learn's checks, refusals."""
 
-import warnings
-
 import methods_reference as reference
 import numpy as np
 import pytest
@@ -9,7 +7,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instruction_sets import levels
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from advcli.compiled import Kernels, compiled_rows
 from advcli.errors import ConfigError
@@ -25,15 +22,6 @@ def noisy_problem(seed, n=120, d=6, k=4):
     C /= C.sum(axis=0)
     noisy = np.array([random.choice(k, p=C[:, label]) for label in truth])
     return X, truth, noisy, C
-
-
-@parametrize_with_checks(
-    [UMAClassifier(), UMAClassifier(rule="confusion", step="uniform"), UMAClassifier(unit_step=True), PerceptronClassifier()]
-)
-def test_sklearn_check(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        check(estimator)
 
 
 # ---- the kernels --------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from advcli import costs
+from advcli.compiled import kernels
 from advcli.errors import ConfigError
 from advcli.losses import AdversarialLoss, make_loss
 from advcli.losses.abstain import AbstainLoss
 from advcli.losses.convex_columns import AbsoluteLoss, ConvexColumnsLoss, SquaredLoss
-from advcli.losses.general import GeneralLoss, Highs, closed_form, game_gap, recognise, solve_game, solve_games
+from advcli.losses.general import GeneralLoss, Highs, closed_form, game_gap, solve_games
 from advcli.losses.zero_one import ZeroOneLoss
 
 from .. import reference
+from ..compiled.python_game import solve_game
 
 QUICK = settings(max_examples=80, deadline=None, derandomize=True)
 score_rows = st.integers(1, 7).flatmap(lambda k: arrays(float, (1, k), elements=st.floats(-5, 5, width=16)))
@@ -206,10 +209,10 @@ MATRICES = st.tuples(st.integers(1, 7), st.integers(1, 7)).flatmap(
 @given(MATRICES, st.sampled_from([1.0, 1e-12, 1e12]))
 def test_small_simplex_certifies_itself_on_any_matrix(case: tuple[np.ndarray, np.ndarray], unit: float) -> None:
     matrix, F = unit * case[0], unit * case[1]
-    for f in F:
-        q, p, pivots = solve_game(matrix, f)
-        assert 0 <= pivots <= 3 * sum(matrix.shape)
-        assert reference.saddle_gap(matrix, f, q, p) <= 1e-11 * unit
+    for f, *compiled in zip(F, *kernels.games(matrix, F), strict=True):
+        for q, p, pivots in (solve_game(matrix, f), compiled):
+            assert 0 <= pivots <= 3 * sum(matrix.shape)
+            assert reference.saddle_gap(matrix, f, q, p) <= 1e-11 * unit
 
 
 @QUICK
@@ -233,15 +236,13 @@ def test_game_gap_is_the_rational_one() -> None:
 def test_a_failed_certificate_sends_the_row_to_highs(monkeypatch: pytest.MonkeyPatch) -> None:
     from advcli.losses import general
 
-    def worst(matrix: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-        l, k = matrix.shape
-        return np.full(k, 1 / k), np.full(l, 1 / l), -1
-
-    monkeypatch.setattr(general, "solve_game", worst)
     random = np.random.default_rng(5)
     matrix, F = random.uniform(size=(4, 3)), random.normal(size=(5, 3))
-    Q, P = solve_games(matrix, F)
-    assert game_gap(matrix, F, Q, P).max() < 1e-8
+    Q, P, pivots = kernels.games(matrix, F)
+    Q[1], P[1], pivots[1] = 1 / 3, 1 / 4, -1
+    assert (game_gap(matrix, F, Q, P) > 1e-8).tolist() == [False, True, False, False, False]
+    monkeypatch.setattr(general, "kernels", SimpleNamespace(games=lambda matrix, F: (Q, P, pivots)))
+    assert game_gap(matrix, F, *solve_games(matrix, F)).max() < 1e-8
 
 
 def test_highs_answers_repeat_and_survive_pickling() -> None:
@@ -276,13 +277,11 @@ def test_known_matrices_go_to_their_closed_form(matrix: np.ndarray, kind: type, 
     loss, general = make("general", 4, matrix=matrix), make("general", 4, matrix=matrix, structure=False)
     assert "closed form is used" in loss.note
     assert "closed form" not in general.note
-    assert type(recognise(matrix)) is (kind if scale == 1.0 else GeneralLoss)
     random = np.random.default_rng(7)
     F, y = random.normal(size=(20, 4)) * 2, random.integers(0, 4, 20)
-    for other in (loss, recognise(matrix)):
-        np.testing.assert_allclose(other.oracle_reference(F, y).value, general.oracle_reference(F, y).value, atol=1e-12)
-        for i, p in enumerate(other.predictor(F)):
-            assert reference.saddle_gap(matrix, F[i], other.adversary(F)[i], p) < 1e-12
+    np.testing.assert_allclose(loss.oracle_reference(F, y).value, general.oracle_reference(F, y).value, atol=1e-12)
+    for i, p in enumerate(loss.predictor(F)):
+        assert reference.saddle_gap(matrix, F[i], loss.adversary(F)[i], p) < 1e-12
     # what a fit runs: the closed form, with the scale as a weight of every example
     assert type(loss.core) is kind
     assert general.core is general
@@ -307,7 +306,6 @@ def test_unknown_structure_stays_general_and_keeps_names(tmp_path: Path) -> None
     assert loss.family[0] == "general"
     assert "4 predictions for 3 classes" in loss.note
     assert closed_form(loss.matrix) is None
-    assert isinstance(recognise(loss.matrix), GeneralLoss)
     assert "row condition" in GeneralLoss(2, matrix=[[0.5, 0.4], [1.0, 0.0]]).note
 
 

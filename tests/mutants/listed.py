@@ -448,14 +448,14 @@ SEARCH = (
     ),
     Mutant(
         "advcli/evaluation/selection.py",
-        "key=lambda point: (_score(scores[point], counts, metric), *point)",
-        "key=lambda point: (_score(scores[point], counts, metric), -point[0], point[1])",
+        "key=lambda place: (_score(scores[place], counts, metric), *place)",
+        "key=lambda place: (_score(scores[place], counts, metric), -place[0], place[1])",
         f"{CELLS} {SELECTION}",
     ),
     Mutant(
         "advcli/evaluation/selection.py",
-        "key=lambda point: (_score(scores[point], counts, metric), *point)",
-        "key=lambda point: (_score(scores[point], counts, metric), point[0], -point[1])",
+        "key=lambda place: (_score(scores[place], counts, metric), *place)",
+        "key=lambda place: (_score(scores[place], counts, metric), place[0], -place[1])",
         f"{CELLS} {SELECTION}",
     ),
     Mutant("advcli/evaluation/selection.py", "return -pooled if about.higher_is_better else pooled", "return pooled", SELECTION),
@@ -857,15 +857,18 @@ STATISTICS = "tests/evaluation/test_statistics_tests.py"
 ACROSS, CURVES = "tests/reports/test_reports_across.py", "tests/reports/test_reports_curves.py"
 REPORTS = (
     Mutant("advcli/metrics.py", "return value if meaning(name).complement is None else 1.0 - value", "return value", TABLE_TESTS),
-    Mutant("advcli/reports/table.py", "mean = shown_value(metric, mean)\n    digits", "mean = mean\n    digits", TABLE_TESTS),
+    Mutant("advcli/reports/comparison.py", "mean = shown_value(metric, mean)\n    digits", "mean = mean\n    digits", TABLE_TESTS),
     Mutant(
-        "advcli/reports/table.py",
+        "advcli/reports/comparison.py",
         'row is not None and row["n_splits"] and not row["failed"]',
         'row is not None and row["n_splits"]',
         TABLE_TESTS,
     ),
     Mutant(
-        "advcli/reports/table.py", 'sum(bool(row is not None and row["bold"])', 'sum(bool(row is not None and row["best"])', TABLE_TESTS
+        "advcli/reports/comparison.py",
+        'sum(bool(row is not None and row["bold"])',
+        'sum(bool(row is not None and row["best"])',
+        TABLE_TESTS,
     ),
     Mutant(
         "advcli/reports/summary.py",

@@ -10,7 +10,7 @@ import pytest
 
 from advcli.errors import ConfigError
 from advcli.reports import plots, write_reports
-from advcli.reports.document import Entry, Table
+from advcli.reports.document import ReportTable, TableField
 from advcli.reports.html_page import html_table
 from advcli.reports.latex import escape, latex_table
 from advcli.reports.markdown import markdown_table
@@ -316,8 +316,8 @@ def test_latex_is_balanced(report):
 
 
 def test_markup_of_one_table():
-    row = (Entry("x_1"), Entry("97.0 (1.0)", 0.97, strong=True, marks="*!"), Entry("failed", float("nan"), state="failed"))
-    table = Table("t", "A caption.", ("dataset", "a", "b"), (row,), notes=("* best",))
+    row = (TableField("x_1"), TableField("97.0 (1.0)", 0.97, strong=True, marks="*!"), TableField("failed", float("nan"), state="failed"))
+    table = ReportTable("t", "A caption.", ("dataset", "a", "b"), (row,), notes=("* best",))
     assert r"x\_1 & \textbf{97.0 (1.0)}$^{\ast !}$ & \emph{failed} \\" in latex_table(table)
     assert r"| **97.0 (1.0)** \*! |" in markdown_table(table)
     html = html_table(table)
@@ -347,7 +347,7 @@ def test_latex_has_the_rows_of_the_page(report):
 
 
 def test_latex_of_a_table_without_a_foot():
-    table = Table("x", "Rows.", ("dataset", "a"), ((Entry("iris"), Entry("1")),))
+    table = ReportTable("x", "Rows.", ("dataset", "a"), ((TableField("iris"), TableField("1")),))
     assert latex_table(table).count(r"\midrule") == 1
     assert latex_rows(latex_table(table), "x") == [[["dataset", "a"]], [["iris", "1"]]]
 

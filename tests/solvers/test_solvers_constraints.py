@@ -222,7 +222,7 @@ def test_the_proximal_step_projects_every_row_onto_its_simplex(seed):
     master, rng = _grown_master(seed)
     master.center, master.c = rng.dirichlet(np.ones(4), len(master.owner))[:, 0], 0.3
     F = rng.normal(size=(30, 5))
-    R, beta = master.face(F)
+    R, beta = master.block_step(F)
     asked = np.einsum("mk,mk->m", master.r, F[master.owner]) + master.offset
     for i in range(30):
         own = master.owner == i
@@ -244,7 +244,7 @@ def test_tangents_span_what_the_weights_of_a_face_can_move():
     master, rng = _grown_master(5)
     master.center, master.c = np.full(len(master.owner), 0.5), 2.0
     F = rng.normal(size=(30, 5))
-    point = master.at(master.theta, F, *master.face(F))
+    point = master.at(master.theta, F, *master.block_step(F))
     B, owner, _ = master.tangents(point)
     for i in range(30):
         r = master.r[(master.owner == i) & (point.face > 0)]

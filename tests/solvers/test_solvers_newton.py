@@ -31,7 +31,7 @@ def test_the_smoothed_row_is_maximised():
     """c(a) + f.r(a) - c/2 |a - a_t|^2 at the answer against random points of the box, and every one of them nearer to the answer."""
     problem, smoothed, centre, theta = smoothed_problem(30, 3, 4)
     F = problem.features.scores(theta)
-    R, _ = smoothed.face(F)
+    R, _ = smoothed.block_step(F)
     rows = np.arange(30)
     found = R - R[rows, problem.y][:, None]
     assert found.min() >= -1e-15
@@ -55,7 +55,7 @@ def test_the_direction_solves_the_whole_system(n, d, k, sparse):
     """Few rows take the Woodbury form, many the blocks; both are the Newton system of size d k, written out."""
     problem, smoothed, _, theta = smoothed_problem(n, d, k, sparse)
     F = problem.features.scores(theta)
-    point = smoothed.at(theta, F, *smoothed.face(F))
+    point = smoothed.at(theta, F, *smoothed.block_step(F))
     inside = point.R - point.R[np.arange(n), problem.y][:, None]
     H = np.eye(d * k)
     X = problem.features.X.toarray() if sparse else problem.features.X
@@ -74,7 +74,7 @@ def test_compiled_faces_are_those_of_the_formula():
     """a_j = (1 + f_j - mean f)/c + t_j - t_y, held in [0, 1], a_y = 0, r = a - mean a."""
     problem, smoothed, _, theta = smoothed_problem(40, 3, 6)
     F = problem.scaled(problem.features.scores(theta))
-    R, inside = smoothed.face(problem.features.scores(theta))
+    R, inside = smoothed.block_step(problem.features.scores(theta))
     rows = np.arange(40)
     expected = (1.0 + F - F.mean(axis=1, keepdims=True)) / smoothed.c + smoothed.center - smoothed.center[rows, problem.y][:, None]
     expected[rows, problem.y] = 0.0
@@ -96,7 +96,7 @@ def test_blocks_that_follow_a_changing_face_are_those_summed_anew(sparse):
         theta -= theta.mean(axis=1, keepdims=True)
         smoothed.c = 2.0 + size
         F = problem.features.scores(theta)
-        point = smoothed.at(theta, F, *smoothed.face(F))
+        point = smoothed.at(theta, F, *smoothed.block_step(F))
         fresh = Separate(problem)
         fresh.center, fresh.c = smoothed.center, smoothed.c
         np.testing.assert_allclose(smoothed.step(point), fresh.step(point), rtol=1e-9, atol=1e-12)

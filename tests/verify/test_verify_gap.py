@@ -12,7 +12,7 @@ from advcli import SurrogateClassifier
 from advcli.features import make_features
 from advcli.losses import make_loss
 from advcli.problem import Problem
-from advcli.verify.gap import Features, bound
+from advcli.verify.gap import ScoreMap, bound
 from advcli.verify.surrogates import Surrogate
 
 MAPS = {
@@ -68,7 +68,7 @@ def test_no_dual_point_proves_too_much(name: str, loss: str, C: float) -> None:
         # the fit's rows are in another order than those here; no two are equal
         order = np.concatenate([fit.rows_, np.arange(40, len(theta))])
         theta = theta[order]
-    mine, map_ = Surrogate({"name": loss}, 3, ["0", "1", "2"]), Features({"name": features, **MAPS[name]}, None, X, 3)
+    mine, map_ = Surrogate({"name": loss}, 3, ["0", "1", "2"]), ScoreMap({"name": features, **MAPS[name]}, None, X, 3)
     lam = 0.0 if "box" in name else 1.0 / (C * s.sum())
 
     def bounds(R: np.ndarray):
@@ -94,7 +94,7 @@ def test_a_box_is_the_fits_own(name: str, loss: str) -> None:
     rows = np.column_stack([X, np.ones(20)]) if features == "linear" else X
     chosen = make_features(features, rows, 3, **MAPS[name])
     problem = Problem(chosen, make_loss(loss, 3), y, 0.0, tolerance=chosen.tolerance(y, None))
-    mine, map_ = Surrogate({"name": loss}, 3, ["0", "1", "2"]), Features({"name": features, **MAPS[name]}, None, X, 3)
+    mine, map_ = Surrogate({"name": loss}, 3, ["0", "1", "2"]), ScoreMap({"name": features, **MAPS[name]}, None, X, 3)
     for _ in range(20):
         r = problem.loss.project(random.uniform(-1.0, 1.0, (20, 3)), y)
         theta = random.normal(size=chosen.shape)
@@ -110,7 +110,7 @@ def test_what_r_was_moved_by_is_charged(name: str, monkeypatch: pytest.MonkeyPat
     """A point that was moved by m in L1 norm may have moments off by m max |J_i|, and that much less is proved."""
     random = np.random.default_rng(0)
     X, y = random.normal(size=(12, 2)), np.arange(12) % 3
-    mine, map_ = Surrogate({"name": "zero_one"}, 3, ["0", "1", "2"]), Features({"name": name.partition(" ")[0], **MAPS[name]}, None, X, 3)
+    mine, map_ = Surrogate({"name": "zero_one"}, 3, ["0", "1", "2"]), ScoreMap({"name": name.partition(" ")[0], **MAPS[name]}, None, X, 3)
     r = random.dirichlet(np.ones(3), 12) - np.eye(3)[y]
     theta = np.zeros({"linear": (3, 3), "linear box": (3, 3), "threshold": 4, "rbf": (12, 3)}[name])
     near = mine.below(r, y, np.ones(12))
@@ -126,7 +126,7 @@ def test_a_cost_of_every_label_adds_to_the_bound_what_it_adds_to_the_optimum() -
     """Also where r is shortened to bring its moments into the box: c(0), the cost at the sample's own labels, counts by the rest."""
     random = np.random.default_rng(0)
     X, y = random.normal(size=(12, 2)), np.arange(12) % 3
-    r, map_ = random.dirichlet(np.ones(3), 12) - np.eye(3)[y], Features({"name": "linear", **MAPS["linear box"]}, None, X, 3)
+    r, map_ = random.dirichlet(np.ones(3), 12) - np.eye(3)[y], ScoreMap({"name": "linear", **MAPS["linear box"]}, None, X, 3)
     found = []
     for cost in (0.0, 0.5):
         mine = Surrogate({"name": "general", "matrix": (1.0 - np.eye(3) + cost).tolist()}, 3, ["0", "1", "2"])
@@ -143,7 +143,7 @@ def test_what_breaks_the_constraints_of_free_thresholds_is_charged() -> None:
     moved = np.abs(r.sum(axis=0)).sum()
     length = np.linalg.norm(X.T @ (r @ [1.0, 2.0, 3.0])) + 3.0 * np.linalg.norm(X, axis=1).max() * moved
     expected = (make_loss("zero_one", 3).offset(r, y).sum() - moved) / 12 - length**2 / (2 * 0.5 * 12**2)
-    mine, map_ = Surrogate({"name": "zero_one"}, 3, ["0", "1", "2"]), Features({"name": "threshold"}, None, X, 3)
+    mine, map_ = Surrogate({"name": "zero_one"}, 3, ["0", "1", "2"]), ScoreMap({"name": "threshold"}, None, X, 3)
     found = bound(map_, mine, y, 0.5, None, np.ones(12), np.zeros(4), r, None).dual.low
     assert moved > 0.1
     assert expected - 1e-9 < found <= expected
@@ -156,6 +156,6 @@ def test_sparse_rows_prove_the_same(name: str) -> None:
     mine, options = Surrogate({"name": "zero_one"}, 3, ["0", "1", "2"]), {"name": name.partition(" ")[0], **MAPS[name]}
     r = random.dirichlet(np.ones(3), 90) - np.eye(3)[y]
     theta = random.normal(size={"linear": (5, 3), "linear box": (5, 3), "threshold": 6, "rbf": (90, 3)}[name])
-    dense, thin = (bound(Features(options, None, Z, 3), mine, y, 0.5, None, np.ones(90), theta, r, None) for Z in (X, sparse.csr_array(X)))
+    dense, thin = (bound(ScoreMap(options, None, Z, 3), mine, y, 0.5, None, np.ones(90), theta, r, None) for Z in (X, sparse.csr_array(X)))
     assert thin.primal.mid == pytest.approx(dense.primal.mid, rel=1e-13)
     assert thin.dual.mid == pytest.approx(dense.dual.mid, rel=1e-13)

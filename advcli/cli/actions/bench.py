@@ -36,7 +36,7 @@ class Bench(Task):
         """Check all problems before the first one starts."""
         from ... import learners
         from ...data import is_ordered
-        from ...evaluation.convergence import check_traceable
+        from ...evaluation.traces import check_traceable
 
         refuse_added_keys(compose(cells[0]).hydra)
         self.cells = [validate(own(compose(words))) for words in cells]
@@ -57,7 +57,7 @@ class Bench(Task):
 
     def act(self, settings: Settings) -> None:
         """Trace one solver and say where it ended."""
-        from ...evaluation.convergence import trace
+        from ...evaluation.traces import trace
 
         found = trace(cell_of(settings), settings.data_dir, tol=settings.bench["tol"], seconds=settings.bench["seconds"])
         self.rows += found
@@ -71,7 +71,7 @@ class Bench(Task):
         super().finish()
         if not self.cells:
             raise ConfigError("advcli bench needs its own sweeper; leave out hydra/sweeper=...")
-        from ...evaluation.convergence import COLUMNS
+        from ...evaluation.traces import COLUMNS
         from ...reports.convergence import write_convergence
 
         files = write_convergence(self.rows, COLUMNS, self.cells[0].folder)

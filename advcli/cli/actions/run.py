@@ -302,7 +302,7 @@ def _run_cell(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[
     from ...evaluation.runner import run_cell
     from ...evaluation.selection import split_hyper
     from ...learners import searched
-    from ...reports.table import shown, title
+    from ...reports.comparison import shown, title
 
     cell = cell_of(settings, split_hyper(searched(settings.loss, settings.features), settings.hyper)[0])
     with warnings.catch_warnings(record=True) as caught:
@@ -354,7 +354,7 @@ def _identity(cells: list[Settings], words: list[list[str]]) -> dict[str, Any]:
 
 def _print_block(outcome: CellOutcome, settings: Settings) -> None:
     """Print what a single run chose and reached."""
-    from ...reports.table import shown, title
+    from ...reports.comparison import shown, title
 
     chosen = [f"{name} = {value:g}{' (fixed)' if name in settings.hyper else ''}" for name, value in outcome.hyper.items()]
     print(f"{title(outcome.metric)}: {shown(outcome.metric, outcome.mean, outcome.std)}")

@@ -1,4 +1,4 @@
-"""What a label graph says of its labels: the kernel matrix K = A diag(alpha) A', margins and divisors of (1)."""
+"""The numbers that a label graph gives to (1): inner products K = A diag(alpha) A' of labels, margins and divisors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the four models share: options, the dual ascent and its certificate, prediction and saving of single labels and of sets."""
+"""The base of the four models: options, dual ascent and certificate, prediction and saving, for single labels and for sets."""
 
 from __future__ import annotations
 

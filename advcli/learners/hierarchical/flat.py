@@ -29,7 +29,7 @@ class FlatSVM(HierarchicalLearner):
     tol : float
         Relative duality gap at which the fit is accepted.
     max_passes : float
-        Limit of passes over the rows; a fit that reaches it keeps its certificate and warns (`NotConvergedWarning`).
+        Limit of passes over the rows; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
     precision : {"double", "single"}
         Of the dual sums of many labels over sparse rows (`LISTS`), which single halves. The certificate is of double precision.
     features, features_options, n_classes, random_state

@@ -21,7 +21,7 @@ _STRETCHES = 13  # multiples of the dual point's weights that are tried, as in t
 
 
 class DualPoint(NamedTuple):
-    """A dual point moved into its set, with the weights that belong to it and the values of both."""
+    """A feasible dual point, the weights W of that point, and the values of P and D."""
 
     primal: float
     dual: float
@@ -165,7 +165,7 @@ def shortened(problem: LeafProblem, attributes: Attributes, beta: sparse.csr_arr
 def _stretched(gain: Array, margins: Array, stretches: Array) -> Array:
     """Return max_l [t gain_l + margins_l] of every row at every t of the ascending stretches, shape (n, stretches).
 
-    The maximum is convex and piecewise linear in t: a label that attains it at both ends attains it between them.
+    The maximum is convex and piecewise linear in t: a label of the largest value at both ends has the largest value in between.
     """
     rows = np.arange(len(gain))
     first, last = (np.argmax(t * gain + margins, axis=1) for t in (stretches[0], stretches[-1]))

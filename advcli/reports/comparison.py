@@ -11,7 +11,7 @@ import pandas as pd
 from ..errors import ResultsError
 from ..metrics import shown_as, shown_value
 from ..statistics import DEFAULT, MIN_WILCOXON_SPLITS
-from .document import Entry, Table
+from .document import ReportTable, TableField
 from .markdown import markdown_table
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
@@ -36,7 +36,7 @@ def title(metric: str) -> str:
     return f"{about.name.replace('_', ' ')} in percent" if about.percent else about.name.replace("_", " ")
 
 
-def result_entry(row: Mapping[Any, Any] | None, metric: str) -> Entry:
+def result_entry(row: Mapping[Any, Any] | None, metric: str) -> TableField:
     """Return the field of one data set and method: its mean, deviation and marks, or what went wrong.
 
     Parameters
@@ -47,13 +47,13 @@ def result_entry(row: Mapping[Any, Any] | None, metric: str) -> Entry:
         The metric of the line.
     """
     if row is None:
-        return Entry("-", math.nan, state="missing")
+        return TableField("-", math.nan, state="missing")
     splits, failed = int(row["n_splits"]), int(row["failed"])
     if splits == 0:
-        return Entry("failed", math.nan, state="failed")
+        return TableField("failed", math.nan, state="failed")
     mean, std = float(row["mean"]), float(row["std"])
     marks = ("*" if row["best"] else "=" if row["bold"] else "") + ("!" if row["not_converged"] else "")
-    return Entry(
+    return TableField(
         shown(metric, mean, std),
         shown_value(metric, mean),
         strong=bool(row["bold"]),
@@ -68,7 +68,7 @@ def comparison(
     *,
     metric: str | None = None,
     notes: Sequence[str] = (),
-) -> Table:
+) -> ReportTable:
     """Return the comparison table of one metric, fit for every format (see `comparison_table` for its contents)."""
     metric = metric if metric is not None else summary.attrs.get("primary") or (summary["metric"].iloc[0] if len(summary) else "")
     significance = summary.attrs.get("significance", DEFAULT)
@@ -78,12 +78,12 @@ def comparison(
     datasets, methods = list(dict.fromkeys(part["dataset"])), list(dict.fromkeys(part["method"]))
     lines = {(str(row["dataset"]), str(row["method"])): row for row in part.to_dict("records")}
     body = [[result_entry(lines.get((dataset, method)), metric) for method in methods] for dataset in datasets]
-    averages, counts = [Entry("average")], [Entry("count")]
+    averages, counts = [TableField("average")], [TableField("count")]
     for method in methods:
         rows = [lines.get((dataset, method)) for dataset in datasets]
         whole = all(row is not None and row["n_splits"] and not row["failed"] for row in rows)
-        averages.append(Entry(shown_mean(metric, sum(row["mean"] for row in rows if row is not None) / len(rows)) if whole else "-"))
-        counts.append(Entry(str(sum(bool(row is not None and row["bold"]) for row in rows))))
+        averages.append(TableField(shown_mean(metric, sum(row["mean"] for row in rows if row is not None) / len(rows)) if whole else "-"))
+        counts.append(TableField(str(sum(bool(row is not None and row["bold"]) for row in rows))))
     splits = sorted({int(row["n_splits"]) for row in lines.values() if row["n_splits"]})
     legend = [
         f"{title(metric)}: mean (sample standard deviation) over {'/'.join(map(str, splits)) or 'no'} splits",
@@ -106,11 +106,11 @@ def comparison(
         legend.append(f"fewer than {MIN_WILCOXON_SPLITS} splits cannot be significant with the Wilcoxon test at 0.05")
     if splits and splits[0] == 1:
         legend.append("a single split allows no test")
-    return Table(
+    return ReportTable(
         name=f"comparison-{metric}".replace("_", "-").rstrip("-"),
         caption=f"Data sets against methods: {title(metric) or 'results'}.",
         columns=("dataset", *methods),
-        rows=tuple((Entry(dataset), *row) for dataset, row in zip(datasets, body, strict=True)),
+        rows=tuple((TableField(dataset), *row) for dataset, row in zip(datasets, body, strict=True)),
         footer=tuple(map(tuple, [averages, counts] if len(datasets) > 1 else [counts])),
         notes=(*legend, *notes),
     )
