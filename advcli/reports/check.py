@@ -30,11 +30,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, ResultsError, nearest
-from ..metrics import meaning
+from ..metrics import meaning, shown
 from ..records import ResultsFolder, canonical_json, format_value, write_text
 from ..statistics import TESTS, equivalence, paired_test
 from .summary import blocks, with_unique_methods
-from .table import shown
 
 COST_COLUMNS = ("passes", "fit_seconds", "predict_seconds")
 """Columns of a baseline that say what a fit cost over the splits: the mean of the passes, the medians of the seconds. They may be empty."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..metrics import shown_as
+from ..metrics import shown_as, shown_mean, title
 from ..records import ResultsFolder, hyper_columns
 from ..statistics import TESTS
 from . import plots
@@ -20,7 +20,7 @@ from .curves import curve_points
 from .document import Document, Entry, Figure, Section, Table
 from .published_numbers import FAR, compare_with_published
 from .summary import wins_ties_losses
-from .table import comparison, result_entry, shown_mean, title
+from .table import comparison, result_entry
 
 Row = tuple[Entry, ...]
 

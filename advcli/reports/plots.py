@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..metrics import shown_as, shown_value
+from ..metrics import shown_as, shown_value, title
 from .across import Across
 from .document import Figure
 from .published_numbers import FAR
-from .table import title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,10 +10,9 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from ...config import Settings, validate
+from ...config.words import own, refuse_added_keys
 from ...errors import ConfigError
-from ..cells import cell_of
 from ..console import say, short
-from ..overrides import own, refuse_added_keys
 from ..task import Task
 from . import action
 
@@ -39,6 +38,7 @@ class Bench(Task):
         from ... import learners
         from ...data import is_ordered
         from ...evaluation.convergence import check_traceable
+        from ...evaluation.jobs import cell_of
 
         refuse_added_keys(compose(cells[0]).hydra)
         self.cells = [validate(own(compose(words))) for words in cells]
@@ -60,6 +60,7 @@ class Bench(Task):
     def act(self, settings: Settings) -> None:
         """Trace one solver and say where it ended."""
         from ...evaluation.convergence import trace
+        from ...evaluation.jobs import cell_of
 
         found = trace(cell_of(settings), settings.data_dir, tol=settings.bench["tol"], seconds=settings.bench["seconds"])
         self.rows += found

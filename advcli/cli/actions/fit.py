@@ -7,7 +7,6 @@ import warnings
 
 from ...config import Settings
 from ...errors import ConfigError, NotConvergedWarning
-from ..cells import cell_of
 from ..console import say, short
 from ..folders import refuse_unwritable
 from ..task import Task
@@ -27,6 +26,7 @@ class Fit(Task):
             raise ConfigError("advcli fit needs out=FILE, the model file to write")
         refuse_unwritable(settings.out, settings.dataset.get("path"))
         from ... import models
+        from ...evaluation.jobs import cell_of
 
         began = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:

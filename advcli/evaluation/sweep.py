@@ -1,0 +1,90 @@
+"""A sweep over cells for notebooks and scripts."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import BrokenExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError, KilledError
+from ..limits import interrupts_reach_this_process_only
+from ..progress import Progress
+from .jobs import prepare, run_job, share_out
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def sweep(
+    cells: str | Sequence[str | Sequence[str] | Mapping[str, Any]],
+    folder: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    quiet: bool = False,
+) -> pd.DataFrame:
+    """Compute cells and return the rows of their results folder.
+
+    The rows are those of ``advcli -m`` with the same words, bit for bit, whatever the number of workers. The same call resumes a sweep that
+    was interrupted or killed: only what is missing is computed. A terminal shows a bar, anything else one line per finished cell.
+
+    Parameters
+    ----------
+    cells : str or sequence
+        Each cell in the words of the command line, ``"dataset=iris loss=zero_one hyper.C=1"`` or a sequence of such words, or as a mapping
+        with the same keys, ``{"dataset": "iris", "hyper.C": 1}``. A value ``A,B`` and a preset ``+experiment=NAME`` stand for several
+        cells. YAML files of one's own are found in the folders of `advcli.plugins`.
+    folder : path
+        Folder of the results, made if it is not there.
+    workers : int, optional
+        Number of processes; default one for each core.
+    quiet : bool
+        Print failures only.
+
+    Returns
+    -------
+    DataFrame
+        Rows as in runs.csv (`advcli.records`), those of earlier calls with this folder included. A cell that failed is a row with
+        ``status`` "failed" and its ``error``. `advcli.reports.summarise` and `advcli.reports.comparison_table` make the table from them.
+
+    Raises
+    ------
+    ConfigError
+        Before any work: a word that cannot be read, an unknown or invalid key, parts that do not fit each other.
+    ResultsError
+        The folder cannot be written or belongs to another configuration.
+    KilledError
+        A worker process died; finished cells are kept.
+    """
+    from joblib import Parallel, delayed
+
+    from ..config import check
+    from ..config.composing import compose_cells
+
+    began = time.time()
+    place = Path(folder).expanduser().absolute()
+    common = {"results_dir": str(place.parent), "name": place.name, "workers": workers, "quiet": quiet}
+    words, configs = compose_cells([cells] if isinstance(cells, str) else list(cells), common)
+    if not words:
+        raise ConfigError("a sweep needs at least one cell")
+    settled = [check(config) for config in configs]
+    results = prepare(settled, words, _print)
+    processes = min(workers or os.cpu_count() or 1, len(settled))
+    with results.session() as session:
+        jobs = len(share_out(settled, session))
+        with Progress(session, len(settled), _print, quiet), interrupts_reach_this_process_only():
+            try:
+                Parallel(processes, batch_size=1, pre_dispatch="all")(delayed(run_job)(session, job, os.getpid()) for job in range(jobs))
+            except BrokenExecutor as error:
+                raise KilledError(
+                    "a worker process died (killed, or out of memory); finished cells are kept and the same call resumes, with workers=1"
+                ) from error
+    results.merge()
+    results.write_provenance(configs[0], began, time.time(), {"command": ["advcli.evaluation.sweep"], "cells": len(settled)})
+    return results.runs()
+
+
+def _print(text: str) -> None:
+    print(text, flush=True)
