@@ -57,6 +57,7 @@ def compose_cells(
     folders = [f"file://{folder}" for folder in plugins.folders() if Path(folder).is_dir()]
     place = [word("hydra.searchpath", folders)] if folders else []
     composing: Sequence[str] = [text for words in given for text in words]
+    others, GlobalHydra.instance().hydra = GlobalHydra.instance().hydra, None  # those of whoever calls from a Hydra application
     try:
         with hydra.initialize_config_dir(str(conf_dir()), **BASE):
             loader: Any = GlobalHydra.instance().config_loader()
@@ -91,3 +92,5 @@ def compose_cells(
         if explained is None:
             raise
         raise explained from error
+    finally:
+        GlobalHydra.instance().hydra = others

@@ -70,7 +70,7 @@ ALLOWED: dict[str, set[str]] = {
     "problem": {"losses.base", "features.base", "compiled"},
     "certificate": {"problem"},
     "surfaces": {"losses"},
-    "testing": {"data", "learners", "losses", "solvers", "features", "metrics", "problem", "certificate"},
+    "testing": {"data", "records", "reports", "learners", "losses", "solvers", "features", "metrics", "problem", "certificate"},
     # a kernel solver is bound to kernel features, and its Newton step to their explicit linear form
     "solvers": {"problem", "losses.base", "features.base", "features.kernel", "features.linear", "features.threshold", "compiled"},
     "features": {"compiled", "hyper"},
