@@ -18,7 +18,7 @@ from scipy.optimize import Bounds, minimize
 
 from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register, warm_start, whole_option
-from .passes import Best
+from .best import Best
 from .smoothing import Smoothed, SmoothedPoint, check_smoothable, first_smoothing
 
 _INNER = 200  # iterations of one inner run

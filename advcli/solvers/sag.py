@@ -15,7 +15,8 @@ import numpy as np
 from ..compiled import kernels
 from ..problem import Problem, Solution
 from .base import Limits, Solver, positive_option, register, warm_start, whole_option
-from .passes import Best, Passes
+from .best import Best
+from .passes import Passes
 from .smoothing import Smoothed, check_smoothable, first_smoothing
 
 _MOST = 40  # passes between two changes of the centres

@@ -4,7 +4,10 @@ The package's own contract suites run the same functions over its registries.
 """
 
 from .figures import check_figure
-from .learning import check_learner, check_loss, check_metric, check_solver
+from .learners import check_learner
+from .losses import check_loss
+from .metrics import check_metric
+from .solvers import check_solver
 from .sources import check_source
 
 __all__ = ["check_figure", "check_learner", "check_loss", "check_metric", "check_solver", "check_source"]

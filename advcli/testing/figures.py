@@ -13,6 +13,7 @@ from ..records import RUN_COLUMNS
 from ..reports.document import Figure
 from ..reports.figures import Material, ReportFigure, registry
 from ..reports.summary import summarise
+from .losses import require
 
 
 def check_figure(figure: str | ReportFigure) -> None:
@@ -35,13 +36,13 @@ def check_figure(figure: str | ReportFigure) -> None:
     what = f"figure {about.name}"
     many = _material(datasets=7, methods=3, splits=4)
     for column in about.needs:
-        _require(column in many.runs, f"{what}: it needs the column {column}, which no rows have; there are {', '.join(RUN_COLUMNS)}")
+        require(column in many.runs, f"{what}: it needs the column {column}, which no rows have; there are {', '.join(RUN_COLUMNS)}")
     before = (many.runs.copy(deep=True), many.summary.copy(deep=True))
     first, second = (list(about.draw(many)) for _ in range(2))
-    _require(bool(first), f"{what}: nothing is drawn from rows of 7 data sets, 3 methods and 4 splits")
-    _require(many.runs.equals(before[0]) and many.summary.equals(before[1]), f"{what} changes the rows or the summary that it is given")
+    require(bool(first), f"{what}: nothing is drawn from rows of 7 data sets, 3 methods and 4 splits")
+    require(many.runs.equals(before[0]) and many.summary.equals(before[1]), f"{what} changes the rows or the summary that it is given")
     same = [(each.svg, each.pdf) for each in first] == [(each.svg, each.pdf) for each in second]
-    _require(same, f"{what}: the same rows give other bytes")
+    require(same, f"{what}: the same rows give other bytes")
     _check_drawn(first, about.name, what)
     few = {
         "one data set, method and split": _material(datasets=1, methods=1, splits=1),
@@ -55,21 +56,16 @@ def check_figure(figure: str | ReportFigure) -> None:
             raise AssertionError(f"{what}: rows with {kind} end in {type(error).__name__}: {error}") from error
 
 
-def _require(condition: bool, broken: str) -> None:
-    if not condition:
-        raise AssertionError(broken)
-
-
 def _check_drawn(figures: Sequence[Figure], stem: str, what: str) -> None:
     names = [figure.name for figure in figures]
-    _require(len(set(names)) == len(names), f"{what}: two drawings have one name")
+    require(len(set(names)) == len(names), f"{what}: two drawings have one name")
     for figure in figures:
         ours = figure.name == stem or figure.name.startswith(f"{stem}-")
-        _require(ours and "/" not in figure.name, f"{what}: the file {figure.name} must be named {stem} or {stem}-WORDS")
-        _require(figure.caption.strip().endswith("."), f"{what}: its caption is no sentence: {figure.caption!r}")
+        require(ours and "/" not in figure.name, f"{what}: the file {figure.name} must be named {stem} or {stem}-WORDS")
+        require(figure.caption.strip().endswith("."), f"{what}: its caption is no sentence: {figure.caption!r}")
         root = ElementTree.fromstring(figure.svg[figure.svg.index("<svg") :])
-        _require(root.tag.endswith("svg") and len(root) > 0, f"{what}: its SVG is empty")
-        _require(figure.pdf.startswith(b"%PDF"), f"{what}: its PDF is none")
+        require(root.tag.endswith("svg") and len(root) > 0, f"{what}: its SVG is empty")
+        require(figure.pdf.startswith(b"%PDF"), f"{what}: its PDF is none")
 
 
 def _material(*, datasets: int, methods: int, splits: int, failed: bool = False, certified: bool = True) -> Material:
