@@ -186,6 +186,12 @@ def run_job(session: Path, job: int, parent: int) -> Done:
     return done
 
 
+def refuse_removed(folder: ResultsFolder, shown: str) -> None:
+    """Raise `ResultsError` if somebody has removed the folder, here by the name that people see, while its cells ran."""
+    if not folder.cells_path.is_dir():
+        raise ResultsError(f"the results folder {shown} was removed while its cells ran; start the command again")
+
+
 def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[CellOutcome, list[str]]:
     """Run one cell; return its outcome and what to say about it, the first line without a number."""
     cell = cell_of(settings, split_hyper(learners.searched(settings.loss, settings.features), settings.hyper)[0])

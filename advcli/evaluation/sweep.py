@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConfigError, KilledError
 from ..limits import interrupts_reach_this_process_only
 from ..progress import Progress
-from .jobs import prepare, run_job, share_out
+from .jobs import prepare, refuse_removed, run_job, share_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,13 +74,20 @@ def sweep(
     processes = min(workers or os.cpu_count() or 1, len(settled))
     with results.session() as session:
         jobs = len(share_out(settled, session))
-        with Progress(session, len(settled), _print, quiet), interrupts_reach_this_process_only():
+        work = (delayed(run_job)(session, job, os.getpid()) for job in range(jobs))
+        with Progress(session, len(settled), _print, quiet) as progress, interrupts_reach_this_process_only():
             try:
-                Parallel(processes, batch_size=1, pre_dispatch="all")(delayed(run_job)(session, job, os.getpid()) for job in range(jobs))
+                done = [cell for job in Parallel(processes, batch_size=1, pre_dispatch="all")(work) for cell in job]
             except BrokenExecutor as error:
                 raise KilledError(
                     "a worker process died (killed, or out of memory); finished cells are kept and the same call resumes, with workers=1"
                 ) from error
+    for number, outcome, lines in done:
+        if number not in progress.done and outcome.status == "failed":  # the journal could not take it
+            _print("\n".join(lines))
+    for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for _, outcome, _ in done if not quiet for note in outcome.notes):
+        _print(note)
+    refuse_removed(results, str(results.path))
     results.merge()
     results.write_provenance(configs[0], began, time.time(), {"command": ["advcli.evaluation.sweep"], "cells": len(settled)})
     return results.runs()

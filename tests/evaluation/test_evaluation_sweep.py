@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -175,6 +176,29 @@ def test_a_failed_cell_is_a_row_and_is_said(capsys: pytest.CaptureFixture[str]) 
     rows = sweep([SHORT, f"{SHORT} dataset=csv dataset.path=missing.csv dataset.target=y"], "mine", workers=1, quiet=True)
     assert sorted(rows["status"].unique()) == ["failed", "ok"]
     assert "failed: " in capsys.readouterr().out
+
+
+def test_a_folder_that_is_removed_meanwhile_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = jobs.run_one
+
+    def removed(*given: Any, **options: Any) -> Any:
+        outcome = run(*given, **options)
+        shutil.rmtree("mine")
+        return outcome
+
+    monkeypatch.setattr(jobs, "run_one", removed)
+    with pytest.raises(ResultsError, match="mine was removed while its cells ran"):
+        sweep(SHORT, "mine", workers=1, quiet=True)
+
+
+def test_what_was_done_to_the_data_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"{at % 7},{'' if at == 5 else at % 5},{'ab'[at % 2]}" for at in range(40)]
+    Path("rows.csv").write_text("one,two,y\n" + "\n".join(rows) + "\n")
+    words = f"{SHORT} dataset=csv dataset.path=rows.csv dataset.target=y dataset.missing=mean"
+    sweep(words, "mine", workers=1)
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
+    assert len(said) == 1
+    assert "1 cells without a value hold the mean" in said[0]
 
 
 def test_a_preset_is_its_cells() -> None:

@@ -18,7 +18,7 @@ from ... import config as configuration
 from ...config import Settings, validate
 from ...config.products import compose_all
 from ...config.words import own, refuse_added_keys, scalar_override, words_of
-from ...errors import AdvcliError, ConfigError, ResultsError
+from ...errors import AdvcliError, ConfigError
 from ...progress import Journal, Progress
 from ..console import counted, print_table, say, short
 from ..folders import unmake
@@ -159,12 +159,12 @@ class Run(Task):
         super().finish()
         if self.settings is None:
             raise ConfigError("a sweep of advcli needs its own sweeper; leave out hydra/sweeper=...")
+        from ...evaluation.jobs import refuse_removed
         from ...records import ResultsFolder
         from ...reports import write_reports
 
         settings, folder = self.settings, ResultsFolder(self.settings.folder)
-        if not folder.cells_path.is_dir():
-            raise ResultsError(f"the results folder {short(folder.path)} was removed while its cells ran; start the command again")
+        refuse_removed(folder, short(folder.path))
         test, alpha = settings.protocol["test"], settings.protocol["alpha"]
         if self.died:
             say(self.died)
