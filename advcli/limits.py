@@ -1,4 +1,4 @@
-"""Calls under a limit of time and memory: in a process of their own, which the caller ends.
+"""Calls under a limit of time and memory: in a process of their own, which the caller ends; and worker processes that end with theirs.
 
 A limit must hold inside compiled code that never looks at signals, and a crash must not take the sweep along; so the call runs in a
 child and the caller watches it from outside. The child comes from a fork server: a process that has imported the libraries
@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import connection
 from typing import Any
 
@@ -141,6 +141,42 @@ def _serve(
         answer = pickle.dumps((None, RuntimeError(f"{error or caught!r}")))
     sender.send_bytes(answer)
     sender.close()
+
+
+@contextlib.contextmanager
+def interrupts_reach_this_process_only() -> Iterator[None]:
+    """Keep Ctrl-C, which a terminal sends to every process of its group, from the workers that are started inside.
+
+    They would each print a traceback; the parent ends them. Workers inherit the set of blocked signals from the thread that starts
+    them, so the main thread blocks the interrupt and another thread of this process lets it in; Python then raises KeyboardInterrupt
+    in the main thread as usual.
+    """
+    usual = threading.excepthook
+
+    def hook(failure: threading.ExceptHookArgs) -> None:
+        # a pool's manager thread may miss the pool that Ctrl-C took away
+        if failure.thread is None or not failure.thread.name.startswith("ExecutorManager"):
+            usual(failure)
+
+    threading.excepthook = hook
+    if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    done = threading.Event()
+    receiver = threading.Thread(target=done.wait, name="interrupts", daemon=True)
+    receiver.start()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        done.set()
+
+
+def bound_to_this_process() -> dict[str, Any]:
+    """Return joblib's options that bind workers to this process from their first moment: importing what a job needs takes seconds."""
+    here = threading.current_thread() is threading.main_thread()
+    return {"initializer": end_with_parent, "initargs": (os.getpid(), here)}
 
 
 def end_with_parent(parent: int, by_signal: bool) -> None:

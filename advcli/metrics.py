@@ -7,6 +7,7 @@ predictions are CSR matrices (n, k) of ones, which metrics registered with ``set
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -98,6 +99,25 @@ def shown_as(name: str) -> Metric:
 def shown_value(name: str, value: Any) -> Any:
     """Return values of ``name``, a number or an array, as values of the metric that is shown for it."""
     return value if meaning(name).complement is None else 1.0 - value
+
+
+def shown(metric: str, mean: float, std: float) -> str:
+    """Return ``mean (std)`` as the papers print it: the error as accuracy in percent, other shares in percent, the rest plain."""
+    mean = shown_value(metric, mean)
+    digits, factor = (2, 100.0) if shown_as(metric).percent else (3, 1.0)
+    spread = "-" if math.isnan(std) else f"{factor * std:.{digits}f}"
+    return f"{factor * mean:.{digits}f} ({spread})"
+
+
+def shown_mean(metric: str, mean: float) -> str:
+    """Return a mean without a spread (see `shown`)."""
+    return shown(metric, mean, math.nan).removesuffix(" (-)")
+
+
+def title(metric: str) -> str:
+    """Return what a table of the metric shows."""
+    about = shown_as(metric)
+    return f"{about.name.replace('_', ' ')} in percent" if about.percent else about.name.replace("_", " ")
 
 
 def compute(name: str, y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:

@@ -23,6 +23,8 @@ from .errors import AdvcliError, ConfigError
 FOLDERS = "ADVCLI_PLUGINS"
 """Environment variable: the folders, separated as in PATH. `advcli --config-dir FOLDER` adds its folder."""
 
+_PREFIX = "advcli_plugins_"
+
 GROUPS = ("dataset", "features", "figure", "loss", "metric", "solver")
 """The folders within such a folder that Python files are looked for in."""
 
@@ -62,7 +64,7 @@ def load(group: str) -> list[ModuleType]:
     modules = []
     for path in files(group):
         # without dots: pickle would import a package above the module
-        name = f"advcli_plugins_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}_{group}_{path.stem}"
+        name = f"{_PREFIX}{hashlib.sha256(str(path).encode()).hexdigest()[:12]}_{group}_{path.stem}"
         module = sys.modules.get(name)
         if module is None:
             spec = importlib.util.spec_from_file_location(name, path)
@@ -83,6 +85,11 @@ def load(group: str) -> list[ModuleType]:
     return modules
 
 
+def is_plugin(module: str) -> bool:
+    """Tell whether a module of that name is a user's file."""
+    return module.startswith(_PREFIX)
+
+
 def _line(error: Exception, path: Path) -> str:
     """Return the last line of the file that the error passed through."""
     found = error.lineno if isinstance(error, SyntaxError) else None
@@ -95,10 +102,13 @@ def _line(error: Exception, path: Path) -> str:
 
 
 def fingerprint() -> str | None:
-    """Return a checksum of all files, None if there are none: results that they may have made are not taken for those of other files."""
+    """Return a checksum of all files, None if there are none: results that they may have made are not taken for those of other files.
+
+    Figures make no results.
+    """
     digest = hashlib.sha256()
     found = False
-    for group in GROUPS:
+    for group in (each for each in GROUPS if each != "figure"):
         for path in files(group):
             found = True
             digest.update(f"{group}/{path.name}\n".encode())

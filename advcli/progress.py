@@ -23,6 +23,11 @@ BAR = 20
 """Characters of the bar."""
 
 
+def warning(text: str) -> str:
+    """Return the line that warns of something."""
+    return f"advcli: warning: {' '.join(text.split())}"
+
+
 class Journal:
     """What one process tells the parent about its cells.
 

@@ -155,7 +155,7 @@ def _predictor(estimator: Any, X: Any, codes: Any, weight: Array | None) -> Arra
     """Return the predictor's distributions on the rows of the fit, for a matrix without a closed form; None for all others."""
     loss = estimator.loss_
     base = getattr(loss, "base", loss)
-    if base.name != "general":
+    if base.kernel != "general":
         return None
     F = estimator.potentials(X)
     if base is not loss:

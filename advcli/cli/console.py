@@ -8,17 +8,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..progress import warning
+
 
 def say(text: str) -> None:
     """Write whole lines to stderr in one go: lines of several processes do not mix."""
     sys.stderr.flush()
     sys.stderr.write(f"{text}\n" if text.startswith(("[", "advcli: ")) else f"advcli: {text}\n")
     sys.stderr.flush()
-
-
-def warning(text: str) -> str:
-    """Return the line that warns of something."""
-    return f"advcli: warning: {' '.join(text.split())}"
 
 
 def warn(texts: Iterable[str]) -> None:

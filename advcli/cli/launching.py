@@ -1,19 +1,15 @@
-"""How the cells of a sweep become jobs, and the launchers that run them in worker processes."""
+"""The sweep as Hydra sees it, and the launchers that run its jobs in worker processes."""
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import logging
 import os
-import signal
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from typing import Any, cast
 
 from hydra.core.config_loader import ConfigLoader
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.plugins.launcher import Launcher
@@ -22,12 +18,10 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, open_dict, read_write
 
 from ..config import first_line
+from ..config.words import expand
 from ..errors import ConfigError
-from ..limits import end_with_parent
+from ..limits import bound_to_this_process, interrupts_reach_this_process_only
 from .task import Task
-
-JOBS_PER_WORKER = 32
-"""Jobs that the launcher gets for each worker at most: enough to share out evenly, few enough that starting them does not count."""
 
 
 class CellSweeper(Sweeper):
@@ -55,19 +49,11 @@ class CellSweeper(Sweeper):
 
     def sweep(self, arguments: list[str]) -> Any:
         """Expand the sweep, let the task check every cell, then launch them all."""
-        # Hydra's search for plugins loads this module anew: a class imported earlier would be another one
-        from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-
-        given = [f"{key}={value}" for key, value in self.params.items()]
-        overrides = OverridesParser.create(config_loader=self.loader).parse_overrides([*given, *arguments])
-        for override in overrides:
-            if override.is_sweep_override() and not any(True for _ in override.sweep_iterator()):
-                raise ConfigError(f"'{override.input_line}' gives no value; a sweep needs at least one")
-        cells = BasicSweeper.split_arguments(overrides, max_batch_size=None)[0]
+        cells = expand(self.loader, self.params, arguments)
         try:
             with (
                 self.task.plan(self.config, cells, lambda words: self.loader.load_sweep_config(self.config, list(words))) as jobs,
-                _interrupts_reach_this_process_only(),
+                interrupts_reach_this_process_only(),
             ):
                 _no_more_workers_than_jobs(self.launcher, len(jobs))
                 _workers_end_with_this_process(self.launcher)
@@ -145,41 +131,7 @@ def _no_more_workers_than_jobs(launcher: Launcher, jobs: int) -> None:
 
 
 def _workers_end_with_this_process(launcher: Launcher) -> None:
-    """Bind joblib's workers to this process from their first moment: importing what a job needs takes seconds.
-
-    Ray ends its own workers; jobs of submitit, like those of a cluster, go on.
-    """
+    """Bind joblib's workers to this process; Ray ends its own, and jobs of submitit, like those of a cluster, go on."""
     options = getattr(launcher, "joblib", None)
     if isinstance(options, dict):
-        here = threading.current_thread() is threading.main_thread()
-        options |= {"initializer": end_with_parent, "initargs": (os.getpid(), here)}
-
-
-@contextlib.contextmanager
-def _interrupts_reach_this_process_only() -> Iterator[None]:
-    """Keep Ctrl-C, which a terminal sends to every process of its group, from the workers that are started inside.
-
-    They would each print a traceback; the parent ends them. Workers inherit the set of blocked signals from the thread that starts
-    them, so the main thread blocks the interrupt and another thread of this process lets it in; Python then raises KeyboardInterrupt
-    in the main thread as usual.
-    """
-    usual = threading.excepthook
-
-    def hook(failure: threading.ExceptHookArgs) -> None:
-        # a pool's manager thread may miss the pool that Ctrl-C took away
-        if failure.thread is None or not failure.thread.name.startswith("ExecutorManager"):
-            usual(failure)
-
-    threading.excepthook = hook
-    if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    done = threading.Event()
-    receiver = threading.Thread(target=done.wait, name="interrupts", daemon=True)
-    receiver.start()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        done.set()
+        options |= bound_to_this_process()

@@ -15,12 +15,12 @@ from hydra._internal.utils import get_args_parser
 
 from .. import config as configuration
 from .. import plugins
+from ..config.words import refuse_paths, with_own_hyper
 from ..errors import AdvcliError, ConfigError, nearest
 from . import actions
 from .completion import complete_action
 from .console import say
 from .hydra_app import run_hydra
-from .overrides import refuse_paths, with_own_hyper
 from .task import Task
 
 INTERRUPTED = 130

@@ -10,8 +10,8 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from ..config import Settings, validate
+from ..config.words import refuse_added_keys
 from ..errors import ConfigError
-from .overrides import refuse_added_keys
 
 
 class Task:

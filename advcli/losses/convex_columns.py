@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import costs
 from ..errors import ConfigError
@@ -92,11 +93,12 @@ def _lowest_envelope(heights: Array, slopes: Array) -> tuple[Labels, Labels, Arr
     """
     rows = np.arange(len(heights))
     at_end = heights + slopes
-    falling = np.argmax(np.where(heights == heights.max(axis=1, keepdims=True), slopes, -np.inf), axis=1)
-    rising = np.argmin(np.where(at_end == at_end.max(axis=1, keepdims=True), slopes, np.inf), axis=1)
+    # by their slopes: where lines meet at an end, rounding decides which of them is the highest there
+    falling = _highest(heights, slopes < 0, slopes)
+    rising = _highest(at_end, slopes > 0, -slopes)
     rounding = 4.0 * np.finfo(float).eps * (np.abs(slopes).max(axis=1) + np.abs(heights.max(axis=1)))
     offset = np.zeros(len(rows))
-    # rounding can make the line at 1 fall: then it is the answer by itself
+    # rounding can leave no line that rises: then the highest at 1 is the answer by itself
     flat_at_end = slopes[rows, rising] <= 0
     offset[flat_at_end] = 1.0
     open_ = ~flat_at_end
@@ -116,6 +118,12 @@ def _lowest_envelope(heights: Array, slopes: Array) -> tuple[Labels, Labels, Arr
     share = np.divide(-slopes[rows, falling], tilt, out=np.zeros_like(tilt), where=tilt > 0)
     share[flat_at_end] = 1.0
     return falling, rising, np.clip(share, 0.0, 1.0), offset
+
+
+def _highest(heights: Array, wanted: NDArray[np.bool_], preference: Array) -> Labels:
+    """Return in each row the highest of the wanted lines, of all lines where none is wanted; ties go to the larger preference."""
+    among = np.where(wanted | ~wanted.any(axis=1, keepdims=True), heights, -np.inf)
+    return np.argmax(np.where(among == among.max(axis=1, keepdims=True), preference, -np.inf), axis=1)
 
 
 def adjacent(position: Array, n_predictions: int) -> Array:

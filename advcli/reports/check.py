@@ -31,11 +31,10 @@ from numpy.typing import NDArray
 
 from ..errors import ConfigError, ResultsError, nearest
 from ..files import write_text
-from ..metrics import meaning
+from ..metrics import meaning, shown
 from ..records import ResultsFolder
 from ..rows import canonical_json, format_value
 from ..statistics import TESTS, equivalence, paired_test
-from .comparison import shown
 from .summary import blocks, with_unique_methods
 
 COST_COLUMNS = ("passes", "fit_seconds", "predict_seconds")

@@ -9,31 +9,12 @@ from typing import Any
 import pandas as pd
 
 from ..errors import ResultsError
-from ..metrics import shown_as, shown_value
+from ..metrics import shown, shown_mean, shown_value, title
 from ..statistics import DEFAULT, MIN_WILCOXON_SPLITS
 from .document import ReportTable, TableField
 from .markdown import markdown_table
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
-
-
-def shown(metric: str, mean: float, std: float) -> str:
-    """Return ``mean (std)`` as the papers print it: the error as accuracy in percent, other shares in percent, the rest plain."""
-    mean = shown_value(metric, mean)
-    digits, factor = (2, 100.0) if shown_as(metric).percent else (3, 1.0)
-    spread = "-" if math.isnan(std) else f"{factor * std:.{digits}f}"
-    return f"{factor * mean:.{digits}f} ({spread})"
-
-
-def shown_mean(metric: str, mean: float) -> str:
-    """Return a mean without a spread (see `shown`)."""
-    return shown(metric, mean, math.nan).removesuffix(" (-)")
-
-
-def title(metric: str) -> str:
-    """Return what a table of the metric shows."""
-    about = shown_as(metric)
-    return f"{about.name.replace('_', ' ')} in percent" if about.percent else about.name.replace("_", " ")
 
 
 def result_entry(row: Mapping[Any, Any] | None, metric: str) -> TableField:

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..metrics import shown_as
+from ..metrics import shown_as, shown_mean, title
 from ..records import ResultsFolder
 from ..rows import hyper_columns
 from ..statistics import DEFAULT, Significance
-from . import plots
-from .across import Across, across_datasets
-from .comparison import comparison, result_entry, shown_mean, title
-from .curves import curve_points
+from .across import Across
+from .comparison import comparison, result_entry
 from .document import Document, Figure, ReportTable, Section, TableField
+from .drawing import missing_library
+from .figures import Material, drawn
 from .published_numbers import FAR, compare_with_published
 from .summary import wins_ties_losses
 
@@ -137,30 +137,27 @@ def contents(
         Further lines below the comparison tables.
     """
     facts = facts or Facts()
-    can_draw = not plots.missing_library()
     significance = summary.attrs.get("significance", DEFAULT)
     metrics = shown_metrics(summary)
     # Before the first section, so that an unknown key writes nothing.
     compared = None if published is None else compare_with_published(summary, runs, published, facts.cuts)
+    material = Material(runs, summary, tuple(metrics), metrics[0], significance.alpha, facts.tolerances, compared)
     sections: list[Section] = []
     wins_parts, pair_parts = [], []
     for metric in metrics:
         wins = wins_ties_losses(runs, metric, significance)
         wins_parts.append(wins.assign(metric=metric))
-        across = across_datasets(summary, metric, significance.alpha)
-        pair_parts.append(across.pairs)
-        sections += _metric_sections(summary, metric, wins, across, notes, can_draw)
+        of_metric = replace(material, metric=metric)
+        pair_parts.append(of_metric.across.pairs)
+        sections += _metric_sections(of_metric, wins, notes)
     far: tuple[str, ...] = ()
     if compared is not None and published is not None:
         far = tuple(_far_line(row) for row in compared[compared["far"]].to_dict("records"))
-        sections.append(_published_section(compared, published, far, can_draw))
-    points = curve_points(runs)
-    if len(points):
-        shown = points[points["metric"].isin(metrics)]
-        drawn = [plots.curve_plot(part) for _, part in shown.groupby(["dataset", "metric"], sort=False)] if can_draw else []
+        sections.append(_published_section(compared, published, far, material))
+    if len(material.points):
         about = "Metrics along the numeric option that the sweep varied, with standard errors over the runs: curves.csv."
-        sections.append(Section("curves", "Curves", (about,), (), tuple(figure for figure in drawn if figure)))
-    sections.append(_certificate_section(runs, facts, can_draw))
+        sections.append(Section("curves", "Curves", (about,), (), drawn("curves", material)))
+    sections.append(_certificate_section(material, facts))
     failures = _failure_section(runs)
     sections += [failures] if failures else []
     if facts.notes:
@@ -188,8 +185,8 @@ def contents(
         head.append(
             f"{_counted(len(far), 'number disagrees', 'numbers disagree')} with the published one (|z| > {FAR:g}): see Published numbers"
         )
-    if not can_draw:
-        head.append(f"no plots: {plots.missing_library()} is not installed; pip install 'advcli[report]'")
+    if lacking := missing_library():
+        head.append(f"no plots: {lacking} is not installed; pip install 'advcli[report]'")
     return Contents(
         document=Document(f"Results: {name}", tuple(head), tuple(sections)),
         wins=pd.concat(wins_parts)[["metric", "method", "other", "wins", "ties", "losses"]],
@@ -228,26 +225,19 @@ def _whole(value: Any) -> TableField:
     return TableField("-", math.nan, state="missing") if pd.isna(value) else TableField(str(int(value)), float(value))
 
 
-def _metric_sections(
-    summary: pd.DataFrame,
-    metric: str,
-    wins: pd.DataFrame,
-    across: Across,
-    notes: Sequence[str],
-    can_draw: bool,
-) -> list[Section]:
+def _metric_sections(material: Material, wins: pd.DataFrame, notes: Sequence[str]) -> list[Section]:
+    summary, metric, alpha = material.summary, material.metric, material.alpha
     significance = summary.attrs.get("significance", DEFAULT)
     label, word = (title(metric) or "results"), (metric or "none").replace("_", "-")
     part = summary[summary["metric"] == metric]
-    figures = [plots.means_plot(summary, metric)] if can_draw and metric else []
     tables = [comparison(summary, metric=metric, notes=notes)]
-    if metric:
-        tables += [_overview(part, metric, wins, across), *_wins_tables(part, wins, word, label, significance), _details(part, metric)]
-    first = Section(f"results-{word}", f"Results: {label}", (), tuple(tables), tuple(figure for figure in figures if figure))
     if not metric:
-        return [first]
-    figures = [plots.rank_plot(across, significance.alpha)] if can_draw else []
-    return [first, _across_section(across, significance.alpha, tuple(figure for figure in figures if figure))]
+        return [Section(f"results-{word}", f"Results: {label}", (), tuple(tables))]
+    tables += [_overview(part, metric, wins, material.across), *_wins_tables(part, wins, word, label, significance), _details(part, metric)]
+    return [
+        Section(f"results-{word}", f"Results: {label}", (), tuple(tables), drawn("results", material)),
+        _across_section(material.across, alpha, drawn("across", material)),
+    ]
 
 
 def _overview(part: pd.DataFrame, metric: str, wins: pd.DataFrame, across: Across) -> ReportTable:
@@ -395,7 +385,7 @@ def _far_line(row: Mapping[Any, Any]) -> str:
     )
 
 
-def _published_section(compared: pd.DataFrame, key: str, far: tuple[str, ...], can_draw: bool) -> Section:
+def _published_section(compared: pd.DataFrame, key: str, far: tuple[str, ...], material: Material) -> Section:
     rows: list[Row] = []
     for row in compared.to_dict("records"):
         # one digit more than the paper prints
@@ -445,17 +435,16 @@ def _published_section(compared: pd.DataFrame, key: str, far: tuple[str, ...], c
     )
     if not compared["note"].any():
         table = replace(table, columns=table.columns[:-1], rows=tuple(row[:-1] for row in rows))
-    figures = [plots.published_plot(compared)] if can_draw and len(compared) else []
     tables = (table,) if rows else ()
-    return Section("published-numbers", "Published numbers", tuple(lines), tables, tuple(figure for figure in figures if figure))
+    return Section("published-numbers", "Published numbers", tuple(lines), tables, drawn("published", material))
 
 
-def _certificate_section(runs: pd.DataFrame, facts: Facts, can_draw: bool) -> Section:
-    fits = runs.drop_duplicates(["cell", "split"])
+def _certificate_section(material: Material, facts: Facts) -> Section:
+    fits = material.runs.drop_duplicates(["cell", "split"])
     fits = fits[fits["status"] != "failed"]
     hyper = hyper_columns(map(str, fits.columns))
     rows: list[Row] = []
-    worst: list[dict[str, Any]] = []
+    worst: list[float] = []
     for (dataset, method), part in fits.groupby(["dataset", "method"], sort=True):
         gaps = part["relative_gap"].to_numpy(dtype=float, na_value=np.nan) if "relative_gap" in part else np.array([np.nan])
         gap = math.nan if np.isnan(gaps).all() else float(np.nanmax(gaps))
@@ -465,7 +454,7 @@ def _certificate_section(runs: pd.DataFrame, facts: Facts, can_draw: bool) -> Se
         chosen = ", ".join(f"{name} = {part[name].iloc[0]:g}" for name in hyper if pd.notna(part[name].iloc[0]))
         edges = facts.edges.get(str(part["cell"].iloc[0]), [])
         solvers = sorted({str(name) for name in part["solver"]}) if "solver" in part else []
-        worst.append({"dataset": dataset, "method": method, "worst_gap": gap})
+        worst.append(gap)
         rows.append(
             (
                 TableField(str(dataset)),
@@ -482,7 +471,7 @@ def _certificate_section(runs: pd.DataFrame, facts: Facts, can_draw: bool) -> Se
             )
         )
     lines = []
-    certified = [row["worst_gap"] for row in worst if not math.isnan(row["worst_gap"])]
+    certified = [gap for gap in worst if not math.isnan(gap)]
     if certified:
         asked = f" (asked for: {', '.join(f'{tolerance:g}' for tolerance in facts.tolerances)})" if facts.tolerances else ""
         lines.append(f"largest certified relative duality gap: {max(certified):.1e}{asked}")
@@ -508,9 +497,8 @@ def _certificate_section(runs: pd.DataFrame, facts: Facts, can_draw: bool) -> Se
         n_text_columns=4,
         is_long=True,
     )
-    figures = [plots.gap_plot(pd.DataFrame(worst), facts.tolerances)] if can_draw and worst else []
     tables = (table,) if rows else ()
-    return Section("certificates-and-effort", "Certificates", tuple(lines), tables, tuple(figure for figure in figures if figure))
+    return Section("certificates-and-effort", "Certificates", tuple(lines), tables, drawn("certificates", material))
 
 
 def _failure_section(runs: pd.DataFrame) -> Section | None:

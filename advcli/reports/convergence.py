@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ..files import write_bytes, write_text
-from .plots import _look, _style, missing_library
+from .drawing import look, missing_library, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +66,7 @@ def draw_convergence(part: pd.DataFrame) -> dict[str, Any]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with _style():
+    with style():
         figure = Figure(figsize=(9.0, 4.2), layout="constrained")
         FigureCanvasAgg(figure)
         panels: list[Axes] = list(figure.subplots(1, 2, sharey=True))
@@ -82,7 +82,7 @@ def draw_convergence(part: pd.DataFrame) -> dict[str, Any]:
                     markersize=3.5,
                     linewidth=1.3,
                     label=solver,
-                    **_look(at),
+                    **look(at),
                 )
             axes.set_xscale("log")
             axes.set_yscale("log")

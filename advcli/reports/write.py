@@ -18,6 +18,7 @@ from ..statistics import DEFAULT, Significance
 from .comparison import comparison_table
 from .content import Contents, contents, read_facts, shown_metrics
 from .curves import CURVE_COLUMNS, curve_points
+from .figures import is_of
 from .html_page import html_page
 from .latex import latex
 from .markdown import markdown
@@ -166,7 +167,7 @@ def _write_plots(folder: ResultsFolder, report: Contents) -> list[str]:
         names += [f"{PLOTS}/{figure.name}.svg", f"{PLOTS}/{figure.name}.pdf"]
     # A plot of an earlier report that this one does not have would look like a part of it.
     for old in [*place.glob("*.svg"), *place.glob("*.pdf")]:
-        if f"{PLOTS}/{old.name}" not in names and old.stem.partition("-")[0] in ("means", "ranks", "curves", "gaps", "published"):
+        if f"{PLOTS}/{old.name}" not in names and is_of(old.stem):
             with contextlib.suppress(OSError):
                 old.unlink()
     return names

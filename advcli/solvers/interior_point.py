@@ -23,8 +23,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from ..losses.base import AdversarialLoss
 from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register
+from .best import Best
 from .newton import _MAX_DIMENSION
-from .passes import Best, check_parameters
+from .passes import check_parameters
 
 _INSIDE = 0.995  # share of the way to the boundary that a step may go
 _MOST = 300  # iterations

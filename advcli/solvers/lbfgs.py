@@ -18,7 +18,8 @@ from scipy.optimize import Bounds, minimize
 
 from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register, warm_start, whole_option
-from .passes import Best, check_parameters
+from .best import Best
+from .passes import check_parameters
 from .smoothing import SmoothedObjective, SmoothedPoint, first_smoothing
 
 _INNER = 200  # iterations of one inner run

@@ -1,4 +1,4 @@
-"""What the stochastic solvers share: problems bound to the compiled passes of `_ext/subgradient.pyx`, and the best points seen so far."""
+"""What the stochastic solvers share: problems bound to the compiled passes of `_ext/subgradient.pyx`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..features.base import KernelMap
 from ..features.threshold import ThresholdFeatures
 from ..problem import Array, Labels, Problem, Solution
 from .base import Limits, Solver
+from .best import Best
 
 _LINEAR, _THRESHOLD, _KERNEL = 0, 1, 2
 
@@ -88,43 +89,6 @@ class Passes:
         if not hasattr(X, "tocsr"):
             return dense
         return int(min(max(1.0, X.shape[0] * X.shape[1] / max(X.nnz, 1)), X.shape[0]))
-
-
-class Best:
-    """The best primal and the best dual point offered so far; what is offered is evaluated exactly, and reads of the data are counted."""
-
-    def __init__(self, problem: Problem, start: Solution | None = None) -> None:
-        self.problem = problem
-        self.passes = 0.0
-        self.theta = np.zeros(problem.features.shape)
-        self.primal = problem.primal(self.theta)
-        n, k = len(problem.y), problem.loss.n_classes
-        self.R = problem.features.feasible(np.zeros((n, k)), problem.y, problem.sample_weight)
-        self.dual = problem.dual(self.R)
-        if start is not None and start.theta.shape == self.theta.shape:
-            self.offer(start.theta, None if start.R is None or start.R.shape != (n, k) else start.R)
-
-    def offer(self, theta: Array | None = None, R: Array | None = None) -> None:
-        """Keep theta, a dual point r and theta(r) where they are better than the best."""
-        problem = self.problem
-        thetas = [] if theta is None else [theta]
-        if R is not None:
-            R = problem.into_box(problem.features.feasible(R, problem.y, problem.sample_weight))
-            value = problem.dual(R)
-            self.passes += 1.0
-            if value > self.dual:
-                self.dual, self.R = value, R
-            if problem.features.regularised is None and problem.lam > 0:
-                thetas.append(problem.parameters(R))
-        for each in thetas:
-            value = problem.primal(each)
-            self.passes += 1.0
-            if value < self.primal:
-                self.primal, self.theta = value, each
-
-    def reached(self, tol: float) -> bool:
-        """Return whether the relative gap is at most ``tol``."""
-        return self.primal - self.dual <= tol * self.problem.gap_scale(self.primal, self.dual)
 
 
 def check_parameters(problem: Problem) -> str | None:

@@ -15,7 +15,8 @@ from ..errors import ConfigError, nearest
 from ..features.base import KernelMap
 from ..problem import Problem, Solution
 from .base import register
-from .passes import Best, Descent, Passes, StochasticSolver
+from .best import Best
+from .passes import Descent, Passes, StochasticSolver
 from .subgradient import AVERAGING, SgdDescent
 
 SAMPLING = ("replacement", "permutation")

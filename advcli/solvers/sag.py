@@ -15,7 +15,8 @@ import numpy as np
 from ..compiled import kernels
 from ..problem import Problem, Solution
 from .base import Limits, Solver, positive_option, register, warm_start, whole_option
-from .passes import Best, Passes, check_parameters
+from .best import Best
+from .passes import Passes, check_parameters
 from .smoothing import SmoothedObjective, first_smoothing
 
 _MOST = 40  # passes between two changes of the centres

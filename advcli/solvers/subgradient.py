@@ -22,7 +22,8 @@ from ..compiled import kernels
 from ..errors import ConfigError, nearest
 from ..problem import Array, Labels, Problem, Solution
 from .base import positive_option, register, warm_start, whole_option
-from .passes import Best, Descent, Passes, StochasticSolver
+from .best import Best
+from .passes import Descent, Passes, StochasticSolver
 
 AVERAGING = {"none": -1, "uniform": 0, "late": 1}
 

@@ -3,7 +3,11 @@
 The package's own contract suites run the same functions over its registries.
 """
 
-from .learning import check_learner, check_loss, check_metric, check_solver
+from .figures import check_figure
+from .learners import check_learner
+from .losses import check_loss
+from .metrics import check_metric
+from .solvers import check_solver
 from .sources import check_source
 
-__all__ = ["check_learner", "check_loss", "check_metric", "check_solver", "check_source"]
+__all__ = ["check_figure", "check_learner", "check_loss", "check_metric", "check_solver", "check_source"]

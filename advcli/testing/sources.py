@@ -12,6 +12,7 @@ import numpy as np
 from ..data.dataset import Dataset, content_sha256
 from ..data.registry import sources
 from ..data.source import Source
+from .losses import require
 
 
 def check_source(source: Source | str, options: Mapping[str, Any], data_dir: str | Path) -> Dataset:
@@ -51,38 +52,33 @@ def check_source(source: Source | str, options: Mapping[str, Any], data_dir: str
     asked = known.complete({key: value for key, value in options.items() if key != "source"})
     given = repr(asked)
     first, second = known.load(asked, Path(data_dir)), known.load(asked, Path(data_dir))
-    _require(repr(asked) == given, f"source {known.name} changed the options that it was given")
+    require(repr(asked) == given, f"source {known.name} changed the options that it was given")
     for loaded in (first, second):
-        _require(isinstance(loaded, Dataset), f"source {known.name} returned {type(loaded).__name__}, no Dataset")
+        require(isinstance(loaded, Dataset), f"source {known.name} returned {type(loaded).__name__}, no Dataset")
     what = f"data set {asked['name']!r} of source {known.name}"
     _check_features(first, what)
     _check_labels(first, what)
     _check_rows(first, what)
     own = content_sha256(first.X, first.y, first.classes, first.example_weight, first.hierarchy)
-    _require(first.sha256 == own, f"{what}: sha256 is not the checksum of its content")
-    _require(first.sha256 == second.sha256, f"{what}: a second load gave other content")
-    _require(first.notes == second.notes, f"{what}: a second load gave other notes")
-    _require(_rows(first) == _rows(second), f"{what}: a second load gave other splits")
+    require(first.sha256 == own, f"{what}: sha256 is not the checksum of its content")
+    require(first.sha256 == second.sha256, f"{what}: a second load gave other content")
+    require(first.notes == second.notes, f"{what}: a second load gave other notes")
+    require(_rows(first) == _rows(second), f"{what}: a second load gave other splits")
     sizes = None if asked["sizes"] is None else tuple(asked["sizes"])
     for key, wanted, found in (
         ("name", asked["name"], first.name),
         ("sizes", sizes, first.sizes),
         ("allow_small_classes", asked["allow_small_classes"], first.allow_small_classes),
     ):
-        _require(found == wanted, f"{what}: {key} is {found}, dataset.{key}={wanted} was asked for")
+        require(found == wanted, f"{what}: {key} is {found}, dataset.{key}={wanted} was asked for")
     told = known.is_ordered(asked)
-    _require(told in (None, first.ordered), f"{what}: ordered is {first.ordered}, but {told} by its options (Source.ordered)")
+    require(told in (None, first.ordered), f"{what}: ordered is {first.ordered}, but {told} by its options (Source.ordered)")
     return first
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise AssertionError(message)
 
 
 def _check_options(source: Source) -> None:
     for key, value in source.options.items():
-        _require(key not in ("name", "source"), f"source {source.name}: the option {key} is one of every source")
+        require(key not in ("name", "source"), f"source {source.name}: the option {key} is one of every source")
         try:
             json.dumps(value)
         except TypeError:
@@ -92,42 +88,42 @@ def _check_options(source: Source) -> None:
 def _check_features(data: Dataset, what: str) -> None:
     X: Any = data.X
     sparse = hasattr(X, "indptr")
-    _require(X.ndim == 2 and X.dtype == np.float64, f"{what}: X is no matrix of float64")
-    _require(sparse or X.flags.c_contiguous, f"{what}: X is not C-contiguous")
-    _require(not sparse or X.has_canonical_format, f"{what}: X has unsorted or repeated entries")
-    _require(bool(np.isfinite(X.data if sparse else X).all()), f"{what}: X is not finite")
+    require(X.ndim == 2 and X.dtype == np.float64, f"{what}: X is no matrix of float64")
+    require(sparse or X.flags.c_contiguous, f"{what}: X is not C-contiguous")
+    require(not sparse or X.has_canonical_format, f"{what}: X has unsorted or repeated entries")
+    require(bool(np.isfinite(X.data if sparse else X).all()), f"{what}: X is not finite")
     names = data.feature_names
-    _require(len(names) == X.shape[1], f"{what}: {len(names)} feature_names for {X.shape[1]} columns of X")
-    _require(len(set(names)) == len(names), f"{what}: two features have one name")
+    require(len(names) == X.shape[1], f"{what}: {len(names)} feature_names for {X.shape[1]} columns of X")
+    require(len(set(names)) == len(names), f"{what}: two features have one name")
 
 
 def _check_labels(data: Dataset, what: str) -> None:
     y: Any = data.y
     k = len(data.classes)
-    _require(k >= 2 and len(set(data.classes)) == k, f"{what}: classes are not two or more different labels")
-    _require({type(label) for label in data.classes} <= {str, int, float}, f"{what}: labels are neither text nor numbers")
-    _require(y.shape[0] == data.X.shape[0], f"{what}: {y.shape[0]} labels for {data.X.shape[0]} rows of X")
+    require(k >= 2 and len(set(data.classes)) == k, f"{what}: classes are not two or more different labels")
+    require({type(label) for label in data.classes} <= {str, int, float}, f"{what}: labels are neither text nor numbers")
+    require(y.shape[0] == data.X.shape[0], f"{what}: {y.shape[0]} labels for {data.X.shape[0]} rows of X")
     if data.multilabel:
-        _require(y.shape[1] == k and bool(np.all(y.data == 1)), f"{what}: y does not hold ones, a column for each class")
-        _require(bool(np.all(np.diff(y.indptr) > 0)), f"{what}: a row has no label")
+        require(y.shape[1] == k and bool(np.all(y.data == 1)), f"{what}: y does not hold ones, a column for each class")
+        require(bool(np.all(np.diff(y.indptr) > 0)), f"{what}: a row has no label")
         codes = y.indices
     else:
-        _require(y.dtype == np.intp and y.ndim == 1, f"{what}: y is no vector of intp")
+        require(y.dtype == np.intp and y.ndim == 1, f"{what}: y is no vector of intp")
         codes = y
-    _require(bool(np.all((codes >= 0) & (codes < k))), f"{what}: a code is no position in classes")
-    _require(len(np.unique(codes)) == k, f"{what}: a class has no rows")
+    require(bool(np.all((codes >= 0) & (codes < k))), f"{what}: a code is no position in classes")
+    require(len(np.unique(codes)) == k, f"{what}: a class has no rows")
 
 
 def _check_rows(data: Dataset, what: str) -> None:
     n, weight = data.X.shape[0], data.example_weight
     if weight is not None:
         positive = weight.shape == (n,) and bool(np.all(np.isfinite(weight) & (weight > 0)))
-        _require(positive, f"{what}: weights are not one positive number a row")
+        require(positive, f"{what}: weights are not one positive number a row")
     for train, test in _parts(data):
         rows = np.concatenate([train, test])
-        _require(len(train) > 0 and len(test) > 0, f"{what}: a part of a split is empty")
-        _require(len(np.unique(rows)) == len(rows), f"{what}: a split has a row twice")
-        _require(rows.min() >= 0 and rows.max() < n, f"{what}: a split has a row that is not there")
+        require(len(train) > 0 and len(test) > 0, f"{what}: a part of a split is empty")
+        require(len(np.unique(rows)) == len(rows), f"{what}: a split has a row twice")
+        require(rows.min() >= 0 and rows.max() < n, f"{what}: a split has a row that is not there")
 
 
 def _parts(data: Dataset) -> list[tuple[Any, Any]]:

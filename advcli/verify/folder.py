@@ -218,7 +218,7 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
             loaded.clear()
             loaded[request] = data.load(config["dataset"], data_dir, author_splits=protocol["splits"] == "author")
         dataset = loaded[request]
-        loss = Surrogate(config["loss"], len(dataset.classes), [str(label) for label in dataset.classes])
+        loss = Surrogate(config["loss"], len(dataset.classes), [str(label) for label in dataset.classes], dataset.hierarchy)
     except AdvcliError as error:
         raise CannotError(" ".join(str(error).split())) from None
     if dataset.sha256 != stored["about"]["dataset_sha256"]:

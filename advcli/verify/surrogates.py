@@ -9,7 +9,7 @@ whose c follows from the definition; how far it moved in L1 norm is charged to t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from .bounds import Array, Ball, ball, dot, outward
 
 _CONVEX = ("absolute", "squared", "power", "huber", "pinball", "convex")
 _HINGES = ("ww", "cs", "llw")
+_LISTED = ("general", "tree_distance")  # any matrix: no closed form of the predictor
 
 
 class CannotError(Exception):
@@ -46,9 +47,11 @@ class Surrogate:
         Number of classes.
     labels : sequence of str
         Labels of the classes, which order the named columns of a matrix.
+    edges : sequence of (parent, child), optional
+        The hierarchy over the labels.
     """
 
-    def __init__(self, options: Mapping[str, Any], k: int, labels: list[str]) -> None:
+    def __init__(self, options: Mapping[str, Any], k: int, labels: list[str], edges: Iterable[tuple[str, str]] | None = None) -> None:
         own = {key: value for key, value in options.items() if key not in ("name", "description")}
         self.weight: Any = 1.0  # one number, one for each class, or "column"
         self.name, self.k = str(options["name"]), k
@@ -62,6 +65,12 @@ class Surrogate:
         if self.name in ("convex", "general"):
             source = costs.matrix_from(own.get("matrix"), own.get("file"), k, self.name)
             self.matrix = (source.align(own.get("classes") or labels) if self.name == "general" else source).values
+        elif self.name == "tree_distance":
+            given = own.get("hierarchy")
+            named = given if isinstance(given, Mapping) else {"edges": edges if given is None else given}
+            if named["edges"] is None:
+                raise CannotError("the hierarchy of loss=tree_distance is not there")
+            self.matrix = _steps(named["edges"], list(map(str, named.get("classes") or own.get("classes") or labels)))
         elif self.name in ("zero_one", "abstain", *_CONVEX):
             given = {key: own[key] for key in ("p", "delta", "quantile", "alpha") if key in own}
             self.matrix = getattr(costs, self.name)(k, **given)
@@ -120,9 +129,9 @@ class Surrogate:
         """Return a good mixed prediction (n, l), non-negative, at scores F in units of the weights with row maxima 0."""
         assert self.matrix is not None
         n, (l, k) = len(F), self.matrix.shape
-        if self.name == "general":
+        if self.name in _LISTED:
             if stored is None or stored.shape != (n, l):
-                raise CannotError("loss=general needs the stored predictor, shape (n, l)")
+                raise CannotError(f"loss={self.name} needs the stored predictor, shape (n, l)")
             return np.maximum(stored, 0.0)
         if self.name in _CONVEX:
             # between two neighbouring predictions the cost is linear: a search on the convex max_j f_j + L(position, j)
@@ -182,3 +191,25 @@ class Surrogate:
     def at_labels(self, y: Any, w: Array) -> Array:
         """Return w_i c_i of r = 0, the sample's own labels, (n,)."""
         return np.zeros(len(y)) if self.matrix is None else w * self.matrix.min(axis=0)[y]
+
+
+def _steps(edges: Iterable[tuple[str, str]], labels: list[str]) -> Array:
+    """Return the edges on the shortest path between each two labels, (k, k), walked both ways; tops without a parent meet in a root."""
+    pairs = [(str(parent), str(child)) for parent, child in edges]
+    children = {child for _, child in pairs}
+    tops = sorted({parent for parent, _ in pairs} - children)
+    near: dict[Any, set[Any]] = {}
+    for parent, child in [*pairs, *((None, top) for top in tops if len(tops) > 1)]:
+        near.setdefault(parent, set()).add(child)
+        near.setdefault(child, set()).add(parent)
+    rows = []
+    for label in labels:
+        steps, front = {label: 0}, {label}
+        while front:
+            at = steps[next(iter(front))] + 1
+            front = {node for known in front for node in near.get(known, ())} - steps.keys()
+            steps |= dict.fromkeys(front, at)
+        if not steps.keys() >= set(labels):
+            raise CannotError("the hierarchy has no path between two labels")
+        rows.append([float(steps[other]) for other in labels])
+    return np.array(rows)

@@ -3,16 +3,25 @@
 All on the same standardised rows with a constant column and no intercept, C = 1/(lambda n), repeats interleaved.
 """
 
+import tempfile
+import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import sklearn
-from measure import Row, fits_of, interleaved, training_part
+from measure import Row, fits_of, interleaved, standardised, training_part
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from advcli import AdversarialClassifier
+from advcli.config import check
+from advcli.config.composing import compose_cells
+from advcli.evaluation.jobs import cell_of
+from advcli.evaluation.runner import run_cell
+from advcli.records import ResultsFolder
 
 NAMES = ("digits", "optdigits", "sat", "letter")
 LAMBDAS = (1e-2, 1e-3, 1e-4)
@@ -51,6 +60,36 @@ def fits(options):
         rows.append(Row("LogisticRegression / zero_one 1e-2, median", float(np.median(logistic)), 1.0, 2.0))
         rows.append(Row("LogisticRegression / zero_one 1e-2, worst", min(logistic), 0.3, 0.8))
     return rows
+
+
+def small(options):
+    """Rows: a fit of iris by the estimator, and by a cell with its search, splits, standardisation and rows, against LogisticRegression."""
+    X, y = load_iris(return_X_y=True)
+    X = standardised(X)
+    _, (config,) = compose_cells([f"dataset=iris loss=zero_one protocol.n_splits={options.size(20, 2)}"], {"name": "small"})
+    settings = check(config)
+
+    def cell():
+        with tempfile.TemporaryDirectory() as path:
+            folder = ResultsFolder(Path(path) / "small")
+            folder.prepare({})
+            began = time.perf_counter()
+            run_cell(cell_of(settings), folder, settings.data_dir)
+            passed = time.perf_counter() - began
+            folder.merge()
+            return passed / (len(folder.search()) + folder.runs()["split"].nunique())
+
+    models = {"estimator": AdversarialClassifier(fit_intercept=False), "LogisticRegression": LogisticRegression(fit_intercept=False)}
+    for model in models.values():
+        model.fit(X, y)
+    cell()
+    seconds = interleaved({**fits_of(models, X, y), "fit of a cell": cell}, 5 * options.repeats)
+    detail = ", ".join(f"{each} {1e3 * value:.3g} ms" for each, value in seconds.items())
+    theirs = seconds["LogisticRegression"]
+    return [
+        Row("LogisticRegression / estimator, iris", theirs / seconds["estimator"], 1.0, 2.0, detail=detail),
+        Row("LogisticRegression / fit of a cell, iris", theirs / seconds["fit of a cell"], 1.0, 2.0),
+    ]
 
 
 def minimax(options):

@@ -284,7 +284,7 @@ def test_results_folder_that_is_removed_during_a_run(
         return outcome
 
     run_cell = runner.run_cell
-    monkeypatch.setattr(runner, "run_cell", run_and_remove)
+    monkeypatch.setattr("advcli.evaluation.jobs.run_cell", run_and_remove)
     assert main([*words, *QUICK, "quiet=true"]) == 2
     err = capfd.readouterr().err
     assert err == "advcli: the results folder results/run was removed while its cells ran; start the command again\n"

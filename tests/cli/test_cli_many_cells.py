@@ -16,10 +16,10 @@ from counting import Calls
 from omegaconf import OmegaConf
 
 from advcli.cli import main
-from advcli.cli.actions import run as run_action
-from advcli.cli.overrides import scalar_override
-from advcli.cli.sweeps import compose_all
 from advcli.config import plain
+from advcli.config.products import compose_all
+from advcli.config.words import scalar_override
+from advcli.evaluation.jobs import run_job, run_one
 from advcli.paths import conf_dir
 from advcli.records import ResultsFolder
 
@@ -112,7 +112,7 @@ def test_cost_per_cell_and_memory_do_not_grow(tmp_path: Path, monkeypatch: pytes
     """From a cell to the next one: the same number of calls, and few blocks of memory that stay."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ResultsFolder, "merge_seconds", 1e9)  # merging is spread over time (`test_merges_are_rare_during_a_sweep`)
-    counter, calls, blocks, run = Calls(), [], [], run_action._run_cell
+    counter, calls, blocks, run = Calls(), [], [], run_one
 
     def counted(*arguments: Any, **options: Any) -> Any:
         outcome = run(*arguments, **options)
@@ -124,7 +124,7 @@ def test_cost_per_cell_and_memory_do_not_grow(tmp_path: Path, monkeypatch: pytes
             counter.start()
         return outcome
 
-    monkeypatch.setattr(run_action, "_run_cell", counted)
+    monkeypatch.setattr("advcli.evaluation.jobs.run_one", counted)
     axes = ["seed=range(0,8)", "hyper.C=1,1.1,1.2,1.3,1.4,1.5,1.6,1.7"]
     try:
         code = main(["-m", *axes, "protocol.n_splits=1", "protocol.metrics=[]", "cells_per_job=64", "workers=1", "name=x", "quiet=true"])
@@ -139,8 +139,8 @@ def test_cost_per_cell_and_memory_do_not_grow(tmp_path: Path, monkeypatch: pytes
 def test_jobs_are_few_however_many_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each job costs a composition, and what Hydra keeps of it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run_action, "JOBS_PER_WORKER", 3)
-    jobs, run = [], run_action.Run.run_job
-    monkeypatch.setattr(run_action.Run, "run_job", lambda task, job: jobs.append(job) or run(task, job))
+    monkeypatch.setattr("advcli.evaluation.jobs.JOBS_PER_WORKER", 3)
+    jobs: list[int] = []
+    monkeypatch.setattr("advcli.evaluation.jobs.run_job", lambda session, job, parent: jobs.append(job) or run_job(session, job, parent))
     assert main(["-m", "seed=range(0,8)", "hyper.C=1", "protocol.n_splits=1", "workers=1", "name=x", "quiet=true"]) == 0
     assert len(jobs) == 3

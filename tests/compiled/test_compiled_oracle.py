@@ -1,5 +1,8 @@
 """The compiled oracle and offset against the NumPy tier of each loss, at every instruction set that this processor has."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import surrogates as cases
@@ -232,3 +235,10 @@ def test_prediction_game_of_k_1_costs_nothing(kernels):
             expected = float(loss.matrix.min()) if isinstance(loss, AdversarialLoss) else 0.0
             assert value[0] == pytest.approx(expected, abs=1e-12)
             assert R[0, 0] == pytest.approx(0.0, abs=1e-15)
+
+
+def test_the_numbers_of_the_families_are_those_of_the_bindings() -> None:
+    """They stand in two languages: a family that has one number here and another there would answer for its neighbour."""
+    header = (Path(__file__).resolve().parents[2] / "_ext" / "adv_bind.pxd").read_text(encoding="utf-8")
+    block = header[header.index("cdef enum:") : header.index("cdef inline")]
+    assert {name.lower(): int(number) for name, number in re.findall(r"^    ([A-Z_]+) = (\d+)", block, re.MULTILINE)} == KINDS

@@ -15,7 +15,23 @@ from scipy.optimize import linprog
 
 from advcli import compiled
 from advcli.losses import AdversarialLoss, Loss, loss_class, make_loss
-from advcli.losses.base import ROUNDING
+from advcli.testing.losses import (
+    check_answers,
+    check_block,
+    check_compiled,
+    check_feasible,
+    check_memory,
+    check_moved,
+    check_no_number,
+    check_offset,
+    check_own_offset,
+    check_players,
+    check_rows,
+    check_shift,
+    check_subgradient,
+    kinks,
+    largest_cost,
+)
 
 from .. import reference
 from ..registered import canonical_losses, examples
@@ -58,13 +74,6 @@ def draw_case(data: st.DataObject, name: str, largest: int = 5) -> tuple[Loss, d
     options = data.draw(st.sampled_from(examples(name, k)), label="options")
     f = data.draw(scores(k), label="f")
     return make_loss(name, k, **options), options, f, data.draw(st.integers(0, k - 1), label="y")
-
-
-def largest_cost(loss: Loss) -> float:
-    """Return the largest entry of the loss matrix, weights by class included; k for the hinges, which sum over labels."""
-    if not isinstance(loss, AdversarialLoss):
-        return loss.n_classes
-    return float(np.abs(loss.matrix).max() * np.max(getattr(loss, "weight", 1.0)))
 
 
 def tolerance(loss: Loss, *rows: np.ndarray) -> float:
@@ -146,13 +155,10 @@ def test_r_is_a_subgradient_and_the_value_ignores_a_common_shift(name: str) -> N
         loss, _, f, y = draw_case(data, name, largest=7)
         other = data.draw(scores(len(f)), label="other")
         label = np.array([y])
-        here, there = loss.oracle_reference(f[None], label), loss.oracle_reference(other[None], label)
-        with np.errstate(over="ignore"):
-            linear = here.value[0] + here.R[0] @ (other - f)
-        assert there.value[0] >= linear - tolerance(loss, f, other)
+        check_subgradient(loss, f[None], other[None], label)
         for shift in (1.0, -1e8):
-            moved = loss.oracle_reference(f[None] + shift, label)
-            assert abs(moved.value[0] - here.value[0]) <= 10 * tolerance(loss, f, f + shift)
+            check_shift(loss, f[None], label, shift)
+        check_own_offset(loss, f[None], label)
 
     check()
 
@@ -200,16 +206,8 @@ def test_rows_do_not_see_each_other_and_repeat_bit_for_bit(name: str) -> None:
     F, y = np.round(random.normal(size=(9, 4)), 1), random.integers(0, 4, 9)
     for options in examples(name, 4):
         loss = make_loss(name, 4, **options)
-        together = loss.oracle_reference(F, y)
-        again = loss.oracle_reference(F, y)
-        np.testing.assert_array_equal(together.R, again.R)
-        for i in range(len(F)):
-            alone = loss.oracle_reference(F[i : i + 1], y[i : i + 1])
-            # matrix products of other shapes may round otherwise; HiGHS starts from the row before, so its ties may differ
-            if options.get("backend") != "highs":
-                np.testing.assert_allclose(alone.R[0], together.R[i], atol=1e-13)
-            assert alone.value[0] == pytest.approx(together.value[i], abs=1e-12)
-        assert len(loss.oracle_reference(F[:0], y[:0]).value) == 0
+        check_answers(loss, F, y)
+        check_rows(loss, F, y)
 
 
 def test_aliases_are_the_same_class() -> None:
@@ -262,12 +260,7 @@ def set_cases() -> list[Any]:
 @pytest.mark.parametrize(("name", "k", "number"), [*set_cases(), *(pytest.param(name, 1, 0, id=f"{name}-1-0") for name in NAMES)])
 def test_answers_and_their_mixtures_are_feasible_and_stay_as_they_are(name: str, k: int, number: int) -> None:
     loss = make_loss(name, k, **examples(name, k)[number])
-    R, y = dual_points(loss, np.random.default_rng(k))
-    outside = loss.infeasibility(R, y)
-    assert outside.shape == y.shape
-    assert (outside >= 0).all()
-    assert (outside <= ROUNDING * k).all()
-    assert loss.project(R, y) is R
+    check_feasible(loss, *dual_points(loss, np.random.default_rng(k)))
 
 
 @pytest.mark.parametrize("size", [1e-9, 1e-4, 0.0021, 0.3])
@@ -275,21 +268,9 @@ def test_answers_and_their_mixtures_are_feasible_and_stay_as_they_are(name: str,
 def test_points_that_were_moved_out_are_found_and_brought_back(name: str, k: int, number: int, size: float) -> None:
     """Shifted alike or by label, one number changed, a corner lengthened or turned round: at least about as far out as they were moved."""
     loss = make_loss(name, k, **examples(name, k)[number])
-    random = np.random.default_rng(k)
-    R, y = dual_points(loss, random)
-    one = R.copy()
-    one[np.arange(len(y)), random.integers(0, k, len(y))] += size
+    R, y = dual_points(loss, np.random.default_rng(k))
     far = np.array([max(corners(loss, int(label)), key=np.linalg.norm) for label in y])
-    uneven = R + size * random.choice([-1.0, 1.0], size=len(y))[:, None] * (1 + np.arange(k))
-    for moved in (R - size, R + size, one, uneven, (1.0 + size) * far, -size * far):
-        before = moved.copy()
-        outside = loss.infeasibility(moved, y)
-        assert (outside >= 0.3 * size).all()
-        back = loss.project(moved, y)
-        np.testing.assert_array_equal(moved, before)
-        assert (loss.infeasibility(back, y) <= ROUNDING * k).all()
-        np.testing.assert_array_equal(loss.project(back, y), back)
-        assert (np.abs(back - moved).max(axis=1) <= 4 * k * outside).all()
+    check_moved(loss, R, y, size, far=far)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -311,14 +292,7 @@ def test_the_set_is_the_hull_of_its_corners(name: str, k: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_no_number_is_never_feasible(name: str) -> None:
-    loss = make_loss(name, 3, **examples(name, 3)[0])
-    for bad in (np.nan, np.inf, -np.inf):
-        R = np.zeros((3, 3))
-        R[1, 2] = bad
-        with np.errstate(invalid="ignore"):
-            outside = loss.infeasibility(R, np.array([0, 1, 2]))
-        assert (outside[[0, 2]] == 0).all()
-        assert not outside[1] <= 1e300
+    check_no_number(make_loss(name, 3, **examples(name, 3)[0]))
 
 
 # ---- the compiled faces ---------------------------------------------------------------------------------------------
@@ -358,15 +332,13 @@ def test_compiled_oracle_is_the_readable_one(name: str, k: int, number: int) -> 
     random = np.random.default_rng(k)
     F = some_scores(k, random)
     y = random.integers(0, k, len(F))
-    expected, answer, value = loss.oracle_reference(F, y), loss.oracle(F, y), loss.value(F, y)
-    for i in range(len(F)):
-        atol = tolerance(loss, F[i])
-        assert abs(answer.value[i] - expected.value[i]) <= atol
-        assert abs(value[i] - answer.value[i]) <= atol
-        assert_in_hull(loss, answer.R[i], y[i], 1e-11)
-        assert abs(answer.R[i] @ F[i] + answer.offset[i] - expected.value[i]) <= atol
-    # ties may be broken otherwise: the offset need not be that of the readable answer, but must be that of the same r
-    np.testing.assert_allclose(answer.offset, loss.offset_reference(answer.R, y), atol=1e-10 * (1 + largest_cost(loss)))
+    check_compiled(loss, F, y)
+    for r, label in zip(loss.oracle(F, y).R, y, strict=True):
+        assert_in_hull(loss, r, label, 1e-11)
+    if isinstance(loss, AdversarialLoss) and k > 1:
+        near = kinks(loss, random)
+        check_players(loss, near)
+        check_compiled(loss, near, random.integers(0, k, len(near)))
 
 
 @pytest.mark.parametrize(("name", "k", "number"), compiled_cases())
@@ -375,8 +347,7 @@ def test_compiled_offset_is_the_readable_one(name: str, k: int, number: int) -> 
     compiled_or_skip(loss)
     random = np.random.default_rng(k)
     y = random.integers(0, k, 20)
-    R = np.stack([random_point(loss, int(label), random) for label in y])
-    np.testing.assert_allclose(loss.offset(R, y), loss.offset_reference(R, y), rtol=1e-10, atol=1e-11)
+    check_offset(loss, np.stack([random_point(loss, int(label), random) for label in y]), y)
 
 
 @pytest.mark.parametrize("curvature", [1e-3, 0.3, 20.0])
@@ -390,6 +361,7 @@ def test_compiled_block_step_is_the_conic_program(name: str, k: int, number: int
     F, y = 2 * random.normal(size=(n, k)), random.integers(0, k, n)
     F[-1] = np.round(F[-1])
     R0 = np.stack([random_point(loss, int(label), random) for label in y])
+    check_block(loss, F, R0, y, np.full(n, curvature))
     R = loss.block(F, R0, y, np.full(n, curvature))
 
     def objective(r: np.ndarray, i: int) -> float:
@@ -410,19 +382,7 @@ def test_compiled_block_step_is_the_conic_program(name: str, k: int, number: int
 def test_compiled_faces_take_any_memory_layout(name: str) -> None:
     loss = make_loss(name, 5, **examples(name, 5)[0])
     compiled_or_skip(loss)
-    random = np.random.default_rng(5)
-    wide = random.normal(size=(14, 10))
-    y = random.integers(0, 5, 7)
-    F = np.ascontiguousarray(wide[::2, ::2])
-    expected = loss.oracle(F, y)
-    frozen = F.copy()
-    frozen.flags.writeable = False
-    for layout in (wide[::2, ::2], np.asfortranarray(F), frozen):
-        answer = loss.oracle(layout, y.astype(np.int32))
-        np.testing.assert_array_equal(answer.value, expected.value)
-        np.testing.assert_array_equal(answer.R, expected.R)
-    np.testing.assert_array_equal(F, wide[::2, ::2])
-    assert loss.value(F[:0], y[:0]).shape == (0,)
+    check_memory(loss)
 
 
 @pytest.mark.parametrize("name", NAMES)

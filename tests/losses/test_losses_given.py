@@ -63,6 +63,7 @@ def test_a_loss_that_is_given_is_the_loss_of_that_name(given: Any, name: str, op
             assert hasattr(clone(one), method) == hasattr(clone(other), method)
     assert clone(one).get_params()["loss"] is given or isinstance(given, (Loss, partial))
     np.testing.assert_array_equal(clone(one).fit(X, Y).theta_, one.theta_)
+    np.testing.assert_array_equal(AdversarialClassifier("ww").set_params(loss=given).fit(X, Y).theta_, one.theta_)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(one)).predict(X), one.predict(X))
 
 

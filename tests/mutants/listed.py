@@ -857,7 +857,7 @@ STATISTICS = "tests/evaluation/test_statistics_tests.py"
 ACROSS, CURVES = "tests/reports/test_reports_across.py", "tests/reports/test_reports_curves.py"
 REPORTS = (
     Mutant("advcli/metrics.py", "return value if meaning(name).complement is None else 1.0 - value", "return value", TABLE_TESTS),
-    Mutant("advcli/reports/comparison.py", "mean = shown_value(metric, mean)\n    digits", "mean = mean\n    digits", TABLE_TESTS),
+    Mutant("advcli/metrics.py", "mean = shown_value(metric, mean)\n    digits", "mean = mean\n    digits", TABLE_TESTS),
     Mutant(
         "advcli/reports/comparison.py",
         'row is not None and row["n_splits"] and not row["failed"]',

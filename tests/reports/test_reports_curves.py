@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from advcli.reports.curves import CURVE_COLUMNS, curve_points
-from advcli.reports.plots import curve_plot, means_plot, missing_library
+from advcli.reports.drawing import missing_library
+from advcli.reports.figures import Material, registry
 
 
 def runs(options, loss="uma", values=(0.1, 0.3), dataset="toy", norm=1.0):
@@ -51,18 +52,22 @@ def test_no_curve_from_two_values_or_from_words(options):
     assert curve_points(frame(*(runs(each) for each in options))).empty
 
 
+def drawn(name, rows=None, summary=None):
+    empty = pd.DataFrame()
+    return list(
+        registry.get(name).draw(Material(empty if rows is None else rows, empty if summary is None else summary, ("error",), "error"))
+    )
+
+
 @pytest.mark.skipif(bool(missing_library()), reason="plots need the report extra")
 def test_noise_is_drawn_over_its_size():
-    points = curve_points(frame(*(runs(f"noise.step={i}", norm=0.1 * i) for i in range(1, 5))))
-    figure = curve_plot(points)
-    assert figure is not None
+    (figure,) = drawn("curves", frame(*(runs(f"noise.step={i}", norm=0.1 * i) for i in range(1, 5))))
     assert figure.name == "curves-error-toy"
     assert "C - diag C" in figure.svg
     assert "standard errors" in figure.caption
-    flat = curve_plot(curve_points(frame(*(runs(f"noise.told_step={i}") for i in range(1, 5)))))
-    assert flat is not None
+    (flat,) = drawn("curves", frame(*(runs(f"noise.told_step={i}") for i in range(1, 5))))
     assert "C - diag C" not in flat.svg
-    assert curve_plot(points.iloc[:0]) is None
+    assert drawn("curves", frame(runs("noise.step=1"))) == []
 
 
 def summary(count):
@@ -73,8 +78,7 @@ def summary(count):
 @pytest.mark.skipif(bool(missing_library()), reason="plots need the report extra")
 @pytest.mark.filterwarnings("error::UserWarning")
 def test_long_names_do_not_squeeze_the_axes_and_too_many_are_not_drawn():
-    figure = means_plot(summary(20), "error")
-    assert figure is not None
+    (figure,) = drawn("means", summary=summary(20))
     width = float(re.search(r'width="([0-9.]+)pt"', figure.svg)[1])
     assert width < 72 * 8  # the axes alone are 7 inches wide
-    assert means_plot(summary(21), "error") is None
+    assert drawn("means", summary=summary(21)) == []

@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 
 from advcli.errors import ConfigError
-from advcli.reports import plots, write_reports
+from advcli.reports import drawing, write_reports
 from advcli.reports.document import ReportTable, TableField
 from advcli.reports.html_page import html_table
 from advcli.reports.latex import escape, latex_table
 from advcli.reports.markdown import markdown_table
 
 TABLES = ["summary.csv", "table.md", "table.csv", "wins.csv", "pairs.csv", "report.md", "report.tex", "report.html"]
-needs_plots = pytest.mark.skipif(bool(plots.missing_library()), reason="the extra advcli[report] is not installed")
+needs_plots = pytest.mark.skipif(bool(drawing.missing_library()), reason="the extra advcli[report] is not installed")
 
 
 class Page(HTMLParser):
@@ -216,7 +216,7 @@ def test_what_an_earlier_report_left_is_removed(planted, tmp_path):
 
 
 def test_without_plot_libraries_everything_else_is_written(planted, tmp_path, monkeypatch):
-    monkeypatch.setattr(plots, "NEEDED", {"no_such_module_at_all": "matplotlib"})
+    monkeypatch.setattr(drawing, "NEEDED", {"no_such_module_at_all": "matplotlib"})
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     folder, summary = full(planted, tmp_path, planted.sweep(6))
     assert {*TABLES} <= set(summary.attrs["files"])
@@ -265,7 +265,7 @@ def test_a_fit_without_a_finite_gap_is_shown(planted, tmp_path):
     row = next(row for row in Page(text).tables["certificates"]["tbody"] if row[1] == "a")
     assert row[5:7] == ["1", "inf"]
     assert 'data-value="Infinity"' in text
-    if not plots.missing_library():
+    if not drawing.missing_library():
         assert "Not drawn: 1 without a finite gap." in text
 
 

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from advcli.certificate import certify
 from advcli.errors import ConfigError
 from advcli.solvers import Limits, make_solver
-from advcli.solvers.passes import Best, Passes
+from advcli.solvers.best import Best
+from advcli.solvers.passes import Passes
 from advcli.solvers.subgradient import SgdDescent
 
 

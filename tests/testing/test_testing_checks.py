@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,17 @@ from advcli.learners.base import registry as learners
 from advcli.losses import Answer, loss_class
 from advcli.losses.zero_one import ZeroOneLoss
 from advcli.problem import Solution
+from advcli.reports.document import Figure
+from advcli.reports.drawing import draw, missing_library
+from advcli.reports.figures import Material, ReportFigure
+from advcli.reports.figures import registry as figures
 from advcli.solvers.base import registry as solvers
 from advcli.solvers.dual import DualSolver
 from advcli.solvers.pegasos import PegasosSolver
 
 from ..registered import canonical_losses, in_package
 
+needs_plots = pytest.mark.skipif(bool(missing_library()), reason="figures need the extra advcli[report]")
 TREE = {"edges": [["r", "s"], ["s", "ant"], ["s", "bee"], ["r", "cat"]], "classes": ["ant", "bee", "cat"]}
 
 
@@ -52,6 +58,12 @@ def test_every_metric_without_facts_passes(name: str) -> None:
 def test_metrics_with_facts_pass() -> None:
     testing.check_metric("cost", cost_matrix=1.0 - np.eye(3))
     testing.check_metric("abstention_loss", alpha=0.5)
+
+
+@needs_plots
+@pytest.mark.parametrize("name", [name for name in figures if in_package(figures.get(name).draw)])
+def test_every_figure_passes(name: str) -> None:
+    testing.check_figure(name)
 
 
 # ---- what is broken is found ----------------------------------------------------------------------------------------------
@@ -174,3 +186,37 @@ def test_a_broken_metric_is_told() -> None:
         testing.check_metric(metrics.Metric("wrong", wrong, higher_is_better=True))
     with pytest.raises(AssertionError, match="is no whole number"):
         testing.check_metric(metrics.Metric("half", lambda *given: wrong(*given) / 7, is_count=True))
+
+
+@needs_plots
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("", ""),
+        ("named", "the file other must be named mine or mine-WORDS"),
+        ("twice", "two drawings have one name"),
+        ("nothing", "nothing is drawn"),
+        ("random", "the same rows give other bytes"),
+        ("writes", "changes the rows"),
+        ("words", "its caption is no sentence"),
+        ("few", "rows with one data set, method and split end in IndexError"),
+        ("column", "it needs the column depth, which no rows have"),
+    ],
+)
+def test_a_broken_figure_is_told(fault: str, said: str) -> None:
+    def mine(material: Material) -> Iterator[Figure]:
+        if fault == "writes":
+            material.runs["value"] = 0.0
+        if fault == "few":
+            material.summary.iloc[2]
+        width = 3.0 + np.random.default_rng().uniform() if fault == "random" else 3.0
+        for _ in range(0 if fault == "nothing" else 2 if fault == "twice" else 1):
+            name, caption = "other" if fault == "named" else "mine-error", "words" if fault == "words" else "A sentence."
+            yield draw(name, caption, (width, 2.0), lambda axes: axes.set_xlabel("x"))
+
+    item = ReportFigure("mine", "results", ("depth",) if fault == "column" else ("value",), mine)
+    if not fault:
+        testing.check_figure(item)
+        return
+    with pytest.raises(AssertionError, match=said):
+        testing.check_figure(item)

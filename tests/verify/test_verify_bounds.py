@@ -28,6 +28,10 @@ LOSSES = [
     {"name": "pinball", "quantile": 0.8},
     {"name": "convex", "matrix": [[0, 1, 4, 9], [1, 0, 1, 4], [4, 1, 0, 1], [9, 4, 1, 0.5], [16, 9, 4, 1]]},
     {"name": "general", "matrix": [[0, 2, 1, 1], [1, 0, 3, 1], [0.5, 1, 0, -1]]},
+    {
+        "name": "tree_distance",
+        "hierarchy": {"edges": [["r", "s"], ["s", "a"], ["s", "b"], ["r", "c"], ["t", "d"]], "classes": list("abcd")},
+    },
     {"name": "weighted", "base": "zero_one", "weight": [1, 2.5, 0.5, 1]},
     {"name": "weighted", "base": "abstain", "options": {"alpha": 0.3}, "weight": 2.0},
 ]
@@ -113,7 +117,7 @@ def test_surrogates_are_bounded_from_both_sides(options: dict, scale: float) -> 
     F, y = scale * random.normal(size=(n, k)), random.integers(0, k, n)
     F[:5] = np.round(F[:5])  # ties
     w = mine.cost_weights(y, None)
-    predictor = loss.predictor(F) if options["name"] == "general" else None
+    predictor = loss.predictor(F) if options["name"] in ("general", "tree_distance") else None
     exact = loss.oracle(F, y)
     if predictor is not None:  # whatever it is
         mixed = random.dirichlet(np.ones(predictor.shape[1]), n)
@@ -157,6 +161,21 @@ def test_the_predictor_of_a_general_matrix_is_asked_for_and_others_are_unknown()
         Surrogate({"name": "uma"}, 2, ["a", "b"])
     every = {cls.name for cls in map(loss_class, ("zero_one", "abstain", "power", "ww", "cs", "llw", "weighted", "general", "convex"))}
     assert every <= {options["name"] for options in LOSSES}
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 6])
+def test_distances_in_a_hierarchy_are_those_of_the_loss(k: int) -> None:
+    for options in loss_class("tree_distance").examples(k):
+        edges, classes = options["hierarchy"]["edges"], options["hierarchy"]["classes"]
+        expected = make_loss("tree_distance", k, **options).matrix
+        given = Surrogate({"name": "tree_distance", **options}, k, ["not", "asked"])
+        data = Surrogate({"name": "tree_distance", "hierarchy": None}, k, classes, [tuple(edge) for edge in edges])
+        np.testing.assert_array_equal(given.matrix, expected)
+        np.testing.assert_array_equal(data.matrix, expected)
+    with pytest.raises(CannotError, match="hierarchy of loss=tree_distance is not there"):
+        Surrogate({"name": "tree_distance", "hierarchy": None}, k, ["a"] * k)
+    with pytest.raises(CannotError, match="no path"):
+        Surrogate({"name": "tree_distance", "hierarchy": [["a", "b"]]}, 2, ["a", "c"])
 
 
 def test_it_runs_without_solvers_learners_and_compiled_kernels() -> None:

@@ -10,10 +10,9 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from ...config import Settings, validate
+from ...config.words import own, refuse_added_keys
 from ...errors import ConfigError
-from ..cells import cell_of
 from ..console import say, short
-from ..overrides import own, refuse_added_keys
 from ..task import Task
 
 
@@ -36,6 +35,7 @@ class Bench(Task):
         """Check all problems before the first one starts."""
         from ... import learners
         from ...data import is_ordered
+        from ...evaluation.jobs import cell_of
         from ...evaluation.traces import check_traceable
 
         refuse_added_keys(compose(cells[0]).hydra)
@@ -57,6 +57,7 @@ class Bench(Task):
 
     def act(self, settings: Settings) -> None:
         """Trace one solver and say where it ended."""
+        from ...evaluation.jobs import cell_of
         from ...evaluation.traces import trace
 
         found = trace(cell_of(settings), settings.data_dir, tol=settings.bench["tol"], seconds=settings.bench["seconds"])

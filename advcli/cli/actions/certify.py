@@ -6,7 +6,6 @@ import warnings
 
 from ...config import Settings
 from ...errors import ConfigError
-from ..cells import cell_of
 from ..console import say
 from ..task import Task
 
@@ -21,6 +20,7 @@ class Certify(Task):
         """Print the weights' objective, bounds of the optimum, and how far apart they are."""
         if settings.model is None:
             raise ConfigError("advcli certify needs model=FILE.npz, with arrays coef (k, d) and, if there is one, intercept (k,)")
+        from ...evaluation.jobs import cell_of
         from ...foreign import judge_file
 
         with warnings.catch_warnings(record=True) as caught:

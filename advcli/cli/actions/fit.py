@@ -7,7 +7,6 @@ import warnings
 
 from ...config import Settings
 from ...errors import ConfigError, NotConvergedWarning
-from ..cells import cell_of
 from ..console import say, short
 from ..folders import beside, refuse_unwritable
 from ..task import Task
@@ -26,6 +25,7 @@ class Fit(Task):
         refuse_unwritable(settings.out, settings.dataset.get("path"))
         from ... import models
         from ...certificate import advice
+        from ...evaluation.jobs import cell_of
 
         began = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
-import pickle
 import shlex
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from ... import config as configuration
-from ... import plugins
 from ...config import Settings, validate
-from ...errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError
+from ...config.products import compose_all
+from ...config.words import own, refuse_added_keys, scalar_override, words_of
+from ...errors import AdvcliError, ConfigError
 from ...progress import Journal, Progress
-from ..cells import cell_of
-from ..console import counted, print_table, say, short, warn, warning
+from ..console import counted, print_table, say, short, warn
 from ..folders import unmake
-from ..launching import JOBS_PER_WORKER
-from ..overrides import own, refuse_added_keys, scalar_override, words_of
-from ..sweeps import compose_all
 from ..task import Task
 
 if TYPE_CHECKING:
@@ -66,6 +59,8 @@ class Run(Task):
         node = HydraConfig.get()
         if node.mode == RunMode.MULTIRUN:
             return self.run_job(int(node.job.num))
+        from ...evaluation.jobs import run_one
+
         try:
             refuse_added_keys(node)
             settings = validate(config)
@@ -77,7 +72,7 @@ class Run(Task):
                 with folder.session() as session, Progress(session, 1, say, settings.quiet):
                     journal = Journal(session)
                     journal.started(0)
-                    outcome, lines = _run_cell(settings, folder, strict=True)
+                    outcome, lines = run_one(settings, folder, strict=True)
                     journal.finished(0, outcome.status, outcome.skipped, lines)
             except AdvcliError:
                 unmake(folder, made)
@@ -89,87 +84,34 @@ class Run(Task):
         return None
 
     def run_job(self, job: int) -> list[tuple[int, CellOutcome, list[str]]]:
-        """Run the cells of one job and never raise: an exception here would end up as lines of Hydra.
-
-        Returns
-        -------
-        list of (number, outcome, lines)
-            The lines are what the journal was told, for the case that it could not take them.
-        """
+        """Run the cells of one job, in a worker."""
         if self.session is None:
             return []  # another sweeper than ours: nothing was checked and no folder is there; `finish` says so
-        from ...evaluation.recipe import shared_data
-        from ...evaluation.runner import CellOutcome
+        from ...evaluation.jobs import run_job
 
-        journal = Journal(self.session)
-        try:
-            with open(self.session / f"job{job}.pickle", "rb") as file:
-                plugins.use_folders(pickle.load(file))  # a worker that is used again began with those of another sweep
-                folder: ResultsFolder = pickle.load(file)
-                planned: list[tuple[int, Settings]] = pickle.load(file)
-        except FileNotFoundError:
-            return []  # somebody has removed the results folder; `finish` says so
-        done = []
-        lost: ResultsError | None = None
-        with shared_data(self.session):
-            for number, settings in planned:
-                journal.started(number)
-                try:
-                    if lost is not None:
-                        raise lost  # what cannot be kept is not computed
-                    outcome, lines = _run_cell(settings, folder, strict=False)
-                except Exception as error:
-                    lost = error if isinstance(error, ResultsError) else lost
-                    text = " ".join(f"{'' if isinstance(error, AdvcliError) else type(error).__name__ + ': '}{error}".split())
-                    outcome, lines = CellOutcome("", settings.label, "", "failed", error=text), [f"{settings.label}: failed: {text}"]
-                journal.finished(number, outcome.status, outcome.skipped, lines)
-                # the rows are on the disk; sending them to the parent again would cost memory
-                done.append((number, dataclasses.replace(outcome, rows=[]), lines))
-        return done
+        return run_job(self.session, job)
 
     @contextlib.contextmanager
     def plan(self, master: DictConfig, cells: list[list[str]], compose: Callable[[Sequence[str]], DictConfig]) -> Iterator[list[list[str]]]:
         """Check all cells of a sweep, prepare their folder and share them out among the jobs of the launcher.
 
-        The cells of a job are given to it in a file: the launcher composes a config for each job, which takes longer than a small
-        cell, so a long sweep has fewer jobs than cells. A job gets every so many-th cell, because neighbours are alike long.
+        The cells of a job are given to it in a file: the launcher composes a config for each job, which takes longer than a small cell.
         """
+        from ...evaluation.jobs import share_out
+
         first = compose(cells[0])
         refuse_added_keys(first.hydra)
         plans = compose_all(cells, lambda words: configuration.plain(own(compose(words))), scalar_override)
         settled = [configuration.check(values) for values in plans]
-        for key in ("name", "results_dir", "data_dir", "workers", "cells_per_job", "quiet", "results"):
-            if len({str(getattr(cell, key)) for cell in settled}) > 1:
-                raise ConfigError(f"{key} must be the same for all cells of a sweep; give one value")
-        options: dict[str, dict[str, Any]] = {}
-        for cell in settled:
-            name = cell.dataset["name"]
-            if options.setdefault(name, cell.dataset) != cell.dataset:
-                differing = [key for key, value in cell.dataset.items() if options[name].get(key) != value]
-                raise ConfigError(
-                    f"dataset.{differing[0]} varies under one name: give each data set its own dataset.name, or its own sweep"
-                )
         folder = self._prepare(settled, cells)
         self.cells = len(cells)
         self.config = configuration.plain(own(master))
-        workers = settled[0].workers or os.cpu_count() or 1
-        jobs = min(len(cells), -(-len(cells) // settled[0].cells_per_job) if settled[0].cells_per_job else JOBS_PER_WORKER * workers)
-        ranks = {name: rank for rank, name in enumerate(options)}
-        batches = [sorted(range(job, len(cells), jobs), key=lambda at: ranks[settled[at].dataset["name"]]) for job in range(jobs)]
+        workers = min(settled[0].workers or os.cpu_count() or 1, len(cells))
         here = str(OmegaConf.select(first, "hydra.launcher._target_")).endswith("JoblibLauncher")
         with folder.session() as self.session:
             if not settled[0].quiet:
-                many = f", {min(workers, len(cells))} at a time" if here else ""
-                say(f"{counted(len(cells))}{many}; results in {short(folder.path)}")
-            try:
-                for job, batch in enumerate(batches):
-                    (self.session / f"job{job}.pickle").write_bytes(
-                        pickle.dumps(plugins.folders()) + pickle.dumps(folder) + pickle.dumps([(at, settled[at]) for at in batch])
-                    )
-            except OSError as error:
-                raise ResultsError(
-                    f"cannot write into {folder.path}: {error.strerror}; free space or choose another results_dir"
-                ) from error
+                say(f"{counted(len(cells))}{f', {workers} at a time' if here else ''}; results in {short(folder.path)}")
+            batches = share_out(settled, folder, self.session)
             progress = Progress(self.session, len(cells), say, settled[0].quiet)
             try:
                 with progress:
@@ -178,44 +120,13 @@ class Run(Task):
                 self.told = progress.done
 
     def _prepare(self, cells: list[Settings], words: list[list[str]]) -> ResultsFolder:
-        """Check what needs no data, each different combination once, then create the results folder."""
-        from ... import learners
-        from ...data import is_ordered
-        from ...data.label_noise import check_noise
-        from ...evaluation.selection import find_axes, split_hyper
-        from ...protocol import Protocol
-        from ...records import ResultsFolder
+        """Check every cell, and what is reported of it, then create the results folder."""
+        from ...evaluation.jobs import prepare
 
-        checked: set[str] = set()
-        used: set[str] = set()
-        unused: dict[str, dict[str, Settings]] = {}
-        for cell in cells:
-            if cell.results is not None:
-                raise ConfigError("the key results is for advcli report; name= and results_dir= say where a run writes")
-            ordered = is_ordered(cell.dataset, cell.protocol["splits"] == "author") is not False
-            combination = repr((cell.loss, cell.features, cell.solver, ordered, cell.protocol, cell.hyper, cell.noise))
-            if combination in checked:
-                continue
-            checked.add(combination)
-            learners.check_compatible(cell.loss, cell.features, cell.solver, ordered, None)
-            check_noise(cell.noise)
-            names = learners.searched(cell.loss, cell.features)
-            own, others = split_hyper(names, cell.hyper)
-            find_axes(Protocol.from_mapping(cell.protocol), names, own)
-            used |= set(own)
-            for key in others:
-                unused.setdefault(key, {})[f"{cell.loss['name']} {cell.features['name']}"] = cell
-        for key, methods in unused.items():
-            if key not in used:  # by no method of the sweep: the error of one of them
-                cell = next(iter(methods.values()))
-                find_axes(Protocol.from_mapping(cell.protocol), learners.searched(cell.loss, cell.features), cell.hyper)
-            elif not cells[0].quiet:
-                say(f"note: hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
         for cell in cells:
             _check_report(cell)
         self.settings = cells[0]
-        folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"])
-        folder.prepare(_identity(cells, words))
+        folder = prepare(cells, words, say)
         warn(folder.remarks)
         return folder
 
@@ -249,13 +160,13 @@ class Run(Task):
         super().finish()
         if self.settings is None:
             raise ConfigError("a sweep of advcli needs its own sweeper; leave out hydra/sweeper=...")
+        from ...evaluation.jobs import refuse_removed
         from ...records import ResultsFolder
         from ...reports import write_reports
         from ...statistics import Significance
 
         settings, folder = self.settings, ResultsFolder(self.settings.folder)
-        if not folder.cells_path.is_dir():
-            raise ResultsError(f"the results folder {short(folder.path)} was removed while its cells ran; start the command again")
+        refuse_removed(folder, short(folder.path))
         significance = Significance.chosen(settings.protocol)
         if self.died:
             say(self.died)
@@ -297,64 +208,9 @@ def _check_report(cell: Settings) -> None:
         check_published(cell.published)
 
 
-def _run_cell(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[CellOutcome, list[str]]:
-    """Run one cell; return its outcome and what to say about it, the first line without a number."""
-    from ...evaluation.runner import run_cell
-    from ...evaluation.selection import split_hyper
-    from ...learners import searched
-    from ...reports.comparison import shown, title
-
-    cell = cell_of(settings, split_hyper(searched(settings.loss, settings.features), settings.hyper)[0])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        outcome = run_cell(cell, folder, settings.data_dir, strict, **settings.limits)
-    head = f"{outcome.dataset}, {outcome.method}"
-    if outcome.status == "failed":
-        return outcome, [f"{head}: failed: {outcome.error}"]
-    chosen = ", ".join(f"{name}={value:g}" for name, value in outcome.hyper.items())
-    result = f"{title(outcome.metric)} {shown(outcome.metric, outcome.mean, outcome.std)}"
-    gap = f"gap {outcome.worst_gap:.1e}" if outcome.worst_gap == outcome.worst_gap else ""  # no certificate, no gap
-    first = f"{head}: {', '.join(part for part in (result, chosen, gap) if part)}"
-    first += ", already there" if outcome.skipped else f", {outcome.seconds:.1f} s"
-    said = [line for line in (outcome.remark, outcome.warning) if line]
-    said += [f"{head}: {edge}" for edge in outcome.edges]
-    said += [str(warning.message) for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
-    if outcome.choice and not outcome.skipped:
-        first += f"; {outcome.choice}"
-    return outcome, [first, *map(warning, dict.fromkeys(said))]
-
-
-def _identity(cells: list[Settings], words: list[list[str]]) -> dict[str, Any]:
-    """Return what all cells of a results folder share, so that its rows can stand in one table.
-
-    Data sets, losses, features and solvers are columns of the rows: a folder may get more of them. Their options count as far as
-    the command line sets them, because rows do not tell two files behind ``dataset=csv`` apart.
-    """
-    from ...protocol import Protocol
-    from ...rows import canonical_json
-
-    def one(values: list[Any]) -> Any:
-        distinct = list({canonical_json(value): value for value in reversed(values)}.values())[::-1]
-        return distinct[0] if len(distinct) == 1 else {"each of": distinct}
-
-    identity: dict[str, Any] = {
-        "seed": one([cell.seed for cell in cells]),
-        "hyper": one([cell.hyper for cell in cells]),
-        "solver": one([{key: value for key, value in cell.solver.items() if key != "name"} for cell in cells]),
-        # how reports test changes no row
-        "protocol": one([{key: value for key, value in cell.protocol.items() if key not in Protocol.SILENT} for cell in cells]),
-    }
-    options: dict[str, list[Any]] = {}
-    groups = ("dataset.", "loss.", "features.", "noise.")
-    for text in dict.fromkeys(text for cell in words for text in cell if text.lstrip("+~").startswith(groups)):
-        (override,) = OverridesParser.create().parse_overrides([text])
-        options.setdefault(override.key_or_group, []).append(override.value())
-    return identity | {"options": {key: one(values) for key, values in sorted(options.items())}}
-
-
 def _print_block(outcome: CellOutcome, settings: Settings) -> None:
     """Print what a single run chose and reached."""
-    from ...reports.comparison import shown, title
+    from ...metrics import shown, title
 
     chosen = [f"{name} = {value:g}{' (fixed)' if name in settings.hyper else ''}" for name, value in outcome.hyper.items()]
     print(f"{title(outcome.metric)}: {shown(outcome.metric, outcome.mean, outcome.std)}")

@@ -18,12 +18,12 @@ import omegaconf
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
-from . import paths
-from .errors import ConfigError, nearest
-from .hyper import SCALES
-from .hyper import known as known_hyper
-from .protocol import CORRECTIONS, TESTS, Protocol, check_grid
-from .rules import ANY, FRACTION, NAME, POSITIVE, SEED, at_least, choice, rule
+from .. import paths
+from ..errors import ConfigError, nearest
+from ..hyper import SCALES
+from ..hyper import known as known_hyper
+from ..protocol import CORRECTIONS, TESTS, Protocol, check_grid
+from ..rules import ANY, FRACTION, NAME, POSITIVE, SEED, at_least, choice, rule
 
 STARTED = "ADVCLI_STARTED"
 """Environment variable that carries the default name of the results folder from the parent to its workers."""

@@ -1,9 +1,10 @@
-"""The words ``KEY=VALUE``: what they set, and the nearest key when nothing has that name."""
+"""The words ``KEY=VALUE``: how they are written, what they set, and the nearest key when nothing has that name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import hydra
@@ -14,10 +15,10 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from .. import config as configuration
 from .. import hyper
 from ..errors import ConfigError, nearest
 from ..paths import conf_dir
+from . import schema
 
 # Hydra 1.4 drops the parameter that asks 1.3 for the behaviour that both have
 BASE: dict[str, Any] = {"version_base": "1.3"} if hydra.__version__.startswith("1.3.") else {}
@@ -31,6 +32,91 @@ def own(config: DictConfig) -> DictConfig:
 def words_of(node: Any) -> list[str]:
     """Return the overrides of a job as they were written: OmegaConf would take an interpolation in one for its own."""
     return list(OmegaConf.to_container(node.overrides.task, resolve=False))  # type: ignore[arg-type]
+
+
+def word(key: str, value: Any) -> str:
+    """Return the override that sets a key to a value of Python, as Hydra reads it."""
+    return f"{key}={_written(value)}"
+
+
+def _written(value: Any) -> str:
+    if hasattr(value, "tolist"):  # numbers and arrays of NumPy
+        value = value.tolist()
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"[{','.join(map(_written, value))}]"
+    text = str(value)
+    if re.fullmatch(r"[A-Za-z_]\w*", text) and text.lower() not in ("null", "true", "false", "nan", "inf"):
+        return text  # the name of a choice
+    # a backslash counts before a quote alone
+    escaped = re.sub(r"(\\*)(?='|$)", lambda found: 2 * found[1], text).replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def words_for(cell: str | Sequence[str] | Mapping[str, Any]) -> list[str]:
+    """Return the words of a cell.
+
+    Parameters
+    ----------
+    cell : str, sequence of str or mapping
+        Words as in a shell; words; or keys of the configuration and their values, nested or with dots.
+
+    Raises
+    ------
+    ConfigError
+        It is none of these.
+    """
+    if isinstance(cell, str):
+        return shlex.split(cell)
+    if isinstance(cell, Mapping):
+        return [word(key, value) for key, value in _flat(cell, "")]
+    if isinstance(cell, Sequence) and all(isinstance(each, str) for each in cell):
+        return list(cell)
+    raise ConfigError(f"{cell!r} is no cell; write 'dataset=iris loss=zero_one' or {{'dataset': 'iris', 'loss': 'zero_one'}}")
+
+
+def _flat(values: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
+    """Return dotted keys and values."""
+    found: list[tuple[str, Any]] = []
+    for key, value in values.items():
+        found += _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else [(f"{prefix}{key}", value)]
+    return found
+
+
+def options_set(cells: Sequence[Sequence[str]]) -> dict[str, list[Any]]:
+    """Return the options of data sets, losses, features and noise that words set, and all the values that they set them to."""
+    groups = ("dataset.", "loss.", "features.", "noise.")
+    found: dict[str, list[Any]] = {}
+    for text in dict.fromkeys(text for cell in cells for text in cell if text.lstrip("+~").startswith(groups)):
+        (override,) = OverridesParser.create().parse_overrides([text])
+        found.setdefault(override.key_or_group, []).append(override.value())
+    return found
+
+
+def expand(loader: Any, params: Mapping[str, str] | None, words: Sequence[str]) -> list[list[str]]:
+    """Return the words of every cell of a sweep.
+
+    Parameters
+    ----------
+    loader : hydra ConfigLoader
+        Knows the choices of a group, for ``glob``.
+    params : mapping or None
+        Key to ``value1,value2``: what a preset sweeps over.
+    words : sequence of str
+        What else is swept over, and what all cells share.
+    """
+    # Hydra's search for plugins loads this module anew: a class imported earlier would be another one
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+
+    given = [f"{key}={value}" for key, value in (params or {}).items()]
+    overrides = OverridesParser.create(config_loader=loader).parse_overrides([*given, *words])
+    for override in overrides:
+        if override.is_sweep_override() and not any(True for _ in override.sweep_iterator()):
+            raise ConfigError(f"'{override.input_line}' gives no value; a sweep needs at least one")
+    return BasicSweeper.split_arguments(overrides, max_batch_size=None)[0]
 
 
 def refuse_paths(overrides: Sequence[str]) -> None:
@@ -65,8 +151,9 @@ def refuse_added_keys(node: Any) -> None:
         return
     loader = GlobalHydra.instance().config_loader()
     words = [word for word, override in zip(words, parsed, strict=True) if override not in suspects]
+    words += [str(text) for text in node.overrides.hydra]  # such as where users' folders are
     declared = OmegaConf.to_container(own(loader.load_configuration(node.job.config_name, words, run_mode=RunMode.RUN)))
-    known = configuration.keys(declared)
+    known = schema.keys(declared)
     for override in suspects:
         key = override.key_or_group
         # a YAML file that declares an empty mapping leaves its keys to the user
@@ -102,7 +189,7 @@ def nearest_key(key: str, known: Sequence[str]) -> str:
     if parent in known:
         return nearest(key, [name for name in known if name.rpartition(".")[0] == parent and name != parent])
     same = [name for name in known if name.rpartition(".")[2] == last]
-    same = [name for name in same if name.partition(".")[0] in configuration.GROUPS] or same
+    same = [name for name in same if name.partition(".")[0] in schema.GROUPS] or same
     text = nearest(key, same or [name for name in known if "." not in name])
     return text.replace("choose one of", "did you mean") + "?" if same and "?" not in text else text
 
@@ -110,11 +197,11 @@ def nearest_key(key: str, known: Sequence[str]) -> str:
 def _known_keys(overrides: Sequence[str]) -> list[str]:
     """Return the keys of the config with the chosen group options alone, and the groups that can be added."""
     groups = sorted(folder.name for folder in conf_dir().iterdir() if folder.is_dir() and folder.name not in {"hydra", "__pycache__"})
-    chosen = [word for word in overrides if word.partition("=")[0] in configuration.GROUPS and "," not in word]
+    chosen = [word for word in overrides if word.partition("=")[0] in schema.GROUPS and "," not in word]
     for attempt in (chosen, []):
         try:
             with hydra.initialize_config_dir(str(conf_dir()), **BASE):
-                return sorted({*configuration.keys(OmegaConf.to_container(hydra.compose("config", attempt))), *groups})
+                return sorted({*schema.keys(OmegaConf.to_container(hydra.compose("config", attempt))), *groups})
         except (HydraException, OmegaConfBaseException):
             continue
     return groups

@@ -1,0 +1,73 @@
+"""Errors of Hydra and OmegaConf as one line: what is wrong and the nearest valid names."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import hydra
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf.errors import OmegaConfBaseException
+
+from ..errors import AdvcliError, ConfigError, nearest
+from .schema import first_line
+from .words import unknown_key
+
+
+def explain(error: Exception, words: Sequence[str]) -> ConfigError | None:
+    """Return one line for an error of Hydra or OmegaConf, None for any other.
+
+    Parameters
+    ----------
+    error : Exception
+    words : sequence of str
+        The overrides that were composed.
+    """
+    if not isinstance(error, HydraException | OmegaConfBaseException) and not _raised_in_hydra(error):
+        return None
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
+        group, _, name = error.missing_cfg_file.rpartition("/")
+        if group == "hydra/launcher" and name.startswith("submitit"):
+            return ConfigError(f'hydra/launcher={name} needs submitit; install it with: pip install "advcli[scale]"')
+        return ConfigError(f"unknown {group} {name!r}; {nearest(name, error.options)}")
+    if isinstance(error, OverrideParseException):
+        return ConfigError(f"cannot read {error.override!r}: settings are written KEY=VALUE, texts with special characters KEY='\"VALUE\"'")
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return ConfigError(f"{where}{error.strerror or error}; choose the folder with results_dir= and name=, leave out hydra.run.dir")
+    text = str(error).strip()
+    if match := re.search(r"Could not override '([^']+)'", text):
+        key = match[1]
+        if "No match in the defaults list" in text and "@" not in key:
+            return ConfigError(f"{key} is not part of the default config; add it with +{key}=NAME")
+        return unknown_key(key, words)
+    if match := re.search(r"looks like a config group override, but config group '([^']+)' does not exist", text):
+        return unknown_key(match[1], words)
+    if match := re.search(r"Could not append to config. An item is already at '([^']+)'", text):
+        return ConfigError(f"key {match[1]!r} exists; write it without +")
+    if match := re.search(r"Ambiguous value for argument '(.*)'\n|Sweep parameters '(.*)' requires", text):
+        return ConfigError(f"'{match[1] or match[2]}' gives several values: add -m for a sweep, or write one value")
+    if "Config group override must be a string" in text:
+        return ConfigError("a config group takes the name of one of its choices (loss=zero_one), not null or a number")
+    cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else None
+    parts = [first_line(part) for part in (error, cause) if part is not None and str(part).strip()]
+    return ConfigError(": ".join(dict.fromkeys(parts)) or f"the configuration cannot be composed ({type(error).__name__})")
+
+
+def _raised_in_hydra(error: Exception) -> bool:
+    """Return whether Hydra or OmegaConf made the error, themselves or through a call of the standard library."""
+    theirs = {Path(hydra.__file__).parent, Path(str(sys.modules["omegaconf"].__file__)).parent, _joblib_launcher()}
+    ours = Path(__file__).parents[1]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        above = Path(frame.filename).parents
+        if theirs & set(above) or ours in above:
+            return not isinstance(error, AdvcliError) and ours not in above
+    return False
+
+
+def _joblib_launcher() -> Path | None:
+    module = sys.modules.get("hydra_plugins.hydra_joblib_launcher")
+    return None if module is None else Path(str(module.__file__)).parent

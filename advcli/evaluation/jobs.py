@@ -1,0 +1,212 @@
+"""The cells of a sweep as jobs of worker processes: checked before the first one starts, shared out, run, told.
+
+The command line's launchers and `advcli.evaluation.sweep` start the processes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import learners, plugins
+from ..data import is_ordered
+from ..data.label_noise import check_noise
+from ..errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError
+from ..metrics import shown, title
+from ..progress import Journal, warning
+from ..protocol import Protocol
+from ..records import ResultsFolder
+from ..rows import canonical_json
+from .cell import Cell
+from .recipe import shared_data
+from .runner import CellOutcome, run_cell
+from .selection import find_axes, split_hyper
+
+if TYPE_CHECKING:
+    from ..config import Settings
+
+JOBS_PER_WORKER = 32
+"""Jobs for each worker at most: enough to share out evenly, few enough that starting them does not count."""
+
+Done = list[tuple[int, CellOutcome, list[str]]]
+
+
+def cell_of(settings: Settings, hyper: Mapping[str, float] | None = None) -> Cell:
+    """Return the cell of a checked config, at these fixed hyper-parameters in the place of its own."""
+    groups = ("dataset", "loss", "features", "solver", "protocol", "seed")
+    noise = None if settings.noise["name"] == "none" else settings.noise
+    return Cell(**{group: getattr(settings, group) for group in groups}, hyper=settings.hyper if hyper is None else hyper, noise=noise)
+
+
+def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> ResultsFolder:
+    """Check what needs no data, each different combination once, then create the results folder.
+
+    Parameters
+    ----------
+    cells : sequence of Settings
+    words : sequence of sequences of str
+        The words that each cell was composed from.
+    say : callable
+        Takes whole lines.
+
+    Raises
+    ------
+    ConfigError, ResultsError
+    """
+    for key in ("name", "results_dir", "data_dir", "workers", "cells_per_job", "quiet", "results"):
+        if len({str(getattr(cell, key)) for cell in cells}) > 1:
+            raise ConfigError(f"{key} must be the same for all cells of a sweep; give one value")
+    options: dict[str, Mapping[str, Any]] = {}
+    checked: set[str] = set()
+    used: set[str] = set()
+    unused: dict[str, dict[str, Settings]] = {}
+    for cell in cells:
+        name = cell.dataset["name"]
+        if options.setdefault(name, cell.dataset) != cell.dataset:
+            differing = [key for key, value in cell.dataset.items() if options[name].get(key) != value]
+            raise ConfigError(f"dataset.{differing[0]} varies under one name: give each data set its own dataset.name, or its own sweep")
+        if cell.results is not None:
+            raise ConfigError("the key results is for advcli report; name= and results_dir= say where a run writes")
+        ordered = is_ordered(cell.dataset, cell.protocol["splits"] == "author") is not False
+        combination = repr((cell.loss, cell.features, cell.solver, ordered, cell.protocol, cell.hyper, cell.noise))
+        if combination in checked:
+            continue
+        checked.add(combination)
+        learners.check_compatible(cell.loss, cell.features, cell.solver, ordered, None)
+        check_noise(cell.noise)
+        names = learners.searched(cell.loss, cell.features)
+        own, others = split_hyper(names, cell.hyper)
+        find_axes(Protocol.from_mapping(cell.protocol), names, own)
+        used |= set(own)
+        for key in others:
+            unused.setdefault(key, {})[f"{cell.loss['name']} {cell.features['name']}"] = cell
+    for key, methods in unused.items():
+        if key not in used:  # by no method of the sweep: the error of one of them
+            cell = next(iter(methods.values()))
+            find_axes(Protocol.from_mapping(cell.protocol), learners.searched(cell.loss, cell.features), cell.hyper)
+        elif not cells[0].quiet:
+            say(f"note: hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
+    folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"])
+    folder.prepare(_identity(cells, words))
+    return folder
+
+
+def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Return what all cells of a results folder share, so that its rows can stand in one table.
+
+    Data sets, losses, features and solvers are columns of the rows: a folder may get more of them. Their options count as far as
+    words set them, because rows do not tell two files behind ``dataset=csv`` apart.
+    """
+    from ..config.words import options_set
+
+    def one(values: list[Any]) -> Any:
+        distinct = list({canonical_json(value): value for value in reversed(values)}.values())[::-1]
+        return distinct[0] if len(distinct) == 1 else {"each of": distinct}
+
+    return {
+        "seed": one([cell.seed for cell in cells]),
+        "hyper": one([cell.hyper for cell in cells]),
+        "solver": one([{key: value for key, value in cell.solver.items() if key != "name"} for cell in cells]),
+        # how reports test changes no row
+        "protocol": one([{key: value for key, value in cell.protocol.items() if key not in Protocol.SILENT} for cell in cells]),
+        "options": {key: one(values) for key, values in sorted(options_set(words).items())},
+    }
+
+
+def share_out(cells: Sequence[Settings], folder: ResultsFolder, session: Path) -> list[list[int]]:
+    """Give every job its cells, in a file of the session, and return their numbers, job by job.
+
+    Starting a job may take longer than a small cell, so a long sweep has fewer jobs than cells. A job gets every so many-th cell, because
+    neighbours are alike long, and those of one data set one after the other.
+
+    Raises
+    ------
+    ResultsError
+        The session's folder cannot be written.
+    """
+    first = cells[0]
+    at_most = JOBS_PER_WORKER * (first.workers or os.cpu_count() or 1)
+    jobs = min(len(cells), -(-len(cells) // first.cells_per_job) if first.cells_per_job else at_most)
+    ranks = {name: rank for rank, name in enumerate(dict.fromkeys(cell.dataset["name"] for cell in cells))}
+    batches = [sorted(range(job, len(cells), jobs), key=lambda at: ranks[cells[at].dataset["name"]]) for job in range(jobs)]
+    try:
+        for job, batch in enumerate(batches):
+            parts = plugins.folders(), folder, [(at, cells[at]) for at in batch]
+            (session / f"job{job}.pickle").write_bytes(b"".join(map(pickle.dumps, parts)))
+    except OSError as error:
+        raise ResultsError(f"cannot write into {first.folder}: {error.strerror}; free space or choose another results_dir") from error
+    return batches
+
+
+def run_job(session: Path, job: int) -> Done:
+    """Run the cells of one job, in a worker, and never raise: an exception here would reach whoever runs the workers.
+
+    Parameters
+    ----------
+    session : Path
+        Where `share_out` has put the job.
+    job : int
+
+    Returns
+    -------
+    list of (number, outcome, lines)
+        The lines are what the journal was told, for the case that it could not take them.
+    """
+    journal = Journal(session)
+    try:
+        with open(session / f"job{job}.pickle", "rb") as file:
+            plugins.use_folders(pickle.load(file))  # a worker that is used again began with those of another sweep
+            folder: ResultsFolder = pickle.load(file)
+            planned: list[tuple[int, Settings]] = pickle.load(file)
+    except FileNotFoundError:
+        return []  # somebody has removed the results folder; whoever waits for the job sees it
+    done: Done = []
+    lost: ResultsError | None = None
+    with shared_data(session):
+        for number, settings in planned:
+            journal.started(number)
+            try:
+                if lost is not None:
+                    raise lost  # what cannot be kept is not computed
+                outcome, lines = run_one(settings, folder, strict=False)
+            except Exception as error:
+                lost = error if isinstance(error, ResultsError) else lost
+                text = " ".join(f"{'' if isinstance(error, AdvcliError) else type(error).__name__ + ': '}{error}".split())
+                outcome, lines = CellOutcome("", settings.label, "", "failed", error=text), [f"{settings.label}: failed: {text}"]
+            journal.finished(number, outcome.status, outcome.skipped, lines)
+            # the rows are on the disk; sending them to the parent again would cost memory
+            done.append((number, dataclasses.replace(outcome, rows=[]), lines))
+    return done
+
+
+def refuse_removed(folder: ResultsFolder, shown: str) -> None:
+    """Raise `ResultsError` if somebody has removed the folder, here by the name that people see, while its cells ran."""
+    if not folder.cells_path.is_dir():
+        raise ResultsError(f"the results folder {shown} was removed while its cells ran; start the command again")
+
+
+def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[CellOutcome, list[str]]:
+    """Run one cell; return its outcome and what to say about it, the first line without a number."""
+    cell = cell_of(settings, split_hyper(learners.searched(settings.loss, settings.features), settings.hyper)[0])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        outcome = run_cell(cell, folder, settings.data_dir, strict, **settings.limits)
+    head = f"{outcome.dataset}, {outcome.method}"
+    if outcome.status == "failed":
+        return outcome, [f"{head}: failed: {outcome.error}"]
+    chosen = ", ".join(f"{name}={value:g}" for name, value in outcome.hyper.items())
+    result = f"{title(outcome.metric)} {shown(outcome.metric, outcome.mean, outcome.std)}"
+    gap = f"gap {outcome.worst_gap:.1e}" if outcome.worst_gap == outcome.worst_gap else ""  # no certificate, no gap
+    first = f"{head}: {', '.join(part for part in (result, chosen, gap) if part)}"
+    first += ", already there" if outcome.skipped else f", {outcome.seconds:.1f} s"
+    said = [line for line in (outcome.remark, outcome.warning) if line]
+    said += [f"{head}: {edge}" for edge in outcome.edges]
+    said += [str(told.message) for told in caught if not issubclass(told.category, NotConvergedWarning)]
+    if outcome.choice and not outcome.skipped:
+        first += f"; {outcome.choice}"
+    return outcome, [first, *map(warning, dict.fromkeys(said))]

@@ -1,0 +1,156 @@
+"""What a figure of a report is given, and the registry of figures.
+
+A figure is a function ``(material) -> iterator of Figure`` registered here, or in a file of a user's folder ``figure``, under its name.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from ... import plugins
+from ...errors import AdvcliError, ConfigError, ResultsError
+from ...registry import Registry
+from ..across import Across, across_datasets
+from ..curves import curve_points
+from ..document import Figure
+from ..drawing import missing_library
+
+SECTIONS = ("results", "across", "published", "curves", "certificates")
+"""Where a figure may stand; the first two once for each metric that is shown."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a figure may draw: rows, and what reports make of them.
+
+    Attributes
+    ----------
+    runs : DataFrame
+        Rows as in runs.csv, with unique names of methods.
+    summary : DataFrame
+        `advcli.reports.summarise` of them.
+    metrics : tuple of str
+        The metrics that are shown, the primary one first.
+    metric : str
+        The metric of the section; the primary one where the section has none.
+    alpha : float
+        Level of the tests.
+    tolerances : tuple of float
+        The relative gaps that were asked for.
+    compared : DataFrame or None
+        Published numbers beside ours; None when none were asked for.
+    """
+
+    runs: pd.DataFrame
+    summary: pd.DataFrame
+    metrics: tuple[str, ...]
+    metric: str
+    alpha: float = 0.05
+    tolerances: tuple[float, ...] = ()
+    compared: pd.DataFrame | None = None
+
+    @cached_property
+    def across(self) -> Across:
+        """The tests across data sets."""
+        return across_datasets(self.summary, self.metric, self.alpha)
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """The points of all curves."""
+        return curve_points(self.runs)
+
+
+Draw = Callable[[Material], Iterator[Figure]]
+
+
+@dataclass(frozen=True)
+class ReportFigure:
+    """A figure of a report.
+
+    Attributes
+    ----------
+    name : str
+        Letters, digits and hyphens: the stem of its files, which are NAME or begin with NAME-.
+    section : str
+        One of `SECTIONS`.
+    needs : tuple of str
+        Columns of the rows that it reads; without one of them it is not drawn.
+    draw : callable
+    """
+
+    name: str
+    section: str
+    needs: tuple[str, ...]
+    draw: Draw
+
+
+registry: Registry[ReportFigure] = Registry("figure", "figure")
+
+
+def register(name: str, *, section: str, needs: tuple[str, ...]) -> Callable[[Draw], Draw]:
+    """Register a function as a figure; the arguments are attributes of `ReportFigure`.
+
+    Raises
+    ------
+    ConfigError
+        The section is not one of `SECTIONS`, or the name would not be the stem of a file.
+    """
+    if section not in SECTIONS:
+        raise ConfigError(f"figure {name}: section={section} is not valid; choose one of {', '.join(SECTIONS)}")
+    if not name.replace("-", "").isalnum():
+        raise ConfigError(f"figure {name!r}: a name has letters, digits and hyphens only, since files are named by it")
+
+    def keep(draw: Draw) -> Draw:
+        registry.put(name, ReportFigure(name, section, tuple(needs), draw))
+        return draw
+
+    return keep
+
+
+def _figures() -> list[ReportFigure]:
+    """Return the package's figures and those of the current users' folders; those of folders that are no longer in use are left out."""
+    current = {module.__name__ for module in plugins.load("figure")}
+    found = [registry.get(name) for name in registry]
+    return [each for each in found if not plugins.is_plugin(each.draw.__module__) or each.draw.__module__ in current]
+
+
+def is_of(stem: str) -> bool:
+    """Tell whether a file of that stem is of one of the figures."""
+    return any(_belongs(stem, each) for each in _figures())
+
+
+def _belongs(stem: str, figure: ReportFigure) -> bool:
+    return stem == figure.name or stem.startswith(f"{figure.name}-")
+
+
+def drawn(section: str, material: Material) -> tuple[Figure, ...]:
+    """Return the figures of a section, none where the library for drawing lacks.
+
+    Raises
+    ------
+    ResultsError
+        A figure cannot be drawn, or names its files by another stem; one line that names the figure, its file and the reason.
+    """
+    found: list[Figure] = []
+    if missing_library():
+        return ()
+    for figure in _figures():
+        if figure.section != section or not set(figure.needs) <= set(material.runs.columns):
+            continue
+        where = f"figure {figure.name} ({sys.modules[figure.draw.__module__].__file__})"
+        try:
+            made = list(figure.draw(material))
+        except AdvcliError:
+            raise
+        except Exception as error:
+            raise ResultsError(f"{where}: {type(error).__name__}: {' '.join(str(error).split())}") from error
+        for each in made:
+            if not _belongs(each.name, figure):
+                raise ResultsError(f"{where}: the file {each.name} must be named {figure.name} or {figure.name}-WORDS")
+        found += made
+    return tuple(found)
