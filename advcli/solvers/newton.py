@@ -34,6 +34,7 @@ _MAX_INNER = 30  # Newton steps after which a proximal step counts as failed: c 
 _SMALLEST_C = 1e-9
 WARM = 30.0  # largest ratio of the first c of a fit to the last c of the fit before
 _MAX_FAILURES = 25
+_MAX_RESTARTS = 1  # from the best point, with the first c, where as many proximal steps have failed
 
 
 @dataclass
@@ -287,7 +288,7 @@ class NewtonSolver(Solver):
         best_primal, best_theta = problem.penalty(theta) / problem.lam + C * problem.n * problem.empirical(F), theta
         best_R = problem.features.feasible(smoothed.center, problem.y, problem.sample_weight)
         best_dual = problem.dual(best_R) / problem.lam
-        status, failures, steps = "max_passes", 0, 0
+        status, failures, restarts, steps = "max_passes", 0, 0, 0
         while True:
             inner, first = 0, np.inf
             point = smoothed.at(theta, F, *smoothed.face(F))
@@ -331,8 +332,13 @@ class NewtonSolver(Solver):
             if inner >= _MAX_INNER:
                 failures += 1
                 if failures > _MAX_FAILURES:
-                    status = "stalled"
-                    break
+                    if restarts == _MAX_RESTARTS:
+                        status = "stalled"
+                        break
+                    restarts, failures = restarts + 1, 0
+                    smoothed.center, smoothed.c, theta = best_R, max(1.0, 10.0 * C), best_theta
+                    F = problem.features.scores(theta)
+                    continue
                 smoothed.c *= 5.0
                 if primal < first:  # a failed step may have run far away
                     theta, F = point.theta, point.F
