@@ -33,6 +33,8 @@ cdef enum:
     MOST = 1 << 24  # nodes, so that no position leaves an int
     ROUNDS = 30   # of the search for how far each of them goes
 
+cdef double LIGHT = 1e-2  # share of the largest weight below which a node's own curvature says too little
+
 cdef struct Graph:
     int M
     long long edges
@@ -435,7 +437,7 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
     cdef Py_ssize_t i, at, group, done, count = 0, width = child.shape[0] + M
     cdef long long e
     cdef uint64_t state = seed
-    cdef double total = 0.0, down, floor = 0.0, worst, sigma, value
+    cdef double total = 0.0, down, largest = 0.0, worst, sigma, value
     cdef double gap[ROWS]
     cdef double scale[ROWS]
     cdef double slope[ROWS]
@@ -486,12 +488,14 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
     g.M, g.edges, g.start, g.child = M, child.shape[0], &start[0], &child[0]
     lanes.inverse, lanes.curvature, lanes.joint = inverse, curvature, joint
     for v in range(M):
-        floor = max(floor, 1e-6 * factor[v])  # nodes without weight have no curvature: the line search knows
+        largest = max(largest, factor[v])
     for v in range(Mp):
         weight[v] = factor[v] if v < M else 0.0
     inverse[0] = curvature[0] = 0.0
     for v in range(1, M):
-        curvature[v] = max(factor[v], floor)
+        # Nodes of little or no weight get as much as the heaviest: with their own, each would be free to move beside children that are not,
+        # and the multipliers around it would take thousands of sweeps. How far a row goes is found with the true curvature.
+        curvature[v] = factor[v] if factor[v] >= LIGHT * largest else largest
         inverse[v] = 1.0 / curvature[v]
     for v in range(M):
         for e in range(start[v], start[v + 1]):

@@ -34,6 +34,7 @@ _MAX_INNER = 30  # Newton steps after which a proximal step counts as failed: c 
 _SMALLEST_C = 1e-9
 WARM = 30.0  # largest ratio of the first c of a fit to the last c of the fit before
 _MAX_FAILURES = 25
+_MAX_RESTARTS = 1  # from the best point, with the first c, where as many proximal steps have failed
 
 
 @dataclass
@@ -305,7 +306,7 @@ class NewtonSolver(Solver):
         started = time.perf_counter()
         deadline = started + limits.max_seconds
         theta, F, seen = cls._begin(smoothed, start)
-        status, failures, steps = "", 0, 0
+        status, failures, restarts, steps = "", 0, 0, 0
         while not status:
             found = cls._descend(smoothed, smoothed.at(theta, F, *smoothed.block_step(F)), seen, limits, deadline)
             steps += found.steps
@@ -322,7 +323,12 @@ class NewtonSolver(Solver):
             else:
                 failures += 1
                 if failures > _MAX_FAILURES:
-                    status = "stalled"
+                    if restarts == _MAX_RESTARTS:
+                        status = "stalled"
+                        continue
+                    restarts, failures = restarts + 1, 0
+                    smoothed.center, smoothed.c, theta = seen.R, max(1.0, 10.0 * smoothed.C), seen.theta
+                    F = smoothed.problem.features.scores(theta)
                     continue
                 smoothed.c *= 5.0
                 if found.lower:  # a failed step may have run far away

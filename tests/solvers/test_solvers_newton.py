@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from advcli.certificate import certify
 from advcli.features.linear import LinearFeatures
 from advcli.solvers import Limits, make_solver
-from advcli.solvers.newton import Separate, _factor, falls_into_blocks
+from advcli.solvers.newton import Separate, Smoothed, _factor, falls_into_blocks
 
 
 def smoothed_problem(n, d, k, sparse=False):
@@ -158,3 +158,28 @@ def test_a_hessian_that_follows_another_is_the_one_summed_anew(d, sparse):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
         updated += directions.updates > 0
     assert 10 <= updated <= 33
+
+
+@pytest.mark.parametrize(("failing", "status"), [(26, "converged"), (52, "stalled")])
+def test_a_stalled_run_begins_once_more(failing, status, monkeypatch):
+    """From the best point so far: after 26 steps that failed, and not again after 26 more."""
+    problem = problems.make_problem(problems.make_data("noisy"), "zero_one", C=100.0)
+    start = make_solver("newton").solve(problem, Limits(1e-1))
+    asked, direction = [], Smoothed.direction
+
+    def fails(self, point):
+        asked.append(point.theta)
+        if len(asked) <= failing:
+            raise LinAlgError("the Newton system is not positive definite")
+        return direction(self, point)
+
+    monkeypatch.setattr(Smoothed, "direction", fails)
+    solution = make_solver("newton").solve(problem, Limits(1e-8), start)
+    assert solution.status == status
+    assert len(asked) > 26
+    if status == "stalled":
+        assert len(asked) == 52
+        assert problem.primal(solution.theta) <= problem.primal(start.theta)
+        assert problem.dual(solution.R) >= problem.dual(start.R)
+    else:
+        assert certify(problem, solution, 1e-8).converged

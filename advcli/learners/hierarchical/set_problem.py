@@ -30,6 +30,7 @@ from ..base import Array
 _SWEEPS = 16  # most sweeps of coordinate ascent on the multipliers of one row's polytope
 _PRECISION = 1e-6  # change of the marginals at which that ascent ends
 _BATCH = 8  # most passes between two looks at the gap
+_FARTHER = 2.0  # power of an update of alpha by which the next squared lengths are expected to change
 _BLEND = 1e-2  # share of the first weights in new weights, over the tolerance
 _CHUNK = 2**22  # numbers of a block of scores
 
@@ -223,7 +224,8 @@ def learn_sets(
             break
         squares = np.einsum("dn,dn->n", Z, Z)[sets.first :]
         norm = float(alpha @ squares) / (4.0 * problem.lam)
-        fresh, value = best_weights(graph, (alpha / (2.0 * problem.lam)) ** 2 * squares)
+        lengths = (alpha / (2.0 * problem.lam)) ** 2 * squares
+        fresh, value = best_weights(graph, lengths)
         primal += problem.lam * value - norm
         dual = problem.reward(mu) - dual_bound(graph, squares) / (4.0 * problem.lam)
         gap = (primal - dual) / primal if primal > 0.0 else 0.0
@@ -231,7 +233,10 @@ def learn_sets(
             alpha = fresh
             break
         inner = max(0.3 * tol, 0.1 * gap)
-        alpha = (1.0 - _BLEND * tol) * fresh + _BLEND * tol * first  # an alpha of 0 would stay 0
+        # farther, as with one label a row: updates are small and mostly in one direction
+        ratio = np.divide(fresh, alpha, out=np.ones_like(fresh), where=alpha > 0)
+        farther = best_weights(graph, lengths * ratio**_FARTHER)[0] if done + 1 != updates else fresh
+        alpha = (1.0 - _BLEND * tol) * farther + _BLEND * tol * first  # an alpha of 0 would stay 0
         done += 1
     point, outside = problem.feasible(mu)
     if point is not mu:
