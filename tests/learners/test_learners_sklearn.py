@@ -1,4 +1,4 @@
-"""scikit-learn's checks of every learner in the registry; of the hierarchical ones through the public classifier, which merges equal rows."""
+"""scikit-learn's checks of every learner in the registry; hierarchical ones through the public classifier, which merges equal rows."""
 
 import warnings
 
