@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
 
 import limited_calls
 import pytest
+from waiting import HANG
 
 from advcli import limits, plugins
 from advcli.cli import main
@@ -61,6 +64,37 @@ def test_crash_and_exit_are_told() -> None:
         call_limited(limited_calls.crash, seconds=60)
     with pytest.raises(KilledError, match="exit code 3"):
         call_limited(limited_calls.leave, seconds=60)
+
+
+BOUND = """
+import ctypes, os, sys, threading
+from advcli.limits import end_with_parent
+end_with_parent(os.getppid(), sys.argv[1] == "signal")
+print("bound", flush=True)
+if sys.argv[1] == "signal":
+    ctypes.PyDLL(None).sleep(10**6)  # no thread of Python runs meanwhile
+threading.Event().wait()
+"""
+STARTER = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.argv[1:]])"
+
+
+SIGNALS = pytest.mark.skipif(sys.platform != "linux", reason="Linux signals the end of a parent")
+
+
+@pytest.mark.parametrize("kind", [pytest.param("signal", marks=SIGNALS), "thread"])
+def test_a_bound_process_ends_with_its_parent(kind: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", STARTER, BOUND, kind], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"bound\n"
+        parent.kill()
+        assert parent.communicate(timeout=HANG)[0] == b"", "the pipe ends when all have ended that hold it"
+
+
+@pytest.mark.parametrize("by_signal", [True, False])
+def test_a_process_whose_parent_has_gone_ends_at_once(by_signal: bool) -> None:
+    script = f"from advcli.limits import end_with_parent; end_with_parent(1 + {os.getpid()}, {by_signal}); print('alive')"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")
 
 
 def test_errors_survive_the_way_between_processes() -> None:

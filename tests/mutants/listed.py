@@ -796,6 +796,18 @@ CLI = (
 RECORDS_TESTS, TABLE_TESTS = "tests/evaluation/test_records_folder.py", "tests/evaluation/test_reports_table.py"
 IDENTITIES, DAMAGES = "tests/evaluation/test_records_identity.py -k 'not 200'", "tests/evaluation/test_records_damage.py"
 OUTPUTS = "tests/files/test_files_outputs.py"
+LIMITED = "tests/limits/test_limits_calls.py"
+ENDINGS = (
+    Mutant("advcli/limits.py", "if os.getppid() != parent:  # before", "if False:  # before", f"{LIMITED} -k parent"),
+    Mutant("advcli/limits.py", "    bound = by_signal and _signalled_by_parent()", "    bound = by_signal", f"{LIMITED} -k parent"),
+    Mutant("advcli/limits.py", "    if not bound:\n", "    if False:\n", f"{LIMITED} -k parent"),
+    Mutant(
+        "advcli/cli/launching.py",
+        "                _workers_end_with_this_process(self.launcher)\n",
+        "",
+        "tests/robustness/test_robustness_sweeps.py -k while_workers_start",
+    ),
+)
 RECORDS = (
     Mutant(
         "advcli/files.py",
@@ -832,6 +844,8 @@ RECORDS = (
     Mutant("advcli/cell_files.py", "        _check_names(path, content)\n", "        pass\n", DAMAGES),
     Mutant("advcli/cell_files.py", 'elif "sha256" in content or "identity" in content:', "elif False:", DAMAGES),
     Mutant("advcli/cell_files.py", "if hashlib.sha256(raw[: seal.start()]", "if False and hashlib.sha256(raw[: seal.start()]", DAMAGES),
+    Mutant("advcli/evaluation/runner.py", "*map(advice, found.stopped), ", "", f"{RUNNER_TESTS} -k advice"),
+    Mutant("advcli/evaluation/runner.py", 'if row["dual_objective"] == -math.inf:', "if False:", f"{RUNNER_TESTS} -k advice"),
     Mutant("advcli/records.py", "and DAMAGED not in file.name", "", DAMAGES),
     Mutant("advcli/records.py", "if not listing and not self._had_cells():", "if not listing:", DAMAGES),
     Mutant("advcli/evaluation/runner.py", 'folder.set_aside(key) if stored is None else ""', '""', DAMAGES),
@@ -961,6 +975,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *FOREIGN_WEIGHTS,
     *CHECK,
     *CLI,
+    *ENDINGS,
     *RECORDS,
     *REPORTS,
     *MODELS,

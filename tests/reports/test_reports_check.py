@@ -567,7 +567,11 @@ def test_a_runs_csv_that_its_cells_do_not_make_is_found(planted, tmp_path, chang
 def test_a_tampered_cell_file_is_found(planted, tmp_path):
     folder = planted.folder(tmp_path / "new", planted.rows("iris", "a", ERRORS))
     file = folder.cells_path / "iris-a-0.json"
-    file.write_text(file.read_text().replace(str(1 / 45), "0.0"))
+    tampered = file.read_text().replace(str(1 / 45), "0.0")
+    file.write_text(tampered)
+    assert folder.disagreement() == "runs.csv goes on at line 2; its cell files make 0 rows"
+    assert ["checksum" in remark for remark in folder.remarks] == [True]
+    file.write_text(sealed(json.loads(tampered)))
     assert folder.disagreement() == f'runs.csv, line 3: value is "{1 / 45}", its cell file has "0.0"'
     file.unlink()
     assert folder.disagreement() == "", "rows alone are no contradiction"
@@ -576,7 +580,7 @@ def test_a_tampered_cell_file_is_found(planted, tmp_path):
 def test_what_is_no_value_of_its_column_is_refused(planted, tmp_path):
     folder = planted.folder(tmp_path / "new", planted.rows("iris", "a", ERRORS))
     file = folder.cells_path / "iris-a-0.json"
-    file.write_text(file.read_text().replace(str(1 / 45), '"many"'))
+    file.write_text(sealed(json.loads(file.read_text().replace(str(1 / 45), '"many"'))))
     with pytest.raises(ResultsError, match=r"cannot read the rows of .*cells: could not convert string to float: 'many'") as refused:
         folder.runs_of_cells()
     assert len(str(refused.value).splitlines()) == 1
