@@ -72,6 +72,8 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
     ModelError
         A file that is missing, no npz file, or without ``coef``.
     """
+    if path.exists() and not path.is_file():  # a pipe would wait for a writer
+        raise ModelError(f"cannot read {path}: it is a folder, a pipe or a device, no file")
     try:
         with np.load(path, allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}

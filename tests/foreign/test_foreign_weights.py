@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +168,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
     np.savez("bare.npz", weights=svc.coef_)
     np.savez("more.npz", coef=svc.coef_, intercepts=svc.intercept_)
     Path("text.npz").write_text("nothing")
+    os.mkfifo("pipe.npz")
     np.savez("objects.npz", coef=np.array([[{}]], dtype=object))  # a pickle, which could do anything
     for model, message in (
         ("", "advcli certify needs model=FILE.npz"),
@@ -174,6 +176,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
         ("model=bare.npz", "holds no array coef"),
         ("model=more.npz", "holds an array intercepts; did you mean intercept"),
         ("model=text.npz", "is no npz file"),
+        ("model=pipe.npz", "it is a folder, a pipe or a device, no file"),
         ("model=objects.npz", "is no npz file without pickle (ValueError)"),
     ):
         assert main(["certify", *([model] if model else []), "dataset=wine", "loss=cs"]) == 2

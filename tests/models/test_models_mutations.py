@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
 import pickle
@@ -26,7 +27,7 @@ from mutated_models import mutated, outcome, packed, unpacked, written
 
 from advcli.cli import main
 from advcli.errors import ModelError
-from advcli.models import load, save
+from advcli.models import _members, load, save
 
 BATCH, BATCHES = 144, 10
 HARMLESS = {"refused", "failed", "predicted"}
@@ -202,18 +203,46 @@ def test_documents_that_are_none(content: bytes, models: tuple[Path, Any]) -> No
     assert "it is no model of advcli, or damaged" in refused(models[0] / "document")
 
 
-def test_entries_that_share_their_bytes_are_refused(models: tuple[Path, Any]) -> None:
-    """A directory that names one entry ten thousand times would unpack to ten thousand times its length."""
-    path = models[0] / "shared"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("arrays/a.npy", bytes(10_000))
-    whole = path.read_bytes()
-    begin = whole.index(b"PK\x01\x02")
-    end = whole.index(b"PK\x05\x06")
-    entry, many = whole[begin:end], 10_000
-    total = struct.pack("<HHHHIIH", 0, 0, many, many, len(entry) * many, begin, 0)
-    path.write_bytes(whole[:begin] + entry * many + b"PK\x05\x06" + total)
-    assert "it is no model of advcli, or damaged" in refused(path)
+def test_entries_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
+    """Each entry begins with its own heading and ends where all do: together they are forty times as long as the file."""
+    names, values = [f"arrays/{at:02}.npy".encode() for at in range(40)], bytes(10_000)
+    body = b""
+    directory = []
+    for at, name in reversed([*enumerate(names)]):
+        content = body + values
+        sizes = struct.pack("<HHHHHIII", 20, 0, 0, 0, 33, zlib.crc32(content), len(content), len(content)) + struct.pack(
+            "<HH", len(name), 0
+        )
+        directory.insert(0, (sizes, name, at))
+        body = b"PK\x03\x04" + sizes + name + body
+    step = 30 + len(names[0])
+    central = b"".join(
+        b"PK\x01\x02" + b"\x14\0" + sizes + struct.pack("<HHHII", 0, 0, 0, 0, at * step) + name for sizes, name, at in directory
+    )
+    whole = body + values
+    end = struct.pack("<HHHHIIH", 0, 0, len(names), len(names), len(central), len(whole), 0)
+    (tmp_path / "shared").write_bytes(whole + central + b"PK\x05\x06" + end)
+    with zipfile.ZipFile(tmp_path / "shared") as archive:
+        assert sum(entry.file_size for entry in archive.infolist()) > 35 * len(whole)
+    with pytest.raises(zipfile.BadZipFile, match=r"arrays/00\.npy"):
+        _members(tmp_path / "shared")
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "said"),
+    [
+        ("indices", lambda found: np.where(np.arange(len(found)) == 5, 9004, found), "from 0 to 9004, not 0 to 9003"),
+        ("indices", lambda found: found - 3, "not 0 to 9003"),
+        ("indptr", lambda found: np.concatenate([found[:3], found[4:2:-1], found[5:]]), "does not say where the rows"),
+        ("indptr", lambda found: np.concatenate([[1], found[1:]]), "does not say where the rows"),
+        ("indptr", lambda found: np.concatenate([found[:-1], found[-1:] + 1]), "does not say where the rows"),
+        ("data", lambda found: found[:-1], "does not say where the rows"),
+    ],
+)
+def test_parts_of_sparse_rows_that_do_not_fit_are_named(models: tuple[Path, Any], part: str, change: Any, said: str) -> None:
+    found = dict(unpacked(models[0] / "rbf-sparse.model"))
+    changed = change(np.lib.format.read_array(io.BytesIO(found[f"arrays/rows_{part}.npy"])))
+    assert said in refused(rewritten(models, "rbf-sparse", {f"rows_{part}": changed}))
 
 
 def test_entries_beside_those_listed_are_refused(models: tuple[Path, Any]) -> None:

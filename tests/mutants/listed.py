@@ -930,6 +930,7 @@ REPORTS = (
 )
 
 FILES, FIT = "tests/models/test_models_files.py", "tests/cli/test_cli_fit.py"
+BROKEN = "tests/models/test_models_mutations.py"
 MODELS = (
     Mutant(
         "advcli/models.py",
@@ -951,13 +952,14 @@ MODELS = (
         'digest.update(f"{name} {len(members[name])}\\n".encode())',
         f"{FILES} -k archive",
     ),
-    Mutant(
-        "advcli/models.py",
-        'io.BytesIO(members[f"arrays/{name}.npy"]), allow_pickle=False)',
-        'io.BytesIO(members[f"arrays/{name}.npy"]), allow_pickle=True)',
-        f"{FILES} -k executed",
-    ),
-    Mutant("advcli/models.py", "if entry.compress_type != zipfile.ZIP_STORED:", "if False:", f"{FILES} -k compressed"),
+    Mutant("advcli/models.py", "if not stored or entry.header_offset + long > end:", "if not stored:", f"{BROKEN} -k share"),
+    Mutant("advcli/models.py", "    attributes.check_taken()\n", "", f"{BROKEN} -k listed"),
+    Mutant("advcli/models.py", "if not standardiser.scale_.all():", "if False:", f"{BROKEN} -k named"),
+    Mutant("advcli/learners/surrogate.py", "if chosen.reads_file(self.loss_options or {}):", "if False:", f"{BROKEN} -k 'opens and costs'"),
+    Mutant("advcli/stored.py", 'if kind == "f" and not np.isfinite(values).all():', "if False:", f"{BROKEN} -k named"),
+    Mutant("advcli/stored.py", "if shape is not None and (len(given)", "if False and (len(given)", f"{BROKEN} -k named"),
+    Mutant("advcli/stored.py", '"i", 0, columns - 1)', '"i", 0, columns)', f"{BROKEN} -k sparse"),
+    Mutant("advcli/stored.py", "(np.diff(pointers) < 0).any() or ", "", f"{BROKEN} -k sparse"),
     Mutant("advcli/models.py", "if version != FORMAT_VERSION:", "if False:", f"{FILES} -k refused"),
     Mutant(
         "advcli/models.py", "return X if self.standardiser is None else self.standardiser.transform(X)", "return X", f"{CELLS} -k model"
