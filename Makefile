@@ -2,7 +2,7 @@
 # make test-slow: set up, then the tests that are too long for every change: whole figures of a paper, a hundred kills, every instruction set.
 # make mutants: set up, then every small wrong change of tests/mutants/listed.py, by hand: do the tests see it? It takes more than an hour.
 # make sanitize: set up, then build the kernels with the address and undefined-behaviour sanitizers, by hand, and run the tests of tests/compiled on
-# them, hostile calls of every function and hostile rows at every door among them. It takes some minutes, and gcc or clang with their run-time libraries.
+# them, hostile calls of every function and hostile rows at every door among them. It takes some minutes, and gcc with its run-time libraries.
 # Needs Python 3.11-3.13, a C compiler and make.
 PYTHON ?= python3
 VENV := .venv

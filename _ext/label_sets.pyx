@@ -30,7 +30,6 @@ from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greate
 
 cdef enum:
     ROWS = 8      # rows that are visited together, each in a lane of vectors
-    MOST = 1 << 24  # nodes, so that no position leaves an int
     ROUNDS = 30   # of the search for how far each of them goes
 
 cdef double LIGHT = 1e-2  # share of the largest weight below which a node's own curvature says too little
@@ -461,7 +460,7 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
     cdef double *theta
     check_rows(values, columns, begin, n, d)
     check_graph(start, child, factor.shape[0])
-    demand(Mp >= M and Mp < MOST and Mp % LANES == 0 and Z.shape[0] == d, "Z must be (d, Mp), padded")
+    demand(Mp == checked_width(M) and Z.shape[0] == d, "Z must be (d, Mp), padded")
     demand(leaf.shape[0] == M and mu.shape[0] == n and mu.shape[1] == M and nu.shape[0] == n and nu.shape[1] == width,
            "leaves must be (M,), marginals (n, M) and multipliers (n, edges + M)")
     demand(square.shape[0] == n and sample.shape[0] == n, "every row needs a squared length and a weight")

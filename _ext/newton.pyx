@@ -215,7 +215,11 @@ def matrix_bases(const double[:, ::1] matrix, const signed char[:, ::1] state, c
     cdef double *left                      # |unit vector - its projection|^2
     demand(0 < k < MOST, CLASSES)
     demand(matrix.shape[1] == k and tight.shape[0] == n and tight.shape[1] == l and most.shape[0] == n, "flags must be (n, l) and ranks (n,)")
-    demand(B.shape[1] == k and B.shape[0] == owner.shape[0], "the bases must be (rows, k) with as many owners")
+    for i in range(n):
+        demand(most[i] >= 0, "ranks must be at least 0")
+        row += most[i]
+    demand(B.shape[1] == k and B.shape[0] == owner.shape[0] and B.shape[0] >= row, "the bases must be (rows, k), a row and an owner for every rank")
+    row = 0
     index = <int *>malloc(k * sizeof(int))
     Q = <double *>malloc((<Py_ssize_t>k * k + 2 * k) * sizeof(double))
     v = Q + <Py_ssize_t>k * k
@@ -257,7 +261,7 @@ def matrix_bases(const double[:, ::1] matrix, const signed char[:, ::1] state, c
                         Q[spanned * size + a] = v[a] * length
                         left[a] -= Q[spanned * size + a] * Q[spanned * size + a]
                     spanned += 1
-            wanted = <int>min(<Py_ssize_t>(size - spanned), B.shape[0] - row)
+            wanted = min(size - spanned, most[i])
             while wanted > 0:
                 best = 0
                 furthest = -1.0

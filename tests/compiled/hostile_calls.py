@@ -29,7 +29,7 @@ ANY_LENGTH |= {("uma.online", "W"), ("newton.projectors", "M"), ("kernel_dual.ga
 # Longer than needed is no fault.
 AT_LEAST = {("subgradient.sgd", "squares"), ("subgradient.sgd", "state"), ("subgradient.dual_averaging", "state")}
 # None at all stands for "not wanted", "all 1" or "dense"; a general matrix of no rows has no tight ones.
-OPTIONAL = {"sample_weight", "cost_weight", "tolerance", "R", "tight", "gap", "parent", "Z"}
+OPTIONAL = {"sample_weight", "cost_weight", "tolerance", "R", "tight", "gap", "parent", "Z", "table", "margin", "divisor"}
 
 N, D, K, L = 7, 3, 3, 4
 

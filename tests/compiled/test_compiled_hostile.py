@@ -7,12 +7,20 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
+import hostile_rows as rows
+import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from instruction_sets import levels
+from sklearn.base import clone
 
+from advcli import AdversarialClassifier
 from advcli.compiled import usable_levels
+from advcli.errors import DataError
 
 HERE = Path(__file__).parent
 
@@ -54,3 +62,30 @@ def test_every_learner_loss_solver_and_feature_map_refuses_hostile_rows_or_leave
     said = run("hostile_rows.py", "all", level=level)
     assert said.endswith("refused or finite")
     assert int(said.split()[0]) > 5_000
+
+
+@pytest.mark.parametrize("name", ["uma", "perceptron", "backward", "flat", "hsvm", "nhsvm", "ssvm", "zero_one dual", "zero_one sgd"])
+def test_fits_do_not_see_how_wide_indices_are_nor_whether_zeros_are_stored(name):
+    estimator, _ = rows.learners(every=True)[name]
+    X, y = rows.plain()
+    narrow = sp.csr_array(X)
+    wide = rows.valid()["64-bit indices"]
+    assert wide.indices.dtype == np.int64
+
+    def scores(Z):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return clone(estimator).fit(Z, y).potentials(X)
+
+    assert np.array_equal(scores(wide), scores(narrow))
+    assert np.array_equal(scores(sp.csr_array(X.shape)), scores(np.zeros_like(X)))
+
+
+def test_a_huge_feature_is_refused_with_its_column():
+    X, y = rows.plain()
+    X[3, 2] = -1e60
+    for Z in (X, sp.csr_array(X)):
+        with pytest.raises(DataError, match=r"column 2, counted from 0, of X holds -1e\+60"):
+            AdversarialClassifier().fit(Z, y)
+    with pytest.raises(DataError, match="column 'c' of X"):
+        AdversarialClassifier().fit(pd.DataFrame(X, columns=list("abcd")), y)

@@ -227,6 +227,20 @@ def test_simd_variable_chooses_the_level(monkeypatch):
         assert compiled.kernels.level == level
 
 
+def test_a_module_without_the_level_takes_the_next_lower_one(monkeypatch):
+    module = compiled._module
+
+    def built(kernel, level):
+        if kernel == "uma" and level != "scalar":
+            raise ImportError(level)
+        return module(kernel, level)
+
+    monkeypatch.setattr(compiled, "_module", built)
+    made = Kernels(usable_levels()[0])
+    assert made.uma.__name__.endswith("uma_scalar")
+    assert made.dual.__name__.endswith(f"dual_{made.level}")
+
+
 def test_prediction_game_of_k_1_costs_nothing(kernels):
     """One class: nothing to confuse it with, so every surrogate with a zero diagonal is 0 and so is its r."""
     for name in cases.compiled_names():

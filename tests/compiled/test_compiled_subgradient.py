@@ -222,7 +222,7 @@ def test_arrays_that_do_not_fit_are_refused(kernels):
         kernels.subgradient.sgd(*bound, order, wrong, wrong, np.zeros(3), R, counts, state, LAM, 0.0, 1.0, 0)
     with pytest.raises(ValueError, match="do not fit"):
         kernels.subgradient.sgd(*bound, order, right, wrong, np.zeros(3), R, counts, state, LAM, 0.0, 1.0, 0)
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="batch must hold a row"):
         kernels.subgradient.adaptive(*bound, order, 0, right, right, right, right, R, counts, 0.0, LAM, 0.1, 0.0, 0.0, np.empty(0))
     with pytest.raises(ValueError, match="do not fit"):
         kernels.subgradient.averaged_gradient(*bound, order, 1, right, wrong, R, R, LAM, 1.0, 0.1, np.empty(0))
