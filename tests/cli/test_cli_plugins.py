@@ -275,9 +275,9 @@ def test_the_loss_of_distances_takes_the_hierarchy_of_the_data(capfd: pytest.Cap
 
 
 @pytest.mark.parametrize("group", plugins.GROUPS)
-def test_every_group_is_part_of_the_fingerprint(group: str) -> None:
+def test_every_group_that_makes_rows_is_part_of_the_fingerprint(group: str) -> None:
     plugins.add_folder("my")
     before = plugins.fingerprint()
     Path("my", group).mkdir(exist_ok=True)
     Path("my", group, "one.py").write_text("x = 1\n")
-    assert plugins.fingerprint() != before
+    assert (plugins.fingerprint() == before) == (group == "figure")
