@@ -27,7 +27,7 @@ test-slow: $(VENV)/.installed-test
 
 # Hostile command lines, files, models, inputs and kills; ends with a table of how many ended well.
 assault: $(VENV)/.installed-test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/assault --numprocesses auto --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m assault --numprocesses auto --dist worksteal
 
 # Chosen ones: make mutants ONLY=advcli/proofs.py
 mutants: $(VENV)/.installed-test

@@ -44,7 +44,8 @@ def add_folder(folder: str | os.PathLike[str]) -> None:
 
 def use_folders(paths: Iterable[str]) -> None:
     """Take these folders and no others; what others have registered stays."""
-    os.environ[FOLDERS] = os.pathsep.join(paths)
+    # absolute: a worker may have started elsewhere
+    os.environ[FOLDERS] = os.pathsep.join(str(Path(path).expanduser().absolute()) for path in paths)
 
 
 def files(group: str) -> Iterator[Path]:

@@ -49,7 +49,7 @@ def _written(value: Any) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"[{','.join(map(_written, value))}]"
     text = str(value)
-    if re.fullmatch(r"[A-Za-z_]\w*", text) and text.lower() not in ("null", "true", "false", "nan", "inf"):
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) and text.lower() not in ("null", "true", "false", "nan", "inf"):
         return text  # the name of a choice
     # a backslash counts before a quote alone
     escaped = re.sub(r"(\\*)(?='|$)", lambda found: 2 * found[1], text).replace("'", "\\'")

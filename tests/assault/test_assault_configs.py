@@ -100,8 +100,8 @@ def attack(words: list[str], folder: Path) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.assault("command lines: a hostile value for a key")
 def test_hostile_values(tally: Any, tmp_path: Path) -> None:
-    """Command lines: a hostile value for a key."""
     config = yaml.safe_load(nursery().run(["--cfg", "job"]).stdout)
     names = sorted(name for name in keys(config) if not name.startswith(OF_OTHER_ACTIONS))
     cases = [(name, value) for name in names for value in VALUES.split()]
@@ -111,8 +111,8 @@ def test_hostile_values(tally: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.assault("command lines: hostile words")
 def test_hostile_words(tally: Any, tmp_path: Path) -> None:
-    """Command lines: hostile words."""
     for word in ["", *WORDS.split()]:
         tally.count(word, attack([*FAST, word], tmp_path / "here"))
     for line in LINES.strip().splitlines():

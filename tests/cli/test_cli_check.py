@@ -80,7 +80,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def checked(made: Path, capfd: pytest.CaptureFixture[str]) -> str:
+def checked(made: Path, elsewhere: Path, capfd: pytest.CaptureFixture[str]) -> str:
     """A run, its baseline, and a green JUnit file of a first check."""
     shutil.copytree(made, Path.cwd(), dirs_exist_ok=True)
     assert check("results=results/old", "baseline=line.csv", "junit=out.xml", capfd=capfd)[0] == 0

@@ -141,6 +141,6 @@ def test_jobs_are_few_however_many_cells(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("advcli.evaluation.jobs.JOBS_PER_WORKER", 3)
     jobs: list[int] = []
-    monkeypatch.setattr("advcli.evaluation.jobs.run_job", lambda session, job, parent: jobs.append(job) or run_job(session, job, parent))
+    monkeypatch.setattr("advcli.evaluation.jobs.run_job", lambda session, job: jobs.append(job) or run_job(session, job))
     assert main(["-m", "seed=range(0,8)", "hyper.C=1", "protocol.n_splits=1", "workers=1", "name=x", "quiet=true"]) == 0
     assert len(jobs) == 3

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from advcli.data import Dataset, check_trainable, load
 from advcli.data.table import read_table, table_sha256
 from advcli.errors import ConfigError, DataError
+from advcli.rules import LARGEST
 
 GOOD = "a,b,label\n1,2,x\n3,4,y\n5,6,x\n7,8.5,y\n"
 
@@ -315,7 +316,7 @@ def test_large_files_are_fast(tmp_path: Path) -> None:
     assert np.array_equal(data.X, frame.to_numpy()[:, :9])
 
 
-cells = st.floats(allow_nan=False, allow_infinity=False)
+cells = st.floats(-LARGEST, LARGEST)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

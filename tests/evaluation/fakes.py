@@ -45,7 +45,7 @@ def make_dataset(name="blobs", n=60, d=3, k=3, seed=0, **more):
 class FakeLearner:
     """Ridge regression on one-hot labels; options of the loss make it slow, failing or unconverged."""
 
-    certified, remarks_, solver_choice_, cost_matrix_ = True, (), "", None
+    certified, remarks_, solver_choice_, cost_matrix_, abstention_cost_ = True, (), "", None, None
 
     def __init__(self, loss, features, solver, hyper, n_classes, seed, tol):
         self.loss, self.hyper, self.n_classes, self.seed, self.tol = loss, dict(hyper), n_classes, seed, tol

@@ -24,7 +24,7 @@ from advcli.config.composing import compose_cells
 from advcli.config.words import word, words_for
 from advcli.errors import ConfigError, ResultsError
 from advcli.evaluation import jobs, sweep
-from advcli.records import TIMING_COLUMNS, read_table
+from advcli.rows import TIMING_COLUMNS, read_table
 
 COMMON = "protocol.n_splits=2 protocol.folds=2 protocol.stage1.regularisation=[0.1,1] protocol.stage2.regularisation=[1]"
 CELLS = [f"dataset={dataset} loss={loss} {COMMON}" for dataset in ("iris", "wine") for loss in ("zero_one", "cs")]

@@ -136,8 +136,9 @@ def snapshot(folder: ResultsFolder) -> dict[str, Any]:
     return {path.name: (path.lstat().st_ino, path.lstat().st_mtime_ns) for path in folder.cells_path.iterdir()}
 
 
+@pytest.mark.assault("cell files: damaged")
 @pytest.mark.parametrize("kind", [*CONTENTS, *FILES])
-def test_a_damaged_file_is_told_set_aside_and_computed_again(kind: str, two: tuple[ResultsFolder, list[Any], bytes]) -> None:
+def test_a_damaged_file_is_told_set_aside_and_computed_again(kind: str, two: tuple[ResultsFolder, list[Any], bytes], tally: Any) -> None:
     folder, asked, expected = two
     outcome = run_cell(asked[0], folder, DATA)
     assert outcome.skipped
@@ -173,6 +174,7 @@ def test_a_damaged_file_is_told_set_aside_and_computed_again(kind: str, two: tup
     sound.prepare({"seed": 0})
     assert not sound.remarks
     assert sorted(sound.finished_keys()) == sorted(json.loads(file.read_text())["key"] for file in folder.cells_path.glob("*[!1].json"))
+    tally.count(kind)
 
 
 def test_damage_while_a_sweep_runs_is_told_with_its_cell(two: tuple[ResultsFolder, list[Any], bytes]) -> None:

@@ -491,7 +491,9 @@ SETTINGS = (
     Mutant("advcli/protocol.py", "if axis not in axes():", "if False:", SELECTION),
     Mutant("advcli/protocol.py", "if not numbers:", "if False:", SELECTION),
     Mutant("advcli/protocol.py", 'if not all(POSITIVE["valid"](number) for number in numbers):', "if False:", SELECTION),
-    Mutant("advcli/protocol.py", '= ("test", "alpha")', '= ("test", "alpha", "metrics")', f"{RUNNER_TESTS} -k key"),
+    Mutant(
+        "advcli/protocol.py", '= ("test", "alpha", "correction")', '= ("test", "alpha", "correction", "metrics")', f"{RUNNER_TESTS} -k key"
+    ),
     # what a learner is told of the data
     Mutant(
         "advcli/learners/base.py",
@@ -919,7 +921,7 @@ REPORTS = (
         "tail = float(chance[: round(2 * min(positive, negative))].sum())",
         STATISTICS,
     ),
-    Mutant("advcli/statistics.py", "result.p_value < alpha and result.sign == -worse_sign", "False", STATISTICS),
+    Mutant("advcli/statistics.py", "p < significance.alpha and result.sign == better", "False", STATISTICS),
     Mutant("advcli/statistics.py", "np.maximum.accumulate(raw[order] * factors)", "raw[order] * factors", STATISTICS),
     Mutant(
         "advcli/statistics.py",

@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ def limited() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.assault("command lines: one number too large")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -34,7 +36,7 @@ def limited() -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_amounts_are_refused_within_little_memory(words: list[str], said: str, tmp_path: Path) -> None:
+def test_amounts_are_refused_within_little_memory(words: list[str], said: str, tmp_path: Path, tally: Any) -> None:
     (tmp_path / "far.svm").write_text("0 1:1\n1 2:1 2000000000:1\n0 3:1\n1 1:2\n")
     (tmp_path / "table.csv").write_text("x,y\n" + "".join(f"{at},{1.5 * at}\n" for at in range(20)))
     given = [] if words[0].startswith("dataset=") else ["dataset=csv", "dataset.path=table.csv"]
@@ -50,11 +52,14 @@ def test_amounts_are_refused_within_little_memory(words: list[str], said: str, t
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
+    tally.count(words)
 
 
 @pytest.mark.slow
-def test_a_billion_workers_are_no_more_than_the_cells(tmp_path: Path) -> None:
+@pytest.mark.assault("command lines: one number too large")
+def test_a_billion_workers_are_no_more_than_the_cells(tmp_path: Path, tally: Any) -> None:
     words = ["-m", "dataset=iris", "loss=zero_one,cs", "workers=1000000000", "protocol.n_splits=1", "hyper.C=1", "name=x", "quiet=true"]
     done = subprocess.run([sys.executable, "-m", "advcli", *words], cwd=tmp_path, preexec_fn=limited, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "results" / "x" / "runs.csv").read_text().splitlines()) > 2
+    tally.count(words)

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -96,8 +97,11 @@ def assert_clean(folder: Path) -> None:
     assert not [*folder.rglob("*.tmp"), *folder.glob(".session.*")]
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.slow)])
-def test_kill_at_random_moments(kills: int, program: Program, undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
+KILLS = "sweeps: killed at a random moment, taken up again"
+
+
+@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.assault(KILLS)])])
+def test_kill_at_random_moments(kills: int, program: Program, undisturbed: tuple[list[str], float], tmp_path: Path, tally: Any) -> None:
     expected, seconds = undisturbed
     moments = random.Random(kills)
     words = [*WORDS, "workers=1"]
@@ -112,6 +116,7 @@ def test_kill_at_random_moments(kills: int, program: Program, undisturbed: tuple
                 now = assert_whole(folder)
                 assert now >= kept, "a finished cell was lost"
                 kept = now
+            tally.count(killed)
         else:
             assert code == 0, program.said()
             assert tables(folder) == expected
@@ -132,7 +137,11 @@ def grandchildren(parent: int) -> int:
     """Return how many processes were started by children of this one, the fork servers' own aside."""
     found = psutil.Process(parent).children(recursive=True)
     children = {process.pid for process in psutil.Process(parent).children()}
-    return sum(process.ppid() not in {parent, *children} for process in found)
+    parents = []
+    for process in found:
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has ended since
+            parents.append(process.ppid())
+    return sum(each not in {parent, *children} for each in parents)
 
 
 def test_kill_of_the_parent_alone_leaves_no_worker(undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
@@ -215,8 +224,9 @@ def test_kill_of_the_parent_while_workers_start_leaves_none(moment: str, tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.assault("sweeps: the parent alone killed, no process left")
 @pytest.mark.parametrize("limit", [[], ["limits.seconds=3600"]], ids=["workers", "limited"])
-def test_kills_of_the_parent_at_random_moments_leave_no_process(limit: list[str], tmp_path: Path) -> None:
+def test_kills_of_the_parent_at_random_moments_leave_no_process(limit: list[str], tmp_path: Path, tally: Any) -> None:
     """Up to the moment that a cell is computed; with a limit, the fork server's child computes it."""
     words = [*holding_sweep(tmp_path), *limit]
     holds = tmp_path / "holds"
@@ -234,6 +244,7 @@ def test_kills_of_the_parent_at_random_moments_leave_no_process(limit: list[str]
         os.kill(child.pid, signal.SIGKILL)
         assert child.wait().returncode == -signal.SIGKILL
         until(lambda session=child.pid: not processes_of_session(session))
+        tally.count(number)
 
 
 def test_two_sweeps_into_one_folder_at_once(undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
@@ -270,7 +281,8 @@ def test_another_configuration_before_the_first_cell_is_refused(sweep: list[str]
 
 
 @pytest.mark.slow
-def test_two_configurations_started_at_once_never_share_a_folder(tmp_path: Path) -> None:
+@pytest.mark.assault("results folders: two configurations at once")
+def test_two_configurations_started_at_once_never_share_a_folder(tmp_path: Path, tally: Any) -> None:
     for number in range(60):
         words = [["-m", *ONE_CELL, f"name={number}", f"seed={seed},{seed + 2}", f"hyper.C={seed + 1}"] for seed in (0, 1)]
         both = [nursery().start(each, tmp_path) for each in (words if number % 2 else words[::-1])]
@@ -281,6 +293,7 @@ def test_two_configurations_started_at_once_never_share_a_folder(tmp_path: Path)
         rows = read_table(tmp_path / f"results/{number}/runs.csv")
         seeds, strength = set(rows["seed"]), set(rows["C"])
         assert (seeds, strength) in [({0, 2}, {1.0}), ({1, 3}, {2.0})]
+        tally.count(number)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from advcli.certificate import certify
 from advcli.features.linear import LinearFeatures
 from advcli.solvers import Limits, make_solver
-from advcli.solvers.newton import Separate, Smoothed, _factor, falls_into_blocks
+from advcli.solvers.newton import ProximalStep, Separate, _factor, falls_into_blocks
 
 
 def smoothed_problem(n, d, k, sparse=False):
@@ -165,7 +165,7 @@ def test_a_stalled_run_begins_once_more(failing, status, monkeypatch):
     """From the best point so far: after 26 steps that failed, and not again after 26 more."""
     problem = problems.make_problem(problems.make_data("noisy"), "zero_one", C=100.0)
     start = make_solver("newton").solve(problem, Limits(1e-1))
-    asked, direction = [], Smoothed.direction
+    asked, direction = [], ProximalStep.direction
 
     def fails(self, point):
         asked.append(point.theta)
@@ -173,7 +173,7 @@ def test_a_stalled_run_begins_once_more(failing, status, monkeypatch):
             raise LinAlgError("the Newton system is not positive definite")
         return direction(self, point)
 
-    monkeypatch.setattr(Smoothed, "direction", fails)
+    monkeypatch.setattr(ProximalStep, "direction", fails)
     solution = make_solver("newton").solve(problem, Limits(1e-8), start)
     assert solution.status == status
     assert len(asked) > 26

@@ -1,0 +1,66 @@
+"""The tally of each attack of the assault, and its closing table: how many hostile cases ended well."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+GOOD: Counter[str] = Counter()
+ALL: Counter[str] = Counter()
+
+
+@dataclass
+class Tally:
+    """Cases of one kind of attack, and what went wrong in those that did not end well."""
+
+    total: int = 0
+    broken: list[str] = field(default_factory=list)
+
+    def count(self, case: object, trouble: str = "", cases: int = 1) -> None:
+        """Count cases; ``trouble`` says in one line what went wrong and is empty if they ended well."""
+        self.total += cases
+        if trouble:
+            self.broken.append(f"{case}: {trouble}")
+
+    @contextlib.contextmanager
+    def case(self, name: object) -> Iterator[None]:
+        """Count a case that ends well unless something inside fails."""
+        trouble = ""
+        try:
+            yield
+        except Exception as error:
+            trouble = f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
+        self.count(name, trouble)
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Iterator[Tally]:
+    """Cases of a test with the mark ``assault(KIND)``, which fails if one of them did not end well, or if there was none."""
+    tally = Tally()
+    yield tally
+    mark = request.node.get_closest_marker("assault")
+    if mark is not None:
+        request.node.user_properties.append(("assault", [mark.args[0], tally.total - len(tally.broken), tally.total]))
+    assert tally.total, "no case was tried"
+    assert not tally.broken, f"{len(tally.broken)} of {tally.total} cases did not end well\n" + "\n".join(tally.broken[:40])
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Add a finished test to the table, whichever process ran it."""
+    if report.when == "teardown":
+        for kind, good, total in (value for name, value in report.user_properties if name == "assault"):
+            GOOD[kind] += good
+            ALL[kind] += total
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print good / total of every kind of attack."""
+    if ALL:
+        terminalreporter.section("assault: cases that ended well / all")
+        for kind in sorted(ALL):
+            terminalreporter.write_line(f"{GOOD[kind]:6d} / {ALL[kind]:<6d} {kind}")
+        terminalreporter.write_line(f"{GOOD.total():6d} / {ALL.total():<6d} in all")
