@@ -33,8 +33,10 @@ def groups() -> str:
     return "\n  ".join(found.splitlines())  # as deep as the line in conf/hydra/help
 
 
-register_resolver("advcli_actions", actions.usage, replace=True)  # conf/hydra/help
-register_resolver("advcli_groups", groups, replace=True)
+# The text of conf/hydra/help is resolved by every composition, and reading all folders of choices takes longer than the rest of it:
+# only --help gets them.
+register_resolver("advcli_actions", actions.usage, replace=True)
+register_resolver("advcli_groups", str, replace=True)
 
 
 def run_hydra(task: Task, words: list[str], flags: argparse.Namespace) -> int | None:
@@ -46,6 +48,7 @@ def run_hydra(task: Task, words: list[str], flags: argparse.Namespace) -> int | 
         None when the task ran; an exit code when Hydra only showed something (help, config, completion).
     """
     _register_plugins()
+    register_resolver("advcli_groups", groups if flags.help else str, replace=True)
     application = hydra.main(**BASE, config_path=str(conf_dir()), config_name="config")(task)
     arguments, full_error = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
     # With this variable Hydra raises its errors, otherwise it prints several lines and exits.
@@ -70,6 +73,7 @@ def run_hydra(task: Task, words: list[str], flags: argparse.Namespace) -> int | 
         if full_error is None:
             del os.environ["HYDRA_FULL_ERROR"]
         GlobalHydra.instance().clear()
+        register_resolver("advcli_groups", str, replace=True)
     return 0 if flags.cfg or flags.info or flags.shell_completion else None
 
 
