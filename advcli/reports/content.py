@@ -307,6 +307,7 @@ def _details(part: pd.DataFrame, metric: str) -> ReportTable:
                 _median(metric, row["median"]),
                 _fixed(row["rank"], 1),
                 _p_value(row["p_value"]),
+                _p_value(row["p_adjusted"]),
                 _fixed(row["effect_size"]),
                 _whole(row["n_splits"]),
                 TableField(str(row["failed"]), float(row["failed"]), state="failed" if row["failed"] else ""),
@@ -315,9 +316,21 @@ def _details(part: pd.DataFrame, metric: str) -> ReportTable:
     return ReportTable(
         f"details-{metric}".replace("_", "-"),
         f"Every cell: {title(metric)}.",
-        ("dataset", "method", "mean (deviation)", "median", "rank", "p against best", "effect size", "splits", "failed splits"),
+        (
+            "dataset",
+            "method",
+            "mean (deviation)",
+            "median",
+            "rank",
+            "p against best",
+            "p adjusted",
+            "effect size",
+            "splits",
+            "failed splits",
+        ),
         tuple(rows),
         notes=(
+            "p adjusted: with the correction for the number of methods, by which the marks go",
             "effect size: matched-pairs rank-biserial correlation with the best method over the splits; 1 is worse on every split, "
             "-1 better on every split",
         ),

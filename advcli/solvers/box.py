@@ -25,7 +25,6 @@ from .base import Limits, Solver, register
 
 _MAX_INNER = 40
 _MAX_OUTER = 200
-_MAX_ACTIVE = 6000  # coordinates beyond which the dense model costs too much
 
 
 @dataclass

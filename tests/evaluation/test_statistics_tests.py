@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from advcli import protocol
 from advcli.errors import ConfigError
-from advcli.statistics import Significance, corrected_t, friedman, holm, mark_best, paired_t, paired_test, wilcoxon
+from advcli.statistics import CORRECTIONS, TESTS, Significance, corrected_t, friedman, holm, mark_best, paired_t, paired_test, wilcoxon
 
 
 def brute_force_wilcoxon(d):
@@ -259,6 +260,12 @@ def test_equal_methods_keep_their_marks():
             denied[name] += len(bold(result)) < methods
     assert denied["holm"] <= 0.08 * runs
     assert denied["none"] >= 0.15 * runs
+
+
+def test_the_protocol_knows_the_tests_and_corrections():
+    # two lists, because checking a configuration must not import NumPy
+    assert set(protocol.TESTS) == set(TESTS)
+    assert set(protocol.CORRECTIONS) == set(CORRECTIONS)
 
 
 def test_unknown_correction():

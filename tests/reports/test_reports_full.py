@@ -136,6 +136,10 @@ def test_page_shows_everything(report):
     assert [row[0] for row in comparison["tfoot"]] == ["average", "count"]
     assert {"overview-error", "wins-error", "details-error", "pairs-error", "published", "certificates", "failures"} <= set(page.tables)
     assert len(page.tables["details-error"]["tbody"]) == 24
+    at = [name.strip() for name in page.tables["details-error"]["thead"][0]].index("p adjusted")
+    judged = [(row[2], row[at]) for row in page.tables["details-error"]["tbody"] if re.fullmatch(r"[01]\.\d+", row[at])]
+    assert judged
+    assert all(("=" in mean) == (float(p) >= 0.05) for mean, p in judged), "the marks go by this p-value"
     assert any("solver broke" in field for row in page.tables["failures"]["tbody"] for field in row)
     certificate = {(row[0], row[1]): row for row in page.tables["certificates"]["tbody"]}
     assert certificate["set_1", "ww linear"][5:7] == ["1", "5.0e-01"]
