@@ -142,3 +142,11 @@ cdef inline double abstain_step(Family *s, const double *f, const double *r, Py_
         return gap
     out[y] -= 1.0
     return gap
+
+
+cdef inline int bind_abstain(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
+    if n_parameters != 1:
+        return -3
+    s.alpha = parameters[0]
+    s.oracle, s.offset, s.step = abstain_oracle, abstain_offset, abstain_step
+    return 0

@@ -11,6 +11,7 @@ from libc.math cimport floor, fabs
 
 from adv_simd cimport vec, load, store, splat, vmax, vsum, if_greater, LANES, maximum, dot, threshold
 from adv_family cimport Family, FIXED, TIED, FREE
+from adv_matrix cimport given_matrix, matrix_of
 from adv_zero_one cimport normalise, shift
 
 
@@ -369,3 +370,26 @@ cdef inline double squared_oracle(Family *s, const double *f, Py_ssize_t y, doub
         value = c[0] + (1.0 - share) * (f[left] - f[y]) + share * (f[right] - f[y])
     r[y] -= 1.0
     return value
+
+
+cdef inline double absolute_cost(Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    return i - j if i > j else j - i
+
+
+cdef inline double squared_cost(Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    return <double>(i - j) * (i - j)
+
+
+cdef inline int bind_convex(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
+    s.oracle, s.offset, s.step = convex_oracle, convex_offset, convex_step
+    return given_matrix(s, parameters, n_parameters, 0)
+
+
+cdef inline int bind_absolute(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
+    s.oracle, s.offset, s.step = absolute_oracle, absolute_offset, convex_step
+    return matrix_of(s, absolute_cost)
+
+
+cdef inline int bind_squared(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
+    s.oracle, s.offset, s.step = squared_oracle, squared_offset, convex_step
+    return matrix_of(s, squared_cost)

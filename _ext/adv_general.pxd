@@ -12,6 +12,7 @@ from libc.math cimport fabs, sqrt
 from adv_simd cimport LANES, load, store, splat, vec
 from adv_family cimport Family, FIXED, FREE
 from adv_convex cimport distribution
+from adv_matrix cimport given_matrix
 from adv_simd cimport dot
 
 cdef enum:
@@ -435,3 +436,9 @@ cdef inline double general_step(Family *s, const double *f, const double *r, Py_
             state[j] = FREE if out[j] > 0.0 else FIXED
     out[y] -= 1.0
     return gap
+
+
+cdef inline int bind_general(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
+    cdef int l = <int>parameters[0] if n_parameters >= 1 and 1.0 <= parameters[0] < <double>n_parameters else 1
+    s.oracle, s.offset, s.step = general_oracle, general_offset, general_step
+    return given_matrix(s, parameters, n_parameters, general_extra(l, s.k))

@@ -163,3 +163,13 @@ cdef inline double llw_offset(Family *s, const double *r, Py_ssize_t y) noexcept
 
 cdef inline double llw_step(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
     return hinge_step(s, f, r, y, w, skip, 0, out, state)
+
+
+cdef inline int bind_ww(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
+    s.oracle, s.offset, s.step = ww_oracle, ww_offset, ww_step
+    return 0
+
+
+cdef inline int bind_llw(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
+    s.oracle, s.offset, s.step = llw_oracle, llw_offset, llw_step
+    return 0

@@ -218,3 +218,21 @@ cdef inline double cs_step(Family *s, const double *f, const double *r, Py_ssize
             state[j] = FREE if out[j] > 0.0 else FIXED
     out[y] -= 1.0
     return gap
+
+
+cdef inline int bind_zero_one(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
+    s.oracle, s.offset, s.step = zero_one_oracle, zero_one_offset, zero_one_step
+    if s.kp == 4:
+        s.step = zero_one_step_4
+    elif s.kp == 8:
+        s.step = zero_one_step_8
+    elif s.kp == 12:
+        s.step = zero_one_step_12
+    elif s.kp == 16:
+        s.step = zero_one_step_16
+    return 0
+
+
+cdef inline int bind_cs(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
+    s.oracle, s.offset, s.step = cs_oracle, cs_offset, cs_step
+    return 0

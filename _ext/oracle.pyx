@@ -6,11 +6,17 @@ Every function takes (kind, k, parameters) first; see advcli/compiled.py for the
 from libc.string cimport memcpy, memset
 
 from adv_family cimport Family
-from adv_bind cimport family_free, GENERAL, ZERO_ONE
+from adv_families cimport family_names, GENERAL, ZERO_ONE
+from adv_bind cimport family_free
 from adv_check cimport check_labels, demand
 from adv_general cimport solve_game
 from adv_loop cimport bind, checked_width
 from adv_lanes cimport zero_one_blocks, zero_one_values, BLOCKS
+
+
+def families():
+    """Return the names of the surrogates, each at the place of its kind."""
+    return family_names()
 
 
 def evaluate(int kind, int k, const double[::1] parameters, const double[:, ::1] F, const Py_ssize_t[::1] y,

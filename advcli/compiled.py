@@ -26,18 +26,6 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Family = tuple[str, int, Array]  # (kernel name, k, parameters)
 
-# The numbers are those of _ext/adv_bind.pxd.
-KINDS = {
-    "zero_one": 0,
-    "cs": 1,
-    "ww": 2,
-    "llw": 3,
-    "convex": 4,
-    "absolute": 5,
-    "squared": 6,
-    "abstain": 7,
-    "general": 8,
-}
 LEVELS = ("avx512", "avx2", "scalar")
 # What the compiler may use at each level (x86-64-v4 and x86-64-v3).
 _FLAGS = {
@@ -172,6 +160,7 @@ class Kernels:
             raise ConfigError(f"ADVCLI_SIMD={level} cannot run here: {nearest(level, levels)}")
         self.level = level
         self._oracle = _at_most("oracle", level)
+        self._kinds = {name: kind for kind, name in enumerate(self._oracle.families())}
         self.dual = _at_most("dual", level)
         self.newton = _at_most("newton", level)
         self.kernel_dual = _at_most("kernel_dual", level)
@@ -181,11 +170,17 @@ class Kernels:
         self.label_sets = _at_most("label_sets", level)
         self.subgradient = _at_most("subgradient", level)
 
-    @staticmethod
-    def arguments(family: Family) -> tuple[int, int, Array]:
-        """Return what every compiled function takes first: (kind, k, parameters)."""
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Names of the compiled surrogates: the functions bind_NAME of the headers `_ext/adv_*.pxd`."""
+        return tuple(self._kinds)
+
+    def arguments(self, family: Family) -> tuple[int, int, Array]:
+        """Return what every compiled function takes first: (kind, k, parameters); `ConfigError` where no header binds the name."""
         name, k, parameters = family
-        return KINDS[name], k, np.ascontiguousarray(parameters, dtype=np.float64)
+        if name not in self._kinds:
+            raise ConfigError(f"no compiled surrogate is named {name}: {nearest(name, self._kinds)}")
+        return self._kinds[name], k, np.ascontiguousarray(parameters, dtype=np.float64)
 
     def value(self, family: Family, F: Array, y: Labels) -> Array:
         """Return S(f_i, y_i), shape (n,)."""

@@ -33,7 +33,7 @@ def loss_matrix(name: str, n_classes: int, **options: Any) -> Array:
     if name not in WRITTEN:
         loss = make_loss(name, k, **options)
         if not isinstance(loss, AdversarialLoss):
-            raise ValueError(f"no matrix for {name!r}, which is no game: write its set R(y) into this file")
+            raise ValueError(f"no matrix for {name!r}, which is no game")
         return np.array(loss.matrix)
 
     def entry(row: int, column: int) -> float:
@@ -207,11 +207,22 @@ def extreme_points(name: str, n_classes: int, y: int) -> list[tuple[Array, float
     return points
 
 
+def is_game(name: str, n_classes: int, **options: Any) -> bool:
+    """Whether a loss is the game of a matrix."""
+    known = name in (*WRITTEN, "general", "convex")
+    return name not in HINGES and (known or isinstance(make_loss(name, n_classes, **options), AdversarialLoss))
+
+
+def pieces(name: str, n_classes: int, y: int, **options: Any) -> list[tuple[Array, float]]:
+    """Return the (r, c) whose hull is that of R(y): of a loss that is no game and not written out here, its own definition."""
+    return extreme_points(name, n_classes, y) if name in HINGES else make_loss(name, n_classes, **options).pieces(y)
+
+
 def oracle_brute(name: str, f: ArrayLike, y: int, **options: Any) -> float:
     """Return S(f, y): the maximum over the extreme points of R(y), or the game's value minus f_y."""
     f = np.asarray(f, dtype=float)
-    if name in HINGES:
-        return max(float(r @ f) + c for r, c in extreme_points(name, len(f), y))
+    if not is_game(name, len(f), **options):
+        return max(float(r @ f) + c for r, c in pieces(name, len(f), y, **options))
     return game_lp(loss_matrix(name, len(f), **options), f)[0] - float(f[y])
 
 
@@ -222,6 +233,13 @@ def offset_brute(name: str, r: ArrayLike, y: int, **options: Any) -> float:
         return float(sum(r[j] for j in range(len(r)) if j != y))
     if name == "llw":  # r_y = -(sum a)/k and r_j = a_j + r_y
         return float(sum(r[j] - r[y] for j in range(len(r)) if j != y))
+    if not is_game(name, len(r), **options):  # the largest mixture of pieces that gives r
+        listed = pieces(name, len(r), y, **options)
+        R, c = np.array([each for each, _ in listed]), np.array([each for _, each in listed])
+        sides = {"A_eq": np.vstack([R.T, np.ones(len(R))]), "b_eq": np.r_[r, 1.0]}
+        found = linprog(-c, **sides, method="highs", options={"primal_feasibility_tolerance": 1e-9})
+        assert found.status == 0, "r lies outside"
+        return float(-found.fun)
     q = r + np.eye(len(r))[y]
     return float((loss_matrix(name, len(r), **options) @ q).min())
 
@@ -266,6 +284,12 @@ def block_qp(name: str, f: ArrayLike, r0: ArrayLike, y: int, w: float, **options
         linear = np.ones(k - 1) + B.T @ (f + w * r0)
         box = (np.r_[np.eye(k - 1), -np.eye(k - 1)], np.r_[np.ones(k - 1), np.zeros(k - 1)])
         return B @ np.asarray(_clarabel(w * B.T @ B, -linear, None, box).x)
+    if not is_game(name, k, **options):  # a mixture of pieces
+        listed = pieces(name, k, y, **options)
+        R, c = np.array([each for each, _ in listed]), np.array([each for _, each in listed])
+        m = len(R)
+        mixture = _clarabel(w * R @ R.T, -(c + R @ (f + w * r0)), (np.ones((1, m)), np.ones(1)), (-np.eye(m), np.zeros(m)))
+        return np.asarray(mixture.x) @ R
     # r = q - e_y with (q, v): v = c(r), bounded by 1 - q_y (cs) or by every row of Lq (adversarial losses)
     if name == "cs":
         rows, bound = np.r_[unit[y], 1.0][None], np.ones(1)
@@ -358,6 +382,14 @@ def solve_problem(
         if name == "llw" and features == "linear":  # the published constraint, sum_j f_j = 0 at every x
             sums = sp.kron(sp.eye(d), np.ones((1, k)))
             equal = (sp.hstack([sums, sp.csr_matrix((d, auxiliary))]), np.zeros(d))
+    elif not is_game(name, k, **options):  # v_i >= r.f_i + w_i c for every piece
+        auxiliary = n
+        listed = [pieces(name, k, int(label), **options) for label in y]
+        parts = [np.array([r for r, _ in each]) for each in listed]
+        C_f = sp.block_diag(parts) @ M
+        C_z = -sp.block_diag([np.ones((len(part), 1)) for part in parts])
+        b = -np.concatenate([w_i * np.array([c for _, c in each]) for w_i, each in zip(w, listed, strict=True)])
+        cost, minus_label = mean, False
     else:  # v_i >= f_ij + w_i (p_i'L)_j, p_i in the simplex of the l predictions
         L = loss_matrix(name, k, **options)
         l = len(L)

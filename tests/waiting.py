@@ -11,12 +11,12 @@ HANG = 600.0
 """Seconds after which an event that does not come is a failure; no working machine is that slow."""
 
 
-def until(happened: Callable[[], object]) -> None:
-    """Wait until something holds."""
+def until(happened: Callable[[], object], pause: float = 0.05) -> None:
+    """Wait until something holds; it is asked every ``pause`` seconds."""
     ends = time.monotonic() + HANG
     while not happened():
         assert time.monotonic() < ends, "what the test waits for did not happen"
-        time.sleep(0.05)  # looking at all processes takes some milliseconds
+        time.sleep(pause)  # by default long: looking at all processes takes some milliseconds
 
 
 def processes_of_session(session: int) -> list[psutil.Process]:

@@ -183,6 +183,13 @@ class Loss(ABC):
     def offset_reference(self, R: Array, y: Labels) -> Array:
         """Answer like `offset`, in plain NumPy."""
 
+    def pieces(self, y: int) -> list[tuple[Array, float]]:
+        """Return the pieces (r, c) of S(., y) at one label: the definition of a surrogate that is no game, for few classes.
+
+        Checks hold oracle, offset and block steps to it (`advcli.testing.check_loss`). A game needs none: its matrix defines it.
+        """
+        raise NotImplementedError(f"loss={self.name} does not list its pieces; `Loss.pieces` says what for")
+
     # ---- prediction -----------------------------------------------------------------------------------------------
     def predict(self, F: Array) -> Labels:
         """Return the predicted label of each row: argmax of the potentials, ties to the lowest index."""

@@ -13,6 +13,8 @@ Only LLW is Fisher consistent; none of them has a predictor's distribution.
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,6 +31,12 @@ def _columns(F: Array, y: Labels) -> NDArray[np.bool_]:
 def _outside(A: Array, R: Array) -> Array:
     """Return how far a lies outside [0, 1]^k, or r from summing to zero, shape (n,)."""
     return np.maximum(np.maximum(-A.min(axis=1), A.max(axis=1) - 1.0), np.abs(R.sum(axis=1)))
+
+
+def _sums(R: Array) -> list[tuple[Array, float]]:
+    """Return the pieces of a sum of hinges whose own r are the rows of R: every subset, with c its size."""
+    subsets = (np.array(each) for each in product((0.0, 1.0), repeat=len(R)))
+    return [(a @ R, float(a.sum())) for a in subsets]
 
 
 @register("ww")
@@ -60,6 +68,10 @@ class WestonWatkinsLoss(Loss):
         """Return sum_j a_j = -r_y."""
         return -R[np.arange(len(y)), y]
 
+    def pieces(self, y: int) -> list[tuple[Array, float]]:
+        """Return the sums of e_j - e_y over every subset of the other classes."""
+        return _sums(np.delete(np.eye(self.n_classes), y, axis=0) - np.eye(self.n_classes)[y])
+
 
 @register("cs")
 class CrammerSingerLoss(SimplexLoss):
@@ -82,6 +94,11 @@ class CrammerSingerLoss(SimplexLoss):
     def offset_reference(self, R: Array, y: Labels) -> Array:
         """Return 1 - q_y = -r_y."""
         return -R[np.arange(len(y)), y]
+
+    def pieces(self, y: int) -> list[tuple[Array, float]]:
+        """Return (0, 0) and (e_j - e_y, 1) for every other class."""
+        unit = np.eye(self.n_classes)
+        return [(r - unit[y], float(j != y)) for j, r in enumerate(unit)]
 
 
 @register("llw")
@@ -110,3 +127,7 @@ class LeeLinWahbaLoss(Loss):
     def offset_reference(self, R: Array, y: Labels) -> Array:
         """Return sum_j a_j = -k r_y (a_y = 0, so r_y is minus the mean of a)."""
         return -self.n_classes * R[np.arange(len(y)), y]
+
+    def pieces(self, y: int) -> list[tuple[Array, float]]:
+        """Return the sums of e_j - 1/k over every subset of the other classes."""
+        return _sums(np.delete(np.eye(self.n_classes), y, axis=0) - 1.0 / self.n_classes)

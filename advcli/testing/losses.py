@@ -27,9 +27,10 @@ def require(true: Any, broken: str) -> None:
 def check_loss(loss_class: type[Loss], **options: Any) -> None:
     """Check a class of losses at 1, 2, 3 and 6 classes.
 
-    Its answers attain their values and are subgradients, no common shift of the scores matters, no row sees another, answers and their
-    mixtures are feasible dual points, points outside are found and brought back, compiled ones agree with the readable ones in any layout
-    of memory, block steps are optimal, and in a game neither player gains by another response.
+    Its answers attain their values and are subgradients, and without a game the largest of its pieces; no common shift of the scores
+    matters, no row sees another, answers and their mixtures are feasible dual points, points outside are found and brought back, compiled
+    ones agree with the readable ones in any layout of memory, block steps are optimal, and in a game neither player gains by another
+    response.
 
     Parameters
     ----------
@@ -50,6 +51,8 @@ def check_loss(loss_class: type[Loss], **options: Any) -> None:
             F = some_scores(k, random)
             y = random.integers(0, k, len(F))
             check_answers(loss, F, y, what)
+            if not isinstance(loss, AdversarialLoss):
+                check_pieces(loss, F, y, what)
             check_subgradient(loss, F, np.roll(F, 1, axis=0), y, what)
             check_shift(loss, F, y, 1.0, what)
             check_rows(loss, np.round(F[:9], 1), y[:9], what)
@@ -155,6 +158,22 @@ def check_own_offset(loss: Loss, F: Array, y: Labels, what: str = "") -> None:
     answer = loss.oracle_reference(F, y)
     enough = (loss.offset_reference(answer.R, y) >= answer.offset - tolerance(loss, F)).all()
     require(enough, f"{_what(loss, what)}: offset_reference lies below the c of the oracle's own answer")
+
+
+def check_pieces(loss: Loss, F: Array, y: Labels, what: str = "") -> None:
+    """Check that the value is the largest of the pieces, and that each piece is feasible with no larger c than the set allows."""
+    what = _what(loss, what)
+    value, room = loss.oracle_reference(F, y).value, tolerance(loss, F)
+    listed = {int(label): loss.pieces(int(label)) for label in np.unique(y)}
+    largest = np.array([max(float(f @ r) + c for r, c in listed[int(label)]) for f, label in zip(F, y, strict=True)])
+    require((np.abs(value - largest) <= room).all(), f"{what}: the oracle's value is not the largest of the loss's pieces")
+    for label, pieces in listed.items():
+        R, labels = np.array([r for r, _ in pieces]), np.full(len(pieces), label)
+        require((loss.infeasibility(R, labels) <= ROUNDING * loss.n_classes).all(), f"{what}: infeasibility calls a piece outside")
+        c = loss.offset_reference(R, labels)
+        least = np.array([own for _, own in pieces])
+        enough = (c >= least - 1e-10 * (1.0 + largest_cost(loss))).all()
+        require(enough, f"{what}: offset_reference lies below the c of a piece")
 
 
 def check_rows(loss: Loss, F: Array, y: Labels, what: str = "") -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from nursery import nursery
 
 from advcli import plugins
 from advcli.cli import main
@@ -73,7 +72,7 @@ def test_workers_find_the_files() -> None:
     Path("my/loss/third.py").write_text(LOSS.format(name="third"))
     Path("my/loss/third.yaml").write_text("# Mine.\nname: third\n")
     words = ["--config-dir=my", "-m", "dataset=iris", "loss=third,zero_one", "hyper.C=1", "protocol.n_splits=2", "workers=2", "name=x"]
-    done = subprocess.run([sys.executable, "-m", "advcli", *words], capture_output=True, text=True)
+    done = nursery().run(words)
     assert done.returncode == 0, done.stderr
     assert "iris, third linear: accuracy" in done.stderr
 
@@ -185,7 +184,7 @@ def own(group: str, name: str, source: str, options: str = "") -> None:
 
 def advcli(*words: str) -> None:
     """Run in a process of its own, which has imported none of the files."""
-    done = subprocess.run([sys.executable, "-m", "advcli", *words, "--config-dir=my"], capture_output=True, text=True)
+    done = nursery().run([*words, "--config-dir=my"])
     assert done.returncode == 0, done.stderr
 
 

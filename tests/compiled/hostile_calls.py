@@ -14,6 +14,9 @@ from types import ModuleType
 
 import numpy as np
 
+from advcli import compiled
+from advcli.losses import loss_class, loss_names, make_loss
+
 REFUSALS = (ValueError, TypeError, OverflowError, MemoryError)
 INT_MAX = 2**31 - 1
 
@@ -68,18 +71,16 @@ def some_rows(random, sparse, n=N, d=D):
 
 
 def parameters(kind, random):
-    """Return the parameters of a family."""
+    """Return the parameters of a family; of one that takes a matrix, one that is convex in the prediction."""
     if kind in ("convex", "general"):
-        # convex in the prediction
         matrix = (np.arange(L)[:, None] - 1.5 * np.arange(K)) ** 2
         return np.concatenate([[float(L)], matrix.ravel()])
-    return np.array([0.3]) if kind == "abstain" else np.empty(0)
+    cases = (make_loss(name, K, **options).core for name in loss_names() for options in loss_class(name).examples(K))
+    return next(loss.parameters for loss in cases if loss.kernel == kind)
 
 
 def families(random):
-    from advcli.compiled import KINDS
-
-    return [{"kind": code, "k": K, "parameters": parameters(kind, random)} for kind, code in KINDS.items()]
+    return [{"kind": code, "k": K, "parameters": parameters(kind, random)} for code, kind in enumerate(compiled.kernels.families)]
 
 
 def labels(random, n=N, k=K):
@@ -99,10 +100,11 @@ def padded(a, width):
 
 
 def oracle_calls(_, random):
+    yield "families", {}
     for family in families(random):
         F, y = random.normal(size=(N, K)), labels(random)
         R = shares(random, N, K) - np.eye(K)[y]
-        l = L if family["kind"] == 8 else 0
+        l = L if family["kind"] == compiled.kernels.families.index("general") else 0
         yield "evaluate", {**family, "F": F, "y": y, "value": np.empty(N), "R": np.empty((N, K)), "c": np.empty(N)}
         yield "offset", {**family, "R": R, "y": y, "c": np.empty(N)}
         yield (

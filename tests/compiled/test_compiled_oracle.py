@@ -1,6 +1,6 @@
 """The compiled oracle and offset against the NumPy tier of each loss, at every instruction set that this processor has."""
 
-import re
+import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +8,7 @@ import pytest
 import surrogates as cases
 
 from advcli import compiled
-from advcli.compiled import KINDS, Kernels, usable_levels
+from advcli.compiled import Kernels, usable_levels
 from advcli.errors import ConfigError
 from advcli.losses import AdversarialLoss
 
@@ -19,7 +19,7 @@ def test_every_registered_loss_has_a_compiled_kernel():
     """A loss that only weights another one runs on its core's kernel."""
     for name in cases.canonical_names():
         for loss in cases.surrogates(name, 3):
-            assert loss.core.family[0] in KINDS
+            assert loss.core.family[0] in compiled.kernels.families
 
 
 def test_the_scalar_level_is_always_there():
@@ -251,8 +251,23 @@ def test_prediction_game_of_k_1_costs_nothing(kernels):
             assert R[0, 0] == pytest.approx(0.0, abs=1e-15)
 
 
-def test_the_numbers_of_the_families_are_those_of_the_bindings() -> None:
-    """They stand in two languages: a family that has one number here and another there would answer for its neighbour."""
-    header = (Path(__file__).resolve().parents[2] / "_ext" / "adv_bind.pxd").read_text(encoding="utf-8")
-    block = header[header.index("cdef enum:") : header.index("cdef inline")]
-    assert {name.lower(): int(number) for name, number in re.findall(r"^    ([A-Z_]+) = (\d+)\s*(?:#.*)?$", block, re.MULTILINE)} == KINDS
+def test_the_families_are_read_off_the_headers(kernels, tmp_path: Path) -> None:
+    """A binder of its own is all that a new family needs; each level knows the same names at the same numbers."""
+    folder = Path(__file__).resolve().parents[2] / "_ext"
+    assert kernels.families == compiled.kernels.families
+    assert set(kernels.families) == {loss.core.kernel for name in cases.canonical_names() for loss in cases.surrogates(name, 3)}
+    specification = importlib.util.spec_from_file_location("families", folder / "families.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    own = tmp_path / "adv_own.pxd"
+    own.write_text("cdef inline int bind_own(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:\n    return 0\n")
+    written = module.written([*folder.glob("adv_*.pxd"), own])
+    names = sorted([*kernels.families, "own"])
+    for kind, name in enumerate(names):
+        assert f"    {name.upper()} = {kind}\n" in written
+    assert "from adv_own cimport bind_own\n" in written
+
+
+def test_a_family_that_no_header_binds_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"no compiled surrogate is named zero_on: .*zero_one"):
+        compiled.kernels.value(("zero_on", 3, np.empty(0)), np.zeros((2, 3)), np.zeros(2, dtype=np.intp))

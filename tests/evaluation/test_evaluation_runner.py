@@ -1,11 +1,10 @@
 import dataclasses
 import importlib
 import json
+import os
 import pickle
 import random
 import signal
-import subprocess
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -13,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import threadpoolctl
+from nursery import nursery
+from waiting import until
 
 from advcli import cell_files
 from advcli.errors import ConfigError, DataError, NotConvergedWarning, ResultsError
@@ -364,7 +365,7 @@ def test_a_class_missing_from_the_training_part_is_fine(fakes, folder, monkeypat
 WORKER = """
 import dataclasses, importlib.util, sys
 from pathlib import Path
-spec = importlib.util.spec_from_file_location("evaluation_fakes", sys.argv[1])
+spec = importlib.util.spec_from_file_location("evaluation_fakes", {fakes!r})
 fakes = importlib.util.module_from_spec(spec)
 sys.modules["evaluation_fakes"] = fakes
 spec.loader.exec_module(fakes)
@@ -372,40 +373,38 @@ fakes.install()
 from advcli.evaluation import run_cell
 from advcli.records import ResultsFolder
 ResultsFolder.merge_seconds = ResultsFolder.merge_seconds_per_cell = 0.0
-folder = ResultsFolder(sys.argv[2])
-folder.prepare({"seed": 0})
+folder = ResultsFolder({path!r})
+folder.prepare({{"seed": 0}})
 print("ready", flush=True)
 for dataset in ("a", "bb", "ccc"):
     for loss in ("zero_one", "ww"):
-        cell = dataclasses.replace(fakes.cell(dataset), loss={"name": loss, "sleep": 0.002})
+        cell = dataclasses.replace(fakes.cell(dataset), loss={{"name": loss, "sleep": 0.002}})
         print("done", run_cell(cell, folder, Path("unused")).key, flush=True)
 folder.merge()
 """
 
 
 def start(path):
-    script = [sys.executable, "-c", WORKER, str(Path(__file__).with_name("fakes.py")), str(path)]
-    return subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return nursery().start(WORKER.format(fakes=str(Path(__file__).with_name("fakes.py")), path=str(path)))
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     path = tmp_path_factory.mktemp("undisturbed")
-    process = start(path)
-    output, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors
-    assert output.count("done") == 6
+    done = start(path).wait()
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("done") == 6
     return tables(ResultsFolder(path))
 
 
 def test_kill_at_random_moments_loses_the_cell_in_flight_only(undisturbed, tmp_path):
     moments = random.Random(7)
     for number in range(5):
-        process = start(tmp_path)
-        assert process.stdout.readline() == "ready\n"
+        child = start(tmp_path)
+        until(lambda child=child: child.out.is_file() and "ready\n" in child.out.read_text(), pause=0.001)
         time.sleep(moments.uniform(0.0, 0.12))
-        process.send_signal(signal.SIGKILL)
-        said = [line.split()[1] for line in process.communicate()[0].splitlines()]
+        os.kill(child.pid, signal.SIGKILL)
+        said = [line.split()[1] for line in child.wait().stdout.splitlines() if line.startswith("done")]
         folder = ResultsFolder(tmp_path)
         assert all(folder.has(key) for key in said), number  # what was reported as done is on the disk
         if (tmp_path / "runs.csv").exists():
@@ -413,20 +412,18 @@ def test_kill_at_random_moments_loses_the_cell_in_flight_only(undisturbed, tmp_p
             assert (runs.groupby("cell").size() == 6).all()
         for file in folder.cells_path.glob("*.json"):
             assert folder.has(file.stem)
-    process = start(tmp_path)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors
+    done = start(tmp_path).wait()
+    assert done.returncode == 0, done.stderr
     for one, other in zip(tables(ResultsFolder(tmp_path)), undisturbed, strict=True):
         assert one.equals(other)
     assert not [*tmp_path.rglob("*.tmp")]
 
 
 def test_two_processes_in_one_folder(undisturbed, tmp_path):
-    processes = [start(tmp_path), start(tmp_path)]
-    for process in processes:
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
-        assert "damaged" not in errors
+    for child in [start(tmp_path), start(tmp_path)]:
+        done = child.wait()
+        assert done.returncode == 0, done.stderr
+        assert "damaged" not in done.stderr
     assert len([*(tmp_path / "cells").glob("*.json")]) == 6
     assert len(ResultsFolder(tmp_path).runs()) == 6 * 6
     for one, other in zip(tables(ResultsFolder(tmp_path)), undisturbed, strict=True):

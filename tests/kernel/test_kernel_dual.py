@@ -10,15 +10,16 @@ from registered import canonical_losses, examples
 from scipy.optimize import minimize
 from sklearn.metrics.pairwise import rbf_kernel
 
+from advcli import compiled
 from advcli.certificate import certify
-from advcli.compiled import KINDS, Kernels, usable_levels
+from advcli.compiled import Kernels, usable_levels
 from advcli.features import make_features
 from advcli.losses import loss_class, make_loss
 from advcli.problem import Problem, Solution
 from advcli.solvers import Limits, make_solver
 from advcli.solvers.kernel_dual import KernelDualSolver
 
-LOSSES = [name for name in canonical_losses() if loss_class(name).kernel in KINDS]
+LOSSES = [name for name in canonical_losses() if loss_class(name).kernel in compiled.kernels.families]
 
 
 def blobs(n, d=3, k=4, seed=0, spread=1.0):

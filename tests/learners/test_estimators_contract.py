@@ -12,11 +12,12 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from advcli import AdversarialClassifier
 from advcli.errors import ConfigError, IncompatibleError, NotConvergedWarning
 from advcli.losses import AdversarialLoss, loss_class
+from advcli.testing import check_learner
 
 LOSSES = plain_losses()
 
@@ -64,11 +65,9 @@ OF_THE_LOSS = {
 }
 
 
-@parametrize_with_checks(FULL)
-def test_sklearn_check(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotConvergedWarning)
-        check(estimator)
+@pytest.mark.parametrize("estimator", FULL, ids=repr)
+def test_estimators_pass(estimator):
+    check_learner(estimator)
 
 
 @pytest.mark.parametrize("name", [each for each in LOSSES if each != "zero_one"])

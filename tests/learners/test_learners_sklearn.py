@@ -1,27 +1,27 @@
-"""scikit-learn's checks of every learner in the registry; of the hierarchical ones through the public classifier,
-which merges equal rows.
+"""Every learner of the registry passes `advcli.testing.check_learner`, scikit-learn's checks among its own; the hierarchical ones through
+the public classifier, which merges equal rows, because a label graph of the checks' classes is not theirs.
 """
 
-import warnings
-
+import pytest
 from registered import in_package
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from advcli.learners import learner_class
 from advcli.learners.base import registry
 from advcli.learners.hierarchical import MODELS, HierarchicalClassifier
 from advcli.learners.hierarchical.base import HierarchicalLearner
+from advcli.testing import check_learner
 
-# the perceptrons of a clean sample and of the true labels differ from f_y in the rows that evaluation gives them
-OTHER_ROWS = {"f_conf", "f_full"}
-CLASSES = sorted({learner_class(name) for name in registry}, key=lambda cls: cls.name)
-LEARNERS = [cls() for cls in CLASSES if in_package(cls) and not issubclass(cls, HierarchicalLearner) and cls.name not in OTHER_ROWS]
-UMA = learner_class("uma")
+TREE = {"edges": [["r", "s"], ["s", "ant"], ["s", "bee"], ["r", "cat"]], "classes": ["ant", "bee", "cat"]}
+UMA = registry.get("uma")
 VARIANTS = [UMA(rule="confusion", step="uniform"), UMA(unit_step=True)]
 
 
-@parametrize_with_checks([*LEARNERS, *VARIANTS, *(HierarchicalClassifier(model=model) for model in MODELS)])
-def test_sklearn_check(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        check(estimator)
+@pytest.mark.parametrize("name", [name for name in registry if in_package(registry.get(name))])
+def test_every_learner_passes(name):
+    chosen = registry.get(name)
+    graph = {"hierarchy": TREE} if "hierarchy" in chosen.needs({"name": name}) else {}
+    check_learner(chosen(**graph), scikit_learn=not issubclass(chosen, HierarchicalLearner))
+
+
+@pytest.mark.parametrize("learner", [*VARIANTS, *(HierarchicalClassifier(model=model) for model in MODELS)], ids=repr)
+def test_variants_pass(learner):
+    check_learner(learner)

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(command: list[str | Path], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "ADVCLI_DATA"}} | more
+    environment = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "ADVCLI_DATA", "ADVCLI_SIMD"}} | more
     return subprocess.run([str(word) for word in command], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
 
 
@@ -44,7 +44,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copy2(entry, source)
     bin_folder = str(Path(sys.executable).parent)
     # one instruction set: that each is built by default is asked of meson below, in a hundredth of the time
-    settings = ["--no-deps", "--no-build-isolation", "--config-settings=setup-args=-Dlevels=scalar"]
+    # nor does a kernel that is built in a third of the time answer otherwise
+    options = ["-Dlevels=scalar", "-Doptimization=0"]
+    settings = ["--no-deps", "--no-build-isolation", *(f"--config-settings=setup-args={option}" for option in options)]
     done = run(
         [sys.executable, "-m", "pip", "wheel", *settings, "--wheel-dir", folder, source],
         folder,
@@ -99,18 +101,11 @@ def test_installed_program_works_from_another_folder(program: Path, tmp_path: Pa
     where = run([program.parent / "python", "-c", "import advcli; print(advcli.__file__)"], tmp_path)
     assert str(program.parents[1]) in where.stdout, where.stdout + where.stderr
 
-    shown = run([program, "--cfg", "job"], tmp_path)
-    assert shown.returncode == 0, shown.stderr
-    assert "folds: 5" in shown.stdout
-
     small = ["protocol.n_splits=2", "protocol.stage1.regularisation=[1]", "protocol.stage2.regularisation=[1]"]
-    done = run([program, "dataset=iris", "loss=zero_one", "name=wheel", *small], tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "results" / "wheel" / "runs.csv").is_file()
-    assert (tmp_path / "results" / "wheel" / "table.md").is_file()
-
     sweep = run([program, "-m", "dataset=iris", "loss=zero_one,cs", "name=sweep", "workers=2", *small], tmp_path)
     assert sweep.returncode == 0, sweep.stdout + sweep.stderr
+    assert (tmp_path / "results" / "sweep" / "runs.csv").is_file()
+    assert (tmp_path / "results" / "sweep" / "table.md").is_file()
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["results"]
 
 

@@ -9,7 +9,7 @@ import reference
 from pairwise import pairwise
 from registered import canonical_losses, examples, in_package
 
-from advcli.compiled import KINDS
+from advcli.compiled import kernels
 from advcli.features import feature_class, feature_names
 from advcli.features.base import KernelMap
 from advcli.features.linear import LinearFeatures
@@ -57,7 +57,7 @@ def make_data(kind, seed=0, n=24, d=3, k=3):
 
 
 def canonical_names():
-    return [name for name in canonical_losses() if loss_class(name).kernel in KINDS]
+    return [name for name in canonical_losses() if loss_class(name).kernel in kernels.families]
 
 
 def options(name, k=3):
