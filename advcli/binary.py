@@ -2,11 +2,12 @@
 
 For each of m problems on its own, with labels s_i = +-1, weights w_i >= 0 (0: the row is absent) and margins m_i,
 
-    P(v) = lambda/2 |v|^2 + 1/n sum_i w_i [m_i - s_i v.x_i]_+                                                              (1)
-    D(a) = 1/n sum_i a_i m_i - lambda/2 |v(a)|^2,   0 <= a_i <= w_i,   v(a) = 1/(lambda n) sum_i a_i s_i x_i               (2)
+    P(v) = lambda/2 |v|^2 + 1/n sum_i p_i w_i [m_i - s_i v.x_i]_+                                                          (1)
+    D(a) = 1/n sum_i p_i a_i m_i - lambda/2 |v(a)|^2,   0 <= a_i <= w_i,   v(a) = 1/(lambda n) sum_i p_i a_i s_i x_i       (2)
 
-and the sum over the problems is what is minimised. n is the same for all: the original rows, or the sum of their sample weights. With a
-kernel v is a function, its parameters are coefficients over the rows, and ``constant`` is added to the kernel: the regularised constant.
+and the sum over the problems is what is minimised. The sample weights p count how often a row occurs, and n is their sum over all rows (the
+number of rows when all are 1), the same for every problem. With a kernel v is a function, its parameters are coefficients over the rows,
+and ``constant`` is added to the kernel: the regularised constant.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Signs = NDArray[np.int8]
 
 @dataclass(frozen=True, eq=False)
 class BinaryProblems:
-    """Problems (1) that share their rows, lambda and n.
+    """Problems (1) that share their rows, lambda and sample weights.
 
     Attributes
     ----------
@@ -34,11 +35,11 @@ class BinaryProblems:
     labels : ndarray of int8 (m, n)
         +1 or -1.
     weights : ndarray (m, n)
-        At least 0, sample weights included.
+        At least 0.
     lam : float
         lambda, above 0.
-    n : float
-        The n of (1).
+    sample_weight : ndarray (n,) or None
+        p >= 0 of (1).
     margins : ndarray (m, n) or None
         None: all 1.
     constant : float
@@ -49,7 +50,7 @@ class BinaryProblems:
     labels: Signs
     weights: Array
     lam: float
-    n: float
+    sample_weight: Array | None = None
     margins: Array | None = None
     constant: float = 0.0
 
@@ -62,8 +63,16 @@ class BinaryProblems:
             raise ValueError(f"weights must be {shape[0]} x {shape[1]} finite numbers of at least 0")
         if self.margins is not None and not (self.margins.shape == shape and np.isfinite(self.margins).all()):
             raise ValueError(f"margins must be {shape[0]} x {shape[1]} finite numbers")
+        sample = self.sample_weight
+        if sample is not None and not (sample.shape == shape[1:] and np.isfinite(sample).all() and (sample >= 0.0).all()):
+            raise ValueError(f"sample_weight must be {shape[1]} finite numbers of at least 0")
         if not (0.0 < self.lam < np.inf and 0.0 < self.n < np.inf):
             raise ValueError(f"lambda and n must be finite numbers above 0, got {self.lam} and {self.n}")
+
+    @cached_property
+    def n(self) -> float:
+        """The n of (1)."""
+        return float(self.features.n_rows if self.sample_weight is None else self.sample_weight.sum())
 
     @property
     def C(self) -> float:
@@ -74,6 +83,15 @@ class BinaryProblems:
     def least_scale(self) -> float:
         """Nothing: the primal is no sum of terms of both signs."""
         return 0.0
+
+    @cached_property
+    def bounds(self) -> Array:
+        """The largest p_i a_i of (2) in C form, C p_i w_i, shape (m, n)."""
+        return np.ascontiguousarray(self.weights * (self.C if self.sample_weight is None else self.C * self.sample_weight))
+
+    def _counted(self, R: Array) -> Array:
+        """Return p_i a_i of dual numbers (n, m)."""
+        return R if self.sample_weight is None else R * self.sample_weight[:, None]
 
     @cached_property
     def _margins(self) -> Array:
@@ -91,11 +109,11 @@ class BinaryProblems:
     def primal(self, theta: Array) -> float:
         """Return the sum of (1)."""
         hinges = np.maximum(self._margins - self.labels.T * self.scores(theta), 0.0)
-        return self.ridge(theta) + float(np.vdot(self.weights.T, hinges)) / self.n
+        return self.ridge(theta) + float(np.vdot(self.weights.T, self._counted(hinges))) / self.n
 
     def parameters(self, R: Array) -> Array:
         """Return v(a) of (2) for dual numbers (n, m), shape (d or n, m)."""
-        return self.features.adjoint(R * self.labels.T) * self.C
+        return self.features.adjoint(self._counted(R) * self.labels.T) * self.C
 
     def feasible(self, R: Array) -> tuple[Array, float]:
         """Return dual numbers inside their boxes near R (n, m), and how far outside R lies in units of the largest weight."""
@@ -106,7 +124,7 @@ class BinaryProblems:
 
     def dual(self, R: Array) -> float:
         """Return the sum of (2) for dual numbers (n, m) inside their boxes."""
-        return float((R * self._margins).sum()) / self.n - self.ridge(self.parameters(R))
+        return float((self._counted(R) * self._margins).sum()) / self.n - self.ridge(self.parameters(R))
 
     def game_value(self, theta: Array, primal: float | None = None) -> float:
         """Return nan: hinges are no game."""

@@ -67,14 +67,14 @@ def solve_binary(problems: BinaryProblems, limits: Limits, start: Solution | Non
             "the whole kernel matrix in memory",
             f"give features.memory_mb={8 * 2 * n * n / 2**20:.0f} or choose features=nystroem",
         )
-    bound = np.ascontiguousarray(problems.weights * problems.C)
+    bound = problems.bounds
     A = _begin(problems, bound, start)
     columns: _Columns = _KernelProblems(problems) if isinstance(features, KernelMap) else _LinearProblems(problems)
     V, found = columns.solve(A, bound, limits, seed, began)
     code = int(found[:, 0].max(initial=0.0))
     return Solution(
         np.ascontiguousarray(V.T),
-        np.ascontiguousarray((A / problems.C).T),
+        _dual_point(problems, A),
         problems.lam,
         "binary",
         float(found[:, 1].mean()) if len(found) else 0.0,
@@ -82,6 +82,12 @@ def solve_binary(problems: BinaryProblems, limits: Limits, start: Solution | Non
         _STATUS[code],
         {"n_newton_steps": float(columns.steps)},
     )
+
+
+def _dual_point(problems: BinaryProblems, A: Array) -> Array:
+    """Return the dual numbers (n, m) of A (m, n) in C form; rows of sample weight 0 have none."""
+    unit = np.full(A.shape[1], problems.C) if problems.sample_weight is None else problems.C * problems.sample_weight
+    return np.ascontiguousarray(np.divide(A, unit, out=np.zeros(A.shape), where=unit > 0.0).T)
 
 
 def _begin(problems: BinaryProblems, bound: Array, start: Solution | None) -> Array:
@@ -95,8 +101,9 @@ def _begin(problems: BinaryProblems, bound: Array, start: Solution | None) -> Ar
     factor = problems.lam / start.lam
     best, value = np.zeros(bound.shape), np.zeros(len(bound))
     margins = np.ones((1, 1)) if problems.margins is None else problems.margins
+    unit = problems.C if problems.sample_weight is None else problems.C * problems.sample_weight
     for R in (start.R, start.R * min(factor, 1.0)):
-        A = np.minimum(R.T * problems.C, bound)
+        A = np.minimum(R.T * unit, bound)
         theta = problems.features.adjoint(np.ascontiguousarray((A * problems.labels).T, dtype=np.float64))
         square = _squares(problems, theta)
         dual = (A * margins).sum(axis=1) - 0.5 * square

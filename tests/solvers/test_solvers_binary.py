@@ -1,5 +1,7 @@
 """Binary problems over shared rows: certified at any C, linear and with a kernel, alone or together, from scratch or along a path."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -24,7 +26,7 @@ def problems(C, n=120, d=4, m=3, noise=0.5, features="linear", sparse=False, see
     X = np.hstack([X, np.ones((n, 1))]) if features == "linear" else X
     options = {} if features == "linear" else {"gamma": 0.3}
     mapped = make_features(features, sp.csr_array(X) if sparse else X, m, **options)
-    return BinaryProblems(mapped, labels, weights, 1.0 / (n * C), float(n), own, 0.0 if features == "linear" else 1.0)
+    return BinaryProblems(mapped, labels, weights, 1.0 / (n * C), None, own, 0.0 if features == "linear" else 1.0)
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-8])
@@ -41,7 +43,7 @@ def test_every_strength_is_certified(C, features, sparse, tol, margins):
 def test_separable_data_end_at_the_hard_margin():
     # two points at distance 2 with the constant in v: the optimum is w = 1, b = 0 and P = 1/2
     X = np.array([[1.0, 1.0], [-1.0, 1.0]])
-    given = BinaryProblems(make_features("linear", X, 1), np.array([[1, -1]], np.int8), np.ones((1, 2)), 1.0 / (2 * 4096.0), 2.0)
+    given = BinaryProblems(make_features("linear", X, 1), np.array([[1, -1]], np.int8), np.ones((1, 2)), 1.0 / (2 * 4096.0))
     found = solve_binary(given, Limits(1e-9, 1e5))
     np.testing.assert_allclose(found.theta[:, 0], [1.0, 0.0], atol=1e-6)
     assert given.primal(found.theta) / given.lam == pytest.approx(0.5, rel=1e-8)
@@ -58,7 +60,6 @@ def test_problems_do_not_see_each_other(features):
             together.labels[q : q + 1],
             together.weights[q : q + 1],
             together.lam,
-            together.n,
             constant=together.constant,
         )
         own = solve_binary(alone, Limits(1e-10, 1e5)).theta
@@ -100,7 +101,7 @@ def test_dual_numbers_outside_their_boxes_are_refused():
 def test_maps_without_one_column_a_problem_are_refused():
     given = problems(1.0)
     thresholds = make_features("threshold", given.features.X, 3)
-    other = BinaryProblems(thresholds, given.labels, given.weights, given.lam, given.n)
+    other = BinaryProblems(thresholds, given.labels, given.weights, given.lam)
     with pytest.raises(IncompatibleError, match="needs linear features or a kernel"):
         solve_binary(other, Limits())
 
@@ -117,4 +118,24 @@ def test_maps_without_one_column_a_problem_are_refused():
 def test_arrays_that_do_not_fit_are_refused(what, message):
     given = problems(1.0)
     with pytest.raises(ValueError, match=message):
-        BinaryProblems(**{**vars(given), **what})
+        BinaryProblems(**{**{each.name: getattr(given, each.name) for each in fields(given)}, **what})
+
+
+@pytest.mark.parametrize("features", ["linear", "rbf"])
+def test_a_row_of_weight_two_is_a_row_given_twice(features):
+    given = problems(1.0, n=40, features=features)
+    twice = np.r_[np.arange(40), np.arange(20)]
+    options = {} if features == "linear" else {"gamma": 0.3}
+    double = BinaryProblems(
+        make_features(features, given.features.X[twice], 3, **options),
+        given.labels[:, twice],
+        given.weights[:, twice],
+        given.lam,
+        constant=given.constant,
+    )
+    weighed = replace(given, sample_weight=np.repeat([2.0, 1.0], 20))
+    assert weighed.n == double.n
+    first, second = (certify(each, solve_binary(each, Limits(1e-10, 1e5)), 1e-10) for each in (double, weighed))
+    assert first.converged
+    assert second.converged
+    assert first.primal == pytest.approx(second.primal, rel=1e-9)
