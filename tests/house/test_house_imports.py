@@ -35,7 +35,7 @@ problem                losses.base features.base
 binary                 features.base
 certificate            problem
 solvers                problem binary compiled losses.base features.base features.kernel features.linear features.threshold
-learners               certificate problem solvers losses features hierarchy confusion compiled hyper stored
+learners               certificate problem binary solvers losses features hierarchy confusion compiled costs hyper stored
 __init__               learners
 
 files provenance       -

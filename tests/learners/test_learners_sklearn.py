@@ -7,6 +7,7 @@ import warnings
 from registered import in_package
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from advcli import CostSensitiveClassifier
 from advcli.learners import learner_class
 from advcli.learners.base import registry
 from advcli.learners.hierarchical import MODELS, HierarchicalClassifier
@@ -17,7 +18,8 @@ OTHER_ROWS = {"f_conf", "f_full"}
 CLASSES = sorted({learner_class(name) for name in registry}, key=lambda cls: cls.name)
 LEARNERS = [cls() for cls in CLASSES if in_package(cls) and not issubclass(cls, HierarchicalLearner) and cls.name not in OTHER_ROWS]
 UMA = learner_class("uma")
-VARIANTS = [UMA(rule="confusion", step="uniform"), UMA(unit_step=True)]
+VARIANTS = [UMA(rule="confusion", step="uniform"), UMA(unit_step=True), CostSensitiveClassifier()]
+VARIANTS += [CostSensitiveClassifier(method="csovo", pairs="all", features="rbf")]
 
 
 @parametrize_with_checks([*LEARNERS, *VARIANTS, *(HierarchicalClassifier(model=model) for model in MODELS)])
