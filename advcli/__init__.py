@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .learners.hierarchical import HierarchicalClassifier
+    from .learners.reductions import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier
     from .learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
     from .learners.ultraconservative import PerceptronClassifier, UMAClassifier
 
 __version__ = "0.1.0"
 __all__ = [
     "AdversarialClassifier",
+    "CostSensitiveClassifier",
     "HierarchicalClassifier",
+    "OneVersusAllClassifier",
+    "OneVersusOneClassifier",
     "OrdinalAdversarialClassifier",
     "PerceptronClassifier",
     "SurrogateClassifier",
@@ -24,8 +28,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # the command line imports this package on every <TAB>: load the estimators only when they are asked for
     if name in __all__:
-        from .learners import hierarchical, surrogate, ultraconservative
+        from .learners import hierarchical, reductions, surrogate, ultraconservative
 
-        home = next(module for module in (surrogate, ultraconservative, hierarchical) if hasattr(module, name))
+        home = next(module for module in (surrogate, ultraconservative, hierarchical, reductions) if hasattr(module, name))
         return getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from .errors import ModelError
-from .problem import Problem, Solution, gap_scale
+from .problem import Array, Problem, Solution, gap_scale
 
 TOLERANCE = 2.0**20 * float(np.finfo(np.float64).eps)
 """How far a dual point may lie outside its set, 2.3e-10: what a million roundings of numbers near 1 add up to at most."""
@@ -98,7 +98,27 @@ class Certificate:
         return cls(**known)
 
 
-def certify(problem: Problem, solution: Solution, tol: float) -> Certificate:
+class Judged(Protocol):
+    """What the referee asks of a problem: both values of any point, and how far a dual point lies outside its set."""
+
+    @property
+    def least_scale(self) -> float:
+        """The least that a gap is relative to."""
+
+    def primal(self, theta: Array) -> float:
+        """Return P(theta)."""
+
+    def feasible(self, R: Array) -> tuple[Array, float]:
+        """Return a feasible dual point near R, and how far outside R lies."""
+
+    def dual(self, R: Array) -> float:
+        """Return D(r)."""
+
+    def game_value(self, theta: Array, primal: float | None = None) -> float:
+        """Return the worst case that theta guarantees, nan where there is none."""
+
+
+def certify(problem: Judged, solution: Solution, tol: float) -> Certificate:
     """Evaluate the returned iterate of ``solution`` and compare its relative gap with ``tol``."""
     primal = problem.primal(solution.theta)
     dual, outside = float("nan"), 0.0

@@ -169,6 +169,7 @@ class Kernels:
         self.hierarchical = _at_most("hierarchical", level)
         self.label_sets = _at_most("label_sets", level)
         self.subgradient = _at_most("subgradient", level)
+        self.binary = _at_most("binary", level)
 
     @property
     def families(self) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 ``proofs/KEY.npz`` holds those of a cell, in NumPy's format, compressed, without pickle. For split N
 
     theta_N      the parameters; with a kernel the coefficients of the training rows, then the thresholds where there are any
-    r_N          the dual point, shape (n, k), one row for each training row in the order of the split; absent if the solver has none
+    r_N          the dual point, shape (n, k), one row for each training row in the order of the split; absent if the solver has none. Of a
+                 reduction the dual numbers of its m binary problems, (n, m)
     predictor_N  a mixed prediction for each training row, shape (n, l), only for loss=general, whose games have no closed form: it bounds
                  the surrogate from above, as r bounds the optimum from below
 
@@ -153,6 +154,8 @@ def _of_all_rows(estimator: Any, rows: NDArray[np.intp]) -> Array:
 
 def _predictor(estimator: Any, X: Any, codes: Any, weight: Array | None) -> Array | None:
     """Return the predictor's distributions on the rows of the fit, for a matrix without a closed form; None for all others."""
+    if not hasattr(estimator, "loss_"):
+        return None
     loss = estimator.loss_
     base = getattr(loss, "base", loss)
     if base.kernel != "general":

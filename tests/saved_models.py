@@ -15,7 +15,7 @@ from unittest import mock
 import numpy as np
 from scipy import sparse
 
-from advcli import SurrogateClassifier
+from advcli import CostSensitiveClassifier, SurrogateClassifier
 from advcli.cli import main
 from advcli.evaluation.standardise import Standardiser
 from advcli.learners import hierarchical, learner_class
@@ -77,7 +77,7 @@ def estimators(folder: Path) -> Iterator[tuple[str, Any, Any]]:
     yield "tree-distance", surrogate("tree_distance", loss_options={"hierarchy": {"edges": TREE, **whole}}), NEW
     yield "uma", learner("uma", confusion=str(confusion)), NEW
     yield "uma-kernel-pca", learner("uma", confusion=CONFUSION, features="kernel_pca"), NEW
-    for name in ("perceptron", "f_y", "flat"):
+    for name in ("perceptron", "f_y", "flat", "ova", "ovo", "csovo", "csova"):
         yield name, learner(name), NEW
     for name in ("forward", "backward"):
         yield name, learner(name, confusion=CONFUSION, tol=0.01), NEW
@@ -87,6 +87,8 @@ def estimators(folder: Path) -> Iterator[tuple[str, Any, Any]]:
     for name, edges in (("hsvm", TREE), ("nhsvm", DAG), ("ssvm", TREE)):
         yield f"sets-{name}", learner(name, labels=sets, hierarchy={"edges": edges, **whole}, n_classes=3, tol=0.1, max_passes=100), NEW
     yield "hierarchical", hierarchical.HierarchicalClassifier(TREE, model="nhsvm", tol=0.01).fit(X, NAMES[CODES]), NEW
+    yield "cost-sensitive", learner("csosr", cost=[[0, 1, 4], [1, 0, 2], [3, 1, 0]]), NEW
+    yield "cost-sensitive-rbf", CostSensitiveClassifier(method="red_mc", features="rbf").fit(X, NAMES[CODES]), NEW
     with mock.patch.object(factors, "LISTS", 0):
         yield "factored", learner("nhsvm", rows=text, hierarchy=TREE, tol=0.01), new_text
 

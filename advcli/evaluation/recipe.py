@@ -154,7 +154,8 @@ class Recipe:
         edges = dataset.hierarchy
         hierarchy = None if edges is None else {"edges": [list(edge) for edge in edges], "classes": list(dataset.classes)}
         self.given = cell
-        self.cell = replace(cell, loss=filled(cell.loss, {"classes": [str(label) for label in dataset.classes], "hierarchy": hierarchy}))
+        known = {"classes": [str(label) for label in dataset.classes], "hierarchy": hierarchy, "ordered": bool(dataset.ordered)}
+        self.cell = replace(cell, loss=filled(cell.loss, known))
         check_compatible(self.cell.loss, cell.features, cell.solver, bool(dataset.ordered), len(dataset.classes))
 
     @property

@@ -405,7 +405,22 @@ def subgradient_calls(module, random):
     yield "width", {"k": K}
 
 
+def binary_calls(module, random):
+    m = 2
+    signs = random.choice([-1, 1], size=(m, N)).astype(np.int8)
+    bound = random.uniform(0.0, 2.0, size=(m, N))
+    bound[0, 1] = 0.0
+    own = {"label": signs, "bound": bound, "margin": random.normal(size=(m, N)), "A": np.zeros((m, N))}
+    limits = {"tol": 1e-6, "max_passes": 20.0, "max_seconds": 10.0}
+    for sparse in (False, True):
+        rows, X = some_rows(random, sparse)
+        rest = {"seed": 1, "blocks": sparse, "found": np.zeros((m, 4))}
+        yield "linear", {**rows, "square": (X**2).sum(axis=1), **own, "V": np.zeros((m, D)), **limits, **rest}
+    yield "kernel", {"K": X @ X.T, "shift": 1.0, **own, "U": np.zeros((m, N)), **limits, "found": np.zeros((m, 4))}
+
+
 CALLS = {
+    "binary": binary_calls,
     "oracle": oracle_calls,
     "dual": dual_calls,
     "corrected": corrected_calls,

@@ -32,9 +32,10 @@ losses                 costs compiled hierarchy.graph
 features               compiled hyper stored
 hierarchy              compiled
 problem                losses.base features.base
+binary                 features.base
 certificate            problem
-solvers                problem compiled losses.base features.base features.kernel features.linear features.threshold
-learners               certificate problem solvers losses features hierarchy confusion compiled hyper stored
+solvers                problem binary compiled losses.base features.base features.kernel features.linear features.threshold
+learners               certificate problem binary solvers losses features hierarchy confusion compiled costs hyper stored
 __init__               learners
 
 files provenance       -

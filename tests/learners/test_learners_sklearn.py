@@ -5,6 +5,7 @@ the public classifier, which merges equal rows, because a label graph of the che
 import pytest
 from registered import in_package
 
+from advcli import CostSensitiveClassifier
 from advcli.learners.base import registry
 from advcli.learners.hierarchical import MODELS, HierarchicalClassifier
 from advcli.learners.hierarchical.base import HierarchicalLearner
@@ -12,7 +13,8 @@ from advcli.testing import check_learner
 
 TREE = {"edges": [["r", "s"], ["s", "ant"], ["s", "bee"], ["r", "cat"]], "classes": ["ant", "bee", "cat"]}
 UMA = registry.get("uma")
-VARIANTS = [UMA(rule="confusion", step="uniform"), UMA(unit_step=True)]
+VARIANTS = [UMA(rule="confusion", step="uniform"), UMA(unit_step=True), CostSensitiveClassifier()]
+VARIANTS += [CostSensitiveClassifier(method="csovo", pairs="all", features="rbf")]
 
 
 @pytest.mark.parametrize("name", [name for name in registry if in_package(registry.get(name))])

@@ -1,0 +1,376 @@
+"""Binary problems in one column: dual coordinate ascent for hinges with a label, a bound and a margin a row, many problems over the same rows.
+
+In C form, for each problem on its own
+
+    primal  1/2 |v|^2 + sum_i c_i [m_i - s_i v.x_i]_+
+    dual    maximise over a_i in [0, c_i]   sum_i a_i m_i - 1/2 |v(a)|^2,   v(a) = sum_i a_i s_i x_i
+
+with labels s_i = +-1, bounds c_i >= 0 (0: the row is absent) and margins m_i. A visit is exact: a' = clip(a + (m - s v.x)/|x|^2, 0, c).
+`linear` visits rows in a fresh permutation every pass and shrinks as `dual` does; `kernel` takes the row whose step gains most.
+"""
+
+from libc.stdlib cimport malloc, free
+from libc.stdint cimport uint64_t
+from libc.string cimport memset
+from cpython.exc cimport PyErr_CheckSignals
+
+from adv_simd cimport vec, load, store, splat, vmax, vmin, hmax, zeros, LANES, prefetch
+from adv_check cimport check_rows, demand
+from adv_linear cimport Rows, rows_of, prefetch_rows
+from adv_loop cimport seconds, shuffle
+from adv_column cimport column_score, column_update
+
+cdef enum:
+    ACTIVE_PASSES = 10   # passes over the active rows between two full passes
+    BLOCK_ROWS = 16      # rows that stay together when X exceeds the cache
+    LINE = 8             # numbers of a cache line
+
+# What a visit reads of a row beside x_i: one cache line.
+cdef struct Term:
+    double a, c, margin, label, square, inverse, gap
+    Py_ssize_t row
+
+cdef struct Problem:
+    Rows rows
+    Term *term           # of the m rows that are present
+    Py_ssize_t m
+    double *v            # (d,)
+
+cdef struct Limits:
+    double tol, max_passes, deadline
+    bint blocks
+
+
+cdef inline double clipped(double a, double low, double high) noexcept nogil:
+    return low if a < low else (high if a > high else a)
+
+
+cdef inline double stepped(double a, double g, double inverse, double c) noexcept nogil:
+    """The best a in [0, c] where the slope at a is g and falls by 1/inverse; inverse 0: by nothing."""
+    if inverse > 0.0:
+        return clipped(a + g * inverse, 0.0, c)
+    return c if g > 0.0 else (0.0 if g < 0.0 else a)
+
+
+cdef inline double visit(Problem *p, Term *t, double skip) noexcept nogil:
+    """Take the exact step of one row and return its gap before."""
+    cdef double g = t.margin - t.label * column_score(&p.rows, t.row, p.v), gap, new
+    gap = (t.c * g if g > 0.0 else 0.0) - t.a * g
+    t.gap = gap
+    if gap > skip:
+        new = stepped(t.a, g, t.inverse, t.c)
+        if new != t.a:
+            column_update(&p.rows, t.row, p.v, t.label * (new - t.a))
+            t.a = new
+    return gap
+
+
+cdef inline void ahead(Problem *p, const Term *t) noexcept nogil:
+    """Ask for the row of a visit to come."""
+    cdef int line
+    cdef Rows *x = &p.rows
+    if x.start == NULL:
+        for line in range(0, min(x.d, 256), 8):
+            prefetch(x.values + t.row * x.d + line)
+    else:
+        prefetch_rows(p.v, 1, x.columns + x.start[t.row], min(x.start[t.row + 1] - x.start[t.row], 64))
+
+
+cdef double sweep(Problem *p, const Py_ssize_t *order, Py_ssize_t count, double skip) noexcept nogil:
+    """Visit the listed terms in order and return the sum of their gaps."""
+    cdef Py_ssize_t at
+    cdef double total = 0.0
+    for at in range(count):
+        if at + 2 < count:
+            prefetch(p.term + order[at + 2])
+        if at + 1 < count:
+            ahead(p, p.term + order[at + 1])
+        total += visit(p, p.term + order[at], skip)
+    return total
+
+
+cdef void evaluate(Problem *p, double *primal, double *dual) noexcept nogil:
+    """Primal and dual value at the present v and a, and the gap of every term."""
+    cdef Py_ssize_t at
+    cdef int j
+    cdef Term *t
+    cdef double g, loss = 0.0, linear = 0.0, square = 0.0
+    for at in range(p.m):
+        t = p.term + at
+        g = t.margin - t.label * column_score(&p.rows, t.row, p.v)
+        t.gap = (t.c * g if g > 0.0 else 0.0) - t.a * g
+        loss += t.c * g if g > 0.0 else 0.0
+        linear += t.a * t.margin
+    for j in range(p.rows.d):
+        square += p.v[j] * p.v[j]
+    primal[0] = 0.5 * square + loss
+    dual[0] = linear - 0.5 * square
+
+
+cdef int ascend(Problem *p, Limits *limits, uint64_t *state, double *passes, double *primal, double *dual) except -1 nogil:
+    """Return 0 when the relative gap reached the tolerance, 1 at the limit of passes, 2 at that of time."""
+    cdef Py_ssize_t m = p.m, at, active, b, visits = 0, count = (m + BLOCK_ROWS - 1) // BLOCK_ROWS, stop
+    cdef Py_ssize_t *order = <Py_ssize_t *>malloc((m + 1) * sizeof(Py_ssize_t))
+    cdef double total, active_total, goal, level, skip, next_check = 2.0, now, signals = seconds()
+    cdef int inner, code = 1
+    if order == NULL:
+        with gil:
+            raise MemoryError("no memory for the order of the rows")
+    try:
+        evaluate(p, primal, dual)
+        passes[0] = 1.0
+        visits = m
+        while True:
+            if primal[0] - dual[0] <= limits.tol * primal[0]:
+                code = 0
+                break
+            if not passes[0] < limits.max_passes:
+                code = 1
+                break
+            now = seconds()
+            if not now <= limits.deadline:
+                code = 2
+                break
+            if now - signals > 0.2:
+                signals = now
+                with gil:
+                    PyErr_CheckSignals()
+            # rows whose gap is far below what the stopping rule can see are read, not moved
+            skip = 1e-3 * limits.tol * primal[0] / m
+            if limits.blocks:
+                total = 0.0
+                for b in range(count):
+                    order[b] = b
+                shuffle(order, count, state)
+                for b in range(count):
+                    at = order[b] * BLOCK_ROWS
+                    stop = min(at + BLOCK_ROWS, m)
+                    while at < stop:
+                        total += visit(p, p.term + at, skip)
+                        at += 1
+            else:
+                for at in range(m):
+                    order[at] = at
+                shuffle(order, m, state)
+                total = sweep(p, order, m, skip)
+            visits += m
+            # shrinking: the rows that carry the gap, until they have lost most of it
+            level = 0.02 * total / m
+            active = 0
+            active_total = 0.0
+            for at in range(m):
+                if p.term[at].gap > level:
+                    order[active] = at
+                    active += 1
+                    active_total += p.term[at].gap
+            goal = 0.3 * active_total
+            if active < 0.9 * m:
+                for inner in range(ACTIVE_PASSES):
+                    shuffle(order, active, state)
+                    total -= active_total
+                    active_total = sweep(p, order, active, skip)
+                    total += active_total
+                    visits += active
+                    if active_total <= goal:
+                        break
+            passes[0] = <double>visits / m
+            if total <= 1.2 * limits.tol * primal[0] or passes[0] >= next_check or passes[0] >= limits.max_passes:
+                evaluate(p, primal, dual)
+                visits += m
+                passes[0] = <double>visits / m
+                next_check = 1.5 * passes[0] + 2.0
+    finally:
+        free(order)
+    return code
+
+
+def linear(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, int d, const double[::1] square,
+           const signed char[:, ::1] label, const double[:, ::1] bound, const double[:, ::1] margin, double[:, ::1] A, double[:, ::1] V,
+           double tol, double max_passes, double max_seconds, unsigned long long seed, bint blocks, double[:, ::1] found):
+    """Ascend every problem, one after the other, in place on A (m, n) and V (m, d); V = V(A) on entry.
+
+    ``found`` (m, 4) receives the code (0 converged, 1 limit of passes, 2 limit of seconds), the passes, the primal and the dual value of
+    each. Rows are dense where ``columns`` is empty; ``square`` are their squared lengths; ``margin`` has no rows where all are 1.
+    """
+    cdef Problem p
+    cdef Limits limits
+    cdef Py_ssize_t q, i, count = label.shape[0]
+    cdef Term *t
+    cdef double passes = 0.0, primal = 0.0, dual = 0.0
+    cdef uint64_t state = seed
+    cdef int code
+    check_rows(values, columns, start, n, d)
+    demand(square.shape[0] == n, "every row needs a squared length")
+    demand(label.shape[1] == n and bound.shape[0] == count and bound.shape[1] == n and A.shape[0] == count and A.shape[1] == n,
+           "labels, bounds and dual numbers must be (problems, rows)")
+    demand(margin.shape[0] == 0 or (margin.shape[0] == count and margin.shape[1] == n), "margins must be (problems, rows), or none")
+    demand(V.shape[0] == count and V.shape[1] == d, "parameters must be (problems, columns)")
+    demand(found.shape[0] == count and found.shape[1] == 4, "there are four results a problem")
+    if d == 0 or count == 0:
+        raise ValueError("no columns or no problems")
+    p.rows = rows_of(values, columns, start, n, d)
+    p.term = <Term *>zeros(n * LINE)
+    if p.term == NULL:
+        raise MemoryError("no memory for the rows of a problem")
+    limits.tol, limits.max_passes, limits.blocks = tol, max_passes, blocks
+    limits.deadline = seconds() + max_seconds
+    try:
+        for q in range(count):
+            p.v = &V[q, 0]
+            p.m = 0
+            for i in range(n):
+                if bound[q, i] > 0.0:
+                    t = p.term + p.m
+                    t.a, t.c, t.row, t.square, t.gap = A[q, i], bound[q, i], i, square[i], 0.0
+                    t.margin = margin[q, i] if margin.shape[0] else 1.0
+                    t.label = 1.0 if label[q, i] > 0 else -1.0
+                    t.inverse = 1.0 / square[i] if square[i] > 0.0 else 0.0
+                    p.m += 1
+            if p.m == 0:
+                found[q, 0] = found[q, 1] = found[q, 2] = found[q, 3] = 0.0
+                continue
+            with nogil:
+                code = ascend(&p, &limits, &state, &passes, &primal, &dual)
+            for i in range(p.m):
+                A[q, p.term[i].row] = p.term[i].a
+            found[q, 0], found[q, 1], found[q, 2], found[q, 3] = code, passes, primal, dual
+    finally:
+        free(p.term)
+
+
+# ---- kernel -----------------------------------------------------------------------------------------------------------
+
+
+cdef struct Column:
+    Py_ssize_t n, padded
+    const double *K
+    double shift
+    double *u        # scores
+    double *a
+    double *c
+    double *s
+    double *margin
+    double *diagonal
+    double *inverse
+    double *gain
+
+
+cdef inline double refresh(Column *p, const double *row, double step) noexcept nogil:
+    """u += step (row + shift), and the gain that each row's exact step would bring; return the largest."""
+    cdef Py_ssize_t j, whole = p.n // LANES
+    cdef double g, move, best = 0.0
+    cdef vec largest = splat(0.0), zero = largest, half = splat(0.5), shift = splat(p.shift), by = splat(step), u, slope, delta, a, gain
+    for j in range(whole):
+        u = load(p.u, <int>j) + by * (load(row, <int>j) + shift)
+        store(p.u, <int>j, u)
+        slope = load(p.margin, <int>j) - load(p.s, <int>j) * u
+        a = load(p.a, <int>j)
+        delta = vmin(vmax(slope * load(p.inverse, <int>j), zero - a), load(p.c, <int>j) - a)
+        gain = delta * (slope - half * load(p.diagonal, <int>j) * delta)
+        store(p.gain, <int>j, gain)
+        largest = vmax(largest, gain)
+    best = hmax(largest)
+    for j in range(whole * LANES, p.n):
+        p.u[j] += step * (row[j] + p.shift)
+        g = p.margin[j] - p.s[j] * p.u[j]
+        move = clipped(g * p.inverse[j], -p.a[j], p.c[j] - p.a[j])
+        p.gain[j] = move * (g - 0.5 * p.diagonal[j] * move)
+        best = max(best, p.gain[j])
+    return best
+
+
+cdef void column_values(Column *p, double *primal, double *dual) noexcept nogil:
+    cdef Py_ssize_t j
+    cdef double loss = 0.0, linear = 0.0, square = 0.0, g
+    for j in range(p.n):
+        g = p.margin[j] - p.s[j] * p.u[j]
+        loss += p.c[j] * g if g > 0.0 else 0.0
+        linear += p.a[j] * p.margin[j]
+        square += p.a[j] * p.s[j] * p.u[j]
+    primal[0] = 0.5 * square + loss
+    dual[0] = linear - 0.5 * square
+
+
+cdef int climb(Column *p, Limits *limits, double *passes, double *primal, double *dual) except -1 nogil:
+    """Greedy steps; as `ascend`. A pass is n steps."""
+    cdef Py_ssize_t i, since = 0, steps = 0
+    cdef double best, g, new, step, now, signals = seconds()
+    column_values(p, primal, dual)
+    best = refresh(p, p.K, 0.0)
+    while True:
+        if primal[0] - dual[0] <= limits.tol * primal[0]:
+            return 0
+        if not passes[0] < limits.max_passes or not best > 0.0:
+            return 1
+        now = seconds()
+        if not now <= limits.deadline:
+            return 2
+        if now - signals > 0.2:
+            signals = now
+            with gil:
+                PyErr_CheckSignals()
+        since = 0
+        while since < p.n // 4 + 16 and best > 0.0:
+            i = 0
+            while i < p.n - 1 and p.gain[i] < best:
+                i += 1
+            g = p.margin[i] - p.s[i] * p.u[i]
+            new = stepped(p.a[i], g, p.inverse[i], p.c[i])
+            step = p.s[i] * (new - p.a[i])
+            if step == 0.0:  # what is left to gain is rounding
+                best = 0.0
+                break
+            p.a[i] = new
+            best = refresh(p, p.K + i * p.n, step)
+            since += 1
+        steps += since
+        passes[0] = <double>steps / p.n
+        column_values(p, primal, dual)
+    return 1
+
+
+def kernel(const double[:, ::1] K, double shift, const signed char[:, ::1] label, const double[:, ::1] bound, const double[:, ::1] margin,
+           double[:, ::1] A, double[:, ::1] U, double tol, double max_passes, double max_seconds, double[:, ::1] found):
+    """Ascend every problem over the kernel K + shift (n, n), in place on A (m, n) and the scores U (m, n); U = U(A) on entry.
+
+    ``found`` and ``margin`` are as in `linear`. A row whose kernel value with itself is 0 has a score of 0.
+    """
+    cdef Column p
+    cdef Limits limits
+    cdef Py_ssize_t q, i, count = label.shape[0], n = K.shape[0]
+    cdef double passes, primal = 0.0, dual = 0.0, diagonal
+    cdef double *block
+    cdef int code
+    demand(n > 0 and K.shape[1] == n, "the kernel matrix must be square, with a row at least")
+    demand(label.shape[1] == n and bound.shape[0] == count and bound.shape[1] == n and A.shape[0] == count and A.shape[1] == n
+           and U.shape[0] == count and U.shape[1] == n, "labels, bounds, dual numbers and scores must be (problems, rows)")
+    demand(margin.shape[0] == 0 or (margin.shape[0] == count and margin.shape[1] == n), "margins must be (problems, rows), or none")
+    demand(found.shape[0] == count and found.shape[1] == 4, "there are four results a problem")
+    p.n, p.K, p.shift = n, &K[0, 0], shift
+    p.padded = (n + LINE - 1) // LINE * LINE
+    block = zeros(8 * p.padded)
+    if block == NULL:
+        raise MemoryError("no memory for the rows of a problem")
+    p.u, p.a, p.c, p.s = block, block + p.padded, block + 2 * p.padded, block + 3 * p.padded
+    p.margin, p.diagonal, p.inverse, p.gain = block + 4 * p.padded, block + 5 * p.padded, block + 6 * p.padded, block + 7 * p.padded
+    limits.tol, limits.max_passes, limits.blocks = tol, max_passes, False
+    limits.deadline = seconds() + max_seconds
+    try:
+        for q in range(count):
+            for i in range(n):
+                diagonal = K[i, i] + shift
+                p.u[i], p.a[i], p.c[i] = U[q, i], A[q, i], bound[q, i] if bound[q, i] > 0.0 else 0.0
+                p.s[i] = 1.0 if label[q, i] > 0 else -1.0
+                p.margin[i] = margin[q, i] if margin.shape[0] else 1.0
+                p.diagonal[i] = diagonal
+                p.inverse[i] = 1.0 / diagonal if diagonal > 0.0 else 0.0
+                if not diagonal > 0.0 and p.margin[i] > 0.0:  # its score is 0 whatever the others do
+                    p.a[i] = p.c[i]
+            passes = 0.0
+            with nogil:
+                code = climb(&p, &limits, &passes, &primal, &dual)
+            for i in range(n):
+                A[q, i], U[q, i] = p.a[i], p.u[i]
+            found[q, 0], found[q, 1], found[q, 2], found[q, 3] = code, passes, primal, dual
+    finally:
+        free(block)

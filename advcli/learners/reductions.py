@@ -1,0 +1,555 @@
+"""Reductions: a multiclass problem as independent binary ones over the same rows, each fit certified for the sum of them.
+
+    minimise over v_1, .., v_m   sum over the problems of  lambda/2 |v|^2 + 1/n sum_i w_i [margin_i - label_i v.x_i]_+,  n = all rows
+
+with x = (x, 1), the constant regularised like any weight; with a kernel K + 1 in the place of K. What the problems are stands in
+`advcli.learners.schemes`, how they are solved in `advcli.solvers.binary`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight
+
+from .. import costs as matrices
+from ..binary import BinaryProblems, plus_constant
+from ..certificate import certify
+from ..errors import ConfigError, DataError, IncompatibleError, ModelError, NotConvergedWarning, nearest
+from ..features import FeatureMap, feature_class, make_features
+from ..features.base import KernelMap
+from ..features.rows import merge_rows
+from ..hyper import SCALES
+from ..problem import Solution
+from ..solvers import Limits
+from ..solvers.binary import solve_binary
+from ..stored import Entries
+from .base import Array, Bound, Labels, Learner, Options, one_of, own_options, register, seed_of
+from .schemes import PAIRS, SCHEMES, Scheme
+
+NAMED = {"zero_one": ("error", matrices.zero_one), "absolute": ("mae", matrices.absolute), "squared": ("mse", matrices.squared)}
+"""Costs by name: the metric that counts them, and their matrix."""
+
+_FEATURES = "choose features=linear, kernel_pca, nystroem, rbf, poly or precomputed"
+
+
+def _takes(features: str) -> bool:
+    """Tell whether a feature map has one column of parameters for every score: linear ones, and kernels without thresholds."""
+    mapped = feature_class(features)
+    return mapped.multiclass_linear or (issubclass(mapped, KernelMap) and not mapped.needs_order)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ReductionLearner(Learner):
+    """A multiclass classifier made of binary problems.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the summed losses against 1/2 |v|^2, the same for every problem; lambda = 1/(n C) with n all rows of `fit`.
+    lam : float or None
+        lambda itself; overrides ``C`` when given.
+    tol : float
+        Relative duality gap at which a problem is accepted.
+    features, features_options
+        ``"linear"`` (a regularised constant is appended), ``"kernel_pca"``, ``"nystroem"``, or a kernel (``"rbf"``, ``"poly"``,
+        ``"precomputed"``), to which a constant 1 is added; and the map's options.
+    max_passes, max_seconds : float
+        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
+    n_classes : int or None
+        For labels that are codes 0..n_classes-1; None finds the classes in y. A class that does not occur keeps its problems.
+    random_state : int
+        Seed of the order in which rows are visited.
+
+    Attributes
+    ----------
+    classes_ : ndarray (k,)
+        The labels, in the order of the scores.
+    theta_ : ndarray (d, m)
+        One column of weights for each problem, the last row the constant's; with a kernel coefficients of the training rows.
+    certificate_ : Certificate
+        Primal and dual value of the sum of all problems.
+    """
+
+    takes: ClassVar[tuple[str, ...]] = ()
+    has_costs: ClassVar[bool] = False  # whether it learns from costs beside labels
+    method: ClassVar[str]
+
+    C: float = 1.0
+    lam: float | None = None
+    tol: float = 1e-3
+    features: str = "linear"
+    features_options: Mapping[str, Any] | None = None
+    max_passes: float = 100_000
+    max_seconds: float = float("inf")
+    n_classes: int | None = None
+    random_state: int = 0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.features, str) and feature_class(self.features).pairwise
+        return tags
+
+    # ---- from a configuration -------------------------------------------------------------------------------------
+    @classmethod
+    def options(cls) -> tuple[str, ...]:
+        """Return the options that a configuration may set beside the strength and the limits."""
+        return ()
+
+    @classmethod
+    def needs(cls, loss: Options) -> frozenset[str]:
+        """Return nothing: labels are enough."""
+        return frozenset()
+
+    @classmethod
+    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
+        """Return the regularisation and the hyper-parameters of the feature map."""
+        return feature_class(features["name"]).searched(own_options(features))
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse unknown options, a map without one column a score, a solver, and labels without the order that costs count steps in."""
+        name = loss["name"]
+        for key in own_options(loss):
+            if key not in cls.options():
+                raise ConfigError(f"loss={name} has no option {key!r}; {nearest(key, cls.options())}")
+        if not _takes(features["name"]):
+            raise IncompatibleError(f"loss={name}", "one column of parameters for every score", f"{_FEATURES}")
+        if features.get("moments", "ball") != "ball":
+            raise IncompatibleError(f"features.moments={features['moments']}", "an adversary", f"loss={name} has none: choose moments=ball")
+        if solver["name"] != "auto":
+            raise IncompatibleError(
+                f"solver={solver['name']}", "a surrogate loss", f"loss={name} has a solver of its own: choose solver=auto"
+            )
+        if "order" in cls.needs(loss) and not ordered:
+            raise IncompatibleError(f"loss={name}", "labels with an order", cls.without_order)
+        make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
+
+    without_order: ClassVar[str] = "give it with dataset.order=[lowest,...,highest]"
+
+    @classmethod
+    def build(
+        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
+    ) -> ReductionLearner:
+        """Return an unfitted learner at these hyper-parameters."""
+        mapped = {name: value for name, value in hyper.items() if name not in SCALES}
+        limits = {key: solver[key] for key in ("max_passes", "max_seconds") if solver.get(key) is not None}
+        return cls(
+            **{key: value for key, value in own_options(loss).items() if value is not None and key != "file"},
+            C=float(hyper.get("C", 1.0)),
+            lam=float(hyper["lambda"]) if "lambda" in hyper else None,
+            tol=tol,
+            features=features["name"],
+            features_options={**own_options(features), **mapped} or None,
+            n_classes=n_classes,
+            random_state=seed,
+            **limits,
+        )
+
+    # ---- fitting --------------------------------------------------------------------------------------------------
+    @property
+    def scheme(self) -> Scheme:
+        """The reduction."""
+        return SCHEMES[self.method]
+
+    def check_parameters(self) -> None:
+        """Refuse a strength, tolerance or limit that no data can mend."""
+        for name, value in (("C", self.C), ("tol", self.tol), ("lam", 1.0 if self.lam is None else self.lam)):
+            if not (np.isfinite(value) and value > 0):
+                raise ConfigError(f"{name} must be a positive number, got {value}")
+        if not self.max_passes >= 1:
+            raise ConfigError(f"max_passes must be at least 1, got {self.max_passes}")
+        if not _takes(self.features):
+            raise IncompatibleError(f"{type(self).__name__}", "one column of parameters for every score", f"{_FEATURES}")
+
+    def cost_matrix(self) -> Array:
+        """Return the cost matrix (k, k) that rows take their costs from by their labels."""
+        return matrices.zero_one(len(self.classes_))
+
+    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
+        """Return rows and labels as fits take them: equal rows of equal label merged, in one canonical order."""
+        X, codes, weights = self._checked(X, y, sample_weight)
+        return self._bound(X, codes, np.ascontiguousarray(self.cost_matrix()[:, codes].T), weights)
+
+    def _bound(self, X: Any, codes: Labels, costs: Array, weights: Array | None) -> Bound:
+        """Merge rows that agree in X, label and costs (n, k)."""
+        with np.errstate(over="ignore"):
+            total = len(codes) if weights is None else float(weights.sum())
+        if not total > 0:
+            raise ConfigError("sample_weight is zero for every row")
+        rows = np.arange(len(codes))
+        if not feature_class(self.features).pairwise:
+            X, codes, weights, costs, rows = merge_rows(X, codes, weights, costs)  # type: ignore[assignment]
+        return Bound(self.classes_, self._facts(), False, self._bind(X), codes, weights, {"costs": costs, "rows": rows, "total": total})
+
+    def fit_bound(self, bound: Bound, start: ReductionLearner | None = None) -> Self:
+        """Solve the problems of bound rows; with ``start``, a fit to the same rows at another strength, from its solution."""
+        self.check_parameters()
+        self._take(bound)
+        self.rows_, total = bound.own["rows"], bound.own["total"]
+        if not (np.isfinite(total) and np.isfinite(self.C * total)):
+            raise ConfigError("sample_weight adds up to more than a number can hold; divide it by its largest value")
+        if start is not None and start.features_ is not bound.features:
+            bound.features.adopt(start.features_)
+        labels, weights, margins = self.scheme.split(bound.codes, bound.own["costs"], getattr(self, "pairs", PAIRS[0]))
+        self.lam_ = float(self.lam if self.lam is not None else 1.0 / (self.C * total))
+        problems = BinaryProblems(bound.features, labels, weights, self.lam_, bound.weights, margins, self._constant)
+        found = solve_binary(
+            problems,
+            Limits(self.tol, self.max_passes, self.max_seconds),
+            None if start is None else start.solution_,
+            seed_of(self.random_state),
+        )
+        self.certificate_ = certify(problems, found, self.tol)
+        origin = np.zeros(found.theta.shape)
+        if not self.certificate_.converged and problems.primal(origin) < self.certificate_.primal:
+            found = replace(found, theta=origin)
+            self.certificate_ = certify(problems, found, self.tol)
+        self.solution_: Solution = found
+        self.theta_ = found.theta
+        self.n_iter_ = max(1, int(np.ceil(found.passes)))
+        if not self.certificate_.converged:
+            warnings.warn(
+                f"loss={self.method}, lambda={self.lam_:.3g}: relative gap {self.certificate_.relative_gap:.2e} "
+                f"after {found.passes:.0f} passes ({self.certificate_.status}), tolerance {self.tol:g}",
+                NotConvergedWarning,
+                stacklevel=3,
+            )
+        return self
+
+    @property
+    def appends_constant(self) -> bool:
+        """Always, to rows of maps that take one."""
+        return True
+
+    @property
+    def _constant(self) -> float:
+        """What is added to a kernel."""
+        return 1.0 if issubclass(feature_class(self.features), KernelMap) else 0.0
+
+    def _bind(self, X: Any) -> FeatureMap:
+        return make_features(self.features, self._with_constant(X), self.scheme.count(len(self.classes_)), **(self.features_options or {}))
+
+    # ---- prediction -----------------------------------------------------------------------------------------------
+    def _mapped(self, X: Any) -> FeatureMap:
+        return self._bind(X) if self.features_ is None else self.features_.at(X)
+
+    def _scores(self, mapped: FeatureMap) -> Array:
+        S = plus_constant(mapped, self.theta_, self._constant)
+        if not np.isfinite(S).all():
+            return np.full((len(S), len(self.classes_)), np.nan)  # which is told with its row
+        return np.ascontiguousarray(self.scheme.join(S, len(self.classes_), np.asarray(self.theta_.any(axis=0))))
+
+    def binary_scores(self, X: Any) -> Array:
+        """Return the scores of the binary problems at rows X (n, d), shape (n, m), in the order of `advcli.learners.schemes`."""
+        return plus_constant(self.look(X).at, self.theta_, self._constant)
+
+    # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
+    @property
+    def counts_(self) -> dict[str, float]:
+        """The counts ``n_...`` of the solver."""
+        return {name: float(value) for name, value in self.solution_.memory.items() if name.startswith("n_")}
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep."""
+        rows, theta = (None, self.theta_) if self.features_ is None else self.features_.support(self.theta_)
+        return self._saved_parameters({}), {"theta": theta}, rows
+
+    def restore(self, attributes: Entries) -> None:
+        """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
+        if self.certificate_ is None:
+            raise ModelError("its certificate is missing")
+        count, bound = self.scheme.count(len(self.classes_)), self.features_
+        if bound is None:  # one row of zeros, which takes no memory, tells the shape of the parameters
+            row = np.broadcast_to(0.0, (1, self.n_columns_))
+            bound = make_features(self.features, row, count, **(self.features_options or {}))
+        self.theta_ = attributes.array("theta", (bound.shape[0], count))
+        self.n_iter_ = max(1, int(np.ceil(self.certificate_.passes)))
+
+
+@register("ova")
+class OneVersusAllClassifier(ReductionLearner):
+    """One-versus-all: each class against the others by a support vector machine, the largest score wins; parameters as in its base."""
+
+    method = "ova"
+
+
+@register("ovo")
+class OneVersusOneClassifier(ReductionLearner):
+    """One-versus-one: a support vector machine for every pair of classes, which vote; the first of tied classes wins."""
+
+    method = "ovo"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CostLearner(ReductionLearner):
+    """A reduction that learns from costs: what predicting each class costs on a row.
+
+    Parameters
+    ----------
+    cost : {"zero_one", "absolute", "squared"}, array (k, k) or None
+        The cost matrix, rows = predictions, columns = classes in sorted order; ``"absolute"`` and ``"squared"`` count steps between sorted
+        classes. None: the scheme's own, ``"zero_one"``.
+    C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state
+        As in `ReductionLearner`.
+    """
+
+    has_costs: ClassVar[bool] = True
+    default_cost: ClassVar[str] = "zero_one"
+    without_order: ClassVar[str] = "give it with dataset.order=[lowest,...,highest] or choose loss.cost=zero_one"
+
+    cost: Any = None
+
+    @classmethod
+    def options(cls) -> tuple[str, ...]:
+        """Return the costs, by name, as a matrix, or from a file."""
+        return ("cost", "file")
+
+    @classmethod
+    def needs(cls, loss: Options) -> frozenset[str]:
+        """Return the order of the labels for costs that count steps between them."""
+        return frozenset({"order"}) if loss.get("cost") in ("absolute", "squared") else frozenset()
+
+    @classmethod
+    def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
+        """Return the options with a cost: that of the file, else absolute for labels with an order and zero-one for others."""
+        if loss.get("file") is not None:
+            if loss.get("cost") is not None:
+                raise ConfigError(f"loss={loss['name']} needs its costs once: give loss.cost or loss.file")
+            matrix = matrices.read_csv(loss["file"])
+            return {**loss, "cost": (matrix.align(facts["classes"]) if "classes" in facts else matrix).values.tolist()}
+        if loss.get("cost") is None:
+            return {**loss, "cost": "absolute" if facts.get("ordered") else cls.default_cost}
+        return dict(loss)
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse what a reduction refuses, and costs that are no costs."""
+        super().check(loss, features, solver, ordered, n_classes)
+        if "pairs" in cls.options():
+            one_of("pairs", loss.get("pairs", PAIRS[0]), PAIRS)
+        check_costs(loss.get("cost"), n_classes)
+
+    def check_parameters(self) -> None:
+        """Refuse what a reduction refuses, and costs that are no costs."""
+        super().check_parameters()
+        check_costs(self.cost, self.n_classes)
+
+    @property
+    def _cost(self) -> Any:
+        return self.default_cost if self.cost is None else self.cost
+
+    def cost_matrix(self) -> Array:
+        """Return the cost matrix (k, k)."""
+        k = len(self.classes_)
+        check_costs(self._cost, k)
+        return NAMED[self._cost][1](k) if isinstance(self._cost, str) else matrices.check_matrix(self._cost, k, "cost")
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, start: Any = None, costs: Any = None) -> Self:
+        """Fit to rows X (n, d) and labels y (n,), whose costs the matrix ``cost`` tells, or to every row's own costs.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (n, d)
+        y : array (n,), optional
+            Labels. Beside ``costs`` they only name the classes, in sorted order, and may be left out: the classes are then 0..k-1.
+        sample_weight : array (n,), optional
+            How often each row occurs.
+        start : CostLearner, optional
+            Fitted to the same rows at another strength, from whose solution the fit may begin.
+        costs : array (n, k), optional
+            What predicting class j on row i costs, at least 0: each row has its own costs, and its label is its first cheapest class.
+
+        Raises
+        ------
+        DataError
+            Costs of the wrong shape, negative ones, or ones that are no finite numbers.
+        """
+        if costs is None:
+            return super().fit(X, y, sample_weight, start)
+        self.check_parameters()
+        return self.fit_bound(self.bind_costs(X, y, costs, sample_weight), start)
+
+    def bind_costs(self, X: Any, y: Any, costs: Any, sample_weight: Any = None) -> Bound:
+        """Return rows and their own costs as fits take them, as `bind` does."""
+        table = check_cost_rows(costs)
+        if y is None:
+            X, weights = self._validated(X), None
+            if sample_weight is not None:
+                weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            self.classes_ = np.arange(table.shape[1])
+        else:
+            X, _, weights = self._checked(X, y, sample_weight)
+        if table.shape != (X.shape[0], len(self.classes_)):
+            raise DataError(
+                f"costs have the shape {table.shape[0]} x {table.shape[1]}; give one row for each of the {X.shape[0]} rows and one column "
+                f"for each of the {len(self.classes_)} classes"
+            )
+        codes = table.argmin(axis=1).astype(np.intp)
+        return self._bound(X, codes, table, weights)
+
+    @property
+    def metric_(self) -> str:
+        """The metric that counts the costs: error, mae, mse, or cost for a matrix."""
+        return NAMED[self._cost][0] if isinstance(self._cost, str) else "cost"
+
+    @property
+    def cost_matrix_(self) -> Array | None:
+        """The cost matrix (k, k)."""
+        return self.cost_matrix()
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds, the matrix as numbers."""
+        parameters, attributes, rows = super().saved()
+        cost = self.cost if self.cost is None or isinstance(self.cost, str) else np.asarray(self.cost, dtype=np.float64).tolist()
+        return {**parameters, "cost": cost}, attributes, rows
+
+    def restore(self, attributes: Entries) -> None:
+        """Take over the fitted attributes of a saved model."""
+        super().restore(attributes)
+        self.cost_matrix()
+
+
+@register("red_mc")
+class RedMulticlassClassifier(CostLearner):
+    """Reduction from ordinal to binary problems with weights of their own (Lin & Li 2012): is y above j? The number of yes is the class.
+
+    The weight of problem j is |c_y[j] - c_y[j + 1]|. Sorted labels are taken as their order; parameters as in `CostLearner`.
+    """
+
+    method = "red_mc"
+    default_cost = "absolute"
+    without_order = "give it with dataset.order=[lowest,...,highest] or choose loss=csosr"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # scikit-learn's checks have classes without an order
+        return tags
+
+    @classmethod
+    def needs(cls, loss: Options) -> frozenset[str]:
+        """Return the order of the labels."""
+        return frozenset({"order"})
+
+
+@register("csosr")
+class OneSidedRegressionClassifier(CostLearner):
+    """Cost-sensitive one-sided regression (Tu & Lin 2010): r_j estimates the cost of class j, the least estimate wins.
+
+    Estimates may be too low for classes of the least cost and too high for others without loss; parameters as in `CostLearner`.
+    """
+
+    method = "csosr"
+
+
+@register("csovo")
+@dataclass(kw_only=True, eq=False, repr=False)
+class CostOneVersusOneClassifier(CostLearner):
+    """Cost-sensitive one-versus-one (Lin 2014): a support vector machine for each pair of classes, weighted by what their costs differ.
+
+    Parameters
+    ----------
+    pairs : {"own", "all"}
+        Rows of a pair: those of its two classes, or all whose costs of the two differ.
+    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state
+        As in `CostLearner`.
+    """
+
+    method = "csovo"
+
+    pairs: str = "own"
+
+    @classmethod
+    def options(cls) -> tuple[str, ...]:
+        """Return the costs and the rows of a pair."""
+        return (*super().options(), "pairs")
+
+    def check_parameters(self) -> None:
+        """Refuse what a reduction refuses, and unknown pairs."""
+        super().check_parameters()
+        one_of("pairs", self.pairs, PAIRS)
+
+
+@register("csova")
+class WeightedOneVersusAllClassifier(CostLearner):
+    """Weighted one-versus-all (Lin 2008): class j against the others, weighted by max c_y for its own rows and by c_y[j] for others."""
+
+    method = "csova"
+
+
+METHODS = tuple(name for name, cls in SCHEMES.items() if name not in ("ova", "ovo"))
+"""Schemes that learn from costs."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CostSensitiveClassifier(CostLearner):
+    """Cost-sensitive classification by binary problems: from a cost matrix, or from costs of every row (`fit`).
+
+    Parameters
+    ----------
+    method : {"csosr", "csovo", "csova", "red_mc"}
+        One-sided regression, weighted one-versus-one, weighted one-versus-all, or the reduction of ordered classes
+        (`advcli.learners.schemes`).
+    pairs : {"own", "all"}
+        Rows of a pair of ``method="csovo"``: those of its two classes, or all whose costs of the two differ.
+    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state
+        As in `CostLearner`.
+
+    Examples
+    --------
+    >>> CostSensitiveClassifier(method="csosr", cost="absolute", C=2.0).fit(X, y)            # doctest: +SKIP
+    >>> CostSensitiveClassifier(method="csova").fit(X, costs=array)                          # doctest: +SKIP
+    """
+
+    name = "cost_sensitive"
+
+    method: str = "csosr"  # type: ignore[misc]
+    pairs: str = "own"
+
+    def check_parameters(self) -> None:
+        """Refuse what a reduction refuses, and unknown methods and pairs."""
+        one_of("method", self.method, METHODS)
+        one_of("pairs", self.pairs, PAIRS)
+        super().check_parameters()
+
+    def restore(self, attributes: Entries) -> None:
+        """Take over the fitted attributes of a saved model."""
+        one_of("method", self.method, METHODS)
+        super().restore(attributes)
+
+
+def check_costs(cost: Any, n_classes: int | None) -> None:
+    """Refuse a cost matrix that is none, by one line; ``n_classes`` is None while the classes are unknown."""
+    if cost is None:
+        return
+    if isinstance(cost, str):
+        one_of("cost", cost, NAMED)
+        return
+    matrix = matrices.check_matrix(cost, n_classes, "cost")
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ConfigError(
+            f"cost has {matrix.shape[0]} rows and {matrix.shape[1]} columns; these methods predict classes: give a square matrix"
+        )
+    if (matrix < 0.0).any():
+        i, j = np.argwhere(matrix < 0.0)[0]
+        raise ConfigError(f"cost, row {i}, column {j}, is {matrix[i, j]:g}; costs must be at least 0: add a constant to the column")
+
+
+def check_cost_rows(costs: Any) -> Array:
+    """Return costs of rows (n, k), checked."""
+    try:
+        table = np.ascontiguousarray(costs, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("costs must be numbers, one row for each row of X and one column for each class") from None
+    if table.ndim != 2 or table.shape[1] < 2:
+        raise DataError(f"costs must be a table of one row for each row of X and one column for each class, got the shape {table.shape}")
+    wrong = np.argwhere(~np.isfinite(table) | (table < 0.0))
+    if len(wrong):
+        i, j = wrong[0]
+        raise DataError(f"costs, row {i + 1}, column {j + 1}, is {table[i, j]:g}; costs must be finite numbers of at least 0")
+    return table

@@ -1,0 +1,123 @@
+"""The compiled ascents on binary problems against the same in plain Python, and against LIBLINEAR where the problem is the same."""
+
+import numpy as np
+import pytest
+import python_binary
+import scipy.sparse as sp
+from sklearn.svm import LinearSVC
+
+from advcli.compiled import Kernels, compiled_rows, usable_levels
+
+
+def problems(seed, n=24, d=5, m=3):
+    """Return rows with one of zeros, labels, bounds with absent rows, margins of both signs."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d))
+    X[random.random((n, d)) < 0.3] = 0.0
+    X[4] = 0.0
+    label = random.choice([-1, 1], size=(m, n)).astype(np.int8)
+    bound = random.uniform(0.1, 3.0, size=(m, n))
+    bound[1, random.choice(n, size=n // 2, replace=False)] = 0.0
+    return X, label, bound, random.normal(size=(m, n)) + 0.7
+
+
+def linear(kernels, X, label, bound, margin, tol=1e-10, blocks=False, passes=1e5, seed=3):
+    """Return A, V and the four results of every problem."""
+    (m, n), d = label.shape, X.shape[1]
+    A, V, found = np.zeros((m, n)), np.zeros((m, d)), np.empty((m, 4))
+    square = np.asarray((X.multiply(X) if sp.issparse(X) else X**2).sum(axis=1), dtype=float).ravel()
+    kernels.binary.linear(*compiled_rows(X), square, label, bound, margin, A, V, tol, passes, 60.0, seed, blocks, found)
+    return A, V, found
+
+
+def kernel(kernels, K, shift, label, bound, margin, tol=1e-10):
+    """Return A, U and the four results of every problem."""
+    A, U, found = np.zeros(label.shape), np.zeros(label.shape), np.empty((len(label), 4))
+    kernels.binary.kernel(np.ascontiguousarray(K), shift, label, bound, margin, A, U, tol, 1e5, 60.0, found)
+    return A, U, found
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_linear_ends_where_the_reference_does(kernels, seed, blocks, sparse):
+    X, label, bound, margin = problems(seed)
+    A, V, found = linear(kernels, sp.csr_array(X) if sparse else X, label, bound, margin, blocks=blocks)
+    assert (found[:, 0] == 0).all()
+    assert (np.clip(A, 0.0, bound) == A).all()
+    np.testing.assert_allclose(V, (A * label) @ X, atol=1e-12)
+    for q in range(len(label)):
+        _, primal, dual = python_binary.ascend(X @ X.T, label[q], bound[q], margin[q])
+        assert found[q, 2] == pytest.approx(primal, rel=1e-9)
+        assert found[q, 3] == pytest.approx(dual, rel=1e-9)
+        values = python_binary.values(X @ X.T, label[q], bound[q], margin[q], A[q])
+        np.testing.assert_allclose(found[q, 2:], values, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kernel_ends_where_the_reference_does(kernels, seed):
+    X, label, bound, margin = problems(seed)
+    K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
+    K[7] = K[:, 7] = 0.0  # no score at all
+    A, U, found = kernel(kernels, K - 0.0, 0.0, label, bound, margin)
+    B, W, shifted = kernel(kernels, K, 1.0, label, bound, margin)
+    for a, u, given, matrix in ((A, U, found, K), (B, W, shifted, K + 1.0)):
+        assert (given[:, 0] == 0).all()
+        assert (np.clip(a, 0.0, bound) == a).all()
+        np.testing.assert_allclose(u, (a * label) @ matrix, atol=1e-11)
+        for q in range(len(label)):
+            _, primal, dual = python_binary.ascend(matrix, label[q], bound[q], margin[q])
+            assert given[q, 2] == pytest.approx(primal, rel=1e-9)
+            assert given[q, 3] == pytest.approx(dual, rel=1e-9)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 7, 8, 9, 15, 16, 31, 33, 67])
+def test_rows_of_any_length_are_read_to_their_end_and_not_beyond(kernels, d):
+    # what stands behind the last row and the last parameter must stay unread and unwritten
+    random = np.random.default_rng(d)
+    n = 9
+    X = random.normal(size=(n, d))
+    label = random.choice([-1, 1], size=(1, n)).astype(np.int8)
+    beyond = np.full(d + 8, np.nan)
+    beyond[:d] = 0.0
+    V, A, found = beyond[None, :d], np.zeros((1, n)), np.empty((1, 4))
+    values = np.full(n * d + 8, np.nan)
+    values[: n * d] = X.ravel()
+    square = (X**2).sum(axis=1)
+    none = np.empty(0, np.int32), np.empty(0, np.int64)
+    kernels.binary.linear(
+        values[: n * d], *none, n, d, square, label, np.ones((1, n)), np.empty((0, 0)), A, V, 1e-8, 1e5, 60.0, 1, False, found
+    )
+    assert found[0, 0] == 0
+    np.testing.assert_allclose(V[0], (A * label)[0] @ X, atol=1e-12)
+    assert np.isnan(beyond[d:]).all()
+
+
+def test_liblinear_finds_the_same_hinge_optimum(kernels):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(120, 6))
+    y = np.where(X[:, 0] + random.normal(size=120) > 0, 1, -1)
+    C, s = 0.7, random.uniform(0.2, 2.0, size=120)
+    rows = np.hstack([X, np.ones((120, 1))])
+    _, V, found = linear(kernels, rows, y.astype(np.int8)[None], (C * s)[None], np.empty((0, 0)))
+    peer = LinearSVC(loss="hinge", C=C, tol=1e-9, max_iter=1_000_000, random_state=0).fit(X, y, s)
+    theirs = np.append(peer.coef_, peer.intercept_)
+    np.testing.assert_allclose(V[0], theirs, atol=1e-5)
+    assert found[0, 3] <= 0.5 * theirs @ theirs + C * s @ np.maximum(1 - y * (rows @ theirs), 0.0)
+
+
+def test_limits_end_the_ascent_with_honest_values(kernels):
+    X, label, bound, margin = problems(0, n=60)
+    A, _, found = linear(kernels, X, label, 1e4 * bound, margin, tol=1e-12, passes=5.0)
+    assert (found[:, 0] == 1).all()
+    assert (found[:, 1] >= 5.0).all()
+    for q in range(3):
+        np.testing.assert_allclose(found[q, 2:], python_binary.values(X @ X.T, label[q], 1e4 * bound[q], margin[q], A[q]), rtol=1e-9)
+        assert found[q, 3] <= found[q, 2]
+
+
+def test_levels_agree():
+    X, label, bound, margin = problems(5)
+    first, *others = [linear(Kernels(level), X, label, bound, margin)[1] for level in usable_levels()]
+    for other in others:
+        np.testing.assert_allclose(other, first, atol=1e-6)
