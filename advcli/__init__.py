@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .learners.hierarchical import HierarchicalClassifier
+    from .learners.ordinal import OrdinalClassifier
     from .learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
     from .learners.ultraconservative import PerceptronClassifier, UMAClassifier
 
@@ -14,6 +15,7 @@ __all__ = [
     "AdversarialClassifier",
     "HierarchicalClassifier",
     "OrdinalAdversarialClassifier",
+    "OrdinalClassifier",
     "PerceptronClassifier",
     "SurrogateClassifier",
     "UMAClassifier",
@@ -24,8 +26,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # the command line imports this package on every <TAB>: load the estimators only when they are asked for
     if name in __all__:
-        from .learners import hierarchical, surrogate, ultraconservative
+        from .learners import hierarchical, ordinal, surrogate, ultraconservative
 
-        home = next(module for module in (surrogate, ultraconservative, hierarchical) if hasattr(module, name))
+        home = next(module for module in (surrogate, ultraconservative, ordinal, hierarchical) if hasattr(module, name))
         return getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

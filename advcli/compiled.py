@@ -180,6 +180,7 @@ class Kernels:
         self.hierarchical = _at_most("hierarchical", level)
         self.label_sets = _at_most("label_sets", level)
         self.subgradient = _at_most("subgradient", level)
+        self.threshold = _at_most("threshold", level)
 
     @staticmethod
     def arguments(family: Family) -> tuple[int, int, Array]:

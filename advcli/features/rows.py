@@ -58,3 +58,15 @@ def merge_rows(
     first, inverse = found
     became[kept] = inverse
     return *take(first, summed(inverse, weights)), became
+
+
+def over_all_rows(coefficients: Array, rows: Labels) -> Array:
+    """Return coefficients of merged rows as coefficients of all: the first of equal rows has theirs, the others 0.
+
+    ``rows`` (n,) are the rows that `merge_rows` made of them, -1 for none.
+    """
+    held = np.flatnonzero(rows >= 0)
+    merged, first = np.unique(rows[held], return_index=True)
+    spread = np.zeros((len(rows), *coefficients.shape[1:]))
+    spread[held[first]] = coefficients[merged]
+    return spread
