@@ -30,7 +30,7 @@ from ..features.base import registry as feature_registry
 from ..features.rows import merge_rows, over_all_rows
 from ..stored import Entries
 from .base import Array, Bound, Labels, LinearLearner, Options, one_of, own_options, register, registry
-from .threshold_newton import ExplicitRows, KernelRows, Rows, ThresholdPoint, minimise
+from .threshold_newton import ExplicitRows, KernelRows, ScoredRows, ThresholdPoint, minimise
 from .threshold_problem import ThresholdProblem
 
 BIASES = {"free": "sum", "regularised": "none"}
@@ -169,7 +169,7 @@ class ThresholdLearner(LinearLearner):
             if self.ridge:
                 K = K.copy()
                 K[np.diag_indices_from(K)] += self.ridge
-            rows: Rows = KernelRows(K)
+            rows: ScoredRows = KernelRows(K)
         else:
             rows = ExplicitRows(features.X)
         return Bound(self.classes_, self._facts(), False, features, codes, weights, {"rows": rows, "merged": merged})
@@ -180,7 +180,7 @@ class ThresholdLearner(LinearLearner):
         self._take(bound)
         self.remarks_, self.rows_ = (), bound.own["merged"]
         began = time.perf_counter()
-        rows: Rows = bound.own["rows"]
+        rows: ScoredRows = bound.own["rows"]
         weight = np.ones(rows.n) if bound.weights is None else np.ascontiguousarray(bound.weights)
         mass = float(weight.sum())
         self.lam_ = float(self.lam or 1.0 / (self.C * mass))
@@ -340,13 +340,13 @@ def _check_features(name: str, features: str, options: Mapping[str, Any]) -> Non
         raise IncompatibleError(f"features.moments={options['moments']}", "a surrogate loss", f"loss={name} has no moments to hold")
 
 
-def _nothing(rows: Rows) -> ThresholdPoint:
+def _nothing(rows: ScoredRows) -> ThresholdPoint:
     """Return the point of a problem with one class."""
     zero = np.zeros(rows.n)
     return ThresholdPoint(rows.spanned(zero), np.zeros(0), zero, np.zeros((0, rows.n)), 0.0, 0.0, 0, 1.0, "converged")
 
 
-def _moved(problem: ThresholdProblem, rows: Rows, start: ThresholdPoint | None) -> ThresholdPoint | None:
+def _moved(problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | None) -> ThresholdPoint | None:
     """Return a point of the same rows at another C as a start; None where it does not fit."""
     if start is None or start.alpha.shape != (problem.m, rows.n):
         return None

@@ -28,20 +28,27 @@ from ..compiled import kernels
 from .base import Array, Labels
 from .threshold_problem import ThresholdProblem
 
-_FALL = 0.15  # of sigma after a proximal step
-_WIDTH = 0.5  # of the first smoothing, in units of the margin
+_FALL = 0.3  # of sigma after a proximal step
+_WIDTH = 2.0  # of the first smoothing, in units of the margin
+_THINNED = 200.0  # C |x|^2 up to which the solution of a part of the rows is near that of all
 _INNER = 30  # Newton steps after which a proximal step has failed
 _IDLE = 12  # proximal steps without a better bound after which rounding has won
 _LEAST = 150  # rows from which a problem begins with a part of them
 _THIN = 4  # every how many rows that part holds
+_WARM = 0.03  # width of the first smoothing from a start, over that without
 _ACCEPT = 0.1  # share of the first slope at which a line search ends
 _EASE = 1e-3  # proximal weight of the order's multipliers, in units of sigma over the rows
 
 
-class Rows(ABC):
+class ScoredRows(ABC):
     """What the solver needs of the rows: coordinates v of w, and scores."""
 
     n: int
+
+    @property
+    @abstractmethod
+    def square(self) -> float:
+        """Mean of |x_i|^2."""
 
     @abstractmethod
     def spanned(self, beta: Array) -> Array:
@@ -56,7 +63,7 @@ class Rows(ABC):
         """Return <v, other>; ``scores`` are those of ``other``."""
 
     @abstractmethod
-    def thinned(self, step: int) -> Rows:
+    def thinned(self, step: int) -> ScoredRows:
         """Return every so many of the rows."""
 
     @abstractmethod
@@ -68,10 +75,10 @@ class Rows(ABC):
         """Return the inner products among some rows."""
 
     @abstractmethod
-    def direction(self, residual: Array, system: System) -> tuple[Array, Array, Array]:
+    def direction(self, residual: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
         """Return dv, its scores and deta of a Newton step for the residual w(alpha) - w in coordinates."""
 
-    def _by_rows(self, residual: Array, pull: Array, system: System) -> tuple[Array, Array]:
+    def _by_rows(self, residual: Array, pull: Array, system: ThresholdSystem) -> tuple[Array, Array]:
         """Return dbeta over the rows with free hinges and deta; ``pull`` are the scores of the residual."""
         at, E, H = system.rows, system.E, system.H
         if not len(at):
@@ -87,7 +94,7 @@ class Rows(ABC):
 
 
 @dataclass
-class System:
+class ThresholdSystem:
     """The rows with free hinges, and what a Newton system needs of them."""
 
     rows: Labels
@@ -109,11 +116,16 @@ def _solved(H: Array, right: Array) -> Array:
     return np.asarray(vectors @ (inverse * (vectors.T @ right)))
 
 
-class KernelRows(Rows):
+class KernelRows(ScoredRows):
     """Rows behind a kernel matrix; coordinates are coefficients over them."""
 
     def __init__(self, K: Array) -> None:
         self.K, self.n = K, len(K)
+
+    @property
+    def square(self) -> float:
+        """Mean of the diagonal."""
+        return float(self.K.diagonal().mean())
 
     def spanned(self, beta: Array) -> Array:
         """Return beta itself."""
@@ -128,7 +140,7 @@ class KernelRows(Rows):
         """Return v'K other."""
         return float(v @ scores)
 
-    def thinned(self, step: int) -> Rows:
+    def thinned(self, step: int) -> ScoredRows:
         """Return the rows of a part of K."""
         return KernelRows(np.ascontiguousarray(self.K[::step, ::step]))
 
@@ -142,7 +154,7 @@ class KernelRows(Rows):
         """Return K among rows."""
         return self.K[np.ix_(rows, rows)]
 
-    def direction(self, residual: Array, system: System) -> tuple[Array, Array, Array]:
+    def direction(self, residual: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
         """Return the step by the rows' system."""
         pull = self.scores(residual)
         dbeta, deta = self._by_rows(residual, pull, system)
@@ -151,11 +163,16 @@ class KernelRows(Rows):
         return residual + moved, pull + self.scores(moved), deta
 
 
-class ExplicitRows(Rows):
+class ExplicitRows(ScoredRows):
     """Rows of features; coordinates are w itself."""
 
     def __init__(self, X: Any) -> None:
         self.X, self.n = X, X.shape[0]
+
+    @property
+    def square(self) -> float:
+        """Mean squared length of the rows."""
+        return float((self.X.multiply(self.X) if hasattr(self.X, "multiply") else np.square(self.X)).sum()) / self.n
 
     def spanned(self, beta: Array) -> Array:
         """Return X'beta."""
@@ -169,7 +186,7 @@ class ExplicitRows(Rows):
         """Return w.other."""
         return float(v @ other)
 
-    def thinned(self, step: int) -> Rows:
+    def thinned(self, step: int) -> ScoredRows:
         """Return every so many rows."""
         return ExplicitRows(self.X[::step])
 
@@ -183,7 +200,7 @@ class ExplicitRows(Rows):
         found = part @ part.T
         return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
 
-    def direction(self, residual: Array, system: System) -> tuple[Array, Array, Array]:
+    def direction(self, residual: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
         """Return the step by the smaller of the two systems."""
         d = len(residual)
         if d <= len(system.rows):
@@ -193,7 +210,7 @@ class ExplicitRows(Rows):
             dv = residual + np.asarray(self.X[system.rows].T @ dbeta)
         return dv, self.scores(dv), deta
 
-    def _by_columns(self, residual: Array, system: System) -> tuple[Array, Array]:
+    def _by_columns(self, residual: Array, system: ThresholdSystem) -> tuple[Array, Array]:
         part, d, m = self.X[system.rows], len(residual), len(system.gradient)
         sparse = hasattr(part, "tocsr")
         weighed = part.multiply(system.q[:, None]).tocsr() if sparse else part * system.q[:, None]
@@ -248,42 +265,43 @@ class ThresholdPoint:
 
 
 def minimise(
-    problem: ThresholdProblem, rows: Rows, tol: float, max_steps: float = 1000, start: ThresholdPoint | None = None, width: float = _WIDTH
+    problem: ThresholdProblem, rows: ScoredRows, tol: float, max_steps: float = 1000, start: ThresholdPoint | None = None
 ) -> ThresholdPoint:
     """Minimise (1) to a relative gap of ``tol``.
 
     Parameters
     ----------
     problem : ThresholdProblem
-    rows : Rows
+    rows : ScoredRows
     tol : float
     max_steps : float
         Newton steps on all rows after which the best point is returned as it is.
     start : ThresholdPoint, optional
         Where to begin: a point of the same rows at another C.
-    width : float
-        First smoothing without a start, in units of the margin.
     """
     began = time.perf_counter()
-    if start is None and rows.n >= _LEAST:
+    strength = problem.C * rows.square
+    width = _WIDTH
+    if start is not None:
+        width *= _WARM
+    elif rows.n >= _LEAST and strength <= _THINNED:
         start = _from_part(problem, rows, width)
-        width = 0.3 * width
-    solver = _Solver(problem, rows, start, width)
+        width *= _FALL
+    solver = _ThresholdNewton(problem, rows, start, width)
     found = solver.run(tol, max_steps)
     found.seconds = time.perf_counter() - began
     return found
 
 
-def _from_part(problem: ThresholdProblem, rows: Rows, width: float) -> ThresholdPoint | None:
+def _from_part(problem: ThresholdProblem, rows: ScoredRows, width: float) -> ThresholdPoint | None:
     """Return the solution of every fourth row, with the scores of all; None where a class would be missing."""
     y = problem.y[::_THIN]
     weight = problem.weight[::_THIN]
     if not weight.any():
         return None
-    part = replace(
-        problem, y=np.ascontiguousarray(y), weight=np.ascontiguousarray(weight), C=problem.C * problem.mass / float(weight.sum())
-    )
-    found = minimise(part, rows.thinned(_THIN), 3e-2, 100, width=width)
+    C = problem.C * problem.mass / float(weight.sum())
+    part = replace(problem, y=np.ascontiguousarray(y), weight=np.ascontiguousarray(weight), C=C)
+    found = minimise(part, rows.thinned(_THIN), 3e-2, 100)
     v = rows.lifted(found.v, _THIN)
     g = rows.scores(v)
     z = 1.0 - problem.signs * (g - found.eta[:, None])
@@ -291,8 +309,8 @@ def _from_part(problem: ThresholdProblem, rows: Rows, width: float) -> Threshold
     return replace(found, v=v, g=g, alpha=alpha)
 
 
-class _Solver:
-    def __init__(self, problem: ThresholdProblem, rows: Rows, start: ThresholdPoint | None, width: float) -> None:
+class _ThresholdNewton:
+    def __init__(self, problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | None, width: float) -> None:
         self.problem, self.rows = problem, rows
         m, n = problem.m, rows.n
         self.largest = float(problem.U.max())
@@ -373,7 +391,7 @@ class _Solver:
             self.steps += 1
         return False
 
-    def _system(self, gradient: Array) -> System:
+    def _system(self, gradient: Array) -> ThresholdSystem:
         p = self.problem
         at = np.flatnonzero(self.free)
         part = self.alpha[:, at]
@@ -391,7 +409,7 @@ class _Solver:
             D[np.arange(len(tied)), tied], D[np.arange(len(tied)), tied + 1] = 1.0, -1.0
             order = D.T @ D / self.ease
             whole, H = whole + order, H + order
-        return System(at, q, B, E, self.sigma, H, whole, gradient)
+        return ThresholdSystem(at, q, B, E, self.sigma, H, whole, gradient)
 
     def _length(self, dv: Array, dg: Array, deta: Array) -> float:
         """Return the step length: regula falsi on the exact slope."""
