@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .learners.hierarchical import HierarchicalClassifier
+    from .learners.ordinal import OrdinalClassifier
     from .learners.reductions import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier
     from .learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
     from .learners.ultraconservative import PerceptronClassifier, UMAClassifier
@@ -18,6 +19,7 @@ __all__ = [
     "OneVersusAllClassifier",
     "OneVersusOneClassifier",
     "OrdinalAdversarialClassifier",
+    "OrdinalClassifier",
     "PerceptronClassifier",
     "SurrogateClassifier",
     "UMAClassifier",
@@ -28,8 +30,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # the command line imports this package on every <TAB>: load the estimators only when they are asked for
     if name in __all__:
-        from .learners import hierarchical, reductions, surrogate, ultraconservative
+        from .learners import hierarchical, ordinal, reductions, surrogate, ultraconservative
 
-        home = next(module for module in (surrogate, ultraconservative, hierarchical, reductions) if hasattr(module, name))
+        homes = (surrogate, ultraconservative, hierarchical, ordinal, reductions)
+        home = next(module for module in homes if hasattr(module, name))
         return getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -170,6 +170,7 @@ class Kernels:
         self.label_sets = _at_most("label_sets", level)
         self.subgradient = _at_most("subgradient", level)
         self.binary = _at_most("binary", level)
+        self.threshold = _at_most("threshold", level)
 
     @property
     def families(self) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ class Recorder:
         return bool(stored["about"].get("proofs")) and (not needed or self._path.is_file())
 
     def keep(self, split: int, estimator: Any, X: Any, codes: Any, weight: Array | None) -> dict[str, str]:
-        """Keep a fitted estimator's proof and return its column; empty for a learner that is no surrogate behind an oracle.
+        """Keep a fitted estimator's proof and return its column; empty for a learner without one.
 
         Parameters
         ----------
@@ -108,16 +108,9 @@ class Recorder:
         estimator : Learner
             Fitted to ``X`` (n, d), ``codes`` (n,) and ``weight`` (n,) or None.
         """
-        rows = getattr(estimator, "rows_", None)
-        if rows is None:
+        arrays = estimator.proof(X, codes, weight)
+        if not arrays:
             return {}
-        arrays = {"theta": _of_all_rows(estimator, rows)}
-        dual = estimator.solution_.R
-        if dual is not None:
-            arrays["r"] = np.where(rows[:, None] >= 0, dual[rows], 0.0)
-        predictor = _predictor(estimator, X, codes, weight)
-        if predictor is not None:
-            arrays["predictor"] = predictor
         arrays = {name: np.asarray(array) + 0.0 for name, array in arrays.items()}  # + 0.0: no -0.0, which compresses badly
         self.arrays |= {f"{name}_{split}": array for name, array in arrays.items()}
         return {"proof": digest(self.cell, split, arrays)}
@@ -138,31 +131,3 @@ class Recorder:
             with atomic_bytes(self._path) as file:
                 np.savez_compressed(file, **self.arrays)  # type: ignore[arg-type]
         return {"proofs": True}
-
-
-def _of_all_rows(estimator: Any, rows: NDArray[np.intp]) -> Array:
-    """Return theta; coefficients over the rows of the problem become coefficients over those of the fit, the first of equal ones."""
-    theta: Array = estimator.theta_
-    if estimator.features_ is None or estimator.features_.euclidean:
-        return theta
-    held = np.flatnonzero(rows >= 0)
-    merged, first = np.unique(rows[held], return_index=True)
-    spread = np.zeros((len(rows), *theta.shape[1:]))
-    spread[held[first]] = theta[merged]
-    return np.concatenate([spread, theta[len(merged) :]])
-
-
-def _predictor(estimator: Any, X: Any, codes: Any, weight: Array | None) -> Array | None:
-    """Return the predictor's distributions on the rows of the fit, for a matrix without a closed form; None for all others."""
-    if not hasattr(estimator, "loss_"):
-        return None
-    loss = estimator.loss_
-    base = getattr(loss, "base", loss)
-    if base.kernel != "general":
-        return None
-    F = estimator.potentials(X)
-    if base is not loss:
-        cost, inner = loss.cost_weights(codes, weight if loss.example_weights else None), base.cost_weights(codes, None)
-        F = (F - F.max(axis=1, keepdims=True)) / (cost if inner is None else cost / inner)[:, None]
-    found: Array = base.predictor(F)
-    return found

@@ -58,3 +58,27 @@ def merge_rows(
     first, inverse = found
     became[kept] = inverse
     return *take(first, summed(inverse, weights)), became
+
+
+def over_all_rows(coefficients: Array, rows: Labels) -> Array:
+    """Return coefficients of merged rows as coefficients of all: the first of equal rows has theirs, the others 0.
+
+    ``rows`` (n,) are the rows that `merge_rows` made of them, -1 for none.
+    """
+    held = np.flatnonzero(rows >= 0)
+    merged, first = np.unique(rows[held], return_index=True)
+    spread = np.zeros((len(rows), *coefficients.shape[1:]))
+    spread[held[first]] = coefficients[merged]
+    return spread
+
+
+def over_fit_rows(theta: Array, dual: Array | None, rows: Labels, coefficients: bool) -> dict[str, Array]:
+    """Return parameters and dual point of a problem of merged rows over the rows of its fit, by their names in `advcli.proofs`.
+
+    With ``coefficients`` the first of ``theta`` are those of the merged rows, and what follows stays behind them. ``dual`` (m, any) has one
+    row for each merged row: equal rows share it, rows of weight 0 have zeros.
+    """
+    if coefficients:
+        merged = len(np.unique(rows[rows >= 0]))
+        theta = np.concatenate([over_all_rows(theta[:merged], rows), theta[merged:]])
+    return {"theta": theta} | ({} if dual is None else {"r": np.where(rows[:, None] >= 0, dual[rows], 0.0)})

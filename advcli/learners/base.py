@@ -302,6 +302,10 @@ class Learner(ClassifierMixin, BaseEstimator):
         """
         return None
 
+    def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
+        """Return the arrays that prove the gap of a fit to X (n, d), codes (n,) and weights, by the names of `advcli.proofs`; or none."""
+        return {}
+
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property
     def predictions_(self) -> NDArray[Any]:

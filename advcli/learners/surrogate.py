@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..certificate import settle
 from ..errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning
 from ..features import FeatureMap, feature_class, make_features
-from ..features.rows import merge_rows
+from ..features.rows import merge_rows, over_fit_rows
 from ..hyper import SCALES
 from ..losses import AdversarialLoss, Loss, loss_class, make_loss, registry
 from ..problem import Problem, Solution
@@ -364,6 +364,20 @@ class SurrogateClassifier(Learner):
         if weight is None or loss.example_weights:
             return float(costs.mean())
         return float(weight @ costs / weight.sum())
+
+    def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
+        """Return the parameters and the dual point over the rows of `fit`, and the predictor's p where it has no closed form."""
+        kernel = self.features_ is not None and not self.features_.euclidean
+        found = over_fit_rows(self.theta_, self.solution_.R, self.rows_, kernel)
+        base = getattr(self.loss_, "base", self.loss_)
+        if base.kernel == "general":
+            F = self.potentials(X)
+            if base is not self.loss_:
+                cost = self.loss_.cost_weights(codes, weight if self.loss_.example_weights else None)
+                inner = base.cost_weights(codes, None)
+                F = (F - F.max(axis=1, keepdims=True)) / (cost if inner is None else cost / inner)[:, None]
+            found["predictor"] = base.predictor(F)
+        return found
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:

@@ -1,0 +1,507 @@
+"""Threshold models for ordered classes: one score g and thresholds eta_1..eta_{k-1}; the prediction is 1 + #{j : g(x) > eta_j}.
+
+                 loss of one example                                         penalised      thresholds in order
+    at, svorim   sum over j of [1 - s_j (g - eta_j)]_+                        g              always (Chu & Keerthi 2007)
+    it, svorex   its terms next to the class, j = y - 1 and j = y             g              svorex: held; it: where ``ordered``
+    red_th       that of at, g - eta_j = w.x + b - theta_j                    w and theta    (Li & Lin 2007)
+
+with s_j = +1 where y > j, else -1: Shashua & Levin 2003, "Ranking with large margin principle" (NIPS 15); Chu & Keerthi 2007, "Support
+vector ordinal regression" (Neural Computation 19:792-815), whose implicit and explicit constraints are svorim and svorex; Li & Lin 2007,
+"Ordinal regression by extended binary classification" (NIPS 19:865-872). All minimise lambda/2 |penalised|^2 + 1/n sum_i s_i loss_i; a
+kernel gives g a function of its space (`threshold_problem`, `threshold_newton`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..certificate import judge
+from ..errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning, nearest
+from ..features import FeatureMap, feature_class, make_features
+from ..features.base import KernelMap
+from ..features.base import registry as feature_registry
+from ..features.rows import merge_rows, over_all_rows
+from ..stored import Entries
+from .base import Array, Bound, Labels, LinearLearner, Options, one_of, own_options, register, registry
+from .threshold_newton import ExplicitRows, KernelRows, ScoredRows, ThresholdPoint, minimise
+from .threshold_problem import ThresholdProblem
+
+BIASES = {"free": "sum", "regularised": "none"}
+_DISTINCT = 1e-6  # scores nearer to each other than this count as one, in units of the margin
+_TAKEN = "choose features=linear, rbf, poly, precomputed, kernel_pca or nystroem"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ThresholdLearner(LinearLearner):
+    """Base of the threshold models, which differ in the terms of the loss, in what is penalised and in the order of the thresholds.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the summed loss against 1/2 |penalised|^2; lambda = 1/(n C).
+    lam : float or None
+        lambda itself; overrides ``C`` when given.
+    tol : float
+        Relative duality gap at which the fit is accepted.
+    max_passes : float
+        Newton steps after which the fit is returned as it is, with a warning.
+    ridge : float
+        Added to K(x_i, x_i) of every training row, at least 0; only with a kernel. 0.001 is what the program of Chu & Keerthi does.
+    features, features_options, n_classes
+        As in `UMAClassifier`; also the kernels ``rbf``, ``poly`` and ``precomputed``.
+    random_state : int
+        Nothing here is random.
+
+    Attributes
+    ----------
+    coef_ : ndarray (1, d)
+        The direction w; with a kernel the coefficients of the training rows.
+    thresholds_ : ndarray
+        eta; where the optimal ones are intervals, their midpoints or finite ends. k - 1 of them, for `it` and `svorex` one less than the
+        classes that occur.
+    observed_ : ndarray
+        Codes of the classes between which the thresholds lie: all, for `it` and `svorex` those that occur.
+    n_distinct_scores_ : int
+        How many different g the training rows have; hinges bunch them (arXiv 2405.13288).
+    rows_ : ndarray (n,)
+        Which row of the problem that was solved each row of `fit` became: equal rows are one there, those of weight 0 none (-1).
+    certificate_ : Certificate
+        Of this problem.
+    """
+
+    certified: ClassVar[bool] = True
+    hyper: ClassVar[tuple[str, ...]] = ("regularisation",)
+
+    C: float = 1.0
+    lam: float | None = None
+    tol: float = 1e-3
+    max_passes: float = 1000
+    ridge: float = 0.0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # one direction cannot separate classes that have no order
+        tags.classifier_tags.poor_score = True
+        known = self.features is None or self.features in feature_registry
+        tags.input_tags.pairwise = known and feature_class(self.mapped_by).pairwise
+        return tags
+
+    # ---- what a model is ------------------------------------------------------------------------------------------
+    @property
+    def mapped_by(self) -> str:
+        """Name of the feature map."""
+        return str(self.features)
+
+    @property
+    def neighbours(self) -> bool:
+        """Whether only the terms next to the class occur."""
+        return False
+
+    @property
+    def coupling(self) -> str:
+        """What the dual point is held to, one of `threshold_problem.COUPLINGS`."""
+        return "each"
+
+    # ---- from a configuration -------------------------------------------------------------------------------------
+    @classmethod
+    def needs(cls, loss: Options) -> frozenset[str]:
+        """Return the order of the classes."""
+        return frozenset({"order"})
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse labels without an order, unknown options, features without one score, and a solver."""
+        for key in own_options(loss):
+            if key not in cls.options():
+                raise ConfigError(f"loss={cls.name} has no option {key!r}; {nearest(key, cls.options())}")
+        if not ordered:
+            raise IncompatibleError(
+                f"loss={cls.name}", "labels with an order", "give it with dataset.order=[lowest,...,highest] or choose loss=zero_one"
+            )
+        _check_features(cls.name, features["name"], own_options(features))
+        if solver["name"] != "auto":
+            raise IncompatibleError(
+                f"solver={solver['name']}", "a surrogate loss", f"loss={cls.name} has a solver of its own: choose solver=auto"
+            )
+        made = cls.build(loss, features, solver, {}, n_classes or 2, 0, 1e-3)
+        made.check_parameters()
+        make_features(features["name"], np.zeros((1, 1)), 1, **own_options(features))
+
+    def check_parameters(self) -> None:
+        """Refuse a strength, tolerance, limit or ridge that no data can mend."""
+        lam = 1.0 if self.lam is None else self.lam
+        for name, value in (("C", self.C), ("tol", self.tol), ("lam", lam), ("max_passes", self.max_passes)):
+            if not (np.isfinite(value) and value > 0):
+                raise ConfigError(f"{name} must be a positive number, got {value}")
+        if not (np.isfinite(self.ridge) and self.ridge >= 0):
+            raise ConfigError(f"ridge={self.ridge} must be a number of at least 0")
+        if self.ridge and feature_class(self.mapped_by).euclidean:
+            raise IncompatibleError(
+                f"ridge={self.ridge:g}", "a kernel", f"features={self.mapped_by} is none: choose features=rbf or ridge=0"
+            )
+        _ = self.coupling
+
+    # ---- fitting --------------------------------------------------------------------------------------------------
+    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
+        """Return rows and labels as fits take them: equal rows of equal label merged, in one canonical order; the kernel matrix."""
+        _check_features(self.name, self.mapped_by, self.features_options or {})
+        X, codes, weights = self._checked(X, y, sample_weight)
+        if weights is not None and not weights.any():
+            raise ConfigError("sample_weight is zero for every row")
+        merged = np.arange(len(codes))
+        if not feature_class(self.mapped_by).pairwise:
+            X, codes, weights, _, merged = merge_rows(X, codes, weights)
+        features = self._bind(X)
+        if isinstance(features, KernelMap):
+            if not features.whole:
+                raise ConfigError(
+                    f"loss={self.name} keeps the whole kernel matrix, {np.ceil(8 * features.n_rows**2 / 2**20 * 1.4):.0f} MiB for "
+                    f"{features.n_rows} rows; raise features.memory_mb or choose features=nystroem"
+                )
+            K = features.matrix
+            if self.ridge:
+                K = K.copy()
+                K[np.diag_indices_from(K)] += self.ridge
+            rows: ScoredRows = KernelRows(K)
+        else:
+            rows = ExplicitRows(features.X)
+        return Bound(self.classes_, self._facts(), False, features, codes, weights, {"rows": rows, "merged": merged})
+
+    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
+        """Minimise the model's objective; ``start``, fitted to the same rows, is where it begins."""
+        self.check_parameters()
+        self._take(bound)
+        self.remarks_, self.rows_ = (), bound.own["merged"]
+        began = time.perf_counter()
+        rows: ScoredRows = bound.own["rows"]
+        weight = np.ones(rows.n) if bound.weights is None else np.ascontiguousarray(bound.weights)
+        mass = float(weight.sum())
+        self.lam_ = float(self.lam or 1.0 / (self.C * mass))
+        C = float(self.C if self.lam is None else 1.0 / (self.lam * mass))
+        if not (np.isfinite(mass) and np.isfinite(C * mass)):
+            raise ConfigError("sample_weight adds up to more than a number can hold; divide it by its largest value")
+        k = len(self.classes_)
+        self.observed_ = np.unique(bound.codes[weight > 0]) if self.neighbours else np.arange(k)
+        if len(self.observed_) < k:
+            absent = ", ".join(str(label) for label in np.delete(self.classes_, self.observed_))
+            self.remarks_ = (f"thresholds lie between the classes that occur; never predicted: {absent}",)
+        if len(self.observed_) == 1:  # nothing to tell apart
+            self._most = np.zeros((0, rows.n))
+            self._finish(bound, _nothing(rows), 0.0, 0.0, 0.0, began)
+            return self
+        y = np.ascontiguousarray(np.minimum(np.searchsorted(self.observed_, bound.codes), len(self.observed_) - 1))
+        problem = ThresholdProblem(y, self._terms(len(self.observed_)), weight, C, self.coupling)
+        found = minimise(problem, rows, self.tol, self.max_passes, _moved(problem, rows, getattr(start, "_point", None)))
+        # from scratch, so that the certificate rests on no sum of updates
+        v = rows.spanned(problem.spanned(found.alpha))
+        dual = problem.dual(found.alpha, rows.inner(v, v, rows.scores(v)))
+        g = rows.scores(found.v)
+        primal = problem.primal(rows.inner(found.v, found.v, g), g, found.eta)
+        self._most = problem.U
+        self._finish(bound, found, primal / (C * mass), dual / (C * mass), problem.outside(found.alpha), began)
+        return self
+
+    def _terms(self, k: int) -> Array:
+        """Return the weights W (k, k - 1) of the terms of the loss."""
+        label, threshold = np.arange(k)[:, None], np.arange(k - 1)
+        near = (threshold == label) | (threshold == label - 1)
+        return near.astype(np.float64) if self.neighbours else np.ones((k, k - 1))
+
+    def _finish(self, bound: Bound, found: ThresholdPoint, primal: float, dual: float, outside: float, began: float) -> None:
+        """Set the solution and its certificate, and warn of one that missed the tolerance."""
+        self._point = found
+        self.coef_ = np.ascontiguousarray(found.v[None, :])
+        self.thresholds_ = found.eta
+        # the scores that new rows get: without the ridge
+        g = found.g - self.ridge * found.v if self.ridge else found.g
+        self.n_distinct_scores_ = int(1 + (np.diff(np.sort(g)) > _DISTINCT).sum())
+        self.n_iter_ = max(1, found.steps)
+        self.certificate_ = certificate = judge(
+            primal,
+            dual,
+            self.tol,
+            outside=outside,
+            passes=float(found.steps),
+            status=found.status,
+            solver="newton",
+            seconds=time.perf_counter() - began,
+        )
+        if not certificate.converged:
+            text = (
+                f"loss={self.name}, lambda={self.lam_:.3g}: relative gap {certificate.relative_gap:.2e} after {found.steps} Newton steps "
+                f"({certificate.status}), tolerance {self.tol:g}"
+            )
+            warnings.warn(text, NotConvergedWarning, stacklevel=4)
+
+    def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
+        """Raise `NotImplementedError`: a score with thresholds is learned by `fit_bound`."""
+        raise NotImplementedError("threshold models are learned by fit_bound")
+
+    def _bind(self, X: Any) -> FeatureMap:
+        return make_features(self.mapped_by, X, 1, **(self.features_options or {}))
+
+    # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
+    @property
+    def metric_(self) -> str:
+        """The mean absolute error, which the hinges of all thresholds bound."""
+        return "mae"
+
+    @property
+    def counts_(self) -> dict[str, float]:
+        """How many different scores the training rows have."""
+        return {"n_distinct_scores": float(self.n_distinct_scores_)}
+
+    def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
+        """Return w or its coefficients, the thresholds, and the dual point in shares of its upper ends (n, m), by the rows of `fit`."""
+        point, rows = self._point, self.rows_
+        shares = np.divide(point.alpha, self._most, out=np.zeros_like(point.alpha), where=self._most > 0).T
+        coef = self.coef_[0]
+        if self.features_ is not None and not self.features_.euclidean:
+            coef = over_all_rows(coef, rows)
+        return {"theta": np.concatenate([coef, self.thresholds_]), "r": np.where(rows[:, None] >= 0, shares[rows], 0.0)}
+
+    # ---- prediction -----------------------------------------------------------------------------------------------
+    def _mapped(self, X: Any) -> Any:
+        if self.features_ is None:
+            return X
+        found = self.features_.at(X)
+        return found.X if self.features_.euclidean else found
+
+    def _latent(self, mapped: Any) -> Array:
+        if self.features_ is None or self.features_.euclidean:
+            return np.asarray(mapped @ self.coef_[0])
+        return np.asarray(mapped.scores(np.ascontiguousarray(self.coef_.T))[:, 0])
+
+    def latent(self, X: Any) -> Array:
+        """Return the score g of rows X (n, d), shape (n,)."""
+        return self._latent(self.look(X).at)
+
+    def _scores(self, mapped: Any) -> Array:
+        """Return f (n, k): sums of g - eta_j over the thresholds below each class, whose largest is the class that is predicted."""
+        g = self._latent(mapped)
+        steps = g[:, None] - np.sort(self.thresholds_)
+        codes = np.arange(len(self.classes_))
+        reached = np.hstack([np.zeros((len(g), 1)), np.cumsum(steps, axis=1)])
+        near = np.minimum(np.searchsorted(self.observed_, codes), len(self.observed_) - 1)
+        # a class that does not occur lies below both its neighbours
+        return np.ascontiguousarray(reached[:, near] - np.abs(self.observed_[near] - codes) * (1.0 + np.abs(steps).sum(axis=1))[:, None])
+
+    def predict_codes(self, X: Any) -> Any:
+        """Return codes (n,): as many thresholds lie below the score; a score on a threshold belongs to the lower class."""
+        g = self.latent(X)
+        if not np.isfinite(g).all():
+            self.potentials(X)  # says which row
+        return self.observed_[(g[:, None] > self.thresholds_).sum(axis=1)].astype(np.intp)
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: parameters, direction or coefficients, thresholds, and rows that a kernel keeps."""
+        rows, coef = (None, self.coef_) if self.features_ is None else (self.features_.support(self.coef_.T)[0], self.coef_)
+        if self.features_ is not None and not self.features_.euclidean:
+            coef = np.ascontiguousarray(self.features_.support(np.ascontiguousarray(self.coef_.T))[1].T)
+        attributes = {"coef_": coef, "thresholds_": self.thresholds_, "observed_": np.asarray(self.observed_)}
+        attributes |= {"lam_": self.lam_, "n_iter_": self.n_iter_, "n_distinct_scores_": self.n_distinct_scores_}
+        attributes["remarks_"] = list(self.remarks_)
+        return self._saved_parameters({"features": self.mapped_by}), attributes, rows
+
+    def restore(self, attributes: Entries) -> None:
+        """Take over the fitted attributes of a saved model."""
+        k = len(self.classes_)
+        if self.certificate_ is None:
+            raise ModelError("its certificate is missing")
+        kernel = self.features_ is not None and not self.features_.euclidean
+        d = self.features_.shape[0] if kernel and self.features_ is not None else self._n_weights
+        self.coef_ = attributes.array("coef_", (1, d))
+        self.observed_ = attributes.array("observed_", (None,), "i", least=0, most=k - 1).astype(np.intp)
+        if not len(self.observed_) or (np.diff(self.observed_) <= 0).any():
+            raise ModelError("'observed_' are no codes of classes in their order")
+        self.thresholds_ = attributes.array("thresholds_", (len(self.observed_) - 1,))
+        self.lam_ = attributes.number("lam_", least=0.0)
+        self.n_iter_ = int(attributes.number("n_iter_", least=1.0))
+        self.n_distinct_scores_ = int(attributes.number("n_distinct_scores_", least=1.0))
+        remarks = attributes["remarks_"]
+        if not isinstance(remarks, list) or not all(isinstance(each, str) for each in remarks):
+            raise ModelError("'remarks_' are no list of text")
+        self.remarks_ = tuple(remarks)
+
+
+def _check_features(name: str, features: str, options: Mapping[str, Any]) -> None:
+    chosen = feature_class(features)
+    if not chosen.multiclass_linear and not (issubclass(chosen, KernelMap) and not chosen.needs_order):
+        raise IncompatibleError(f"loss={name}", "one score", f"features={features} has others: {_TAKEN}")
+    if options.get("moments", "ball") != "ball":
+        raise IncompatibleError(f"features.moments={options['moments']}", "a surrogate loss", f"loss={name} has no moments to hold")
+
+
+def _nothing(rows: ScoredRows) -> ThresholdPoint:
+    """Return the point of a problem with one class."""
+    zero = np.zeros(rows.n)
+    return ThresholdPoint(rows.spanned(zero), np.zeros(0), zero, np.zeros((0, rows.n)), 0.0, 0.0, 0, 1.0, "converged")
+
+
+def _moved(problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | None) -> ThresholdPoint | None:
+    """Return a point of the same rows at another C as a start; None where it does not fit."""
+    if start is None or start.alpha.shape != (problem.m, rows.n):
+        return None
+    z = 1.0 - problem.signs * (start.g - start.eta[:, None])
+    alpha = np.where(np.abs(z) < 1e-6, np.minimum(start.alpha, problem.U), problem.U * (z > 0.0))
+    return ThresholdPoint(start.v, start.eta.copy(), start.g, alpha, start.primal, start.dual, 0, start.sigma, "")
+
+
+@register("at")
+@dataclass(kw_only=True, eq=False, repr=False)
+class AllThresholds(ThresholdLearner):
+    """All thresholds with the hinge (Shashua & Levin 2003; Chu & Keerthi 2005); parameters and attributes as in `ThresholdLearner`."""
+
+
+@register("it")
+@dataclass(kw_only=True, eq=False, repr=False)
+class ImmediateThresholds(ThresholdLearner):
+    """Immediate thresholds with the hinge (Shashua & Levin 2003; Chu & Keerthi 2005).
+
+    Parameters
+    ----------
+    ordered : bool
+        Hold the thresholds in order. Otherwise they may cross; the prediction counts those below the score all the same.
+    C, lam, tol, max_passes, ridge, features, features_options, n_classes, random_state
+        As in `ThresholdLearner`.
+    """
+
+    ordered: bool = False
+
+    @property
+    def neighbours(self) -> bool:
+        """True: only the terms next to the class occur."""
+        return True
+
+    @property
+    def coupling(self) -> str:
+        """The order, where it is asked for."""
+        if not isinstance(self.ordered, (bool, np.bool_)):
+            raise ConfigError(f"ordered={self.ordered} must be true or false")
+        return "ordered" if self.ordered else "each"
+
+
+@register("red_th")
+@dataclass(kw_only=True, eq=False, repr=False)
+class ReducedThresholds(ThresholdLearner):
+    """The reduction to one weighted binary support vector machine on extended examples (x, e_j) (Li & Lin 2007; Lin & Li 2012).
+
+    Parameters
+    ----------
+    bias : {"free", "regularised"}
+        Of the binary machine: unregularised, or the weight of a constant that is appended to x.
+    C, lam, tol, max_passes, ridge, features, features_options, n_classes, random_state
+        As in `ThresholdLearner`.
+    """
+
+    bias: str = "free"
+
+    @property
+    def coupling(self) -> str:
+        """That of theta and the bias."""
+        return BIASES[one_of("bias", self.bias, BIASES)]
+
+
+@register("svorim")
+@dataclass(kw_only=True, eq=False, repr=False)
+class ImplicitOrdinalSVM(AllThresholds):
+    """Support vector ordinal regression with implicit constraints (Chu & Keerthi 2007): `AllThresholds`, Gaussian by default."""
+
+    features: str = "rbf"
+
+
+@register("svorex")
+@dataclass(kw_only=True, eq=False, repr=False)
+class ExplicitOrdinalSVM(ImmediateThresholds):
+    """Support vector ordinal regression with explicit constraints (Chu & Keerthi 2007): `ImmediateThresholds` in order, Gaussian."""
+
+    features: str = "rbf"
+    ordered: bool = True
+
+
+METHODS = ("at", "it", "red_th", "svorim", "svorex")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class OrdinalClassifier(ThresholdLearner):
+    """Threshold models for ordered classes, each by its name, with a duality gap.
+
+    Parameters
+    ----------
+    method : {"at", "it", "red_th", "svorim", "svorex"}
+        `AllThresholds`, `ImmediateThresholds`, `ReducedThresholds`, `ImplicitOrdinalSVM` or `ExplicitOrdinalSVM`.
+    features : str or None
+        Feature map; None: ``rbf`` for svorim and svorex, else ``linear``.
+    order : sequence or None
+        The labels from the lowest to the highest; None: sorted.
+    ordered, bias : bool or None, str or None
+        Options of `it` and of `red_th`; None: the method's.
+    C, lam, tol, max_passes, ridge, features_options, n_classes, random_state
+        As in `ThresholdLearner`.
+    """
+
+    name = "ordinal_thresholds"
+
+    method: str = "at"
+    order: Any = None
+    ordered: bool | None = None
+    bias: str | None = None
+    features: Any = None
+
+    @property
+    def mapped_by(self) -> str:
+        """Name of the feature map."""
+        if self.features is not None:
+            return str(self.features)
+        chosen = registry.get(one_of("method", self.method, METHODS))
+        return str(inspect.signature(chosen).parameters["features"].default)
+
+    @property
+    def neighbours(self) -> bool:
+        """Whether only the terms next to the class occur."""
+        return self._model().neighbours
+
+    @property
+    def coupling(self) -> str:
+        """What the dual point is held to."""
+        return self._model().coupling
+
+    def check_parameters(self) -> None:
+        """Refuse an unknown method, and an option that the method does not have."""
+        one_of("method", self.method, METHODS)
+        self._model()
+        super().check_parameters()
+
+    def _model(self) -> ThresholdLearner:
+        """Return the chosen method with its options."""
+        chosen: Any = registry.get(one_of("method", self.method, METHODS))
+        own = {name: getattr(self, name) for name in ("ordered", "bias") if getattr(self, name) is not None}
+        for name in own:
+            if name not in chosen.options():
+                raise ConfigError(f"method={self.method} has no option {name}")
+        found: ThresholdLearner = chosen(**own)
+        return found
+
+    def _encode(self, y: Any) -> Labels:
+        """Set `classes_` to the labels in their order and return y as codes."""
+        codes = super()._encode(y)
+        if self.order is None or self.n_classes is not None:
+            return codes
+        order = np.asarray(self.order)
+        if order.ndim != 1 or len(np.unique(order)) != len(order):
+            raise ConfigError("order must list each label once")
+        place = {label: at for at, label in enumerate(order.tolist())}
+        missing = [str(label) for label in self.classes_.tolist() if label not in place]
+        if missing:
+            raise ConfigError(f"order lacks the labels {', '.join(missing)}")
+        ranks = np.array([place[label] for label in self.classes_.tolist()], dtype=np.intp)
+        self.classes_ = order
+        return np.asarray(ranks[codes], dtype=np.intp)

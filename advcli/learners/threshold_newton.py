@@ -1,0 +1,467 @@
+"""Proximal point with semismooth Newton steps for threshold models, over explicit features or a kernel.
+
+One proximal step on the dual point alpha of `threshold_problem` minimises, in w and eta,
+
+    1/2 |w|^2 + 1/2 eta'M eta + sum_ij max over alpha in [0, U_ij] of [alpha z_ij - sigma/2 (alpha - A_ij)^2],   z = 1 - s (g_i - eta_j)
+
+from the centre A; the answer is the next centre and sigma falls (docs/notes/large-c.md). Only hinges whose alpha lies strictly between its
+ends, free ones, have curvature. Let row i have q_i of them, B (rows, m) mark them and E = B/q. Eliminating alpha, a Newton step solves
+
+    (K_RR + sigma/q) dbeta - E deta = -pull_R,      E' dbeta + (M + (diag(1'B) - B'E)/sigma) deta = -gradient in eta
+
+over the rows R with free hinges alone, or the normal equations in (w, eta) where there are fewer columns than such rows. From w = 0 most
+rows lie on a kink, so the first point is the solution of every fourth row (recursively), with C four times as large.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dposv, dpotrf, dpotrs
+
+from ..compiled import kernels
+from .base import Array, Labels
+from .threshold_problem import ThresholdProblem
+
+_FALL = 0.3  # of sigma after a proximal step
+_WIDTH = 2.0  # of the first smoothing, in units of the margin
+_THINNED = 200.0  # C |x|^2 up to which the solution of a part of the rows is near that of all
+_INNER = 30  # Newton steps after which a proximal step has failed
+_IDLE = 12  # proximal steps without a better bound after which rounding has won
+_LEAST = 150  # rows from which a problem begins with a part of them
+_THIN = 4  # every how many rows that part holds
+_WARM = 0.03  # width of the first smoothing from a start, over that without
+_ACCEPT = 0.1  # share of the first slope at which a line search ends
+_EASE = 1e-3  # proximal weight of the order's multipliers, in units of sigma over the rows
+
+
+class ScoredRows(ABC):
+    """What the solver needs of the rows: coordinates v of w, and scores."""
+
+    n: int
+
+    @property
+    @abstractmethod
+    def square(self) -> float:
+        """Mean of |x_i|^2."""
+
+    @abstractmethod
+    def spanned(self, beta: Array) -> Array:
+        """Return the coordinates of sum_i beta_i x_i."""
+
+    @abstractmethod
+    def scores(self, v: Array) -> Array:
+        """Return g (n,)."""
+
+    @abstractmethod
+    def inner(self, v: Array, other: Array, scores: Array) -> float:
+        """Return <v, other>; ``scores`` are those of ``other``."""
+
+    @abstractmethod
+    def thinned(self, step: int) -> ScoredRows:
+        """Return every so many of the rows."""
+
+    @abstractmethod
+    def lifted(self, v: Array, step: int) -> Array:
+        """Return the coordinates, over all rows, of a w that was found over the thinned ones."""
+
+    @abstractmethod
+    def block(self, rows: Labels) -> Array:
+        """Return the inner products among some rows."""
+
+    @abstractmethod
+    def direction(self, residual: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
+        """Return dv, its scores and deta of a Newton step for the residual w(alpha) - w in coordinates."""
+
+    def _by_rows(self, residual: Array, pull: Array, system: ThresholdSystem) -> tuple[Array, Array]:
+        """Return dbeta over the rows with free hinges and deta; ``pull`` are the scores of the residual."""
+        at, E, H = system.rows, system.E, system.H
+        if not len(at):
+            return np.zeros(0), _solved(H, system.gradient)
+        G = self.block(at)
+        G[np.diag_indices_from(G)] += system.sigma / system.q
+        factor, info = dpotrf(G.T, lower=0, overwrite_a=1, clean=0)
+        if info:
+            raise LinAlgError("the system of the free rows has no factor")
+        found, _ = dpotrs(factor, np.column_stack([E, pull[at]]), lower=0)
+        deta = _solved(H + E.T @ found[:, :-1], system.gradient + E.T @ found[:, -1])
+        return found[:, :-1] @ deta - found[:, -1], deta
+
+
+@dataclass
+class ThresholdSystem:
+    """The rows with free hinges, and what a Newton system needs of them."""
+
+    rows: Labels
+    q: Array  # free hinges of each of these rows
+    B: Array  # (rows, m) ones at free hinges
+    E: Array  # B / q
+    sigma: float
+    H: Array  # (m, m) curvature in eta that the rows' part does not hold
+    whole: Array  # (m, m) all curvature in eta
+    gradient: Array  # minus the gradient in eta
+
+
+def _solved(H: Array, right: Array) -> Array:
+    """Return H^-1 right for a positive semi-definite H; directions without curvature do not move."""
+    if H.shape == (1, 1):
+        return right / H[0, 0] if H[0, 0] > 0.0 else np.zeros(1)
+    values, vectors = np.linalg.eigh(H)
+    inverse = np.where(values > 1e-13 * max(float(values[-1]), 1e-300), 1.0 / np.maximum(values, 1e-300), 0.0)
+    return np.asarray(vectors @ (inverse * (vectors.T @ right)))
+
+
+class KernelRows(ScoredRows):
+    """Rows behind a kernel matrix; coordinates are coefficients over them."""
+
+    def __init__(self, K: Array) -> None:
+        self.K, self.n = K, len(K)
+
+    @property
+    def square(self) -> float:
+        """Mean of the diagonal."""
+        return float(self.K.diagonal().mean())
+
+    def spanned(self, beta: Array) -> Array:
+        """Return beta itself."""
+        return beta
+
+    def scores(self, v: Array) -> Array:
+        """Return K v."""
+        some = np.flatnonzero(v)
+        return self.K @ v if 3 * len(some) > len(v) else v[some] @ self.K[some]
+
+    def inner(self, v: Array, other: Array, scores: Array) -> float:
+        """Return v'K other."""
+        return float(v @ scores)
+
+    def thinned(self, step: int) -> ScoredRows:
+        """Return the rows of a part of K."""
+        return KernelRows(np.ascontiguousarray(self.K[::step, ::step]))
+
+    def lifted(self, v: Array, step: int) -> Array:
+        """Return coefficients that are 0 at the rows left out."""
+        found = np.zeros(self.n)
+        found[::step] = v
+        return found
+
+    def block(self, rows: Labels) -> Array:
+        """Return K among rows."""
+        return self.K[np.ix_(rows, rows)]
+
+    def direction(self, residual: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
+        """Return the step by the rows' system."""
+        pull = self.scores(residual)
+        dbeta, deta = self._by_rows(residual, pull, system)
+        moved = np.zeros(self.n)
+        moved[system.rows] = dbeta
+        return residual + moved, pull + self.scores(moved), deta
+
+
+class ExplicitRows(ScoredRows):
+    """Rows of features; coordinates are w itself."""
+
+    def __init__(self, X: Any) -> None:
+        self.X, self.n = X, X.shape[0]
+
+    @property
+    def square(self) -> float:
+        """Mean squared length of the rows."""
+        return float((self.X.multiply(self.X) if hasattr(self.X, "multiply") else np.square(self.X)).sum()) / self.n
+
+    def spanned(self, beta: Array) -> Array:
+        """Return X'beta."""
+        return np.asarray(self.X.T @ beta)
+
+    def scores(self, v: Array) -> Array:
+        """Return X w."""
+        return np.asarray(self.X @ v)
+
+    def inner(self, v: Array, other: Array, scores: Array) -> float:
+        """Return w.other."""
+        return float(v @ other)
+
+    def thinned(self, step: int) -> ScoredRows:
+        """Return every so many rows."""
+        return ExplicitRows(self.X[::step])
+
+    def lifted(self, v: Array, step: int) -> Array:
+        """Return w."""
+        return v
+
+    def block(self, rows: Labels) -> Array:
+        """Return X_R X_R'."""
+        part = self.X[rows]
+        found = part @ part.T
+        return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+
+    def direction(self, residual: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
+        """Return the step by the smaller of the two systems."""
+        d = len(residual)
+        if d <= len(system.rows):
+            dv, deta = self._by_columns(residual, system)
+        else:
+            dbeta, deta = self._by_rows(residual, self.scores(residual), system)
+            dv = residual + np.asarray(self.X[system.rows].T @ dbeta)
+        return dv, self.scores(dv), deta
+
+    def _by_columns(self, residual: Array, system: ThresholdSystem) -> tuple[Array, Array]:
+        part, d, m = self.X[system.rows], len(residual), len(system.gradient)
+        sparse = hasattr(part, "tocsr")
+        weighed = part.multiply(system.q[:, None]).tocsr() if sparse else part * system.q[:, None]
+        square = part.T @ weighed
+        H = np.empty((d + m, d + m))
+        H[:d, :d] = (square.toarray() if sparse else square) / system.sigma
+        H[:d, d:] = -np.asarray(part.T @ system.B) / system.sigma
+        H[d:, :d] = H[:d, d:].T
+        H[d:, d:] = system.whole
+        H[np.arange(d), np.arange(d)] += 1.0
+        # a threshold that no free hinge sees has no curvature, and need not move
+        H[np.arange(d, d + m), np.arange(d, d + m)] += 1e-12 * max(1.0, float(system.whole.diagonal().max()))
+        _, found, info = dposv(H, np.concatenate([residual, system.gradient]), overwrite_a=1)
+        if info:
+            raise LinAlgError("the system of the columns has no factor")
+        return found[:d], found[d:]
+
+
+@dataclass
+class ThresholdPoint:
+    """What a solver returns: the best primal and dual points seen, their values, and what it took.
+
+    Attributes
+    ----------
+    v, eta, g : ndarray
+        Coordinates of w, thresholds and scores of the best primal point.
+    alpha : ndarray (m, n)
+        The best dual point, feasible.
+    primal, dual : float
+        Their values in the scaling of (1).
+    steps, sigma : int, float
+        Newton steps, and the last proximal weight in units of the largest dual variable.
+    status : str
+        "converged", "max_passes" or "stalled".
+    """
+
+    v: Array
+    eta: Array
+    g: Array
+    alpha: Array
+    primal: float
+    dual: float
+    steps: int
+    sigma: float
+    status: str
+    seconds: float = 0.0
+
+    @property
+    def gap(self) -> float:
+        """The relative gap."""
+        return (self.primal - self.dual) / self.primal if self.primal > 0 else 0.0
+
+
+def minimise(
+    problem: ThresholdProblem, rows: ScoredRows, tol: float, max_steps: float = 1000, start: ThresholdPoint | None = None
+) -> ThresholdPoint:
+    """Minimise (1) to a relative gap of ``tol``.
+
+    Parameters
+    ----------
+    problem : ThresholdProblem
+    rows : ScoredRows
+    tol : float
+    max_steps : float
+        Newton steps on all rows after which the best point is returned as it is.
+    start : ThresholdPoint, optional
+        Where to begin: a point of the same rows at another C.
+    """
+    began = time.perf_counter()
+    strength = problem.C * rows.square
+    width = _WIDTH
+    if start is not None:
+        width *= _WARM
+    elif rows.n >= _LEAST and strength <= _THINNED:
+        start = _from_part(problem, rows, width)
+        width *= _FALL
+    solver = _ThresholdNewton(problem, rows, start, width)
+    found = solver.run(tol, max_steps)
+    found.seconds = time.perf_counter() - began
+    return found
+
+
+def _from_part(problem: ThresholdProblem, rows: ScoredRows, width: float) -> ThresholdPoint | None:
+    """Return the solution of every fourth row, with the scores of all; None where a class would be missing."""
+    y = problem.y[::_THIN]
+    weight = problem.weight[::_THIN]
+    if not weight.any():
+        return None
+    C = problem.C * problem.mass / float(weight.sum())
+    part = replace(problem, y=np.ascontiguousarray(y), weight=np.ascontiguousarray(weight), C=C)
+    found = minimise(part, rows.thinned(_THIN), 3e-2, 100)
+    v = rows.lifted(found.v, _THIN)
+    g = rows.scores(v)
+    z = 1.0 - problem.signs * (g - found.eta[:, None])
+    alpha = problem.U * np.clip(0.5 + z / width, 0.0, 1.0)
+    return replace(found, v=v, g=g, alpha=alpha)
+
+
+class _ThresholdNewton:
+    def __init__(self, problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | None, width: float) -> None:
+        self.problem, self.rows = problem, rows
+        m, n = problem.m, rows.n
+        self.largest = float(problem.U.max())
+        self.sigma = width / self.largest
+        self.A = np.zeros((m, n))
+        self.g = np.zeros(n)
+        self.v = rows.spanned(np.zeros(n))
+        self.eta = problem.thresholds(self.g, self.A)
+        if start is not None:
+            self.A, self.v, self.g, self.eta = start.alpha, start.v, start.g, start.eta
+        self.centre = np.zeros(m - 1 if problem.coupling == "ordered" else 0)
+        self.alpha, self.beta, self.total = np.empty((m, n)), np.empty(n), np.empty(m)
+        self.free = np.empty(n, dtype=np.int32)
+        self.steps = 0
+        self.best: ThresholdPoint | None = None
+
+    @property
+    def ease(self) -> float:
+        """Proximal weight of the order's multipliers."""
+        return _EASE * self.sigma / self.rows.n
+
+    def run(self, tol: float, max_steps: float) -> ThresholdPoint:
+        status, idle, failures = "stalled", 0, 0
+        while idle < _IDLE and failures < _IDLE:
+            kept = self.v, self.g, self.eta
+            try:
+                solved = self._proximal_step(max_steps)
+            except LinAlgError:
+                solved = False
+            before = self.best
+            if solved or self.best is None:
+                idle = 0 if self._evaluate() else idle + 1
+            else:
+                self.v, self.g, self.eta = kept
+            if self.best is not None and self.best.gap <= tol:
+                status = "converged"
+                break
+            if self.steps >= max_steps:
+                status = "max_passes"
+                break
+            if not solved:
+                failures += 1
+                self.sigma *= 5.0
+                continue
+            del before
+            self.A, self.alpha = self.alpha, self.A
+            if len(self.centre):
+                self.centre = self._multipliers()
+            self.sigma *= _FALL
+        assert self.best is not None
+        self.best.steps, self.best.sigma, self.best.status = self.steps, self.sigma * self.largest, status
+        return self.best
+
+    def _multipliers(self) -> Array:
+        return np.maximum(self.centre - np.diff(self.eta) / self.ease, 0.0)
+
+    def _proximal_step(self, max_steps: float) -> bool:
+        """Take Newton steps until the residual is small beside what only a new centre removes; tell whether it came to that."""
+        p, rows, step = self.problem, self.rows, kernels.threshold
+        given = p.y, p.U
+        for inner in range(_INNER + 1):
+            step.settle(*given, self.g, self.eta, self.A, self.sigma, p.M, self.centre, self.ease)
+            short = step.step(*given, self.g, self.eta, self.A, self.sigma, self.alpha, self.beta, self.total, self.free)
+            residual = rows.spanned(self.beta) - self.v
+            gradient = -(p.M @ self.eta + self.total)
+            if len(self.centre):
+                mu = self._multipliers()
+                gradient -= np.append(mu, 0.0) - np.append(0.0, mu)
+            if inner:
+                pull = rows.scores(residual) if isinstance(rows, KernelRows) else residual
+                if float(residual @ pull) + float(gradient @ gradient) <= 0.3 * short:
+                    return True
+            if inner == _INNER or self.steps >= max_steps:
+                return inner < _INNER
+            dv, dg, deta = rows.direction(residual, self._system(gradient))
+            t = self._length(dv, dg, deta)
+            self.v, self.g, self.eta = self.v + t * dv, self.g + t * dg, self.eta + t * deta
+            self.steps += 1
+        return False
+
+    def _system(self, gradient: Array) -> ThresholdSystem:
+        p = self.problem
+        at = np.flatnonzero(self.free)
+        part = self.alpha[:, at]
+        B = np.ascontiguousarray(((part > 0.0) & (part < p.U[:, at])).T, dtype=np.float64)
+        q = B.sum(axis=1)
+        some = q > 0.0
+        if not some.all():
+            at, B, q = at[some], B[some], q[some]
+        E = B / q[:, None]
+        whole = p.M + np.diag(B.sum(axis=0)) / self.sigma
+        H = whole - (B.T @ E) / self.sigma
+        if len(self.centre):
+            tied = np.flatnonzero(self._multipliers() > 0.0)
+            D = np.zeros((len(tied), p.m))
+            D[np.arange(len(tied)), tied], D[np.arange(len(tied)), tied + 1] = 1.0, -1.0
+            order = D.T @ D / self.ease
+            whole, H = whole + order, H + order
+        return ThresholdSystem(at, q, B, E, self.sigma, H, whole, gradient)
+
+    def _length(self, dv: Array, dg: Array, deta: Array) -> float:
+        """Return the step length: regula falsi on the exact slope."""
+        p = self.problem
+        linear = self.rows.inner(self.v, dv, dg) + float(self.eta @ p.M @ deta)
+        square = self.rows.inner(dv, dv, dg) + float(deta @ p.M @ deta)
+
+        def slope(t: float) -> float:
+            hinges = kernels.threshold.slope(p.y, p.U, self.g, self.eta, self.A, self.sigma, dg, deta, self.centre, self.ease, t)
+            return float(linear + t * square + hinges)
+
+        first = slope(0.0)
+        if not first < 0.0:
+            return 0.0 if first == 0.0 else 1.0
+        low, at_low, high, at_high, t = 0.0, first, 0.0, 0.0, 1.0
+        for _ in range(30):
+            value = slope(t)
+            if abs(value) <= -_ACCEPT * first:
+                break
+            if value < 0.0:
+                low, at_low = t, value
+            else:
+                high, at_high = t, value
+            if high == 0.0:
+                t *= 2.0
+            else:
+                t = low - at_low * (high - low) / (at_high - at_low)
+                t = min(max(t, low + 0.1 * (high - low)), high - 0.1 * (high - low))
+        return t
+
+    def _evaluate(self) -> bool:
+        """Compare the point with the best ones seen; tell whether a bound became better."""
+        p, rows = self.problem, self.rows
+        alpha = p.feasible(self.alpha)
+        beta = p.spanned(alpha)
+        v = rows.spanned(beta)
+        g = rows.scores(v)
+        square = rows.inner(v, v, g)
+        dual = p.dual(alpha, square)
+        eta = p.thresholds(g, alpha)
+        primal = p.primal(square, g, eta)
+        own = p.thresholds(self.g, self.alpha)
+        mine = p.primal(rows.inner(self.v, self.v, self.g), self.g, own)
+        if mine < primal:
+            v, g, eta, primal = self.v, self.g, own, mine
+        best = self.best
+        if best is None:
+            self.best = ThresholdPoint(v, eta, g, alpha, primal, dual, 0, 0.0, "")
+            return True
+        better = primal < best.primal or dual > best.dual
+        if primal < best.primal:
+            best.v, best.g, best.eta, best.primal = v, g, eta, primal
+        if dual > best.dual:
+            best.alpha, best.dual = alpha, dual
+        return better
