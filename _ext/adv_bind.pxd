@@ -11,6 +11,8 @@ from adv_convex cimport convex_oracle, convex_offset, convex_step, absolute_orac
 from adv_abstain cimport abstain_oracle, abstain_offset, abstain_step
 from adv_general cimport general_oracle, general_offset, general_step, general_extra
 from adv_hinge cimport ww_oracle, ww_offset, ww_step, llw_oracle, llw_offset, llw_step
+from adv_rejecting cimport rejecting_cs_oracle, rejecting_cs_offset, rejecting_cs_step, rejecting_bep_oracle, rejecting_bep_offset, rejecting_bep_step
+from adv_rejecting cimport rejecting_ova_oracle, rejecting_ova_offset, rejecting_ova_step
 
 cdef enum:
     ZERO_ONE = 0
@@ -22,6 +24,9 @@ cdef enum:
     SQUARED = 6
     ABSTAIN = 7     # parameters: alpha
     GENERAL = 8     # parameters: l, then the matrix row by row
+    REJECTING_CS = 9     # parameters: alpha
+    REJECTING_BEP = 10   # parameters: alpha, the number m of pairs of columns, then their signs, m for each label
+    REJECTING_OVA = 11   # parameters: as for bep, with the largest t_a times its sign in the place of a sign
 
 
 cdef enum:
@@ -64,6 +69,25 @@ cdef inline int family_matrix(Family *s, int kind, const double *parameters, Py_
             largest = max(largest, value)
     s.matrix = matrix
     s.unit = largest - least if largest > least else 1.0
+    return 0
+
+
+cdef inline int family_pairs(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
+    """Store the signs of the pairs of columns, (k, l)."""
+    cdef Py_ssize_t i
+    cdef double *signs
+    if n_parameters < 2 or not (1.0 <= parameters[1] and 2.0 * parameters[1] <= s.k):
+        return -3
+    s.l = <int>parameters[1]
+    if s.l != parameters[1] or n_parameters != 2 + <Py_ssize_t>s.l * s.k:
+        return -3
+    s.extra = zeros(<Py_ssize_t>s.l * s.k)
+    if s.extra == NULL:
+        return -1
+    signs = s.extra
+    for i in range(<Py_ssize_t>s.l * s.k):
+        signs[i] = parameters[2 + i]
+    s.matrix = signs
     return 0
 
 
@@ -111,6 +135,20 @@ cdef inline int family_new(Family *s, int kind, int k, const double *parameters,
             return -3
         s.alpha = parameters[0]
         s.oracle, s.offset, s.step = abstain_oracle, abstain_offset, abstain_step
+    elif REJECTING_CS <= kind <= REJECTING_OVA:
+        if n_parameters < 1 or not 0.0 < parameters[0] <= 0.5 or (kind == REJECTING_CS and n_parameters != 1):
+            return -3
+        s.alpha = parameters[0]
+        if kind == REJECTING_CS:
+            s.oracle, s.offset, s.step = rejecting_cs_oracle, rejecting_cs_offset, rejecting_cs_step
+            return 0
+        code = family_pairs(s, parameters, n_parameters)
+        if code != 0:
+            return code
+        if kind == REJECTING_BEP:
+            s.oracle, s.offset, s.step = rejecting_bep_oracle, rejecting_bep_offset, rejecting_bep_step
+        else:
+            s.oracle, s.offset, s.step = rejecting_ova_oracle, rejecting_ova_offset, rejecting_ova_step
     elif CONVEX <= kind <= SQUARED or kind == GENERAL:
         code = family_matrix(s, kind, parameters, n_parameters)
         if code != 0:

@@ -37,6 +37,9 @@ KINDS = {
     "squared": 6,
     "abstain": 7,
     "general": 8,
+    "rejecting_cs": 9,
+    "rejecting_bep": 10,
+    "rejecting_ova": 11,
 }
 LEVELS = ("avx512", "avx2", "scalar")
 # What the compiler may use at each level (x86-64-v4 and x86-64-v3).

@@ -24,7 +24,7 @@ LAW = """
 costs confusion        -
 hyper limits progress  -
 metrics compiled        -
-stored                 -
+abstention stored      -
 protocol               hyper metrics
 config                 hyper protocol
 
@@ -35,6 +35,7 @@ problem                losses.base features.base
 certificate            problem
 solvers                problem compiled losses.base features.base features.kernel features.linear features.threshold
 learners               certificate problem solvers losses features hierarchy confusion compiled hyper stored
+learners.abstention    abstention costs
 __init__               learners
 
 files provenance       -
