@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .learners.abstention import AbstainingClassifier
     from .learners.hierarchical import HierarchicalClassifier
     from .learners.ordinal import OrdinalClassifier
     from .learners.reductions import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "AbstainingClassifier",
     "AdversarialClassifier",
     "CostSensitiveClassifier",
     "HierarchicalClassifier",
@@ -25,14 +28,15 @@ __all__ = [
     "UMAClassifier",
     "__version__",
 ]
+_HOMES = ("surrogate", "ultraconservative", "hierarchical", "ordinal", "reductions", "abstention")
 
 
 def __getattr__(name: str) -> Any:
     # the command line imports this package on every <TAB>: load the estimators only when they are asked for
     if name in __all__:
-        from .learners import hierarchical, ordinal, reductions, surrogate, ultraconservative
-
-        homes = (surrogate, ultraconservative, hierarchical, ordinal, reductions)
-        home = next(module for module in homes if hasattr(module, name))
-        return getattr(home, name)
+        return next(getattr(home, name) for home in map(_home, _HOMES) if hasattr(home, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _home(name: str) -> Any:
+    return import_module(f".learners.{name}", __name__)

@@ -42,6 +42,7 @@ from .evaluation.standardise import Standardiser
 from .features import feature_class
 from .files import atomic_file, write_bytes
 from .learners import Learner
+from .learners.abstention import AbstainingClassifier
 from .learners.base import registry
 from .learners.hierarchical import HierarchicalClassifier
 from .learners.reductions import CostSensitiveClassifier
@@ -64,7 +65,7 @@ ABSTAIN = "abstain"
 
 _ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (SurrogateClassifier, AdversarialClassifier, OrdinalAdversarialClassifier)}
 # learners that no configuration names
-_ESTIMATORS |= {cls.name: cls for cls in (HierarchicalClassifier, CostSensitiveClassifier)}
+_ESTIMATORS |= {cls.name: cls for cls in (AbstainingClassifier, CostSensitiveClassifier, HierarchicalClassifier)}
 # what zipfile and json raise on what is no archive, or a damaged one
 _UNREADABLE = (
     *(OSError, zipfile.BadZipFile, struct.error, ValueError, LookupError, EOFError, RuntimeError, AttributeError, OverflowError),
@@ -325,9 +326,8 @@ def save(model: Model | Learner, path: str | Path) -> None:
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "advcli": package_version(),
-        "estimator": estimator.name
-        if not isinstance(estimator, SurrogateClassifier)
-        else next(cls.__name__ for cls in type(estimator).__mro__ if cls.__name__ in _ESTIMATORS),
+        "estimator": getattr(estimator, "name", None)
+        or next(cls.__name__ for cls in type(estimator).__mro__ if cls.__name__ in _ESTIMATORS),
         "parameters": plain(parameters),
         "attributes": {name: plain(value) for name, value in sorted(attributes.items()) if not isinstance(value, np.ndarray)},
         "codes": {"type": estimator.classes_.dtype.str, "values": plain(estimator.classes_)},
@@ -518,8 +518,7 @@ def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entr
     mapped = feature_class(estimator.features)
     if mapped.keeps_rows != (kept is not None):
         raise ModelError(f"features={mapped.name} {'need the rows that they keep' if mapped.keeps_rows else 'keep no rows'}")
-    options = estimator.features_options or {}
-    estimator.features_ = None if kept is None else mapped.restored(kept, len(estimator.classes_), fitted, **options)
+    estimator.features_ = None if kept is None else mapped.restored(kept, estimator.n_mapped_, fitted, **estimator.map_options)
     fitted.check_taken()
     estimator.restore(attributes)
     attributes.check_taken()

@@ -328,35 +328,41 @@ class KernelFeatures(KernelMap):
 
 @register("rbf")
 class GaussianFeatures(KernelFeatures):
-    """Gaussian kernel exp(-gamma |x - z|^2).
+    """Gaussian kernel exp(-gamma |x - z|^2), plus a constant that stands for an intercept.
 
     Parameters
     ----------
     gamma : float or None
         Inverse squared width, above 0. None: 1 / d.
+    constant : float
+        At least 0; learners whose scores need a level of their own set it to 1.
     """
 
     hyper = ("gamma",)
 
-    def __init__(self, X: Any, n_classes: int, *, gamma: float | None = None, memory_mb: float = 1000.0) -> None:
+    def __init__(self, X: Any, n_classes: int, *, gamma: float | None = None, constant: float = 0.0, memory_mb: float = 1000.0) -> None:
         super().__init__(X, n_classes, memory_mb=memory_mb)
         self.gamma = 1.0 / X.shape[1] if gamma is None else _positive("gamma", gamma)
+        self.constant = _positive("constant", constant) if constant else 0.0
 
     @property
     def options(self) -> dict[str, float]:
-        """The width."""
-        return {"gamma": self.gamma}
+        """The width and the constant."""
+        return {"gamma": self.gamma, "constant": self.constant}
 
     def kernel(self, X: Any, Z: Any) -> Array:
-        """Return exp(-gamma |x - z|^2)."""
+        """Return exp(-gamma |x - z|^2) plus the constant."""
         K = euclidean_distances(X, Z, squared=True)
         K *= -self.gamma
-        return np.exp(K, out=K)
+        np.exp(K, out=K)
+        if self.constant:
+            K += self.constant
+        return K
 
     @property
     def diagonal(self) -> Array:
-        """Ones."""
-        return np.ones(self.n_rows)
+        """One plus the constant."""
+        return np.full(self.n_rows, 1.0 + self.constant)
 
 
 @register("poly")

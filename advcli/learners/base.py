@@ -255,7 +255,7 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     def _bind(self, X: Any) -> FeatureMap:
         """Return the feature map over the rows of X, with the constant appended when asked for."""
-        return make_features(self.features, self._with_constant(X), len(self.classes_), **(self.features_options or {}))
+        return make_features(self.features, self._with_constant(X), self.n_mapped_, **self.map_options)
 
     def _with_constant(self, X: Any) -> Any:
         if not (self.appends_constant and feature_class(self.features).takes_constant):
@@ -368,6 +368,16 @@ class Learner(ClassifierMixin, BaseEstimator):
     def n_columns_(self) -> int:
         """Columns of the rows that the feature map is bound to: the features, and the constant where it is appended."""
         return self.n_features_in_ + bool(self.appends_constant and feature_class(self.features).takes_constant)
+
+    @property
+    def n_mapped_(self) -> int:
+        """Columns of scores that the feature map gives: one for each class, unless the scores of classes are made of others."""
+        return len(self.classes_)
+
+    @property
+    def map_options(self) -> dict[str, Any]:
+        """Options of the feature map."""
+        return dict(self.features_options or {})
 
     def _saved_parameters(self, own: Options) -> dict[str, Any]:
         """Return the parameters as a saved model holds them: what the rows settled, a plain seed, and ``own`` in place of its."""

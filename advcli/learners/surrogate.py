@@ -48,21 +48,23 @@ def _said(loss: Any) -> str:
 
 
 def _is_adversarial(estimator: SurrogateClassifier) -> bool:
-    found = _loss_type(estimator.loss)
-    if found is None and callable(estimator.loss):
+    given = estimator.given_loss
+    found = _loss_type(given)
+    if found is None and callable(given):
         found = _loss_type(getattr(estimator, "loss_", None))  # what the function made
     if found is None or issubclass(found, AdversarialLoss):
         return True
-    raise AttributeError(f"loss={_said(estimator.loss)} has no predictor's distribution; the adversarial losses have")
+    raise AttributeError(f"loss={_said(given)} has no predictor's distribution; the adversarial losses have")
 
 
 def _has_proba(estimator: SurrogateClassifier) -> bool:
     """Probabilities over the classes whose largest is the prediction: what scikit-learn means by predict_proba."""
-    found = _loss_type(estimator.loss)
-    keywords = estimator.loss.keywords if isinstance(estimator.loss, partial) else {}
+    given = estimator.given_loss
+    found = _loss_type(given)
+    keywords = given.keywords if isinstance(given, partial) else {}
     if _is_adversarial(estimator) and found is not None and found.agrees({**keywords, **(estimator.loss_options or {})}):
         return True
-    said = repr(estimator.loss) if isinstance(estimator.loss, str) else _said(estimator.loss)
+    said = repr(given) if isinstance(given, str) else _said(given)
     raise AttributeError(f"loss={said} does not predict the likeliest class of its distribution: use predictor_distribution")
 
 
@@ -190,24 +192,33 @@ class SurrogateClassifier(Learner):
         limits = {key: solver[key] for key in ("max_passes", "max_seconds") if solver.get(key) is not None}
         mapped = {name: value for name, value in hyper.items() if name not in SCALES}
         return cls(
-            loss["name"],
+            **cls._from_options(loss),
             C=float(hyper.get("C", 1.0)),
             lam=float(hyper["lambda"]) if "lambda" in hyper else None,
             tol=tol,
             solver=solver["name"],
             features=features["name"],
             features_options={**own_options(features), **mapped} or None,
-            loss_options=own_options(loss) or None,
             solver_options=own_options(solver, _LIMITS) or None,
             n_classes=n_classes,
             random_state=seed,
             **limits,
         )
 
+    @classmethod
+    def _from_options(cls, loss: Options) -> dict[str, Any]:
+        """Return the parameters that the group ``loss`` sets."""
+        return {"loss": loss["name"], "loss_options": own_options(loss) or None}
+
+    @property
+    def given_loss(self) -> Any:
+        """What the surrogate is made from: the parameter ``loss``, unless other parameters say it."""
+        return self.loss
+
     # ---- fitting --------------------------------------------------------------------------------------------------
     def check_parameters(self) -> None:
         """Refuse a loss, strength, tolerance or limit that no data can mend."""
-        _loss_type(self.loss)
+        _loss_type(self.given_loss)
         for name, value in (("C", self.C), ("tol", self.tol), ("lam", 1.0 if self.lam is None else self.lam)):
             if not (np.isfinite(value) and value > 0):
                 raise ConfigError(f"{name} must be a positive number, got {value}")
@@ -264,7 +275,7 @@ class SurrogateClassifier(Learner):
         self.n_iter_ = max(1, int(np.ceil(found.passes)))
         if not self.certificate_.converged:
             warnings.warn(
-                f"loss={_said(self.loss)}, lambda={lam:.3g}: relative gap {self.certificate_.relative_gap:.2e} "
+                f"loss={_said(self.given_loss)}, lambda={lam:.3g}: relative gap {self.certificate_.relative_gap:.2e} "
                 f"after {found.passes:.0f} passes ({self.certificate_.status}), tolerance {self.tol:g}",
                 NotConvergedWarning,
                 stacklevel=3,
@@ -310,10 +321,14 @@ class SurrogateClassifier(Learner):
     def predictions_(self) -> NDArray[Any]:
         """Labels of all predictions: `classes_`, then the extra ones (abstaining, further rows of a matrix)."""
         check_is_fitted(self)
+        return self._with_extra_labels(self.loss_.n_predictions)
+
+    def _with_extra_labels(self, n_predictions: int) -> NDArray[Any]:
+        """Return the labels of ``n_predictions`` predictions."""
         k = len(self.classes_)
-        extra = self.loss_.n_predictions - k
+        extra = n_predictions - k
         if extra < 0:
-            return np.arange(self.loss_.n_predictions)
+            return np.arange(n_predictions)
         if extra == 0:
             return self.classes_
         numeric = self.classes_.dtype.kind in "iuf"
@@ -382,6 +397,12 @@ class SurrogateClassifier(Learner):
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep."""
+        parameters = self._saved_parameters(self._saved_loss())
+        rows, theta = (None, self.theta_) if self.features_ is None else self.features_.support(self.theta_)
+        return parameters, {"theta": theta}, rows
+
+    def _saved_loss(self) -> dict[str, Any]:
+        """Return the parameters that say the loss, as a saved model holds them."""
         loss: Any = self.loss
         options = self.loss_options
         if isinstance(loss, partial):
@@ -389,24 +410,22 @@ class SurrogateClassifier(Learner):
             loss = loss.func
         if callable(loss) or isinstance(loss, Loss):
             loss = _registered_name(loss)
-        parameters = self._saved_parameters({"loss": loss, "loss_options": _self_contained(self.loss_, options)})
-        rows, theta = (None, self.theta_) if self.features_ is None else self.features_.support(self.theta_)
-        return parameters, {"theta": theta}, rows
+        return {"loss": loss, "loss_options": _self_contained(self.loss_, options)}
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
         if self.certificate_ is None:
             raise ModelError("its certificate is missing")
-        k, bound = len(self.classes_), self.features_
+        bound = self.features_
         if bound is None:  # one row of zeros, which takes no memory, tells the shape of the parameters
             row = np.broadcast_to(0.0, (1, self.n_columns_))
-            bound = make_features(self.features, row, k, **(self.features_options or {}))
+            bound = make_features(self.features, row, self.n_mapped_, **self.map_options)
         self.theta_ = attributes.array("theta", bound.shape)
         self.n_iter_ = max(1, int(np.ceil(self.certificate_.passes)))
-        chosen = _loss_type(self.loss) or loss_class("general")
+        chosen = _loss_type(self.given_loss) or loss_class("general")
         if chosen.reads_file(self.loss_options or {}):
             raise ModelError("its loss reads another file; a model holds all that it needs")
-        self.loss_ = self._make_loss(k)
+        self.loss_ = self._make_loss(len(self.classes_))
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def _mapped(self, X: Any) -> FeatureMap:

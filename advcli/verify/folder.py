@@ -323,7 +323,8 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     costs = cell.loss.cost_weights(y, weight)
     s = None if isinstance(cell.loss.weight, str) else weight
     hyper = {name: float(row[name]) for name in ("C", "lambda", "gamma", "tolerance") if row.get(name)}
-    features = ScoreMap({**config["features"], **hyper}, hyper.get("gamma"), X, k)
+    constant = {"constant": cell.loss.constant} if cell.loss.constant else {}
+    features = ScoreMap({**constant, **config["features"], **hyper}, hyper.get("gamma"), X, cell.loss.k)
     lam = 0.0 if features.box else hyper["lambda"] if "lambda" in hyper else 1.0 / (hyper["C"] * (len(y) if s is None else float(s.sum())))
     if not (features.box or 0 < lam < math.inf):
         raise RefutedError("lambda is no number above 0")

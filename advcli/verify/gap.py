@@ -77,7 +77,7 @@ class ScoreMap:
         inner = dot(_dense(X), _dense(self.X).T)
         if self.kernel == "rbf":
             squares = self._squares(X)[:, None] + self._squares(self.X)[None, :] - inner * 2.0
-            return exp(Ball(np.maximum(squares.mid, 0.0), squares.rad) * -self.gamma)
+            return exp(Ball(np.maximum(squares.mid, 0.0), squares.rad) * -self.gamma) + float(self.options.get("constant", 0.0))
         value = inner * self.gamma + float(self.options.get("coef0", 1.0))
         power = value
         for _ in range(int(self.options.get("degree", 3)) - 1):
@@ -93,7 +93,7 @@ class ScoreMap:
         """A number above the norm of every row of J, its part under the penalty, for r of L1 norm 1."""
         squares = self._squares(self.X) + float(self.constant)
         if self.kernel == "rbf":
-            squares = Ball(np.ones(1))
+            squares = ball(np.full(1, 1.0)) + float(self.options.get("constant", 0.0))
         elif self.kernel == "poly":
             value, degree = squares * self.gamma + float(self.options.get("coef0", 1.0)), int(self.options.get("degree", 3))
             squares = Ball(outward(value.high**degree, 4 * degree))

@@ -3,7 +3,9 @@
     S(f, y) = max over (r, c) in R(y) of r.f + c
 
 From above: any distribution p over predictions bounds the adversarial surrogate of a loss matrix L, S(f, y) <= max_j (p'L)_j + f_j - f_y
-(Fathony et al. 2018, eq. 10 and its dual); hinges are sums. From below: a stored r_i is replaced by a point r* of conv R(y_i) near it,
+(Fathony et al. 2018, eq. 10 and its dual); hinges are sums. The hinges with abstention (Ramaswamy, Tewari & Agarwal 2018) are
+2 alpha [1 + g]_+ + (2 - 4 alpha) [g]_+ of the largest g, or sums; where a number u_a has a row of parameters of its own it stands in a pair
+of columns, u_a = (f_2a - f_(2a+1)) / sqrt(2). From below: a stored r_i is replaced by a point r* of conv R(y_i) near it,
 whose c follows from the definition; how far it moved in L1 norm is charged to the bound by `gap.bound`.
 """
 
@@ -16,10 +18,12 @@ from typing import Any
 import numpy as np
 
 from .. import costs
-from .bounds import Array, Ball, ball, dot, outward
+from .bounds import Array, Ball, ball, dot, join, outward
 
+_HALF = Ball(np.float64(np.sqrt(0.5)), np.float64(2.0**-53))
 _CONVEX = ("absolute", "squared", "power", "huber", "pinball", "convex")
 _HINGES = ("ww", "cs", "llw")
+_REJECTING = ("abstain_ova", "abstain_cs", "abstain_bep")
 _LISTED = ("general", "tree_distance")  # any matrix: no closed form of the predictor
 
 
@@ -44,12 +48,16 @@ class Surrogate:
     options : mapping
         The group ``loss``.
     k : int
-        Number of classes.
+        Number of classes; the attribute ``k`` is the number of columns of scores.
     labels : sequence of str
         Labels of the classes, which order the named columns of a matrix.
     edges : sequence of (parent, child), optional
         The hierarchy over the labels.
     """
+
+    constant = 0.0  # what is added to a Gaussian kernel
+    by_scores = False  # whether the prediction is the class of the largest score
+    signed: Array | None = None  # (k, m) signs and largest t of the pairs of columns, where there are any
 
     def __init__(self, options: Mapping[str, Any], k: int, labels: list[str], edges: Iterable[tuple[str, str]] | None = None) -> None:
         own = {key: value for key, value in options.items() if key not in ("name", "description")}
@@ -59,7 +67,14 @@ class Surrogate:
         if self.name == "weighted":
             self.weight, self.name, own = own.get("weight", 1.0), str(own.get("base", "zero_one")), dict(own.get("options") or {})
         self.matrix: Array | None = None
+        decides = self.name != "two_stage"  # else the prediction is not this surrogate's alone
+        if not decides:
+            self.name, own = str(own.get("base", "zero_one")), dict(own.get("base_options") or {})
         if self.name in _HINGES:
+            self.by_scores = decides
+            return
+        if self.name in _REJECTING:
+            self._reject(float(own.get("alpha", 0.5)), own.get("code", "binary"))
             return
         self.alpha = float(own.get("alpha", 0.5)) if self.name == "abstain" else 1.0
         if self.name in ("convex", "general"):
@@ -76,6 +91,24 @@ class Surrogate:
             self.matrix = getattr(costs, self.name)(k, **given)
         else:
             raise CannotError(f"loss={self.name} is no surrogate that the checker knows")
+        self.by_scores = decides and len(self.matrix) == k
+
+    def _reject(self, alpha: float, code: Any) -> None:
+        """Take the hinges with abstention: what t may be, and the pairs of columns."""
+        self.constant = 1.0
+        self.low, self.high = ball(2.0 * alpha), ball(2.0) - ball(2.0 * alpha)
+        labels = np.arange(self.k)
+        if self.name == "abstain_cs":
+            return
+        if self.name == "abstain_ova":
+            self.signed = np.where(labels[:, None] == labels, -2.0 * alpha, float(self.high.mid))
+        elif isinstance(code, str):
+            digits = range(max(1, (self.k - 1).bit_length()))[::-1]
+            number = labels ^ (labels >> 1) if code == "gray" else labels
+            self.signed = np.column_stack([np.where((number >> digit) & 1, 1.0, -1.0) for digit in digits])
+        else:
+            self.signed = np.array(code, dtype=float)
+        self.k = max(self.k, 2 * self.signed.shape[1])
 
     @property
     def game(self) -> bool:
@@ -86,11 +119,6 @@ class Surrogate:
     def simplex(self) -> bool:
         """Whether r + e_y runs over all distributions."""
         return self.game or self.name == "cs"
-
-    @property
-    def by_scores(self) -> bool:
-        """Whether the prediction is the class of the largest score."""
-        return self.matrix is None or len(self.matrix) == self.k
 
     @property
     def steepness(self) -> float:
@@ -117,6 +145,8 @@ class Surrogate:
             astray = (ball(P).sum(axis=1) - 1.0).size
             mixed = dot(P, self.matrix) + np.abs(self.matrix).max() * astray[:, None]
             return (mixed * w[:, None] + relative).max(axis=1)
+        if self.name in _REJECTING:
+            return self._hinges(F, relative, y)
         margins = relative + 1.0
         if self.name == "llw":
             margins = F - (F.sum(axis=1) / self.k)[:, None] + 1.0
@@ -124,6 +154,21 @@ class Surrogate:
         off[rows, y] = 0.0
         hinges = (margins * off).positive()
         return hinges.max(axis=1) if self.name == "cs" else hinges.sum(axis=1)
+
+    def _hinges(self, F: Ball, relative: Ball, y: Any) -> Ball:
+        """Return the hinges with abstention."""
+        if self.signed is None:
+            rows = np.arange(len(y))
+            aside = np.zeros(relative.mid.shape)
+            aside[rows, y] = np.abs(relative.mid).max() + np.abs(relative.rad).max() + 2.0
+            margins = relative - aside  # the own class is far below
+        else:
+            m = self.signed.shape[1]
+            margins = (F[:, 0 : 2 * m : 2] - F[:, 1 : 2 * m : 2]) * _HALF * np.sign(self.signed[y])
+            if self.name == "abstain_ova":
+                return ((margins + 1.0).positive() * np.abs(self.signed[y])).sum(axis=1)
+        top = margins.max(axis=1)
+        return (top + 1.0).positive() * self.low + top.positive() * (self.high - self.low)
 
     def _predictor(self, F: Array, stored: Array | None) -> Array:
         """Return a good mixed prediction (n, l), non-negative, at scores F in units of the weights with row maxima 0."""
@@ -171,6 +216,8 @@ class Surrogate:
         rows = np.arange(len(y))
         own = np.zeros(R.shape)
         own[rows, y] = 1.0
+        if self.name in _REJECTING:
+            return self._within(R, y, own, w)
         if self.simplex:
             Q = np.maximum(R + own, 0.0)
             short = (ball(Q).sum(axis=1) - 1.0).size  # Q / sum of Q is a distribution
@@ -187,6 +234,35 @@ class Surrogate:
         point = ball(A) - own * total.mid[:, None] if self.name == "ww" else ball(A) - (total / self.k).mid[:, None]
         astray_row = total.rad if self.name == "ww" else (total / self.k).rad * self.k
         return BoundedPoint(point.mid, outward(np.sum(point.rad, axis=1) + astray_row, self.k), total * w)
+
+    def _within(self, R: Array, y: Any, own: Array, w: Array) -> BoundedPoint:
+        """Return the point of the hinges with abstention."""
+        n = len(y)
+        if self.signed is None:
+            T = np.maximum(R, 0.0) * (1.0 - own)
+        else:
+            m, sign = self.signed.shape[1], np.sign(self.signed[y])
+            T = np.maximum(sign * (R[:, 0 : 2 * m : 2] - R[:, 1 : 2 * m : 2]) * _HALF.mid, 0.0)
+        if self.name == "abstain_ova":
+            assert self.signed is not None
+            T = np.minimum(T, np.abs(self.signed[y]))
+        else:
+            high = ball(T).sum(axis=1).high
+            most = float(self.high.low)
+            T = np.where((high > most)[:, None], T * (most * (1.0 - 1e-15) / np.maximum(high, most))[:, None], T)
+        total = ball(T).sum(axis=1)
+        if self.signed is None:
+            point = ball(T) - own * total.mid[:, None]
+            astray = total.rad
+        else:
+            part = ball(sign * T) * _HALF
+            mid, rad = np.zeros((n, self.k)), np.zeros((n, self.k))
+            mid[:, 0 : 2 * m : 2], mid[:, 1 : 2 * m : 2] = part.mid, -part.mid
+            rad[:, 0 : 2 * m : 2] = rad[:, 1 : 2 * m : 2] = part.rad
+            point, astray = Ball(mid, rad), np.zeros(n)
+        if self.name != "abstain_ova":  # the smaller of both
+            total = -join((-total)[None, :], ball(np.full((1, n), -float(self.low.mid)))).max(axis=0)
+        return BoundedPoint(point.mid, outward(np.sum(point.rad, axis=1) + astray, self.k), total * w)
 
     def at_labels(self, y: Any, w: Array) -> Array:
         """Return w_i c_i of r = 0, the sample's own labels, (n,)."""

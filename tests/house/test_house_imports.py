@@ -24,7 +24,7 @@ LAW = """
 costs confusion        -
 hyper limits progress  -
 metrics compiled        -
-stored                 -
+abstention stored      -
 protocol               hyper metrics
 config                 hyper protocol
 
@@ -36,6 +36,7 @@ binary                 features.base
 certificate            problem
 solvers                problem binary compiled losses.base features.base features.kernel features.linear features.threshold
 learners               certificate problem binary solvers losses features hierarchy confusion compiled costs hyper stored
+learners.abstention    abstention
 __init__               learners
 
 files provenance       -

@@ -1,0 +1,409 @@
+"""Classifiers that may abstain at a cost alpha: the surrogates of Ramaswamy, Tewari & Agarwal (2018), a rejector after a classifier
+(Mao, Mohri & Zhong 2024), and the adversarial loss.
+
+A prediction is the class of the largest potential. It is made where its margin exceeds tau, else the classifier abstains:
+
+    ova          potentials u, one binary hinge each           margin: the largest potential                tau 0
+    cs           potentials f                                   margin: its lead on the second               tau 1/2
+    bep          potentials min_a -B_a(j) u_a                   margin: the largest, min_a |u_a| or below 0  tau 1/2
+    two_stage    potentials of any surrogate                    margin: the score r(x) of the rejector       tau 0
+    adversarial  potentials f of loss=abstain                   margin: its lead on the second               its own rule
+
+All are strict: at equality they abstain, but for the adversarial loss's own rule, which predicts.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import abstention, costs
+from ..certificate import settle
+from ..errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
+from ..features import feature_class, make_features
+from ..features.linear import LinearFeatures
+from ..losses import Loss, loss_class, make_loss
+from ..losses.rejecting import (
+    BinaryEncodedLoss,
+    PairedHingesLoss,
+    RejectingCrammerSingerLoss,
+    RejectingLoss,
+    RejectingOneVersusAllLoss,
+    check_rejecting_alpha,
+    leads,
+)
+from ..problem import Problem
+from ..solvers import Limits, make_solver
+from ..stored import Entries
+from .base import Array, Bound, Labels, Options, one_of, own_options, register, seed_of
+from .surrogate import _LIMITS, SurrogateClassifier
+
+METHODS = ("ova", "cs", "bep", "two_stage", "adversarial")
+_REJECTING: dict[str, type[RejectingLoss]] = {"ova": RejectingOneVersusAllLoss, "cs": RejectingCrammerSingerLoss, "bep": BinaryEncodedLoss}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AbstainingClassifier(SurrogateClassifier):
+    """A classifier that may abstain at a cost alpha, where a wrong class costs 1; certified for its own convex problem.
+
+    Parameters
+    ----------
+    method : {"ova", "cs", "bep", "two_stage", "adversarial"}
+        The surrogates of Ramaswamy, Tewari & Agarwal (2018): k binary hinges, one hinge of the best wrong class, or one of ceil(log2 k)
+        binary digits. ``two_stage``: the surrogate ``base``, then a rejector of its errors (Mao, Mohri & Zhong 2024). ``adversarial``: the
+        adversarial loss of zero-one with abstention (Fathony et al. 2018).
+    alpha : float
+        Cost of abstaining: in (0, 1/2] for ova, cs and bep, in (0, 1) for two_stage, in [0, 1] for adversarial.
+    tau : float or None
+        What the margin of a prediction must exceed (the module's table). None: the method's own, or what `calibrate` found.
+    code : {"binary", "gray"} or array (k, m)
+        Of bep: the digits -1 and 1 of every class. The model depends on it.
+    base, base_options : str, dict or None
+        Of two_stage: the surrogate of the first stage and its options.
+    C, lam, tol, fit_intercept, solver, solver_options, max_passes, max_seconds : float, float, float, bool, str, dict, float, float
+    features, features_options, n_classes, extra_labels, random_state
+        As in `SurrogateClassifier`. With ``fit_intercept`` ova, cs and bep have K + 1 in the place of a Gaussian kernel K.
+
+    Attributes
+    ----------
+    classes_, theta_, certificate_, loss_, rows_
+        As in `SurrogateClassifier`; of two_stage those of the first stage.
+    rejector_theta_, rejector_certificate_ : ndarray, Certificate
+        Of two_stage: parameters of the rejector in the shape of ``theta_``, r(x) being (f_0 - f_1) / sqrt(2) of their scores, and its
+        certificate.
+    tau_ : float or None
+        The threshold that `calibrate` found.
+    """
+
+    name = "abstaining"
+    takes: ClassVar[tuple[str, ...]] = ("alpha", "tau", "code", "base", "base_options")  # the options of the group `loss`
+
+    loss: Any = field(default=None, init=False)  # other parameters say it
+    loss_options: Mapping[str, Any] | None = field(default=None, init=False)
+    method: str = field(default="ova", kw_only=False)
+    alpha: float = 0.5
+    tau: float | None = None
+    code: Any = "binary"
+    base: str = "zero_one"
+    base_options: Mapping[str, Any] | None = None
+
+    tau_: float | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # who abstains is not right
+        return tags
+
+    # ---- from a configuration -------------------------------------------------------------------------------------
+    @classmethod
+    def needs(cls, loss: Options) -> frozenset[str]:
+        """Nothing."""
+        return frozenset()
+
+    @classmethod
+    def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
+        """Return the options as they are."""
+        return dict(loss)
+
+    @classmethod
+    def _from_options(cls, loss: Options) -> dict[str, Any]:
+        return own_options(loss)
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse unknown options, thresholds over ordered classes, and moments in a box."""
+        own = own_options(loss)
+        for key in own:
+            if key not in cls.takes:
+                raise ConfigError(f"loss={cls.name} has no option {key!r}; {nearest(key, cls.takes)}")
+        make_solver(solver["name"], **own_options(solver, _LIMITS))
+        learner = cls(**own)
+        learner.features, learner.features_options = features["name"], own_options(features)
+        learner.check_parameters()
+        make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
+        if n_classes is not None:
+            learner._make_loss(n_classes)
+
+    # ---- fitting --------------------------------------------------------------------------------------------------
+    @property
+    def given_loss(self) -> Any:
+        """The surrogate's class, or its name for the adversarial loss and the first of two stages."""
+        return _REJECTING.get(self.method) or ("abstain" if self.method == "adversarial" else self.base)
+
+    def check_parameters(self) -> None:
+        """Refuse a method, alpha, threshold, code or feature map that no data can mend."""
+        one_of("method", self.method, METHODS)
+        super().check_parameters()
+        if self.method in _REJECTING:
+            check_rejecting_alpha(self.alpha)
+        elif self.method == "adversarial":
+            costs.check_alpha(self.alpha)
+        elif not (isinstance(self.alpha, (int, float, np.number)) and 0.0 < self.alpha < 1.0):
+            raise ConfigError(f"loss.alpha={self.alpha} is not valid; give a number between 0 and 1")
+        if self.tau is not None and (isinstance(self.tau, bool) or not isinstance(self.tau, (int, float, np.number)) or np.isnan(self.tau)):
+            raise ConfigError(f"loss.tau={self.tau} is not valid; give a number, or null for that of the method")
+        if self.method == "two_stage" and loss_class(self.base).needs_order:
+            raise ConfigError(f"loss.base={self.base} is for ordered classes, whose errors are no all or nothing; choose zero_one or cs")
+        mapped, said = feature_class(self.features), f"method={self.method}"
+        if mapped.needs_order and self.method != "adversarial":
+            raise IncompatibleError(
+                said, "scores of each class alone", f"features={self.features} has one direction: choose features=linear"
+            )
+        if (self.features_options or {}).get("moments", "ball") != "ball":
+            raise IncompatibleError(said, "moments in a ball", "choose features.moments=ball")
+
+    def _make_loss(self, k: int) -> Loss:
+        if self.method == "bep":
+            return BinaryEncodedLoss(k, self.alpha, self.code)
+        if self.method in _REJECTING:
+            return _REJECTING[self.method](k, self.alpha)
+        if self.method == "adversarial":
+            return make_loss("abstain", k, alpha=self.alpha)
+        loss = make_loss(self.base, k, **(self.base_options or {}))
+        if loss.n_predictions != k:
+            raise ConfigError(f"loss.base={self.base} abstains by itself; choose one that predicts classes, such as zero_one or cs")
+        return loss
+
+    @property
+    def n_mapped_(self) -> int:
+        """Columns of scores that the feature map gives: those of the surrogate."""
+        k = len(self.classes_)
+        return self._make_loss(k).n_classes if self.method in _REJECTING else k
+
+    @property
+    def map_options(self) -> dict[str, Any]:
+        """Options of the feature map: of ova, cs and bep with a constant in the Gaussian kernel where an intercept is asked for."""
+        constant = {"constant": 1.0} if self.features == "rbf" and self.fit_intercept and self.method in _REJECTING else {}
+        return {**constant, **super().map_options}
+
+    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
+        """Solve the problem of bound rows, and then the rejector's where there is one; with ``start``, from the solution of another fit."""
+        self.tau_ = None
+        super().fit_bound(bound, start)
+        if self.method == "two_stage":
+            self._fit_rejector(bound)
+        return self
+
+    @property
+    def remarks_(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the model depends on beside its options: the code of bep, a rejector that stopped early, a threshold found later."""
+        found = []
+        if self.method == "bep" and hasattr(self, "classes_"):
+            words = ("".join("1" if digit > 0 else "0" for digit in word) for word in self.loss_.signed)  # type: ignore[attr-defined]
+            found.append("code: " + ", ".join(f"{label} {word}" for label, word in zip(self.classes_, words, strict=True)))
+        if self.method == "two_stage" and hasattr(self, "rejector_certificate_") and not self.rejector_certificate_.converged:
+            certificate = self.rejector_certificate_
+            found.append(f"rejector: relative gap {certificate.relative_gap:.1e} ({certificate.status})")
+        if self.tau_ is not None:
+            found.append(f"tau = {self.tau_:.4g} was calibrated")
+        return tuple(found)
+
+    def _fit_rejector(self, bound: Bound) -> None:
+        """Minimise lambda/2 |v|^2 + 1/n sum over rows of alpha [1 - r]_+ + [h(x) wrong] [1 + r]_+, r = v.x.
+
+        The second stage of Mao, Mohri & Zhong (2024), section 4.2, with the hinge as its margin function: a row whose class the first stage
+        gets wrong is two examples, to be rejected at weight 1 and to be accepted at weight alpha; any other is the second of these.
+        """
+        F, codes = bound.features.scores(self.theta_), bound.codes
+        wrong = np.flatnonzero(np.argmax(F, axis=1) != codes)
+        n, k = len(codes), len(self.classes_)
+        rows = np.r_[np.arange(n), wrong]
+        sample = np.ones(n) if bound.weights is None else bound.weights
+        weights = np.r_[self.alpha * sample, sample[wrong]]
+        signed = np.ones((2, 1))
+        signed[0] = -1.0
+        loss = PairedHingesLoss(signed, 0.5)
+        reject = np.r_[np.zeros(n, dtype=np.intp), np.ones(len(wrong), dtype=np.intp)]
+        features = bound.features
+        X = features.X[rows]
+        if features.multiclass_linear:
+            mapped: Any = LinearFeatures(X, 2)
+        else:
+            X = X[:, rows] if features.pairwise else X
+            mapped = make_features(self.features, np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X, 2, **self.map_options)
+        lam = self.lam_ * float(sample.sum()) / float(weights.sum())
+        problem = Problem(mapped, loss, reject, lam, weights)
+        limits = Limits(self.tol, self.max_passes, self.max_seconds)
+        solver = make_solver(self.solver, **(self.solver_options or {}))
+        found, self.rejector_certificate_ = settle(problem, solver.solve(problem, limits, None, seed=seed_of(self.random_state)), self.tol)
+        theta = np.zeros((self.theta_.shape[0], k))
+        if features.multiclass_linear:
+            theta[:, :2] = found.theta
+        else:  # the two examples of a row have one place among the training rows
+            np.add.at(theta[:, :2], rows, found.theta)
+        self.rejector_theta_ = theta
+        if not self.rejector_certificate_.converged:
+            certificate = self.rejector_certificate_
+            warnings.warn(
+                f"the rejector: relative gap {certificate.relative_gap:.2e} ({certificate.status}), tolerance {self.tol:g}",
+                NotConvergedWarning,
+                stacklevel=4,
+            )
+
+    # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
+    @property
+    def metric_(self) -> str:
+        """The mean cost, alpha for an abstention."""
+        return "abstention_loss"
+
+    @property
+    def cost_matrix_(self) -> Array | None:
+        """The matrix (k + 1, k) of zero-one with abstention."""
+        return costs.abstain(len(self.classes_), self.alpha)
+
+    @property
+    def abstention_cost_(self) -> float | None:
+        """Alpha."""
+        return float(self.alpha)
+
+    def mean_cost(self, X: Any, y: Labels, weight: Array | None) -> float | None:
+        """Return the mean expected loss of the adversarial method; None for the others, whose costs are not those of the fitted game."""
+        return super().mean_cost(X, y, weight) if self.method == "adversarial" else None
+
+    @property
+    def predictions_(self) -> NDArray[Any]:
+        """Labels of all predictions: `classes_`, then to abstain."""
+        return self._with_extra_labels(len(self.classes_) + 1)
+
+    # ---- prediction -----------------------------------------------------------------------------------------------
+    def _scores(self, mapped: Any) -> Array:
+        F = super()._scores(mapped)
+        return self.loss_.class_scores(F) if isinstance(self.loss_, RejectingLoss) else F
+
+    def margin(self, X: Any) -> Array:
+        """Return what is compared with tau at rows X (n, d), shape (n,): the larger, the surer the prediction."""
+        view = self.look(X)
+        if self.method == "two_stage":
+            F = view.at.scores(self.rejector_theta_)
+            return np.asarray(np.sqrt(0.5) * (F[:, 0] - F[:, 1]))
+        P = self.potentials(view)
+        return self.loss_.margin(P) if isinstance(self.loss_, RejectingLoss) else leads(P)
+
+    @property
+    def threshold_(self) -> float | None:
+        """The tau of this fit; None for the adversarial loss's own rule."""
+        for given in (self.tau, self.tau_):
+            if given is not None:
+                return float(given)
+        if isinstance(self.loss_, RejectingLoss):
+            return self.loss_.threshold
+        return 0.0 if self.method == "two_stage" else None
+
+    def predict_codes(self, X: Any, rule: str = "default") -> NDArray[np.intp]:
+        """Return predictions as codes: positions in `predictions_`, the last being to abstain.
+
+        Rules other than ``"default"`` are those of the adversarial loss; ``"potentials"`` never abstains, whatever the method.
+        """
+        view = self.look(X)
+        P = self.potentials(view)
+        tau = self.threshold_
+        if rule == "potentials":
+            return np.argmax(P, axis=1).astype(np.intp)
+        if rule != "default" or tau is None:
+            if self.method != "adversarial":
+                raise ConfigError(f"rule={rule} is for the adversarial losses; method={self.method} has default and potentials")
+            return super().predict_codes(view, rule)
+        return np.where(self.margin(view) > tau, np.argmax(P, axis=1), len(self.classes_)).astype(np.intp)
+
+    # ---- risk, coverage, guarantees ---------------------------------------------------------------------------------
+    def _wrong(self, X: Any, y: Any) -> tuple[Array, NDArray[np.bool_]]:
+        """Return margins of rows and whether the class of the largest potential is not that of y."""
+        view = self.look(X)
+        return self.margin(view), self.classes_[np.argmax(self.potentials(view), axis=1)] != np.asarray(y)
+
+    def risk_coverage(self, X: Any, y: Any) -> abstention.RiskCoverage:
+        """Return risk over coverage on rows X (n, d) with labels y (n,), all thresholds swept (`advcli.abstention.risk_coverage`)."""
+        return abstention.risk_coverage(*self._wrong(X, y))
+
+    def calibrate(self, X: Any, y: Any, epsilon: float = 0.05, delta: float = 0.1, thresholds: Any = None) -> abstention.Guarantee:
+        """Set the threshold so that accepted predictions are wrong with probability at most ``epsilon``, with confidence 1 - ``delta``.
+
+        Parameters
+        ----------
+        X, y : array-like (n, d) and (n,)
+            Held-out rows, drawn as those to come and independent of those of `fit`.
+        epsilon, delta, thresholds
+            As in `advcli.abstention.guarantee`, which says what is assumed and proved.
+        """
+        if self.tau is not None:
+            raise ConfigError(f"tau={self.tau} fixes the threshold; leave it out to calibrate one")
+        found = abstention.guarantee(*self._wrong(X, y), epsilon, delta, thresholds)
+        self.tau_ = found.tau
+        return found
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def _saved_loss(self) -> dict[str, Any]:
+        return {} if isinstance(self.code, str) else {"code": np.asarray(self.code).tolist()}
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: parameters, fitted attributes by name, rows that the features keep."""
+        parameters, attributes, rows = super().saved()
+        if self.tau_ is not None:
+            attributes["tau_"] = float(self.tau_)
+        if self.method == "two_stage":
+            k = self.theta_.shape[1]
+            both = np.hstack([self.theta_, self.rejector_theta_])
+            rows, both = (None, both) if self.features_ is None else self.features_.support(both)
+            attributes |= {"theta": np.ascontiguousarray(both[:, :k]), "rejector_theta": np.ascontiguousarray(both[:, k:])}
+        return parameters, attributes, rows
+
+    def restore(self, attributes: Entries) -> None:
+        """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
+        super().restore(attributes)
+        if self.method == "two_stage":
+            self.rejector_theta_ = attributes.array("rejector_theta", self.theta_.shape)
+        if "tau_" in attributes:
+            self.tau_ = attributes.number("tau_")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _OfOneMethod(AbstainingClassifier):
+    """What a configuration names: one method and the options that it has."""
+
+    code: Any = field(default="binary", init=False)
+    base: str = field(default="zero_one", init=False)
+    base_options: Mapping[str, Any] | None = field(default=None, init=False)
+
+
+@register("abstain_ova")
+@dataclass(kw_only=True, eq=False, repr=False)
+class AbstainingOneVersusAll(_OfOneMethod):
+    """The surrogate OVA of Ramaswamy, Tewari & Agarwal (2018); parameters as in `AbstainingClassifier`."""
+
+    takes = ("alpha", "tau")
+    method: str = field(default="ova", init=False)
+
+
+@register("abstain_cs")
+@dataclass(kw_only=True, eq=False, repr=False)
+class AbstainingCrammerSinger(_OfOneMethod):
+    """The surrogate CS of Ramaswamy, Tewari & Agarwal (2018); parameters as in `AbstainingClassifier`."""
+
+    takes = ("alpha", "tau")
+    method: str = field(default="cs", init=False)
+
+
+@register("abstain_bep")
+@dataclass(kw_only=True, eq=False, repr=False)
+class AbstainingBinaryEncoded(_OfOneMethod):
+    """The surrogate BEP of Ramaswamy, Tewari & Agarwal (2018); parameters as in `AbstainingClassifier`."""
+
+    takes = ("alpha", "tau", "code")
+    method: str = field(default="bep", init=False)
+    code: Any = "binary"
+
+
+@register("two_stage")
+@dataclass(kw_only=True, eq=False, repr=False)
+class TwoStageClassifier(_OfOneMethod):
+    """A surrogate, then a rejector of its errors (Mao, Mohri & Zhong 2024); parameters as in `AbstainingClassifier`."""
+
+    takes = ("alpha", "tau", "base", "base_options")
+    method: str = field(default="two_stage", init=False)
+    base: str = "zero_one"
+    base_options: Mapping[str, Any] | None = None

@@ -1,0 +1,320 @@
+"""The hinges of learners that may abstain at a cost alpha <= 1/2 (Ramaswamy, Tewari & Agarwal 2018), as support functions.
+
+    CS    2 max(alpha g, (1 - alpha) g, -alpha) + 2 alpha,  g = max over j != y of f_j - f_y       r = sum t_j (e_j - e_y)
+    BEP   the same with g = max over a of B_a(y) u_a                                               r = sum t_a B_a(y) v_a
+    OVA   2 alpha [1 - u_y]_+ + 2 (1 - alpha) sum over j != y of [1 + u_j]_+                       r = sum t_a s_a(y) v_a
+
+CS and BEP have t >= 0, sum t <= 2 (1 - alpha) and c = min(sum t, 2 alpha); OVA has every t_a within its own bounds and c = sum t. At
+alpha = 1/2 CS is the hinge of Crammer & Singer. With two classes BEP is twice alpha times the hinge of Bartlett & Wegkamp (2008).
+
+The numbers u_a of BEP and OVA, one row of parameters each, stand in pairs of columns: u_a = v_a.f = (f_2a - f_(2a+1)) / sqrt(2). So every
+r sums to zero, as solvers expect, and |Theta|^2 is that of the rows of u. Columns that belong to no pair stay 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ConfigError
+from .base import Answer, Array, Labels, Loss
+
+CODES = ("binary", "gray")
+_HALF = np.sqrt(0.5)
+
+
+class RejectingLoss(Loss):
+    """A surrogate of classification with the option to abstain.
+
+    Parameters
+    ----------
+    n_columns : int
+        Columns of scores, at least the number of classes.
+    n_labels : int
+        Number k of classes.
+    alpha : float
+        Cost of abstaining in (0, 1/2], where a wrong class costs 1.
+
+    Attributes
+    ----------
+    threshold : float
+        tau: what the margin of a prediction must exceed by default.
+    thresholds : (float, float)
+        Between these numbers, ends excluded, the rule is consistent.
+    """
+
+    metric = "abstention_loss"
+    threshold: float
+    thresholds: tuple[float, float]
+
+    def __init__(self, n_columns: int, n_labels: int, alpha: float) -> None:
+        super().__init__(n_columns)
+        self.n_labels, self.alpha = int(n_labels), check_rejecting_alpha(alpha)
+        self.low, self.high = 2.0 * self.alpha, 2.0 - 2.0 * self.alpha
+
+    @property
+    def n_predictions(self) -> int:
+        """The classes and to abstain."""
+        return self.n_labels + 1
+
+    def class_scores(self, F: Array) -> Array:
+        """Return the potentials of the classes (n, k) from scores (n, n_columns)."""
+        return F
+
+    def margin(self, P: Array) -> Array:
+        """Return what is compared with tau, from the potentials (n, k), shape (n,)."""
+        return P.max(axis=1)
+
+    def predict(self, F: Array) -> Labels:
+        """Return the class of the largest potential where its margin exceeds the default tau, else k, to abstain, shape (n,)."""
+        P = self.class_scores(F)
+        return np.where(self.margin(P) > self.threshold, np.argmax(P, axis=1), self.n_labels)
+
+    # ---- what CS and BEP share ------------------------------------------------------------------------------------
+    def _coupled(self, top: Array) -> tuple[Array, Array]:
+        """Return the surrogate where the largest g is ``top`` (n,), and the sum of t that attains it."""
+        mass = np.where(top > 0.0, self.high, np.where(top > -1.0, self.low, 0.0))
+        value = np.where(top > 0.0, self.low + self.high * top, self.low * np.maximum(1.0 + top, 0.0))
+        return value, mass
+
+
+def check_rejecting_alpha(alpha: Any) -> float:
+    """Return the cost of abstaining; `ConfigError` outside (0, 1/2], where the surrogates are not consistent or not convex."""
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)) or not 0.0 < alpha <= 0.5:
+        raise ConfigError(f"loss.alpha={alpha} is not valid; give a number above 0, at most 0.5 (loss=abstain takes any cost up to 1)")
+    return float(alpha)
+
+
+class RejectingCrammerSingerLoss(RejectingLoss):
+    """The surrogate CS of Ramaswamy, Tewari & Agarwal (2018), for k classes, at any alpha in (0, 1/2].
+
+    Predicts the best class where it leads the second by more than tau = 1/2.
+    """
+
+    kernel = "rejecting_cs"
+    threshold, thresholds = 0.5, (0.0, 1.0)
+
+    def __init__(self, n_classes: int, alpha: float = 0.5) -> None:
+        super().__init__(n_classes, n_classes, alpha)
+        if self.alpha == 0.5:  # the hinge of Crammer & Singer, whose r + e_y are all distributions
+            self.kernel, self.simplex = "cs", True  # type: ignore[misc]
+
+    @property
+    def parameters(self) -> Array:
+        """Alpha, shape (1,), unless it is 1/2."""
+        return np.empty(0) if self.simplex else np.array([self.alpha])
+
+    def margin(self, P: Array) -> Array:
+        """Return f_(1) - f_(2), shape (n,)."""
+        return leads(P)
+
+    def infeasibility(self, R: Array, y: Labels) -> Array:
+        """Return how far t_j = r_j, j != y, lies below 0 or its sum above 2 (1 - alpha), or r from summing to zero, shape (n,)."""
+        rows = np.arange(len(y))
+        T = R.copy()
+        T[rows, y] = 0.0
+        return np.maximum(np.maximum(-T.min(axis=1), -R[rows, y] - self.high), np.abs(R.sum(axis=1)))
+
+    def inside(self, R: Array, y: Labels) -> Array:
+        """Return the r of t held above 0 and scaled to a sum of at most 2 (1 - alpha), shape (n, k)."""
+        rows = np.arange(len(y))
+        T = np.maximum(R, 0.0)
+        T[rows, y] = 0.0
+        T *= (self.high / np.maximum(T.sum(axis=1), self.high))[:, None]
+        T[rows, y] = -T.sum(axis=1)
+        return T
+
+    def oracle_reference(self, F: Array, y: Labels) -> Answer:
+        """Answer like `oracle`: all of t on the best other class."""
+        rows = np.arange(len(y))
+        R = np.zeros(F.shape)
+        if F.shape[1] == 1:
+            return Answer(np.zeros(len(y)), R, np.zeros(len(y)))
+        margins = F - F[rows, y][:, None]
+        margins[rows, y] = -np.inf
+        best = np.argmax(margins, axis=1)
+        value, mass = self._coupled(margins[rows, best])
+        R[rows, best] = mass
+        R[rows, y] = -mass
+        return Answer(value, R, np.minimum(mass, self.low))
+
+    def offset_reference(self, R: Array, y: Labels) -> Array:
+        """Return min(-r_y, 2 alpha)."""
+        return np.minimum(-R[np.arange(len(y)), y], self.low)
+
+
+class _Paired(RejectingLoss):
+    """A surrogate of u_a = (f_2a - f_(2a+1)) / sqrt(2), a = 1..m.
+
+    Parameters
+    ----------
+    signed : ndarray (k, m)
+        For each label the signs with which the u_a enter, times the largest t_a where they are bounded one by one.
+    """
+
+    def __init__(self, signed: Array, alpha: float) -> None:
+        k, m = signed.shape
+        super().__init__(max(k, 2 * m), k, alpha)
+        self.signed = signed
+
+    @property
+    def parameters(self) -> Array:
+        """Alpha, the number of pairs m, and the signs of every label, one row for each column, as many as there could be labels."""
+        rows = np.ones((self.n_classes, self.signed.shape[1]))
+        rows[: self.n_labels] = self.signed
+        return np.r_[self.alpha, float(self.signed.shape[1]), rows.ravel()]
+
+    def paired(self, F: Array) -> Array:
+        """Return u (n, m) of scores (n, n_columns)."""
+        m = self.signed.shape[1]
+        return _HALF * (F[:, 0 : 2 * m : 2] - F[:, 1 : 2 * m : 2])
+
+    def _unpaired(self, T: Array, y: Labels) -> Array:
+        """Return r (n, n_columns) of t (n, m)."""
+        R = np.zeros((len(y), self.n_classes))
+        m = self.signed.shape[1]
+        part = _HALF * np.sign(self.signed[y]) * T
+        R[:, 0 : 2 * m : 2], R[:, 1 : 2 * m : 2] = part, -part
+        return R
+
+    def _t(self, R: Array, y: Labels) -> Array:
+        return np.sign(self.signed[y]) * self.paired(R)
+
+    def _outside(self, R: Array, y: Labels, T: Array) -> Array:
+        """Return how far r is from what t makes of it, and t below 0, shape (n,)."""
+        return np.maximum(np.abs(R - self._unpaired(T, y)).max(axis=1), -T.min(axis=1))
+
+
+class BinaryEncodedLoss(_Paired):
+    """The surrogate BEP of Ramaswamy, Tewari & Agarwal (2018): m numbers u_a, whose signs spell the class.
+
+    The potential of class j is min over a of -B_a(j) u_a: positive for the class whose code the signs spell, if there is one, and then
+    min |u_a|. So signs that are no code word abstain, as do those with some |u_a| <= tau = 1/2.
+
+    Parameters
+    ----------
+    n_classes : int
+    alpha : float
+        In (0, 1/2].
+    code : {"binary", "gray"} or array (k, m) of -1 and 1
+        B: the digits of the class number (from 0), the most significant first, or of its Gray code; or rows that differ.
+    """
+
+    kernel = "rejecting_bep"
+    threshold, thresholds = 0.5, (0.0, 1.0)
+
+    def __init__(self, n_classes: int, alpha: float = 0.5, code: Any = "binary") -> None:
+        super().__init__(code_words(code, n_classes), alpha)
+
+    def class_scores(self, F: Array) -> Array:
+        """Return min over a of -B_a(j) u_a, shape (n, k)."""
+        U = self.paired(F)
+        # one code word at a time: k numbers a row, not k m
+        return np.column_stack([(-word * U).min(axis=1) for word in self.signed])
+
+    def infeasibility(self, R: Array, y: Labels) -> Array:
+        """Return how far r is from a sum of t_a B_a v_a with t >= 0 and sum t <= 2 (1 - alpha), shape (n,)."""
+        T = self._t(R, y)
+        return np.maximum(self._outside(R, y, T), T.sum(axis=1) - self.high)
+
+    def inside(self, R: Array, y: Labels) -> Array:
+        """Return the r of t held above 0 and scaled to a sum of at most 2 (1 - alpha), shape (n, n_columns)."""
+        T = np.maximum(self._t(R, y), 0.0)
+        T *= (self.high / np.maximum(T.sum(axis=1), self.high))[:, None]
+        return self._unpaired(T, y)
+
+    def oracle_reference(self, F: Array, y: Labels) -> Answer:
+        """Answer like `oracle`: all of t on the largest B_a(y) u_a."""
+        rows = np.arange(len(y))
+        G = self._t(F, y)
+        best = np.argmax(G, axis=1)
+        value, mass = self._coupled(G[rows, best])
+        T = np.zeros(G.shape)
+        T[rows, best] = mass
+        return Answer(value, self._unpaired(T, y), np.minimum(mass, self.low))
+
+    def offset_reference(self, R: Array, y: Labels) -> Array:
+        """Return min(sum t, 2 alpha)."""
+        return np.minimum(np.maximum(self._t(R, y), 0.0).sum(axis=1), self.low)
+
+
+class PairedHingesLoss(_Paired):
+    """sum over a of |b_a(y)| [1 + sign(b_a(y)) u_a]_+: hinges of numbers that have nothing but the examples in common.
+
+    Parameters
+    ----------
+    signed : array (k, m)
+        b, no entry 0.
+    alpha : float
+        Cost of abstaining in (0, 1/2].
+    """
+
+    kernel = "rejecting_ova"
+    threshold, thresholds = 0.0, (-1.0, 1.0)
+
+    def __init__(self, signed: Any, alpha: float = 0.5) -> None:
+        super().__init__(np.asarray(signed, dtype=np.float64), alpha)
+
+    def infeasibility(self, R: Array, y: Labels) -> Array:
+        """Return how far r is from a sum of t_a v_a with every t_a within its bounds, shape (n,)."""
+        T = self._t(R, y)
+        return np.maximum(self._outside(R, y, T), (T - np.abs(self.signed[y])).max(axis=1))
+
+    def inside(self, R: Array, y: Labels) -> Array:
+        """Return the r of t held within its bounds, shape (n, n_columns)."""
+        return self._unpaired(np.clip(self._t(R, y), 0.0, np.abs(self.signed[y])), y)
+
+    def oracle_reference(self, F: Array, y: Labels) -> Answer:
+        """Answer like `oracle`: every t_a at its bound where its hinge is positive."""
+        margins = 1.0 + self._t(F, y)
+        T = np.where(margins > 0.0, np.abs(self.signed[y]), 0.0)
+        return Answer((T * margins).sum(axis=1), self._unpaired(T, y), T.sum(axis=1))
+
+    def offset_reference(self, R: Array, y: Labels) -> Array:
+        """Return sum t."""
+        return np.maximum(self._t(R, y), 0.0).sum(axis=1)
+
+
+class RejectingOneVersusAllLoss(PairedHingesLoss):
+    """The surrogate OVA of Ramaswamy, Tewari & Agarwal (2018): k binary hinges, for the own class of weight 2 alpha, else 2 (1 - alpha).
+
+    Predicts the class of the largest u_j where that exceeds tau = 0.
+    """
+
+    def __init__(self, n_classes: int, alpha: float = 0.5) -> None:
+        cost = check_rejecting_alpha(alpha)
+        own = np.eye(n_classes)
+        super().__init__((1.0 - own) * (2.0 - 2.0 * cost) - own * (2.0 * cost), cost)
+
+    def class_scores(self, F: Array) -> Array:
+        """Return u, shape (n, k)."""
+        return self.paired(F)
+
+
+def leads(P: Array) -> Array:
+    """Return by how much the largest entry of each row (n, k) leads the second, shape (n,); infinite where there is one column."""
+    if P.shape[1] < 2:
+        return np.full(len(P), np.inf)
+    top = np.partition(P, P.shape[1] - 2, axis=1)
+    return np.asarray(top[:, -1] - top[:, -2])
+
+
+def code_words(code: Any, n_classes: int) -> Array:
+    """Return the code B (k, m) with entries -1 and 1; `ConfigError` for one that is none."""
+    k, m = n_classes, max(1, int(np.ceil(np.log2(max(n_classes, 2)))))
+    if isinstance(code, str):
+        if code not in CODES:
+            raise ConfigError(f"loss.code={code} is unknown; choose {' or '.join(CODES)}, or give a row of -1 and 1 for each class")
+        number = np.arange(k)
+        number = number ^ (number >> 1) if code == "gray" else number
+        return np.where((number[:, None] >> np.arange(m)[::-1]) & 1, 1.0, -1.0)
+    try:
+        words = np.asarray(code, dtype=np.float64)
+    except (TypeError, ValueError):
+        words = np.empty(0)
+    if words.ndim != 2 or len(words) != k or not words.shape[1] or not (np.abs(words) == 1.0).all():
+        raise ConfigError(f"loss.code must be a row of -1 and 1 for each of the {k} classes")
+    if len(np.unique(words, axis=0)) < k:
+        raise ConfigError("loss.code has the same row for two classes, which no scores could tell apart")
+    return words
