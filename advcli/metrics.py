@@ -220,7 +220,7 @@ def mmae(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, 
 
 @register("kendall_tau", higher_is_better=True)
 def kendall_tau(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Kendall's tau-b (1945): concordant less discordant pairs of rows over the geometric mean of the pairs untied in each; codes alone tell.
+    """Kendall's tau-b (1945): concordant less discordant pairs of rows over the geometric mean of the pairs untied in each.
 
     0 where truth or predictions are all of one class and order nothing; nan if there are abstentions.
     """
