@@ -23,7 +23,7 @@ from .errors import ConfigError, ModelError, nearest
 from .evaluation.recipe import Recipe
 from .evaluation.standardise import Standardiser
 from .features import make_features
-from .learners import learner_class, make_learner
+from .learners import learner_of, make_learner
 from .learners.surrogate import SurrogateClassifier
 from .problem import Problem, gap_scale
 
@@ -216,7 +216,7 @@ def judge_file(path: Path, cell: Cell, data_dir: Path) -> tuple[Judgement, str]:
     with ``protocol.standardise=none`` both are of the features as they are.
     """
     weights = read_weights(path)
-    if learner_class(cell.loss["name"]) is not SurrogateClassifier:
+    if learner_of(cell.loss) is not SurrogateClassifier:
         raise ConfigError(f"loss={cell.loss['name']} is no surrogate with a dual; advcli certify takes zero_one, ww, cs, llw and the like")
     recipe = Recipe(cell, data_dir, search=False)
     dataset, loss, k = recipe.dataset, recipe.cell.loss, recipe.n_classes

@@ -25,9 +25,10 @@ Function = Callable[[Any, Any, int, Mapping[str, Any]], float]
 FACTS = {
     "alpha": "the cost of an abstention; use a loss with the option alpha",
     "cost_matrix": "a loss with a matrix; choose loss=general or metric error",
+    "probabilities": "a distribution over the classes; choose loss=logistic, zero_one or another that has one",
     "label_graph": "a hierarchy over the labels; give dataset.hierarchy=EDGES.csv or choose another metric",
 }
-"""What a metric may need beside codes: the options of the loss, its matrix, the ancestors of the labels; and what to do without."""
+"""What a metric may need beside codes: options of the loss, its matrix, probabilities, ancestors of the labels; what to do without."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def compute(name: str, y_true: Any, y_predicted: Any, n_classes: int, facts: Map
     n_classes : int
         Number of classes of the data set.
     facts : mapping
-        What the metric may ask for (`FACTS`).
+        What the metric may ask for (`FACTS`); ``probabilities`` are an array (n, n_classes) of rows that sum to 1.
 
     Raises
     ------
@@ -187,6 +188,93 @@ def mse(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, A
     if (y_predicted >= n_classes).any():
         return float("nan")
     return int(((y_true - y_predicted) ** 2).sum()) / len(y_true)
+
+
+@register("accuracy_within_one", higher_is_better=True, is_count=True, percent=True)
+def accuracy_within_one(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Share of predictions that are the true class or one next to it in the order; nan if there are abstentions."""
+    if (y_predicted >= n_classes).any():
+        return float("nan")
+    return int(np.count_nonzero(np.abs(y_true - y_predicted) <= 1)) / len(y_true)
+
+
+def _class_errors(y_true: Codes, y_predicted: Codes, n_classes: int) -> NDArray[np.float64]:
+    """Return the mean absolute difference of codes within each class that has rows; nan if there are abstentions."""
+    if (y_predicted >= n_classes).any():
+        return np.array([np.nan])
+    rows = np.bincount(y_true, minlength=n_classes)
+    return (np.bincount(y_true, weights=np.abs(y_true - y_predicted), minlength=n_classes)[rows > 0] / rows[rows > 0]).astype(np.float64)
+
+
+@register("amae")
+def amae(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Mean over the classes of the mean absolute difference within each (Baccianella et al. 2009); those without rows are left out."""
+    return float(np.mean(_class_errors(y_true, y_predicted, n_classes)))
+
+
+@register("mmae")
+def mmae(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Largest mean absolute difference within a class (Cruz-Ramirez et al. 2014); those without rows are left out."""
+    return float(np.max(_class_errors(y_true, y_predicted, n_classes)))
+
+
+@register("kendall_tau", higher_is_better=True)
+def kendall_tau(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Kendall's tau-b (1945): concordant less discordant pairs of rows over the geometric mean of the pairs untied in each.
+
+    0 where truth or predictions are all of one class and order nothing; nan if there are abstentions.
+    """
+    if (y_predicted >= n_classes).any():
+        return float("nan")
+    from scipy.stats import kendalltau  # takes half a second, and few ask for it
+
+    if (y_true == y_true[0]).all() or (y_predicted == y_predicted[0]).all():
+        return 0.0
+    return float(kendalltau(y_true, y_predicted, variant="b").statistic)
+
+
+@register("quadratic_kappa", higher_is_better=True)
+def quadratic_kappa(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Cohen's kappa (1968) with squared weights: 1 - mean squared difference over that of independent codes with the same shares.
+
+    0 where truth and predictions are all of one class, which chance would reach; nan if there are abstentions.
+    """
+    if (y_predicted >= n_classes).any():
+        return float("nan")
+    n = len(y_true)
+    totals = [int(codes.sum()) for codes in (y_true, y_predicted)]
+    squares = [int((codes**2).sum()) for codes in (y_true, y_predicted)]
+    # n times the sum of squared differences over all pairs of a truth and a prediction, whole numbers
+    by_chance = n * sum(squares) - 2 * totals[0] * totals[1]
+    return 1.0 - n * int(((y_true - y_predicted) ** 2).sum()) / by_chance if by_chance else 0.0
+
+
+@register("balanced_accuracy", higher_is_better=True, percent=True)
+def balanced_accuracy(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Mean over the classes of the share of their rows that is predicted right; those without rows are left out, abstentions are wrong."""
+    rows = np.bincount(y_true, minlength=n_classes)
+    right = np.bincount(y_true[y_true == y_predicted], minlength=n_classes)
+    return float(np.mean(right[rows > 0] / rows[rows > 0]))
+
+
+@register("rps", needs=("probabilities",))
+def rps(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Ranked probability score (Epstein 1969): mean of sum_j (P(class <= j) - [y <= j])^2, not divided by the k - 1 terms."""
+    reached = np.cumsum(facts["probabilities"], axis=1)[:, :-1]
+    return float(np.mean(((reached - (y_true[:, None] <= np.arange(n_classes - 1))) ** 2).sum(axis=1)))
+
+
+@register("log_loss", needs=("probabilities",))
+def log_loss(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Mean of -log P(true class), a probability below 2.2e-16 (the spacing of numbers at 1) counting as that."""
+    found = np.asarray(facts["probabilities"])[np.arange(len(y_true)), y_true]
+    return float(-np.mean(np.log(np.clip(found, np.finfo(np.float64).eps, 1.0))))
+
+
+@register("brier", needs=("probabilities",))
+def brier(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Brier score (1950) of all classes: mean of sum_j (P(class j) - [y = j])^2, between 0 and 2."""
+    return float(np.mean(((np.asarray(facts["probabilities"]) - np.eye(n_classes)[y_true]) ** 2).sum(axis=1)))
 
 
 @register("abstention_loss", needs=("alpha",))

@@ -7,6 +7,9 @@ A model file is a zip archive without compression:
     sha256           checksum of all the others, one line
 
 The same fit gives the same bytes. A file of a newer format, a damaged or a truncated one is refused by one line (`ModelError`).
+
+What another package learned (`Learner.storable`) fits no such format. It is kept by pickle, which executes what it reads, where the name of
+the file says so (``.joblib``), and read where the caller trusts it.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -59,6 +63,9 @@ if TYPE_CHECKING:
 FORMAT = "advcli model"
 FORMAT_VERSION = 1
 """Raised when an older version could not read the file, or would read it wrongly."""
+
+PICKLED = ".joblib"
+"""How the name of a file ends that is written by pickle."""
 
 ABSTAIN = "abstain"
 """Label of the one prediction beyond the classes."""
@@ -152,7 +159,8 @@ class Model:
         -------
         DataFrame
             ``label``; ``abstain`` (0 or 1), where the loss may predict something else than a class; ``potential_CLASS`` for every class;
-            for adversarial losses ``probability_PREDICTION``, the predictor's distribution. Where rows have several labels they stand as in
+            for adversarial losses ``probability_PREDICTION``, the predictor's distribution, and for classifiers of other packages that have
+            them their probabilities. Where rows have several labels they stand as in
             the table that was learned from, joined in ``label`` or in columns of 0 and 1, and nothing else.
         """
         import pandas as pd
@@ -169,6 +177,8 @@ class Model:
         if hasattr(estimator, "predictor_distribution"):
             P = estimator.predictor_distribution(X)
             columns |= {f"probability_{label}": values for label, values in zip(self.labels, P.T, strict=True)}
+        elif (P := estimator.probabilities(X)) is not None:
+            columns |= {f"probability_{label}": values for label, values in zip(self.classes, P.T, strict=True)}
         return pd.DataFrame(columns)
 
     def _table_of_sets(self, X: Any) -> pd.DataFrame:
@@ -272,6 +282,15 @@ def _labels(estimator: Learner, classes: tuple[Any, ...]) -> tuple[Any, ...]:
 # ----------------------------------------------------------------------------------------------------------------- saving, loading
 
 
+def check_storable(kind: type[Learner], path: str | Path, what: str) -> None:
+    """Refuse to write a fit that a model file cannot hold to a file whose name does not say that it is a pickle."""
+    if not kind.storable and Path(path).suffix != PICKLED:
+        raise ConfigError(
+            f"{what} is learned by another package and kept by pickle alone, which executes what it reads: if you want that, let the name "
+            f"of the file end in {PICKLED} (advcli predict then needs trust=true)"
+        )
+
+
 def save(model: Model | Learner, path: str | Path) -> None:
     """Write a model, or a fitted estimator alone, atomically.
 
@@ -280,12 +299,12 @@ def save(model: Model | Learner, path: str | Path) -> None:
     model : Model, Learner
         A fitted estimator of this package; of kernels the support vectors alone are kept.
     path : path-like
-        Any name.
+        Any name; what another package learned needs one that ends in ``.joblib``, and is written by pickle.
 
     Raises
     ------
     ConfigError
-        An estimator of another package, or one whose options or fitted attributes are no plain data.
+        An estimator of another package that is no learner here, or one whose options or fitted attributes are no plain data.
     ResultsError
         If the file cannot be written.
     """
@@ -295,6 +314,15 @@ def save(model: Model | Learner, path: str | Path) -> None:
         check_is_fitted(model)
         model = Model(model, tuple(plain(model.classes_)), tuple(plain(model.predictions_)), about={"versions": versions()})
     estimator = model.estimator
+    check_storable(type(estimator), path, type(estimator).__name__)
+    if not estimator.storable:
+        pickled = io.BytesIO()
+        try:
+            joblib.dump(model, pickled)
+        except Exception as error:
+            raise ConfigError(f"cannot save this model: {type(error).__name__}: {_shortened(error)}") from error
+        write_bytes(Path(path), pickled.getbuffer(), "free space or choose another file", streams=True)
+        return
     if estimator.n_features_in_ > MOST_COLUMNS:
         raise ConfigError(f"cannot save this model: it has {estimator.n_features_in_} features, a model file has {MOST_COLUMNS} at most")
     if estimator.classes_.dtype.kind not in _LABELS:
@@ -383,8 +411,10 @@ def _checksum(members: Mapping[str, bytes]) -> str:
     return digest.hexdigest()
 
 
-def load(path: str | Path) -> Model:
+def load(path: str | Path, trust: bool = False) -> Model:
     """Read a model; nothing in the file is executed, no other file is opened, and no more memory is asked for than its length calls for.
+
+    Only with ``trust`` may a file be a pickle, which executes what it holds.
 
     Raises
     ------
@@ -393,6 +423,8 @@ def load(path: str | Path) -> Model:
         it must be.
     """
     path = Path(path)
+    if path.suffix == PICKLED and path.is_file() and not zipfile.is_zipfile(path):
+        return _unpickled(path, trust)
     try:
         members = _members(path)
         document = json.loads(members["model.json"], object_pairs_hook=_without_repeats)
@@ -424,6 +456,18 @@ def load(path: str | Path) -> Model:
         raise ModelError(f"{path} cannot be used here: {_shortened(error)}{hint}") from error
     except _UNFIT as error:
         raise ModelError(f"cannot read the model {path}: {type(error).__name__}: {_shortened(error)}; fit it again") from error
+
+
+def _unpickled(path: Path, trust: bool) -> Model:
+    if not trust:
+        raise ModelError(f"{path} is a pickle, which executes what it holds: give trust=true if you know where it comes from")
+    try:
+        found = joblib.load(path)
+    except Exception as error:
+        raise ModelError(f"cannot read the model {path}: {type(error).__name__}: {_shortened(error)}; fit it again") from error
+    if not isinstance(found, Model):
+        raise ModelError(f"{path} holds a {type(found).__name__}, no model of advcli")
+    return found
 
 
 def _shortened(error: Exception) -> str:
@@ -494,6 +538,8 @@ def _rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model
 def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entries, attributes: Entries) -> Learner:
     name, parameters = _field(document, "estimator", str), _field(document, "parameters", dict)
     kind = _ESTIMATORS[name] if name in _ESTIMATORS else registry.get(name)
+    if not kind.storable:
+        raise ModelError(f"a model file holds no {name}")
     _check_parameters(kind, parameters)
     estimator = kind(**parameters)
     estimator.check_parameters()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import itertools
 import json
@@ -27,7 +28,12 @@ makes numbers and fails until a change of one is either recorded as harmless or 
 """
 
 HYPER_COLUMNS = ("C", "lambda", "gamma")
-"""Hyper-parameters that always have a column; others are inserted after them in alphabetical order."""
+"""Hyper-parameters that always have a column; others are inserted after them in alphabetical order.
+
+Those that are a learner's alone are named by the key that fixes them, ``loss.options.C``; their values may be texts (`hyper_value`)."""
+
+OWN_HYPER = "loss."
+"""How the columns of a learner's own hyper-parameters begin."""
 
 RUN_COLUMNS = (
     "dataset",
@@ -129,6 +135,19 @@ def canonical_json(value: Any) -> str:
     return json.dumps(settle(plain(value)), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
+def hyper_value(value: Any) -> float | str:
+    """Return a hyper-parameter as a row holds it: a number, or the JSON text of anything else, a text without its quotes."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    return value if isinstance(value, str) else canonical_json(value)
+
+
+def hyper_text(value: Any) -> str:
+    """Return a hyper-parameter, or its entry of a row, in a few characters for people."""
+    held = hyper_value(value)
+    return held if isinstance(held, str) else f"{held:g}"
+
+
 def format_value(value: Any) -> str:
     """Return the CSV text of a value; floats are written so that reading them gives the same bits."""
     if value is None:
@@ -173,7 +192,10 @@ def complete_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def with_types(frame: pd.DataFrame) -> pd.DataFrame:
-    """Convert the texts of a table in place: whether pandas' own parser returns the exact bits depends on its version."""
+    """Convert the texts of a table in place: whether pandas' own parser returns the exact bits depends on its version.
+
+    A column of a learner's own hyper-parameter stays text where one of its values is no number.
+    """
     import numpy as np
     import pandas as pd
 
@@ -189,7 +211,8 @@ def with_types(frame: pd.DataFrame) -> pd.DataFrame:
                 raise ValueError(f"column {column!r} has the value {unknown[0]!r}")
             frame[column] = pd.arrays.BooleanArray(text == "True", empty)
         else:
-            frame[column] = np.where(empty, "nan", text).astype(np.float64)
+            with contextlib.suppress(*([ValueError] if str(column).startswith(OWN_HYPER) else [])):
+                frame[column] = np.where(empty, "nan", text).astype(np.float64)
     return frame
 
 

@@ -18,7 +18,7 @@ from ..paths import conf_dir
 from .explaining import explain
 from .products import compose_all
 from .schema import plain
-from .words import BASE, expand, own, refuse_added_keys, refuse_paths, scalar_override, with_own_hyper, word, words_for
+from .words import BASE, expand, own, refuse_added_keys, refuse_paths, scalar_override, with_own_keys, word, words_for
 
 
 def compose_cells(
@@ -45,7 +45,7 @@ def compose_cells(
     ConfigError
         For words that cannot be read or composed, and for keys of ``common`` or of Hydra among them.
     """
-    given = [with_own_hyper(words_for(cell)) for cell in cells]
+    given = [with_own_keys(words_for(cell)) for cell in cells]
     for text in (text for words in given for text in words):
         key = text.lstrip("+~").partition("=")[0]
         if key in common or key.partition(".")[0].partition("/")[0] == "hydra":

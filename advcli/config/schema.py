@@ -118,6 +118,7 @@ class TopGroup:
     out: str | None = field(metadata=NAME)
     model: str | None = field(metadata=NAME)
     input: str | None = field(metadata=NAME)
+    trust: bool = field(metadata=ANY)
     chunk_rows: int = field(metadata=at_least(1))
 
 
@@ -171,6 +172,8 @@ class Settings:
         Whether ``check`` writes a new baseline.
     out, model, input : Path or None
         The file that ``fit`` or ``predict`` writes, and those that ``predict`` reads.
+    trust : bool
+        Whether ``predict`` reads a model that is a pickle.
     chunk_rows : int
         Rows that ``predict`` holds in memory.
     bench : dict of str to float
@@ -195,6 +198,7 @@ class Settings:
     out: Path | None
     model: Path | None
     input: Path | None
+    trust: bool
     chunk_rows: int
     dataset: dict[str, Any]
     loss: dict[str, Any]
@@ -261,6 +265,7 @@ def check(values: Mapping[str, Any]) -> Settings:
         out=_path(top["out"]),
         model=_path(top["model"]),
         input=_path(top["input"]),
+        trust=top["trust"],
         chunk_rows=top["chunk_rows"],
         bench=_check(BenchGroup, values["bench"], "bench"),
         record=_check(RecordGroup, values["record"], "record"),

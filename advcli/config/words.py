@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -62,7 +64,8 @@ def words_for(cell: str | Sequence[str] | Mapping[str, Any]) -> list[str]:
     Parameters
     ----------
     cell : str, sequence of str or mapping
-        Words as in a shell; words; or keys of the configuration and their values, nested or with dots.
+        Words as in a shell; words; or keys of the configuration and their values, nested or with dots. The value of ``loss`` may be an
+        unfitted classifier of scikit-learn's interface.
 
     Raises
     ------
@@ -82,8 +85,44 @@ def _flat(values: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
     """Return dotted keys and values."""
     found: list[tuple[str, Any]] = []
     for key, value in values.items():
+        if key == "loss" and not prefix and hasattr(value, "get_params"):
+            found += [("loss", "sklearn"), *_flat(_described(value), "loss.")]
+            continue
         found += _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else [(f"{prefix}{key}", value)]
     return found
+
+
+def _described(estimator: Any) -> dict[str, Any]:
+    """Return the options of ``loss=sklearn`` for an unfitted classifier: its class by name, and the parameters that are not the defaults.
+
+    Raises
+    ------
+    ConfigError
+        A class that other processes cannot import, or a parameter that is no plain data.
+    """
+    kind = type(estimator)
+    if isinstance(estimator, type):
+        raise ConfigError(f"{estimator.__name__} is a class; give an estimator, {estimator.__name__}()")
+    if kind.__module__ == "__main__" or "<" in kind.__qualname__ or "." in kind.__qualname__:
+        raise ConfigError(f"{kind.__name__} cannot be imported by other processes; put it into a file of its own (docs/outside.md)")
+    public = ".".join(part for part in kind.__module__.split(".") if not part.startswith("_"))
+    module = public if getattr(sys.modules.get(public), kind.__name__, None) is kind else kind.__module__
+    default = {name: each.default for name, each in inspect.signature(kind).parameters.items()}
+    options = {name: value for name, value in estimator.get_params(deep=False).items() if repr(value) != repr(default.get(name))}
+    for name, value in options.items():
+        if not _is_plain(value):
+            raise ConfigError(
+                f"{name}={type(value).__name__} of {kind.__name__} is no plain data; put what makes it into a file (docs/outside.md)"
+            )
+    return {"name": kind.__name__, "estimator": f"{module}.{kind.__name__}", "options": options}
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple | dict):
+        if isinstance(value, dict):
+            return all(isinstance(key, str) and _is_plain(each) for key, each in value.items())
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str) or hasattr(value, "tolist")
 
 
 def options_set(cells: Sequence[Sequence[str]]) -> dict[str, list[Any]]:
@@ -130,9 +169,21 @@ def refuse_paths(overrides: Sequence[str]) -> None:
                 raise ConfigError(f"unknown {group} {value.strip()!r}; {nearest(value.rpartition('/')[2], names)}")
 
 
-def with_own_hyper(words: Sequence[str]) -> list[str]:
-    """Return overrides with ++ before the hyper-parameters that users' feature maps and learners have added: no YAML file declares them."""
-    return [f"++{word}" if _own_hyper(word.partition("=")[0]) else word for word in words]
+def with_own_keys(words: Sequence[str]) -> list[str]:
+    """Return overrides with ++ before keys that no YAML file declares.
+
+    These are the hyper-parameters that users' feature maps and learners have added, and what stands in the groups `_OPEN`.
+    """
+    return [f"++{word}" if _own_hyper(key := word.partition("=")[0]) or _open_group(key) else word for word in words]
+
+
+_OPEN = ("loss.options", "loss.grid")
+"""Groups whose keys are the arguments of a class that the package may never have seen; what a word leaves out stays as it is."""
+
+
+def _open_group(key: str) -> str | None:
+    """Return the group of `_OPEN` that a key is, or is in."""
+    return next((group for group in _OPEN if key == group or key.startswith(f"{group}.")), None)
 
 
 def _own_hyper(key: str) -> bool:
@@ -161,6 +212,7 @@ def refuse_added_keys(node: Any) -> None:
         if (
             key not in known
             and not _own_hyper(key)
+            and _open_group(key) not in known
             and not any(OmegaConf.select(OmegaConf.create(declared), parent) == {} for parent in parents)
         ):
             raise ConfigError(f"unknown key {key!r}; {nearest_key(key, known)}")

@@ -21,9 +21,9 @@ from ..metrics import shown, title
 from ..progress import Journal, warning
 from ..protocol import Protocol
 from ..records import ResultsFolder
-from ..rows import canonical_json
+from ..rows import canonical_json, hyper_text
 from .cell import Cell
-from .recipe import shared_data
+from .recipe import check_metrics, shared_data
 from .runner import CellOutcome, run_cell
 from .selection import find_axes, split_hyper
 
@@ -81,14 +81,17 @@ def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Call
         check_noise(cell.noise)
         names = learners.searched(cell.loss, cell.features)
         own, others = split_hyper(names, cell.hyper)
-        find_axes(Protocol.from_mapping(cell.protocol), names, own)
+        protocol = Protocol.from_mapping(cell.protocol)
+        find_axes(protocol, names, own, learners.candidates(cell.loss))
+        check_metrics(protocol, cell.loss)
         used |= set(own)
         for key in others:
             unused.setdefault(key, {})[f"{cell.loss['name']} {cell.features['name']}"] = cell
     for key, methods in unused.items():
         if key not in used:  # by no method of the sweep: the error of one of them
             cell = next(iter(methods.values()))
-            find_axes(Protocol.from_mapping(cell.protocol), learners.searched(cell.loss, cell.features), cell.hyper)
+            names = learners.searched(cell.loss, cell.features)
+            find_axes(Protocol.from_mapping(cell.protocol), names, cell.hyper, learners.candidates(cell.loss))
         elif not cells[0].quiet:
             say(f"note: hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
     folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"])
@@ -199,7 +202,7 @@ def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[Ce
     head = f"{outcome.dataset}, {outcome.method}"
     if outcome.status == "failed":
         return outcome, [f"{head}: failed: {outcome.error}"]
-    chosen = ", ".join(f"{name}={value:g}" for name, value in outcome.hyper.items())
+    chosen = ", ".join(f"{name}={hyper_text(value)}" for name, value in outcome.hyper.items())
     result = f"{title(outcome.metric)} {shown(outcome.metric, outcome.mean, outcome.std)}"
     gap = f"gap {outcome.worst_gap:.1e}" if outcome.worst_gap == outcome.worst_gap else ""  # no certificate, no gap
     first = f"{head}: {', '.join(part for part in (result, chosen, gap) if part)}"

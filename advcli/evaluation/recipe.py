@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from ..errors import ConfigError, DataError, IncompatibleError
 from ..features.shared import kept_in
 from ..hierarchy.closures import LabelClosures
 from ..hierarchy.graph import LabelGraph
-from ..learners import check_compatible, filled, learner_class, make_learner, searched
+from ..learners import candidates, check_compatible, filled, learner_of, make_learner, searched
 from ..learners.base import Learner, View
 from ..protocol import Protocol
 from .cell import Cell
@@ -32,6 +32,9 @@ from .training_labels import TrainingLabels, training_labels
 
 ALL = "all rows"
 """In the place of a split's number: the part is the whole data set."""
+
+PROBABILITIES = "probabilities"
+"""The fact of metrics that depends on the rows: a learner's `Learner.probabilities`."""
 
 _last: list[tuple[Any, Any]] | None = None
 """Inside `shared_data`: the last data set and what it was loaded by."""
@@ -114,6 +117,13 @@ class Fitted:
         return X if self.standardiser is None else self.standardiser.transform(X)
 
 
+def check_metrics(protocol: Protocol, loss: Mapping[str, Any]) -> None:
+    """Refuse metrics of probabilities for a method that has none, before any work."""
+    for name in dict.fromkeys([*([protocol.metric] if protocol.metric else []), *protocol.metrics]):
+        if PROBABILITIES in metrics.meaning(name).needs and not learner_of(loss).has_probabilities(loss):
+            raise ConfigError(f"the metric {name} needs {metrics.FACTS[PROBABILITIES]}; loss={loss['name']} has none")
+
+
 class Recipe:
     """One method on one data set, checked before any fit.
 
@@ -140,14 +150,20 @@ class Recipe:
         self.protocol = protocol = Protocol.from_mapping(cell.protocol)
         _check_solver(cell.solver)
         names = searched(cell.loss, cell.features)
-        self.axes = find_axes(protocol, names, cell.hyper) if search else Axes(None, (), check_fixed(names, cell.hyper))
+        own = candidates(cell.loss)
+        self.axes = find_axes(protocol, names, cell.hyper, own) if search else Axes(None, (), check_fixed(names, cell.hyper))
         self.dataset = dataset = _load(cell.dataset, data_dir, protocol.splits == "author")
-        folded = (self.axes.strength or self.axes.others) and protocol.holdout is None
+        folded = self.axes.names and protocol.holdout is None
         # without folds classes of any size will do
         check_trainable(dataset, protocol.folds if folded else 1)
         if dataset.multilabel and (cell.noise or protocol.rough_per_class is not None):
             raise ConfigError(f"noisy labels are for rows with one label, {dataset.name} has several; use noise=none and another protocol")
-        if dataset.multilabel and not learner_class(cell.loss["name"]).sets:
+        check_metrics(protocol, cell.loss)
+        if dataset.example_weight is not None and not learner_of(cell.loss).takes_weights(cell.loss):
+            raise IncompatibleError(
+                f"loss={cell.loss['name']}", "rows that count the same", f"{dataset.name} has example weights, which it does not take"
+            )
+        if dataset.multilabel and not learner_of(cell.loss).sets:
             raise IncompatibleError(
                 f"loss={cell.loss['name']}", "one label a row", f"{dataset.name} has several: choose loss=flat, hsvm or nhsvm"
             )
@@ -240,7 +256,7 @@ class Recipe:
     def search(self, part: Part, number: int | str = 1) -> Selection:
         """Choose hyper-parameters on a training part, that of split ``number``, by the labels that the method learns from."""
         loss = self.cell.loss
-        if self.axes.strength or self.axes.others:
+        if self.axes.names:
             loss, codes, known = self.labels(part, number).view(loss)
             part = Part(part.X, codes, part.weight)
             part = part if known is None else part[known]
@@ -252,7 +268,7 @@ class Recipe:
 
         return select(part, make, self.judge, self.protocol, self.axes, self.cell.seed, self.dataset.name)
 
-    def fit(self, part: Part, hyper: Mapping[str, float], number: int | str, seed: int | None = None, **limits: Any) -> Fitted:
+    def fit(self, part: Part, hyper: Mapping[str, Any], number: int | str, seed: int | None = None, **limits: Any) -> Fitted:
         """Fit to a training part, that of split ``number``, which determines the seed of the fit where none is given.
 
         ``limits`` replace those of ``tol``, ``max_passes`` and ``max_seconds`` that the learner has.
@@ -281,7 +297,13 @@ class Recipe:
     def judge(self, learner: Learner, held: View, y: Any) -> tuple[str, float]:
         """Return the metric that selects and its value on held-out rows of labels y."""
         metric = self.metric(learner)
-        return metric, metrics.compute(metric, y, learner.predict_codes(held), self.n_classes, self.facts(learner))
+        facts = self.facts(learner) | self._probabilities([metric], learner, held)
+        return metric, metrics.compute(metric, y, learner.predict_codes(held), self.n_classes, facts)
+
+    @staticmethod
+    def _probabilities(names: Iterable[str], learner: Learner, X: Any) -> dict[str, Any]:
+        """Return the fact ``probabilities`` of rows X where one of these metrics reads it."""
+        return {PROBABILITIES: learner.probabilities(X)} if any(PROBABILITIES in metrics.meaning(name).needs for name in names) else {}
 
     # ---- scores -----------------------------------------------------------------------------------------------------
     def metric(self, learner: Learner) -> str:
@@ -302,6 +324,7 @@ class Recipe:
             columns["train_expected_loss"] = learner.mean_cost(fitted.rows(train.X), fitted.codes, fitted.weight)
             columns["test_expected_loss"] = learner.mean_cost(X, test.y, test.weight)
         names = dict.fromkeys([self.metric(learner), *self.protocol.metrics])
+        options |= self._probabilities(names, learner, X)
         values = {name: metrics.compute(name, test.y, predicted, self.n_classes, options) for name in names}
         return columns, values | learner.counts_
 

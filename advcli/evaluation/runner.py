@@ -23,7 +23,7 @@ from ..errors import AdvcliError, KilledError, NotConvergedWarning, ResultsError
 from ..limits import call_limited
 from ..proofs import Recorder
 from ..records import ResultsFolder
-from ..rows import canonical_json, complete_rows
+from ..rows import canonical_json, complete_rows, hyper_value
 from .cell import Cell
 from .recipe import Recipe
 from .selection import Selection
@@ -80,7 +80,7 @@ class CellOutcome:
     choice: str = ""
     edges: tuple[str, ...] = ()
     warning: str = ""
-    hyper: Mapping[str, float] = field(default_factory=dict)
+    hyper: Mapping[str, Any] = field(default_factory=dict)
     metric: str = ""
     mean: float = float("nan")
     std: float = float("nan")
@@ -243,7 +243,12 @@ def _trace(cell: Cell, error: Exception) -> str:
 
 def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, began: float) -> CellOutcome:
     recipe = Recipe(cell, data_dir)
-    key = recipe.key
+    with _thread_pools(len(sys.modules)).limit(limits=1):  # libraries that the method has brought, too
+        return _run(recipe, folder, strict, began)
+
+
+def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> CellOutcome:
+    cell, key = recipe.given, recipe.key
     stored = folder.read_cell(key)
     recorder = Recorder(folder, key, cell.as_mapping()) if folder.keep_proofs else None
     if stored is not None and (recorder is None or recorder.has(stored)):
@@ -257,7 +262,7 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
         warnings.simplefilter("ignore", NotConvergedWarning)
         warnings.simplefilter("ignore", IllConditionedWarning)  # the column `condition` has it
         selection = recipe.search(recipe.part(splits[0][0]))
-        head = _head(cell, dataset.name, key) | dict(selection.hyper)
+        head = _head(cell, dataset.name, key) | {name: hyper_value(value) for name, value in selection.hyper.items()}
         head |= {"n_features": int(dataset.X.shape[1]), "n_classes": recipe.n_classes}
         fits = _fit_splits(recipe, splits, selection, head, strict, recorder)
     rows = fits.rows

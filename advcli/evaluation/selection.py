@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..errors import ConfigError
 from ..hyper import SCALES, STRENGTH, hyper
 from ..learners.base import Learner, View, fixable
 from ..protocol import Protocol
+from ..rows import hyper_value
 from ..rules import POSITIVE, refuse
 from .seeds import derive_seed
 from .splits import make_folds, make_holdout
@@ -44,11 +45,19 @@ class Axes:
         Further searched hyper-parameters, such as ``gamma``.
     fixed : mapping
         Hyper-parameters given by the user.
+    own : mapping
+        Those that are the method's alone, and the values that are tried of each (`Learner.candidates`); the protocol has no part in them.
     """
 
     strength: str | None
     others: tuple[str, ...]
     fixed: Mapping[str, float]
+    own: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that is searched, the regularisation by its place in the grids."""
+        return (*([STRENGTH] if self.strength else []), *self.others, *self.own)
 
 
 def split_hyper(names: Sequence[str], fixed: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
@@ -60,8 +69,8 @@ def split_hyper(names: Sequence[str], fixed: Mapping[str, float]) -> tuple[dict[
     return {key: value for key, value in given.items() if key in valid}, [key for key in given if key not in valid]
 
 
-def check_fixed(names: Sequence[str], fixed: Mapping[str, float]) -> dict[str, float]:
-    """Return the fixed hyper-parameters without nulls.
+def check_fixed(names: Sequence[str], fixed: Mapping[str, float], own: Sequence[str] = ()) -> dict[str, float]:
+    """Return the fixed hyper-parameters without nulls; ``own`` are the keys that fix those which are the method's alone.
 
     Raises
     ------
@@ -72,6 +81,7 @@ def check_fixed(names: Sequence[str], fixed: Mapping[str, float]) -> dict[str, f
     for key, value in given.items():
         if key not in valid:
             has = f"it has {', '.join(sorted(valid))}" if valid else "it has none"
+            has += f" but {', '.join(own)}" if own else ""
             raise ConfigError(f"hyper.{key} is no hyper-parameter of this method; {has}")
         refuse(f"hyper.{key}", value, POSITIVE)
     if given.keys() >= {*SCALES}:
@@ -79,7 +89,9 @@ def check_fixed(names: Sequence[str], fixed: Mapping[str, float]) -> dict[str, f
     return {key: float(value) for key, value in given.items()}
 
 
-def find_axes(protocol: Protocol, names: Sequence[str], fixed: Mapping[str, float]) -> Axes:
+def find_axes(
+    protocol: Protocol, names: Sequence[str], fixed: Mapping[str, float], own: Mapping[str, tuple[Any, ...]] | None = None
+) -> Axes:
     """Separate searched from fixed hyper-parameters.
 
     Parameters
@@ -89,13 +101,15 @@ def find_axes(protocol: Protocol, names: Sequence[str], fixed: Mapping[str, floa
         What the method has (`advcli.learners.searched`).
     fixed : mapping
         ``hyper`` of the configuration; null values are ignored.
+    own : mapping, optional
+        What the method has beside them (`advcli.learners.candidates`).
 
     Raises
     ------
     ConfigError
         As `check_fixed`, and for a searched hyper-parameter without a grid.
     """
-    given = check_fixed(names, fixed)
+    given = check_fixed(names, fixed, tuple(own or ()))
     searched = [name for name in names if name not in given and not (name == STRENGTH and given.keys() & {*SCALES})]
     for name in searched:
         if name not in protocol.stage1:
@@ -105,6 +119,7 @@ def find_axes(protocol: Protocol, names: Sequence[str], fixed: Mapping[str, floa
         strength=protocol.regularisation if STRENGTH in searched else None,
         others=tuple(name for name in searched if name != STRENGTH),
         fixed=given,
+        own=dict(own or {}),
     )
 
 
@@ -122,7 +137,7 @@ class Selection:
         One sentence per chosen value that lies at the end of all values tried.
     """
 
-    hyper: Mapping[str, float]
+    hyper: Mapping[str, Any]
     rows: list[dict[str, Any]]
     edges: tuple[str, ...]
 
@@ -184,18 +199,21 @@ class _Candidates:
 
     axes: Axes
     path: list[float | None]
-    others: list[tuple[float, ...]]
+    others: list[tuple[Any, ...]]
 
-    def hyper(self, strength: float | None, others: tuple[float, ...]) -> dict[str, float]:
+    def hyper(self, strength: float | None, others: tuple[Any, ...]) -> dict[str, Any]:
         """Return the hyper-parameters of one candidate, the fixed ones among them."""
-        chosen = dict(self.axes.fixed) | dict(zip(self.axes.others, others, strict=True))
+        chosen = dict(self.axes.fixed) | self._named(others)
         return chosen if strength is None or self.axes.strength is None else chosen | {self.axes.strength: strength}
 
-    def point(self, strength_at: int, other_at: int) -> dict[str, float]:
+    def _named(self, others: tuple[Any, ...]) -> dict[str, Any]:
+        return dict(zip((*self.axes.others, *self.axes.own), others, strict=True))
+
+    def point(self, strength_at: int, other_at: int) -> dict[str, Any]:
         """Return the searched values at a place on the path and a place among the others."""
         strength = self.path[strength_at]
         found = {} if strength is None else {STRENGTH: strength}
-        return found | dict(zip(self.axes.others, self.others[other_at], strict=True))
+        return found | self._named(self.others[other_at])
 
 
 def select(
@@ -227,18 +245,17 @@ def select(
     dataset : str
         Name of the data set.
     """
-    if axes.strength is None and not axes.others:
+    if not axes.names:
         return Selection(dict(axes.fixed), [], ())
     if protocol.standardise == "train":
         part = Part(Standardiser().fit(part.X).transform(part.X), part.y, part.weight)
-    names = [*([STRENGTH] if axes.strength else []), *axes.others]
     rows: list[dict[str, Any]] = []
-    tried: dict[str, set[float]] = {name: set() for name in names}
-    best: dict[str, float] = {}
+    tried: dict[str, list[Any]] = {name: [] for name in axes.names}
+    best: dict[str, Any] = {}
     for stage in (1, 2):
-        values = _values(protocol, stage, names, best)
+        values = _values(protocol, stage, axes, best)
         for name, numbers in values.items():
-            tried[name].update(numbers)
+            tried[name] += numbers
         if values:
             candidates = _candidates(axes, values)
             found, (strength_at, other_at) = _stage(part, make, judge, protocol, candidates, seed, dataset, stage)
@@ -248,13 +265,16 @@ def select(
     return Selection(dict(axes.fixed) | chosen, rows, tuple(_edges(axes, tried, best)))
 
 
-def _values(protocol: Protocol, stage: int, names: Sequence[str], best: Mapping[str, float]) -> dict[str, tuple[float, ...]]:
+def _values(protocol: Protocol, stage: int, axes: Axes, best: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     """Return the values that a stage tries of every hyper-parameter, given the winner of the stage before; empty for a stage left out."""
     if stage == 1:
-        return {name: tuple(dict.fromkeys(protocol.stage1[name])) for name in names}
-    if not any(name in protocol.stage2 for name in names):
+        return {name: axes.own[name] if name in axes.own else tuple(dict.fromkeys(protocol.stage1[name])) for name in axes.names}
+    if not any(name in protocol.stage2 for name in axes.names):
         return {}
-    return {name: tuple(dict.fromkeys(factor * best[name] for factor in protocol.stage2.get(name, (1.0,)))) for name in names}
+    # what the protocol has no part in stays where it is
+    refined = {name: protocol.stage2.get(name, (1.0,)) for name in axes.names if name not in axes.own}
+    refined_values = {name: tuple(dict.fromkeys(factor * best[name] for factor in factors)) for name, factors in refined.items()}
+    return refined_values | {name: (best[name],) for name in axes.own}
 
 
 def _stage(
@@ -273,14 +293,15 @@ def _stage(
     return rows, min(scores, key=lambda place: (_score(scores[place], counts, metric), *place))
 
 
-def _candidates(axes: Axes, values: Mapping[str, Sequence[float]]) -> _Candidates:
+def _candidates(axes: Axes, values: Mapping[str, Sequence[Any]]) -> _Candidates:
     """Return the points of a stage; strong regularisation comes first, and the same order breaks ties."""
 
     def strong_first(name: str, numbers: Sequence[float]) -> list[float]:
         return sorted(numbers, reverse=hyper(name).strong == "large")
 
     path: list[float | None] = [*strong_first(axes.strength, values[STRENGTH])] if axes.strength else [None]
-    return _Candidates(axes, path, list(product(*(strong_first(name, values[name]) for name in axes.others))))
+    others = [*(strong_first(name, values[name]) for name in axes.others), *(values[name] for name in axes.own)]
+    return _Candidates(axes, path, list(product(*others)))
 
 
 def _folds(part: Part, protocol: Protocol, seed: int, dataset: str, stage: int) -> Iterator[tuple[Part, Part]]:
@@ -316,7 +337,7 @@ def _judged(
             yield (
                 (strength_at, other_at),
                 {
-                    **chosen,
+                    **{name: hyper_value(number) for name, number in chosen.items()},
                     "metric": metric,
                     "value": value,
                     "n_train": fit.X.shape[0],
@@ -327,13 +348,22 @@ def _judged(
             )
 
 
-def _edges(axes: Axes, tried: Mapping[str, set[float]], best: Mapping[str, float]) -> Iterator[str]:
-    """Yield one sentence for every chosen value that lies at an end of all values tried."""
+_LIST = 3
+"""Values of a learner's own hyper-parameter from which on they are a range: of two, each is an end."""
+
+
+def _edges(axes: Axes, tried: Mapping[str, Sequence[Any]], best: Mapping[str, Any]) -> Iterator[str]:
+    """Yield one sentence for every chosen value that lies at an end of all values tried; values that are no numbers have none."""
     for name, values in tried.items():
+        if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
+            continue
+        if name in axes.own and len(set(values)) < _LIST:
+            continue
         low, high = min(values), max(values)
-        if low < high and best[name] in (low, high) and (name == STRENGTH or not hyper(name).choice):
+        if low < high and best[name] in (low, high) and (name == STRENGTH or name in axes.own or not hyper(name).choice):
             label, side = axes.strength if name == STRENGTH else name, "smallest" if best[name] == low else "largest"
-            yield f"{label}={best[name]:g} is the {side} value tried ({low:g} to {high:g}); widen protocol.stage1.{name}"
+            grid = f"loss.grid.{name.rpartition('.')[2]}" if name in axes.own else f"protocol.stage1.{name}"
+            yield f"{label}={best[name]:g} is the {side} value tried ({low:g} to {high:g}); widen {grid}"
 
 
 def pooled_score(selection: Selection) -> float | None:
@@ -341,5 +371,6 @@ def pooled_score(selection: Selection) -> float | None:
     if not selection.rows:
         return None
     last = selection.rows[-1]["stage"]
-    rows = [row for row in selection.rows if row["stage"] == last and all(row[name] == value for name, value in selection.hyper.items())]
+    chosen = {name: hyper_value(value) for name, value in selection.hyper.items()}
+    rows = [row for row in selection.rows if row["stage"] == last and all(row[name] == value for name, value in chosen.items())]
     return math.fsum(row["value"] * row["n_test"] for row in rows) / sum(row["n_test"] for row in rows)

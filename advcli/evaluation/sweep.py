@@ -34,7 +34,8 @@ def sweep(
     ----------
     cells : str or sequence
         Each cell in the words of the command line, ``"dataset=iris loss=zero_one hyper.C=1"`` or a sequence of such words, or as a mapping
-        with the same keys, ``{"dataset": "iris", "hyper.C": 1}``. A value ``A,B`` and a preset ``+experiment=NAME`` stand for several
+        with the same keys, ``{"dataset": "iris", "hyper.C": 1}``, whose ``loss`` may be an unfitted scikit-learn classifier.
+        A value ``A,B`` and a preset ``+experiment=NAME`` stand for several
         cells. YAML files of one's own are found in the folders of `advcli.plugins`.
     folder : path
         Folder of the results, made if it is not there.

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import ConfigError, IncompatibleError, NotConvergedWarning
 from ..hyper import SCALES
-from ..learners import learner_class, searched
+from ..learners import learner_of, searched
 from .cell import Cell
 from .recipe import ALL, Recipe
 from .seeds import derive_seed
@@ -106,7 +106,7 @@ def trace(
 
 def check_traceable(cell: Cell) -> None:
     """Refuse a method whose fits have no certificate, and one whose labels or splits a trace has not."""
-    chosen = learner_class(cell.loss["name"])
+    chosen = learner_of(cell.loss)
     if not chosen.certified:
         raise IncompatibleError("advcli bench", "fits with a certificate", f"loss={cell.loss['name']} minimises nothing: leave it out")
     for name in searched(cell.loss, cell.features):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..confusion import conditioning, estimate_confusion
 from ..data.label_noise import corrupt, make_confusion
 from ..errors import ConfigError, DataError
-from ..learners import learner_class, make_learner
+from ..learners import learner_of, make_learner
 from ..protocol import Protocol
 from .seeds import derive_seed
 
@@ -58,7 +58,7 @@ class TrainingLabels:
 
         Codes are -1 on the unlabelled rows of a semi-supervised method.
         """
-        chosen = learner_class(loss["name"])
+        chosen = learner_of(loss)
         kind = chosen.view
         if CONFUSION in chosen.needs(loss) and loss.get(CONFUSION) is None and self.confusion is not None:
             loss = {**loss, CONFUSION: self.confusion.tolist()}

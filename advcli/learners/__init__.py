@@ -6,8 +6,8 @@ Learners stand in the group ``loss`` beside the surrogates, and the same recipe 
 import importlib
 import pkgutil
 
-from .base import Learner, LinearLearner, register
-from .factory import check_compatible, filled, learner_class, learner_names, make_learner, searched
+from .base import Learner, LinearLearner, RowLearner, register
+from .factory import candidates, check_compatible, filled, learner_class, learner_names, learner_of, make_learner, searched
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
@@ -15,10 +15,13 @@ for _module in pkgutil.iter_modules(__path__):
 __all__ = [
     "Learner",
     "LinearLearner",
+    "RowLearner",
+    "candidates",
     "check_compatible",
     "filled",
     "learner_class",
     "learner_names",
+    "learner_of",
     "make_learner",
     "register",
     "searched",

@@ -38,7 +38,7 @@ of that name, filled where the configuration leaves it null: the labels of the c
 label graph as ``{"edges": ..., "classes": ...}``."""
 
 _LINEAR = "choose features=linear, kernel_pca or nystroem"
-_GROUP = ("name", "description")
+_GROUP = ("name", "description", "learner", "grid")
 # attributes of a fit that a saved model holds in places of their own, or not at all
 _KEPT_APART = ("classes_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
 
@@ -54,8 +54,32 @@ def check_n_classes(n_classes: Any) -> None:
 
 
 def own_options(group: Options, skip: tuple[str, ...] = _GROUP) -> dict[str, Any]:
-    """Return the options of a configuration group without its name."""
+    """Return the options of a configuration group without its name and what else says how it is used."""
     return {key: value for key, value in group.items() if key not in skip}
+
+
+def read_grid(loss: Options) -> dict[str, tuple[Any, ...]]:
+    """Return the values of ``loss.grid`` by option, lists in them as tuples; a null stands for an option that is not searched.
+
+    Raises
+    ------
+    ConfigError
+        It is no mapping, or one of its lists is empty.
+    """
+    grid = loss.get("grid") or {}
+    if not isinstance(grid, Mapping):
+        raise ConfigError(f"loss.grid={grid} is no group of lists; give loss.grid={{OPTION:[VALUE,...]}}")
+    found = {
+        str(name): _settled(values if isinstance(values, list | tuple) else [values]) for name, values in grid.items() if values is not None
+    }
+    for name, values in found.items():
+        if not values:
+            raise ConfigError(f"loss.grid.{name}=[] is empty; give at least one value, or null for no search")
+    return found
+
+
+def _settled(value: Any) -> Any:
+    return tuple(map(_settled, value)) if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +141,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     view: ClassVar[str] = "noisy"  # one of VIEWS
     sets: ClassVar[bool] = False  # whether rows may have several labels
     certified: ClassVar[bool] = True  # whether a fit has a certificate
+    storable: ClassVar[bool] = True  # whether a model file, which executes nothing, can hold a fit
 
     certificate_: Certificate | None = None
     remarks_: tuple[str, ...] = ()
@@ -148,6 +173,24 @@ class Learner(ClassifierMixin, BaseEstimator):
     @abstractmethod
     def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
         """Return the hyper-parameters that selection searches: names of `advcli.hyper`, the regularisation in place of its views."""
+
+    @classmethod
+    def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
+        """Return hyper-parameters of the learner alone, which no protocol has a grid of, and the values that a search tries.
+
+        Each is named by the key of the configuration that fixes it. Values are any plain data; of equally good ones the first is taken.
+        """
+        return {}
+
+    @classmethod
+    def has_probabilities(cls, loss: Options) -> bool:
+        """Tell whether fits with these options have `probabilities`."""
+        return False
+
+    @classmethod
+    def takes_weights(cls, loss: Options) -> bool:
+        """Tell whether fits with these options take example weights."""
+        return True
 
     @classmethod
     @abstractmethod
@@ -306,6 +349,10 @@ class Learner(ClassifierMixin, BaseEstimator):
         """Return the arrays that prove the gap of a fit to X (n, d), codes (n,) and weights, by the names of `advcli.proofs`; or none."""
         return {}
 
+    def probabilities(self, X: Any) -> Array | None:
+        """Return a distribution over the classes for rows X (n, d), shape (n, k); None for a fit that has none."""
+        return None
+
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property
     def predictions_(self) -> NDArray[Any]:
@@ -394,15 +441,10 @@ class Learner(ClassifierMixin, BaseEstimator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearLearner(Learner):
-    """A classifier x -> argmax_r w_r.x whose weights some algorithm other than a surrogate's solver finds.
+class RowLearner(Learner):
+    """A classifier that some algorithm other than a surrogate's solver learns from the rows of a feature map.
 
-    A subclass has `learn`, and options: the fields of a dataclass like this one, or the arguments of an ``__init__`` that names all.
-
-    Attributes
-    ----------
-    coef_ : ndarray (k, d)
-        One weight vector per class over the feature map's rows.
+    Its options are the fields of a dataclass like this one, or the arguments of an ``__init__`` that names all.
     """
 
     hyper: ClassVar[tuple[str, ...]] = ()  # what selection searches, beside the hyper-parameters of the features
@@ -414,10 +456,6 @@ class LinearLearner(Learner):
     features_options: Mapping[str, Any] | None = None
     n_classes: int | None = None
     random_state: int = 0
-
-    @abstractmethod
-    def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
-        """Return the weight vectors (k, d) from rows X (n, d) of the feature map, codes y (n,) and example weights (n,) or None."""
 
     def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
         """Return rows and labels as fits take them.
@@ -436,13 +474,6 @@ class LinearLearner(Learner):
             X, codes, weights = X[kept], codes[kept], weights[kept]
         return Bound(self.classes_, self._facts(), self.of_sets_, features, codes, weights, {"X": X})
 
-    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
-        """Learn from bound rows; ``start`` is there for learners with a path of fits."""
-        self._take(bound)
-        self.remarks_ = ()
-        self.coef_: Any = self.learn(bound.own["X"], bound.codes, bound.weights)
-        return self
-
     @property
     def appends_constant(self) -> bool:
         """Whether the learner asks for a constant; without one no label of a set could be rare."""
@@ -451,6 +482,91 @@ class LinearLearner(Learner):
     def _mapped(self, X: Any) -> Any:
         X = self._with_constant(X)
         return X if self.features_ is None else self.features_.at(X).X
+
+    # ---- from a configuration -------------------------------------------------------------------------------------
+    @classmethod
+    def option_names(cls) -> tuple[str, ...]:
+        """Return the options that a configuration may set; C, lambda and the tolerance come from elsewhere."""
+        builtin = {"self", "features", "features_options", "n_classes", "random_state"}
+        if STRENGTH in cls.hyper:
+            builtin |= {"C", "lam", "tol"}
+        return tuple(name for name in inspect.signature(cls.__init__).parameters if name not in builtin)
+
+    @classmethod
+    def needs(cls, loss: Options) -> frozenset[str]:
+        """Return the `NEEDS` that are options of the learner."""
+        return frozenset(cls.takes)
+
+    @classmethod
+    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
+        """Return all of `hyper` but what an option of that name fixes, and the hyper-parameters of the features."""
+        mapped = feature_class(features["name"]).searched(own_options(features))
+        return (*(name for name in cls.hyper if loss.get(name) is None), *(name for name in mapped if name != STRENGTH))
+
+    @classmethod
+    def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
+        """Return the options that ``loss.grid`` has values of, but for those that are set."""
+        return {f"loss.{name}": values for name, values in read_grid(loss).items() if loss.get(name) is None}
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse unknown options, features without linear scores, and a solver: the learner is its own algorithm."""
+        for key in (*own_options(loss), *read_grid(loss)):
+            if key not in cls.option_names():
+                raise ConfigError(f"loss={loss['name']} has no option {key!r}; {nearest(key, cls.option_names())}")
+        if not feature_class(features["name"]).multiclass_linear:
+            raise IncompatibleError(f"loss={loss['name']}", "linear scores", f"features={features['name']} has others: {_LINEAR}")
+        if features.get("moments", "ball") != "ball":
+            raise IncompatibleError(
+                f"features.moments={features['moments']}", "a surrogate loss", f"loss={loss['name']} has no moments to hold"
+            )
+        if solver["name"] != "auto":
+            raise IncompatibleError(
+                f"solver={solver['name']}", "a surrogate loss", f"loss={loss['name']} is an algorithm of its own: choose solver=auto"
+            )
+        make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
+
+    @classmethod
+    def build(
+        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
+    ) -> Self:
+        """Return an unfitted learner; an option that is null was searched."""
+        mapped = {name: hyper[name] for name in feature_class(features["name"]).hyper if name in hyper}
+        own: dict[str, Any] = {name: hyper[name] for name in cls.hyper if name in hyper and name not in mapped}
+        own |= {name: hyper[f"loss.{name}"] for name in read_grid(loss) if f"loss.{name}" in hyper}
+        if STRENGTH in cls.hyper:
+            own |= {"C": float(hyper.get("C", 1.0)), "lam": float(hyper["lambda"]) if "lambda" in hyper else None, "tol": tol}
+        return cls(
+            **{**own_options(loss), **own},
+            features=features["name"],
+            features_options={**own_options(features), **mapped} or None,
+            n_classes=n_classes,
+            random_state=seed,
+        )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearLearner(RowLearner):
+    """A classifier x -> argmax_r w_r.x whose weights some algorithm other than a surrogate's solver finds.
+
+    A subclass has `learn`, and options: the fields of a dataclass like this one, or the arguments of an ``__init__`` that names all.
+
+    Attributes
+    ----------
+    coef_ : ndarray (k, d)
+        One weight vector per class over the feature map's rows.
+    """
+
+    @abstractmethod
+    def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
+        """Return the weight vectors (k, d) from rows X (n, d) of the feature map, codes y (n,) and example weights (n,) or None."""
+
+    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
+        """Learn from bound rows; ``start`` is there for learners with a path of fits."""
+        self._take(bound)
+        self.remarks_ = ()
+        self.coef_: Any = self.learn(bound.own["X"], bound.codes, bound.weights)
+        return self
 
     def _scores(self, mapped: Any) -> Array:
         rows = mapped
@@ -495,61 +611,6 @@ class LinearLearner(Learner):
     @property
     def _n_weights(self) -> int:
         return self.n_columns_ if self.features_ is None else int(self.features_.X.shape[1])
-
-    # ---- from a configuration -------------------------------------------------------------------------------------
-    @classmethod
-    def options(cls) -> tuple[str, ...]:
-        """Return the options that a configuration may set; C, lambda and the tolerance come from elsewhere."""
-        builtin = {"self", "features", "features_options", "n_classes", "random_state"}
-        if STRENGTH in cls.hyper:
-            builtin |= {"C", "lam", "tol"}
-        return tuple(name for name in inspect.signature(cls.__init__).parameters if name not in builtin)
-
-    @classmethod
-    def needs(cls, loss: Options) -> frozenset[str]:
-        """Return the `NEEDS` that are options of the learner."""
-        return frozenset(cls.takes)
-
-    @classmethod
-    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
-        """Return all of `hyper` but what an option of that name fixes, and the hyper-parameters of the features."""
-        mapped = feature_class(features["name"]).searched(own_options(features))
-        return (*(name for name in cls.hyper if loss.get(name) is None), *(name for name in mapped if name != STRENGTH))
-
-    @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse unknown options, features without linear scores, and a solver: the learner is its own algorithm."""
-        for key in own_options(loss):
-            if key not in cls.options():
-                raise ConfigError(f"loss={cls.name} has no option {key!r}; {nearest(key, cls.options())}")
-        if not feature_class(features["name"]).multiclass_linear:
-            raise IncompatibleError(f"loss={cls.name}", "linear scores", f"features={features['name']} has others: {_LINEAR}")
-        if features.get("moments", "ball") != "ball":
-            raise IncompatibleError(
-                f"features.moments={features['moments']}", "a surrogate loss", f"loss={cls.name} has no moments to hold"
-            )
-        if solver["name"] != "auto":
-            raise IncompatibleError(
-                f"solver={solver['name']}", "a surrogate loss", f"loss={cls.name} is an algorithm of its own: choose solver=auto"
-            )
-        make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
-
-    @classmethod
-    def build(
-        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
-    ) -> LinearLearner:
-        """Return an unfitted learner; an option that is null was searched."""
-        mapped = {name: hyper[name] for name in feature_class(features["name"]).hyper if name in hyper}
-        own: dict[str, Any] = {name: hyper[name] for name in cls.hyper if name in hyper and name not in mapped}
-        if STRENGTH in cls.hyper:
-            own |= {"C": float(hyper.get("C", 1.0)), "lam": float(hyper["lambda"]) if "lambda" in hyper else None, "tol": tol}
-        return cls(
-            **{**own_options(loss), **own},
-            features=features["name"],
-            features_options={**own_options(features), **mapped} or None,
-            n_classes=n_classes,
-            random_state=seed,
-        )
 
 
 def fixable(names: tuple[str, ...]) -> set[str]:

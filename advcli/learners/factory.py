@@ -18,6 +18,11 @@ def learner_class(name: str) -> type[Learner]:
     return registry.get(name, others=losses.registry)
 
 
+def learner_of(loss: Options) -> type[Learner]:
+    """Return the class of learners of a group ``loss``: that of its key ``learner``, else that of its name."""
+    return learner_class(str(loss.get("learner") or loss["name"]))
+
+
 def learner_names() -> list[str]:
     """Return every name that the group ``loss`` can have, sorted."""
     return sorted({*registry, *losses.registry})
@@ -25,12 +30,17 @@ def learner_names() -> list[str]:
 
 def searched(loss: Options, features: Options) -> tuple[str, ...]:
     """Return the hyper-parameters that selection searches for a method, the regularisation in place of its views C and lambda."""
-    return learner_class(loss["name"]).searched(loss, features)
+    return learner_of(loss).searched(loss, features)
+
+
+def candidates(loss: Options) -> dict[str, tuple[Any, ...]]:
+    """Return the values that a search tries of the hyper-parameters that are a method's alone (`Learner.candidates`)."""
+    return learner_of(loss).candidates(loss)
 
 
 def check_compatible(loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
     """Refuse a combination without meaning before any work, by one line that names those that have."""
-    learner_class(loss["name"]).check(loss, features, solver, ordered, n_classes)
+    learner_of(loss).check(loss, features, solver, ordered, n_classes)
 
 
 def filled(loss: Options, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,15 +51,15 @@ def filled(loss: Options, facts: Mapping[str, Any]) -> dict[str, Any]:
     IncompatibleError
         It needs a label graph and neither the configuration nor the data have one.
     """
-    return learner_class(loss["name"]).filled(loss, {name: fact for name, fact in facts.items() if fact is not None})
+    return learner_of(loss).filled(loss, {name: fact for name, fact in facts.items() if fact is not None})
 
 
 def make_learner(
     loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
 ) -> Learner:
     """Return the unfitted learner of one method at given hyper-parameters, for labels that are codes in [0, n_classes)."""
-    chosen = learner_class(loss["name"])
-    known = fixable(chosen.searched(loss, features))
+    chosen = learner_of(loss)
+    known = fixable(chosen.searched(loss, features)) | {*chosen.candidates(loss)}
     for name in sorted(set(hyper) - known):
         raise ConfigError(f"hyper.{name} is no hyper-parameter of features={features['name']}: {nearest(name, known)}")
     return chosen.build(loss, features, solver, hyper, n_classes, seed, tol)

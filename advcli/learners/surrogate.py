@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..certificate import settle
-from ..errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning
+from ..errors import ConfigError, DataError, IncompatibleError, ModelError, NotConvergedWarning
 from ..features import FeatureMap, feature_class, make_features
 from ..features.rows import merge_rows, over_fit_rows
 from ..hyper import SCALES
@@ -168,6 +168,16 @@ class SurrogateClassifier(Learner):
     def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
         """Return the regularisation or tolerance and the hyper-parameters of the feature map."""
         return feature_class(features["name"]).searched(own_options(features))
+
+    @classmethod
+    def has_probabilities(cls, loss: Options) -> bool:
+        """Tell whether the loss is a game whose predictions are the classes; a matrix tells it once the classes are known."""
+        if not issubclass(loss_class(loss["name"]), AdversarialLoss):
+            return False
+        try:
+            return make_loss(loss["name"], 3, **own_options(loss)).n_predictions == 3
+        except (ConfigError, DataError):
+            return True
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
@@ -393,6 +403,11 @@ class SurrogateClassifier(Learner):
                 F = (F - F.max(axis=1, keepdims=True)) / (cost if inner is None else cost / inner)[:, None]
             found["predictor"] = base.predictor(F)
         return found
+
+    def probabilities(self, X: Any) -> Array | None:
+        """Return the predictor's distribution where its predictions are the classes, shape (n, k): a strategy of the game, no estimate."""
+        game = isinstance(self.loss_, AdversarialLoss) and self.loss_.n_predictions == len(self.classes_)
+        return self.loss_.predictor(self.potentials(X)) if game else None
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:

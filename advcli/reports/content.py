@@ -13,7 +13,7 @@ import pandas as pd
 
 from ..metrics import shown_as, shown_mean, title
 from ..records import ResultsFolder
-from ..rows import hyper_columns
+from ..rows import hyper_columns, hyper_text
 from ..statistics import DEFAULT, Significance
 from .across import Across
 from .comparison import comparison, result_entry
@@ -464,7 +464,9 @@ def _certificate_section(material: Material, facts: Facts) -> Section:
         late = int((part["status"] == "not_converged").sum())
         passes = part["passes"].astype("Float64").to_numpy(dtype=float, na_value=np.nan) if "passes" in part else np.array([np.nan])
         seconds = part["fit_seconds"].mean() if "fit_seconds" in part else math.nan
-        chosen = ", ".join(f"{name} = {part[name].iloc[0]:g}" for name in hyper if pd.notna(part[name].iloc[0]))
+        chosen = ", ".join(
+            f"{name} = {hyper_text(part[name].iloc[0])}" for name in hyper if pd.notna(part[name].iloc[0]) and part[name].iloc[0] != ""
+        )
         edges = facts.edges.get(str(part["cell"].iloc[0]), [])
         solvers = sorted({str(name) for name in part["solver"]}) if "solver" in part else []
         worst.append(gap)
@@ -476,7 +478,7 @@ def _certificate_section(material: Material, facts: Facts) -> Section:
                 TableField(chosen),
                 _whole(len(part)),
                 TableField(str(late), float(late), state="failed" if late else ""),
-                TableField("-", math.nan, state="missing") if math.isnan(gap) else TableField(f"{gap:.1e}", gap),
+                TableField("no certificate", math.nan, state="missing") if math.isnan(gap) else TableField(f"{gap:.1e}", gap),
                 _number(np.nanmean(passes) if np.isfinite(passes).any() else math.nan),
                 _whole(np.nanmax(passes) if np.isfinite(passes).any() else math.nan),
                 _number(seconds),
@@ -489,7 +491,12 @@ def _certificate_section(material: Material, facts: Facts) -> Section:
         asked = f" (asked for: {', '.join(f'{tolerance:g}' for tolerance in facts.tolerances)})" if facts.tolerances else ""
         lines.append(f"largest certified relative duality gap: {max(certified):.1e}{asked}")
     n_late = int((fits["status"] == "not_converged").sum())
-    lines.append(f"{n_late} of {len(fits)} fits did not converge" if n_late else f"all {len(fits)} fits converged")
+    without = int(fits["relative_gap"].isna().sum()) if "relative_gap" in fits else len(fits)
+    told = len(fits) - without
+    if told or not without:
+        lines.append(f"{n_late} of {told} fits did not converge" if n_late else f"all {told} fits converged")
+    if without:
+        lines.append(f"{_counted(without, 'fit has', 'fits have')} no certificate: how far they are from an optimum is not known")
     table = ReportTable(
         "certificates",
         "Certificates, chosen hyper-parameters and effort of every cell.",

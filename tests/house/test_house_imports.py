@@ -68,9 +68,9 @@ cli.task               config
 cli.folders            config files records cli.console
 cli.console            reports progress
 cli.actions            config cli.console cli.folders cli.task
-cli.actions.run        evaluation metrics progress records reports statistics
+cli.actions.run        evaluation metrics progress records reports rows statistics
 cli.actions.bench      data learners evaluation reports
-cli.actions.fit        certificate evaluation models
+cli.actions.fit        certificate evaluation learners models rows
 cli.actions.predict    models
 cli.actions.certify    evaluation foreign
 cli.actions.verify     records verify

@@ -26,7 +26,10 @@ class Fit(Task):
         from ... import models
         from ...certificate import advice
         from ...evaluation.jobs import cell_of
+        from ...learners import learner_of
+        from ...rows import hyper_text
 
+        models.check_storable(learner_of(settings.loss), settings.out, f"loss={settings.loss['name']}")
         began = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
@@ -41,7 +44,7 @@ class Fit(Task):
         for remark in dict.fromkeys(said):
             say(" ".join(remark.split()))
         tell = beside(settings.out)
-        chosen = [f"{name} = {value:g}{' (fixed)' if name in settings.hyper else ''}" for name, value in about["hyper"].items()]
+        chosen = [f"{name} = {hyper_text(value)}{' (fixed)' if name in settings.hyper else ''}" for name, value in about["hyper"].items()]
         if about["searched"] is not None:
             chosen.append(f"cross-validated {about['metric']} {about['searched']:.4g}")
         tell(f"{settings.label}: {about['rows']} rows, {model.estimator.n_features_in_} features, {len(model.classes)} classes")

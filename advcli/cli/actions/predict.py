@@ -14,7 +14,7 @@ class Predict(Task):
 
     place = 7
     usage = (("predict model=MODEL input=NEW.csv out=PREDICTIONS.csv", "labels, potentials, probabilities, abstentions"),)
-    keys = ("model", "input", "out", "chunk_rows")
+    keys = ("model", "input", "out", "chunk_rows", "trust")
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
@@ -34,7 +34,7 @@ class Predict(Task):
         refuse_unwritable(settings.out, settings.input, settings.model)
         from ... import models
 
-        done = models.predict_file(models.load(settings.model), settings.input, settings.out, settings.chunk_rows)
+        done = models.predict_file(models.load(settings.model, settings.trust), settings.input, settings.out, settings.chunk_rows)
         if done.ignored:
             say(f"note: not used by the model: {', '.join(done.ignored)}")
         abstained = f", {done.abstained} of them abstaining" if done.abstained else ""

@@ -211,8 +211,9 @@ def _check_report(cell: Settings) -> None:
 def _print_block(outcome: CellOutcome, settings: Settings) -> None:
     """Print what a single run chose and reached."""
     from ...metrics import shown, title
+    from ...rows import hyper_text
 
-    chosen = [f"{name} = {value:g}{' (fixed)' if name in settings.hyper else ''}" for name, value in outcome.hyper.items()]
+    chosen = [f"{name} = {hyper_text(value)}{' (fixed)' if name in settings.hyper else ''}" for name, value in outcome.hyper.items()]
     print(f"{title(outcome.metric)}: {shown(outcome.metric, outcome.mean, outcome.std)}")
     if chosen:
         print(f"hyper-parameters: {', '.join(chosen)}")

@@ -1,0 +1,269 @@
+"""Classifiers of other packages, by scikit-learn's interface: columns of the same table, with the same splits and the same search."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import RegressorMixin, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import has_fit_parameter
+
+from ..errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
+from ..stored import Entries
+from .base import Array, Bound, Options, RowLearner, read_grid, register, seed_of
+
+_SEEDS = 2**32  # scikit-learn takes seeds below it
+
+
+def _has_proba(learner: OutsideClassifier) -> bool:
+    return hasattr(getattr(learner, "estimator_", None) or learner.unfitted(), "predict_proba")
+
+
+@register("sklearn")
+@dataclass(kw_only=True, eq=False, repr=False)
+class OutsideClassifier(RowLearner):
+    """A classifier with scikit-learn's interface as a learner of this package; its fits carry no certificate.
+
+    Parameters
+    ----------
+    estimator : str, estimator, class or callable
+        The classifier: the name that it is imported by, such as ``"sklearn.svm.SVC"``; an unfitted estimator, which is cloned; a class, or
+        what makes an estimator from ``options``.
+    options : dict or None
+        Parameters of it, also those of its parts (``svc__C``).
+    features, features_options
+        Feature map with linear scores, and its options: the estimator learns from its rows, for ``"linear"`` from X as it is.
+    n_classes : int or None
+        For labels that are codes 0..n_classes-1; None finds the classes in y.
+    random_state : int
+        Seed of every ``random_state`` of the estimator that is None.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        Fitted to codes; it knows the classes that have rows alone.
+
+    Notes
+    -----
+    `potentials` are the estimator's ``decision_function`` where that has one column a class or is a binary one, f and -f halved; else its
+    probabilities; else 1 at the prediction. A class without rows has the least potential, and probability 0.
+    """
+
+    storable = False
+
+    estimator: Any = field(default="sklearn.linear_model.LogisticRegression", kw_only=False)
+    options: Mapping[str, Any] | None = None
+
+    # ---- the estimator --------------------------------------------------------------------------------------------
+    def unfitted(self) -> Any:
+        """Return the estimator with its options and seeds.
+
+        Raises
+        ------
+        ConfigError
+            It cannot be imported or made, has no such option, or is no classifier.
+        """
+        model = _made(self.estimator, dict(self.options or {}))
+        said = type(model).__name__
+        if not (hasattr(model, "get_params") and hasattr(model, "fit") and hasattr(model, "predict") and is_classifier(model)):
+            raise ConfigError(_no_classifier(_named(self.estimator), said))
+        open_values = [name for name, value in model.get_params().items() if value is None]
+        seeds = {name: seed_of(self.random_state) % _SEEDS for name in open_values if name.rpartition("__")[2] == "random_state"}
+        return model.set_params(**seeds)
+
+    # ---- from a configuration -------------------------------------------------------------------------------------
+    @classmethod
+    def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
+        """Return the parameters of the estimator that ``loss.grid`` has values of, but for those that ``loss.options`` sets."""
+        options = loss.get("options") or {}
+        return {f"loss.options.{name}": values for name, values in read_grid(loss).items() if options.get(name) is None}
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse an estimator that cannot be made, and options and values of the grid that it does not take."""
+        super().check({key: value for key, value in loss.items() if key != "grid"}, features, solver, ordered, n_classes)
+        if not isinstance(loss.get("options") or {}, Mapping):
+            raise ConfigError(f"loss.options={loss['options']} is no group of options; give loss.options={{NAME:VALUE}}")
+        cls._described(loss)
+        for name, values in cls.candidates(loss).items():
+            for value in values:
+                _check_values(cls._described(loss, {name: value}), f"{name}={value}")
+
+    @classmethod
+    def _described(cls, loss: Options, hyper: Mapping[str, Any] | None = None) -> Any:
+        """Return the unfitted estimator of a group ``loss``; searched parameters at the first of their values unless ``hyper`` has them."""
+        first = {name: values[0] for name, values in cls.candidates(loss).items()}
+        found = cls.build(loss, {"name": "linear"}, {"name": "auto"}, first | {**(hyper or {})}, 2, 0, 1.0)
+        return found.unfitted()
+
+    @classmethod
+    def has_probabilities(cls, loss: Options) -> bool:
+        """Tell whether the estimator has ``predict_proba``."""
+        return hasattr(cls._described(loss), "predict_proba")
+
+    @classmethod
+    def takes_weights(cls, loss: Options) -> bool:
+        """Tell whether the estimator's ``fit`` takes ``sample_weight``."""
+        return bool(has_fit_parameter(cls._described(loss), "sample_weight"))
+
+    @classmethod
+    def build(
+        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, Any], n_classes: int, seed: int, tol: float
+    ) -> Self:
+        """Return an unfitted learner at these values of the grid."""
+        chosen = {name: hyper[f"loss.options.{name}"] for name in read_grid(loss) if f"loss.options.{name}" in hyper}
+        group = {**loss, "options": {**(loss.get("options") or {}), **chosen}, "grid": None}
+        return super().build(group, features, solver, hyper, n_classes, seed, tol)
+
+    # ---- fitting --------------------------------------------------------------------------------------------------
+    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
+        """Fit a new estimator to the feature map's rows and codes; `IncompatibleError` for weights or sparse rows that it does not take."""
+        self._take(bound)
+        X, model, weights = bound.own["X"], self.unfitted(), bound.weights
+        said = f"{type(model).__name__}"
+        if sparse.issparse(X) and not get_tags(model).input_tags.sparse:
+            raise IncompatibleError(said, "dense rows", "these are sparse: choose another estimator, or features=nystroem")
+        given = {}
+        if weights is not None:
+            if has_fit_parameter(model, "sample_weight"):
+                given["sample_weight"] = weights
+            elif (weights != weights[0]).any():
+                raise IncompatibleError(said, "rows that count the same", "its fit takes no sample_weight: choose another estimator")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.estimator_ = model.fit(X, bound.codes, **given)
+        for warning in caught:
+            late = issubclass(warning.category, ConvergenceWarning)
+            warnings.warn(str(warning.message), NotConvergedWarning if late else warning.category, stacklevel=3)
+        # several lines would break the log's; what follows the first is advice on options
+        self.remarks_ = tuple(dict.fromkeys(f"{said}: {str(warning.message).strip().splitlines()[0]}" for warning in caught))
+        if hasattr(model, "n_iter_"):
+            self.n_iter_ = model.n_iter_
+        return self
+
+    # ---- prediction -----------------------------------------------------------------------------------------------
+    def predict_codes(self, X: Any) -> NDArray[np.intp]:
+        """Return the estimator's own predictions as codes; they need not be the class of the largest potential."""
+        rows = self.look(X).at
+        return np.asarray(self.estimator_.predict(rows)).astype(np.intp)
+
+    def _scores(self, mapped: Any) -> Array:
+        model, k, known = self.estimator_, len(self.classes_), np.asarray(self.estimator_.classes_, dtype=np.intp)
+        if hasattr(model, "decision_function"):
+            found = np.asarray(model.decision_function(mapped), dtype=np.float64)
+            if found.ndim == 1 and len(known) == 2:
+                found = np.column_stack([-0.5 * found, 0.5 * found])
+            if found.shape == (mapped.shape[0], len(known)):
+                F = np.repeat(found.min(axis=1, keepdims=True), k, axis=1)
+                F[:, known] = found
+                return F
+        if hasattr(model, "predict_proba"):
+            return self._spread(model.predict_proba(mapped))
+        F = np.zeros((mapped.shape[0], k))
+        F[np.arange(len(F)), np.asarray(model.predict(mapped)).astype(np.intp)] = 1.0
+        return F
+
+    def _spread(self, P: Array) -> Array:
+        """Return probabilities of the classes that have rows with 0 for the others."""
+        full = np.zeros((len(P), len(self.classes_)))
+        full[:, np.asarray(self.estimator_.classes_, dtype=np.intp)] = P
+        return full
+
+    @available_if(_has_proba)
+    def predict_proba(self, X: Any) -> Array:
+        """Return the estimator's probabilities of the classes, shape (n, k)."""
+        rows = self.look(X).at
+        return self._spread(self.estimator_.predict_proba(rows))
+
+    def probabilities(self, X: Any) -> Array | None:
+        """Return the estimator's probabilities of the classes, shape (n, k); None where it has none."""
+        return self.predict_proba(X) if hasattr(self, "predict_proba") else None
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Refuse: what another package learned is kept by pickle alone."""
+        raise ConfigError(f"a fitted {type(self.estimator_).__name__} is kept by pickle alone, which executes what it reads")
+
+    def restore(self, attributes: Entries) -> None:
+        """Refuse, as `saved`."""
+        raise ConfigError("a model file holds no estimator of another package")
+
+
+def _named(estimator: Any) -> str:
+    return estimator if isinstance(estimator, str) else getattr(estimator, "__name__", str(estimator))
+
+
+def _no_classifier(said: str, kind: str) -> str:
+    return f"loss.estimator={said} makes a {kind}, which is no classifier of scikit-learn's interface"
+
+
+def _imported(path: str) -> Any:
+    """Return what stands under a dotted name: ``sklearn.svm.SVC``."""
+    module, _, name = path.rpartition(".")
+    if not module:
+        raise ConfigError(f"loss.estimator={path} is no name to import; give one such as sklearn.linear_model.LogisticRegression")
+    try:
+        found = importlib.import_module(module)
+    except Exception as error:
+        text = " ".join(str(error).split())
+        raise ConfigError(f"loss.estimator={path}: cannot import {module}: {type(error).__name__}: {text}") from error
+    if not hasattr(found, name):
+        classes = [each for each, value in vars(found).items() if isinstance(value, type)]
+        raise ConfigError(f"loss.estimator={path}: no {name!r} in {module}; {nearest(name, classes)}")
+    return getattr(found, name)
+
+
+def _made(estimator: Any, options: dict[str, Any]) -> Any:
+    """Return an unfitted estimator with these options."""
+    if estimator is None:
+        raise ConfigError("give loss.estimator=MODULE.CLASS, such as sklearn.linear_model.LogisticRegression")
+    said, source = _named(estimator), _imported(estimator) if isinstance(estimator, str) else estimator
+    if not callable(source) and not hasattr(source, "get_params"):
+        raise ConfigError(f"loss.estimator={said} is a {type(source).__name__}, no classifier of scikit-learn's interface")
+    try:
+        if hasattr(source, "get_params") and not isinstance(source, type):
+            model, later = clone(source), options
+        elif isinstance(source, type) and issubclass(source, RegressorMixin):
+            raise ConfigError(_no_classifier(said, source.__name__))
+        else:
+            # a part of a part has its options once the whole is made
+            later = {name: value for name, value in options.items() if "__" in name}
+            own = {name: value for name, value in options.items() if name not in later}
+            taken = inspect.signature(source).parameters
+            for name in own:
+                if name not in taken and not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+                    raise ConfigError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, taken)}")
+            model = source(**own)
+        if not hasattr(model, "get_params"):
+            return model
+        known = model.get_params()
+        for name in later:
+            if name not in known:
+                raise ConfigError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, known)}")
+        _check_values(model.set_params(**later), said)
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"loss.estimator={said}: {type(error).__name__}: {' '.join(str(error).split())}") from error
+    return model
+
+
+def _check_values(model: Any, what: str) -> None:
+    """Refuse values that the estimator would refuse in `fit`, where it can tell without rows."""
+    check = getattr(model, "_validate_params", None)
+    if check is None:
+        return
+    try:
+        check()
+    except ValueError as error:
+        raise ConfigError(f"{what}: {' '.join(str(error).split())}") from error
