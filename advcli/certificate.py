@@ -118,6 +118,10 @@ class Judged(Protocol):
         """Return the worst case that theta guarantees, nan where there is none."""
 
 
+_ROUNDING_GAP = 1e-10  # a gap that the rounding of margins can make, beside the loss of theta = 0
+_STRETCHES = (1e-12, 1e-9, 1e-7, 1e-5, 1e-4)
+
+
 def certify(problem: Judged, solution: Solution, tol: float) -> Certificate:
     """Evaluate the returned iterate of ``solution`` and compare its relative gap with ``tol``."""
     primal = problem.primal(solution.theta)
@@ -142,13 +146,21 @@ def certify(problem: Judged, solution: Solution, tol: float) -> Certificate:
 def settle(problem: Problem, solution: Solution, tol: float) -> tuple[Solution, Certificate]:
     """Return a solver's solution and its certificate, with theta = 0 and r = 0 in the place of what is worse than they are.
 
+    Where labels separate and the optimum is tiny, the rounding of margins that should be kept exactly can outweigh it: a fit whose gap is
+    rounding beside the loss of theta = 0 is stretched by a tiny share, which keeps them and costs twice that share of the penalty.
+
     A fit that converged is within ``tol`` of the optimum, and stays as it is.
     """
     certificate = certify(problem, solution, tol)
     if certificate.converged:
         return solution, certificate
     theta = np.zeros(problem.features.shape)
-    settled = solution if certificate.primal <= problem.primal(theta) else replace(solution, theta=theta)
+    empty = problem.primal(theta)
+    settled = solution if certificate.primal <= empty else replace(solution, theta=theta)
+    if 0.0 < certificate.gap <= _ROUNDING_GAP * empty:
+        stretched = [solution.theta * (1.0 + share) for share in (0.0, *_STRETCHES)]
+        best = min(stretched, key=problem.primal)
+        settled = settled if best is stretched[0] else replace(settled, theta=best)
     if solution.R is not None and certificate.status != "infeasible_dual":  # which is to be seen
         R = problem.features.feasible(np.zeros(solution.R.shape), problem.y, problem.sample_weight)
         settled = settled if certificate.dual >= problem.dual(R) else replace(settled, R=R)

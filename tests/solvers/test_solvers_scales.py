@@ -14,6 +14,7 @@ from advcli import AdversarialClassifier
 from advcli.certificate import certify, settle
 from advcli.data.dataset import make_dataset
 from advcli.errors import DataError
+from advcli.features import make_features
 from advcli.losses import make_loss
 from advcli.problem import Problem, Solution
 from advcli.rules import LARGEST
@@ -101,3 +102,18 @@ def test_a_certified_fit_stays_as_it_is():
     assert certificate.converged
     assert settled is given_
     assert certificate.primal > problem.primal(np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize("short", [0.0, 1e-14, 1e-12])
+def test_margins_that_rounding_breaks_are_kept(short):
+    """Two rows at 1e6 and -1e6: |theta|^2 = 1/(2e12), so that a loss of 1e-14 outweighs the objective's 1.25e-13 by more than a tolerance."""
+    size = 1e6
+    problem = Problem(make_features("linear", np.array([[size], [-size]]), 2), make_loss("cs", 2), np.array([0, 1]), 0.5)
+    theta = (1.0 - short) / (2.0 * size) * np.array([[1.0, -1.0]])
+    mass = 1.0 / (4.0 * size**2)
+    found = Solution(theta, mass * np.array([[-1.0, 1.0], [1.0, -1.0]]), 0.5, "newton", 1.0, 0.0, "stalled")
+    assert certify(problem, found, 1e-3).converged == (short == 0.0)
+    solution, certificate = settle(problem, found, 1e-3)
+    assert certificate.converged
+    assert certificate.dual == pytest.approx(0.25 / (2.0 * size**2))
+    assert np.abs(solution.theta - theta).max() <= 1e-8 * np.abs(theta).max()
