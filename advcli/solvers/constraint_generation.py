@@ -120,7 +120,7 @@ class _Master(ProximalStep):
 
     def tangents(self, point: NewtonPoint) -> tuple[Array, Labels, Array]:
         """Return the r of orthonormal bases of the rows' faces: (sum of the j before - j times the next) / sqrt(j (j + 1))."""
-        positive = np.flatnonzero((point.face > 0.0) & (self.sample[self.owner] > 0.0))
+        positive = np.flatnonzero((point.where > 0.0) & (self.sample[self.owner] > 0.0))
         owner = self.owner[positive]
         begins = np.diff(owner, prepend=-1) != 0
         start = np.flatnonzero(begins)[np.cumsum(begins) - 1]  # position of the first positive weight of the same row
@@ -157,7 +157,7 @@ class _Master(ProximalStep):
             if steps > _MOST_STEPS:
                 self.c *= 5.0
                 continue
-            theta, F, self.center = point.theta, point.F, point.face  # weights here, not dual points
+            theta, F, self.center = point.theta, point.F, point.where  # weights here, not dual points
             self.c = max(self.c * (0.2 if steps <= 2 else 0.5 if steps <= 10 else 0.7), _SMALLEST * self.reach)
         self._settle()
 
@@ -179,7 +179,7 @@ class _Master(ProximalStep):
 
     def _judge(self, point: NewtonPoint) -> bool:
         """Keep the weights of the point if they are the best so far; return whether further progress needs a new centre."""
-        weight, beta = self.C * self.problem.weight, point.face
+        weight, beta = self.C * self.problem.weight, point.where
         slack, below = self.slack(point.F)
         mismatch = float((weight[self.owner] * beta) @ below)
         primal = 0.5 * self.inner(point.theta, point.theta, point.F) + float(weight @ slack)

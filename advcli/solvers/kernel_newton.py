@@ -96,11 +96,11 @@ class CoefficientSmoothed(ProximalStep):
         assert isinstance(problem.features, KernelMap)
         self.K = problem.features.matrix
 
-    def at(self, theta: Array, F: Array, R: Array, face: Any) -> NewtonPoint:
+    def at(self, theta: Array, F: Array, R: Array, where: Any) -> NewtonPoint:
         """Return the point at theta; one read of K gives fresh scores of theta and of the residual."""
         residual, k = self.residual(theta, R), theta.shape[1]
         scores = self.K @ np.hstack([theta, residual])
-        return NewtonPoint(theta, np.ascontiguousarray(scores[:, :k]), R, residual, face, scores[:, k:])
+        return NewtonPoint(theta, np.ascontiguousarray(scores[:, :k]), R, residual, where, scores[:, k:])
 
     def inner(self, theta: Array, other: Array, scores: Array) -> float:
         """Return <theta, K other>."""

@@ -45,7 +45,7 @@ class NewtonPoint:
     F: Array
     R: Array
     residual: Array  # theta - theta(r), the gradient of psi
-    face: Any  # label states of the block steps, for `tangents`
+    where: Any  # where the block steps end, as the Hessian needs it: their faces, or dual variables before they are held in their set
     pull: Array  # scores of the residual, (n, k), with a kernel; else one zero
 
 
@@ -70,9 +70,9 @@ class ProximalStep:
         R, face = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
         return R, face
 
-    def at(self, theta: Array, F: Array, R: Array, face: Any) -> NewtonPoint:
+    def at(self, theta: Array, F: Array, R: Array, where: Any) -> NewtonPoint:
         """Return the point at theta, whose block steps are known."""
-        return NewtonPoint(theta, F, R, self.residual(theta, R), face, np.zeros((1, 1)))
+        return NewtonPoint(theta, F, R, self.residual(theta, R), where, np.zeros((1, 1)))
 
     def inner(self, theta: Array, other: Array, scores: Array) -> float:
         """Return the inner product of theta with a direction and its scores (n, k), over the regularised parameters."""
@@ -82,7 +82,7 @@ class ProximalStep:
     def tangents(self, point: NewtonPoint) -> tuple[Array, Labels, Array]:
         """Return bases of the faces (m, k), the example i of every basis vector (m,), and C s_i / (c w_i) of those examples (m,)."""
         # examples of weight 0 have no curvature
-        B, owner = kernels.tangents(self.problem.loss.family, point.face, self.sample == 0.0)
+        B, owner = kernels.tangents(self.problem.loss.family, point.where, self.sample == 0.0)
         return B, owner, self.scale(owner)
 
     def scale(self, owner: Labels) -> Array:
@@ -174,13 +174,13 @@ class Separate(ProximalStep):
 
     def free(self, point: NewtonPoint) -> NDArray[np.bool_]:
         """Return which a_j lie inside their boxes, (n, k)."""
-        free: NDArray[np.bool_] = (point.face > 0.0) & (point.face < 1.0) & (self.sample > 0.0)[:, None]
+        free: NDArray[np.bool_] = (point.where > 0.0) & (point.where < 1.0) & (self.sample > 0.0)[:, None]
         return free
 
     def tangents(self, point: NewtonPoint) -> tuple[Array, Labels, Array]:
         """Return e_j - 1/k for every a_j inside its box."""
         owner, label = np.nonzero(self.free(point))
-        k = point.face.shape[1]
+        k = point.where.shape[1]
         B = np.full((len(owner), k), -1.0 / k)
         B[np.arange(len(owner)), label] += 1.0
         return B, owner, self.scale(owner)
@@ -389,12 +389,12 @@ class NewtonSolver(Solver):
         weighted = smoothed.C * (dF if smoothed.plain else smoothed.sample[:, None] * dF)
 
         def slope(t: float) -> tuple[float, tuple[Array, Any]]:
-            face = smoothed.block_step(point.F + t * dF)
-            return inner_theta + t * inner_D + float(np.vdot(face[0], weighted)), face
+            step = smoothed.block_step(point.F + t * dF)
+            return inner_theta + t * inner_D + float(np.vdot(step[0], weighted)), step
 
         low, slope_low, high, slope_high, t = 0.0, slope0, None, 0.0, 1.0
         for _ in range(40):
-            now, face = slope(t)
+            now, step = slope(t)
             if abs(now) <= 0.5 * abs(slope0):
                 break
             if now < 0:
@@ -407,4 +407,4 @@ class NewtonSolver(Solver):
             assert high is not None
             share = slope_low / (slope_low - slope_high)
             t = low + min(max(share, 0.1), 0.9) * (high - low)
-        return smoothed.at(point.theta + t * D, point.F + t * dF, *face)
+        return smoothed.at(point.theta + t * D, point.F + t * dF, *step)

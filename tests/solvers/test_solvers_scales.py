@@ -106,7 +106,7 @@ def test_a_certified_fit_stays_as_it_is():
 
 @pytest.mark.parametrize("short", [0.0, 1e-14, 1e-12])
 def test_margins_that_rounding_breaks_are_kept(short):
-    """Two rows at 1e6 and -1e6: |theta|^2 = 1/(2e12), so that a loss of 1e-14 outweighs the objective's 1.25e-13 by more than a tolerance."""
+    """Two rows at 1e6 and -1e6: the objective is 1.25e-13, beside which a loss of 1e-14 is more than a tolerance."""
     size = 1e6
     problem = Problem(make_features("linear", np.array([[size], [-size]]), 2), make_loss("cs", 2), np.array([0, 1]), 0.5)
     theta = (1.0 - short) / (2.0 * size) * np.array([[1.0, -1.0]])
