@@ -92,8 +92,6 @@ class AbstainingClassifier(SurrogateClassifier):
     base: str = "zero_one"
     base_options: Mapping[str, Any] | None = None
 
-    tau_: float | None = None
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # who abstains is not right
@@ -135,6 +133,11 @@ class AbstainingClassifier(SurrogateClassifier):
         """The surrogate's class, or its name for the adversarial loss and the first of two stages."""
         return _REJECTING.get(self.method) or ("abstain" if self.method == "adversarial" else self.base)
 
+    @property
+    def decides(self) -> bool:
+        """Whether the loss alone makes the predictions: not where a rejector has the last word."""
+        return self.method != "two_stage"
+
     def check_parameters(self) -> None:
         """Refuse a method, alpha, threshold, code or feature map that no data can mend."""
         one_of("method", self.method, METHODS)
@@ -160,8 +163,10 @@ class AbstainingClassifier(SurrogateClassifier):
     def _make_loss(self, k: int) -> Loss:
         if self.method == "bep":
             return BinaryEncodedLoss(k, self.alpha, self.code)
-        if self.method in _REJECTING:
-            return _REJECTING[self.method](k, self.alpha)
+        if self.method == "ova":
+            return RejectingOneVersusAllLoss(k, self.alpha)
+        if self.method == "cs":
+            return RejectingCrammerSingerLoss(k, self.alpha)
         if self.method == "adversarial":
             return make_loss("abstain", k, alpha=self.alpha)
         loss = make_loss(self.base, k, **(self.base_options or {}))
@@ -183,7 +188,7 @@ class AbstainingClassifier(SurrogateClassifier):
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Solve the problem of bound rows, and then the rejector's where there is one; with ``start``, from the solution of another fit."""
-        self.tau_ = None
+        self.tau_: float | None = None
         super().fit_bound(bound, start)
         if self.method == "two_stage":
             self._fit_rejector(bound)
@@ -194,12 +199,12 @@ class AbstainingClassifier(SurrogateClassifier):
         """What the model depends on beside its options: the code of bep, a rejector that stopped early, a threshold found later."""
         found = []
         if self.method == "bep" and hasattr(self, "classes_"):
-            words = ("".join("1" if digit > 0 else "0" for digit in word) for word in self.loss_.signed)  # type: ignore[attr-defined]
+            words = ("".join("1" if digit > 0 else "0" for digit in word) for word in self.loss_.signed)
             found.append("code: " + ", ".join(f"{label} {word}" for label, word in zip(self.classes_, words, strict=True)))
         if self.method == "two_stage" and hasattr(self, "rejector_certificate_") and not self.rejector_certificate_.converged:
             certificate = self.rejector_certificate_
             found.append(f"rejector: relative gap {certificate.relative_gap:.1e} ({certificate.status})")
-        if self.tau_ is not None:
+        if getattr(self, "tau_", None) is not None:
             found.append(f"tau = {self.tau_:.4g} was calibrated")
         return tuple(found)
 
@@ -344,7 +349,7 @@ class AbstainingClassifier(SurrogateClassifier):
         """Return what a saved model holds: parameters, fitted attributes by name, rows that the features keep."""
         parameters, attributes, rows = super().saved()
         if self.tau_ is not None:
-            attributes["tau_"] = float(self.tau_)
+            attributes["tau_"] = float(np.nan_to_num(self.tau_))  # files hold finite numbers
         if self.method == "two_stage":
             k = self.theta_.shape[1]
             both = np.hstack([self.theta_, self.rejector_theta_])
@@ -357,8 +362,7 @@ class AbstainingClassifier(SurrogateClassifier):
         super().restore(attributes)
         if self.method == "two_stage":
             self.rejector_theta_ = attributes.array("rejector_theta", self.theta_.shape)
-        if "tau_" in attributes:
-            self.tau_ = attributes.number("tau_")
+        self.tau_ = attributes.number("tau_") if "tau_" in attributes else None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

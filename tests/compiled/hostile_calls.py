@@ -73,7 +73,9 @@ def parameters(kind, random):
         # convex in the prediction
         matrix = (np.arange(L)[:, None] - 1.5 * np.arange(K)) ** 2
         return np.concatenate([[float(L)], matrix.ravel()])
-    return np.array([0.3]) if kind == "abstain" else np.empty(0)
+    if kind in ("rejecting_bep", "rejecting_ova"):  # one pair of columns, a sign for each label
+        return np.concatenate([[0.3, 1.0], np.where(np.arange(K) % 2, 1.0, -1.0)])
+    return np.array([0.3]) if kind in ("abstain", "rejecting_cs") else np.empty(0)
 
 
 def families(random):
