@@ -58,7 +58,8 @@ class AbstainingClassifier(SurrogateClassifier):
         binary digits. ``two_stage``: the surrogate ``base``, then a rejector of its errors (Mao, Mohri & Zhong 2024). ``adversarial``: the
         adversarial loss of zero-one with abstention (Fathony et al. 2018).
     alpha : float
-        Cost of abstaining: in (0, 1/2] for ova, cs and bep, in (0, 1) for two_stage, in [0, 1] for adversarial.
+        Cost of abstaining: in (0, 1/2] for ova, cs and bep, in (0, 1) for two_stage, in [0, 1] for adversarial, which also takes one for
+        each class in sorted order.
     tau : float or None
         What the margin of a prediction must exceed (the module's table). None: the method's own, or what `calibrate` found.
     code : {"binary", "gray"} or array (k, m)
@@ -86,7 +87,7 @@ class AbstainingClassifier(SurrogateClassifier):
     loss: Any = field(default=None, init=False)  # other parameters say it
     loss_options: Mapping[str, Any] | None = field(default=None, init=False)
     method: str = field(default="ova", kw_only=False)
-    alpha: float = 0.5
+    alpha: Any = 0.5
     tau: float | None = None
     code: Any = "binary"
     base: str = "zero_one"
@@ -145,7 +146,7 @@ class AbstainingClassifier(SurrogateClassifier):
         if self.method in _REJECTING:
             check_rejecting_alpha(self.alpha)
         elif self.method == "adversarial":
-            costs.check_alpha(self.alpha)
+            np.vectorize(costs.check_alpha)(self.alpha)
         elif not (isinstance(self.alpha, (int, float, np.number)) and 0.0 < self.alpha < 1.0):
             raise ConfigError(f"loss.alpha={self.alpha} is not valid; give a number between 0 and 1")
         if self.tau is not None and (isinstance(self.tau, bool) or not isinstance(self.tau, (int, float, np.number)) or np.isnan(self.tau)):
@@ -254,17 +255,18 @@ class AbstainingClassifier(SurrogateClassifier):
     @property
     def metric_(self) -> str:
         """The mean cost, alpha for an abstention."""
-        return "abstention_loss"
+        return "abstention_loss" if np.ndim(self.alpha) == 0 else "cost"
 
     @property
     def cost_matrix_(self) -> Array | None:
         """The matrix (k + 1, k) of zero-one with abstention."""
-        return costs.abstain(len(self.classes_), self.alpha)
+        found: Array | None = getattr(self.loss_, "matrix", None)
+        return costs.abstain(len(self.classes_), self.alpha) if found is None or len(found) == len(self.classes_) else found
 
     @property
     def abstention_cost_(self) -> float | None:
-        """Alpha."""
-        return float(self.alpha)
+        """Alpha; None where it is one for each class."""
+        return float(self.alpha) if np.ndim(self.alpha) == 0 else None
 
     def mean_cost(self, X: Any, y: Labels, weight: Array | None) -> float | None:
         """Return the mean expected loss of the adversarial method; None for the others, whose costs are not those of the fitted game."""
