@@ -106,7 +106,7 @@ class Guarantee:
 
     def __str__(self) -> str:
         """Say what is guaranteed, in one line."""
-        if not np.isfinite(self.tau):
+        if self.tau == np.inf:
             return (
                 f"no threshold keeps the error of the accepted at most {self.epsilon:g} with confidence {1 - self.delta:g} "
                 f"on {self.rows} held-out rows: all are left undecided"
@@ -159,7 +159,8 @@ def guarantee(margin: Any, wrong: Any, epsilon: float = 0.05, delta: float = 0.1
             raise DataError(f"{len(margin)} held-out rows are too few: {apart} are set apart for the choice of thresholds")
         seen, margin, wrong = np.sort(margin[:apart])[::-1], margin[apart:], wrong[apart:]
         first = 3.0 * np.log(delta) / np.log1p(-epsilon) / len(margin)
-        levels = np.r_[seen[int(min(first, 0.5) * apart) :], -np.inf]
+        # just below the margins, so that rows of equal margin are accepted
+        levels = np.r_[np.nextafter(seen[int(min(first, 0.5) * apart) :], -np.inf), -np.inf]
     else:
         levels = np.asarray(thresholds, dtype=np.float64)
         if levels.ndim != 1 or not len(levels) or not (np.diff(levels) <= 0.0).all():

@@ -398,3 +398,15 @@ def tree_loss(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str,
     """Mean number of nodes that only one of truth and prediction has, ancestors included: on a tree the length of the path between them."""
     true, predicted = _closed(y_true, y_predicted, n_classes, facts)
     return int(_counts(true != predicted).sum()) / true.shape[0]
+
+
+# ---- classifiers that may abstain ---------------------------------------------------------------------------------------------
+
+
+@register("accuracy_accepted", higher_is_better=True, percent=True)
+def accuracy_accepted(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Share of right predictions among those that are no abstentions; nan where all are."""
+    accepted = y_predicted < n_classes
+    if not accepted.any():
+        return float("nan")
+    return int(np.count_nonzero(y_true[accepted] == y_predicted[accepted])) / int(np.count_nonzero(accepted))

@@ -265,13 +265,13 @@ def _labels(estimator: Learner, classes: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the label of every prediction code: row names of a matrix with predictions of its own, else the classes and what is beyond."""
     if not isinstance(estimator, SurrogateClassifier):
         return classes
-    loss, k = estimator.loss_, len(classes)
-    extra = loss.n_predictions - k
-    named = getattr(loss, "row_names", None)
+    k, n_predictions = len(classes), len(estimator.predictions_)
+    extra = n_predictions - k
+    named = getattr(estimator.loss_, "row_names", None)
     if extra and named is not None:
         return tuple(named)
     if extra < 0:
-        return tuple(f"prediction {row + 1}" for row in range(loss.n_predictions))
+        return tuple(f"prediction {row + 1}" for row in range(n_predictions))
     beyond = [ABSTAIN] if extra == 1 else [f"prediction {row + 1}" for row in range(k, k + extra)]
     taken = set(map(str, classes))
     while taken & set(beyond):

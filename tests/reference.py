@@ -53,7 +53,8 @@ def loss_matrix(name: str, n_classes: int, **options: Any) -> Array:
             quantile = options.get("quantile", 0.5)
             return quantile * (column - row) if column >= row else (1 - quantile) * (row - column)
         if name == "abstain":
-            return options.get("alpha", 0.5) if row == k else float(row != column)
+            alpha = options.get("alpha", 0.5)
+            return float(row != column) if row < k else alpha[column] if isinstance(alpha, list) else alpha
         raise AssertionError(name)
 
     rows = k + 1 if name == "abstain" else k

@@ -86,6 +86,9 @@ def estimators(folder: Path) -> Iterator[tuple[str, Any, Any]]:
         yield name, learner(name, hierarchy=TREE, tol=0.01), NEW
     for name, edges in (("hsvm", TREE), ("nhsvm", DAG), ("ssvm", TREE)):
         yield f"sets-{name}", learner(name, labels=sets, hierarchy={"edges": edges, **whole}, n_classes=3, tol=0.1, max_passes=100), NEW
+    yield "abstain-bep", learner("abstain_bep", code="gray", tol=0.01), NEW
+    yield "abstain-ova-rbf", learner("abstain_ova", features="rbf", tau=0.2, tol=0.01), NEW
+    yield "two-stage-rbf", learner("two_stage", features="rbf", tol=0.01), NEW
     yield "hierarchical", hierarchical.HierarchicalClassifier(TREE, model="nhsvm", tol=0.01).fit(X, NAMES[CODES]), NEW
     yield "cost-sensitive", learner("csosr", cost=[[0, 1, 4], [1, 0, 2], [3, 1, 0]]), NEW
     yield "cost-sensitive-rbf", CostSensitiveClassifier(method="red_mc", features="rbf").fit(X, NAMES[CODES]), NEW

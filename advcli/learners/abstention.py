@@ -58,7 +58,8 @@ class AbstainingClassifier(SurrogateClassifier):
         binary digits. ``two_stage``: the surrogate ``base``, then a rejector of its errors (Mao, Mohri & Zhong 2024). ``adversarial``: the
         adversarial loss of zero-one with abstention (Fathony et al. 2018).
     alpha : float
-        Cost of abstaining: in (0, 1/2] for ova, cs and bep, in (0, 1) for two_stage, in [0, 1] for adversarial.
+        Cost of abstaining: in (0, 1/2] for ova, cs and bep, in (0, 1) for two_stage, in [0, 1] for adversarial, which also takes one for
+        each class in sorted order.
     tau : float or None
         What the margin of a prediction must exceed (the module's table). None: the method's own, or what `calibrate` found.
     code : {"binary", "gray"} or array (k, m)
@@ -86,13 +87,11 @@ class AbstainingClassifier(SurrogateClassifier):
     loss: Any = field(default=None, init=False)  # other parameters say it
     loss_options: Mapping[str, Any] | None = field(default=None, init=False)
     method: str = field(default="ova", kw_only=False)
-    alpha: float = 0.5
+    alpha: Any = 0.5
     tau: float | None = None
     code: Any = "binary"
     base: str = "zero_one"
     base_options: Mapping[str, Any] | None = None
-
-    tau_: float | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -135,6 +134,11 @@ class AbstainingClassifier(SurrogateClassifier):
         """The surrogate's class, or its name for the adversarial loss and the first of two stages."""
         return _REJECTING.get(self.method) or ("abstain" if self.method == "adversarial" else self.base)
 
+    @property
+    def decides(self) -> bool:
+        """Whether the loss alone makes the predictions: not where a rejector has the last word."""
+        return self.method != "two_stage"
+
     def check_parameters(self) -> None:
         """Refuse a method, alpha, threshold, code or feature map that no data can mend."""
         one_of("method", self.method, METHODS)
@@ -142,7 +146,7 @@ class AbstainingClassifier(SurrogateClassifier):
         if self.method in _REJECTING:
             check_rejecting_alpha(self.alpha)
         elif self.method == "adversarial":
-            costs.check_alpha(self.alpha)
+            np.vectorize(costs.check_alpha)(self.alpha)
         elif not (isinstance(self.alpha, (int, float, np.number)) and 0.0 < self.alpha < 1.0):
             raise ConfigError(f"loss.alpha={self.alpha} is not valid; give a number between 0 and 1")
         if self.tau is not None and (isinstance(self.tau, bool) or not isinstance(self.tau, (int, float, np.number)) or np.isnan(self.tau)):
@@ -160,8 +164,10 @@ class AbstainingClassifier(SurrogateClassifier):
     def _make_loss(self, k: int) -> Loss:
         if self.method == "bep":
             return BinaryEncodedLoss(k, self.alpha, self.code)
-        if self.method in _REJECTING:
-            return _REJECTING[self.method](k, self.alpha)
+        if self.method == "ova":
+            return RejectingOneVersusAllLoss(k, self.alpha)
+        if self.method == "cs":
+            return RejectingCrammerSingerLoss(k, self.alpha)
         if self.method == "adversarial":
             return make_loss("abstain", k, alpha=self.alpha)
         loss = make_loss(self.base, k, **(self.base_options or {}))
@@ -183,7 +189,7 @@ class AbstainingClassifier(SurrogateClassifier):
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Solve the problem of bound rows, and then the rejector's where there is one; with ``start``, from the solution of another fit."""
-        self.tau_ = None
+        self.tau_: float | None = None
         super().fit_bound(bound, start)
         if self.method == "two_stage":
             self._fit_rejector(bound)
@@ -194,12 +200,12 @@ class AbstainingClassifier(SurrogateClassifier):
         """What the model depends on beside its options: the code of bep, a rejector that stopped early, a threshold found later."""
         found = []
         if self.method == "bep" and hasattr(self, "classes_"):
-            words = ("".join("1" if digit > 0 else "0" for digit in word) for word in self.loss_.signed)  # type: ignore[attr-defined]
+            words = ("".join("1" if digit > 0 else "0" for digit in word) for word in self.loss_.signed)
             found.append("code: " + ", ".join(f"{label} {word}" for label, word in zip(self.classes_, words, strict=True)))
         if self.method == "two_stage" and hasattr(self, "rejector_certificate_") and not self.rejector_certificate_.converged:
             certificate = self.rejector_certificate_
             found.append(f"rejector: relative gap {certificate.relative_gap:.1e} ({certificate.status})")
-        if self.tau_ is not None:
+        if getattr(self, "tau_", None) is not None:
             found.append(f"tau = {self.tau_:.4g} was calibrated")
         return tuple(found)
 
@@ -249,17 +255,18 @@ class AbstainingClassifier(SurrogateClassifier):
     @property
     def metric_(self) -> str:
         """The mean cost, alpha for an abstention."""
-        return "abstention_loss"
+        return "abstention_loss" if np.ndim(self.alpha) == 0 else "cost"
 
     @property
     def cost_matrix_(self) -> Array | None:
         """The matrix (k + 1, k) of zero-one with abstention."""
-        return costs.abstain(len(self.classes_), self.alpha)
+        found: Array | None = getattr(self.loss_, "matrix", None)
+        return costs.abstain(len(self.classes_), self.alpha) if found is None or len(found) == len(self.classes_) else found
 
     @property
     def abstention_cost_(self) -> float | None:
-        """Alpha."""
-        return float(self.alpha)
+        """Alpha; None where it is one for each class."""
+        return float(self.alpha) if np.ndim(self.alpha) == 0 else None
 
     def mean_cost(self, X: Any, y: Labels, weight: Array | None) -> float | None:
         """Return the mean expected loss of the adversarial method; None for the others, whose costs are not those of the fitted game."""
@@ -344,7 +351,7 @@ class AbstainingClassifier(SurrogateClassifier):
         """Return what a saved model holds: parameters, fitted attributes by name, rows that the features keep."""
         parameters, attributes, rows = super().saved()
         if self.tau_ is not None:
-            attributes["tau_"] = float(self.tau_)
+            attributes["tau_"] = float(np.nan_to_num(self.tau_))  # files hold finite numbers
         if self.method == "two_stage":
             k = self.theta_.shape[1]
             both = np.hstack([self.theta_, self.rejector_theta_])
@@ -357,8 +364,7 @@ class AbstainingClassifier(SurrogateClassifier):
         super().restore(attributes)
         if self.method == "two_stage":
             self.rejector_theta_ = attributes.array("rejector_theta", self.theta_.shape)
-        if "tau_" in attributes:
-            self.tau_ = attributes.number("tau_")
+        self.tau_ = attributes.number("tau_") if "tau_" in attributes else None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

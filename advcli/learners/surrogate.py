@@ -52,7 +52,7 @@ def _is_adversarial(estimator: SurrogateClassifier) -> bool:
     found = _loss_type(given)
     if found is None and callable(given):
         found = _loss_type(getattr(estimator, "loss_", None))  # what the function made
-    if found is None or issubclass(found, AdversarialLoss):
+    if (found is None or issubclass(found, AdversarialLoss)) and estimator.decides:
         return True
     raise AttributeError(f"loss={_said(given)} has no predictor's distribution; the adversarial losses have")
 
@@ -219,6 +219,11 @@ class SurrogateClassifier(Learner):
     def _from_options(cls, loss: Options) -> dict[str, Any]:
         """Return the parameters that the group ``loss`` sets."""
         return {"loss": loss["name"], "loss_options": own_options(loss) or None}
+
+    @property
+    def decides(self) -> bool:
+        """Whether the loss alone makes the predictions."""
+        return True
 
     @property
     def given_loss(self) -> Any:

@@ -9,12 +9,15 @@ the best labels with 1 - alpha each and the predictor mixes labels with abstaini
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import costs
+from ..errors import ConfigError
 from .base import AdversarialLoss, Array, Labels, register
+from .general import GeneralLoss
 
 
 @register("abstain")
@@ -28,28 +31,41 @@ class AbstainLoss(AdversarialLoss):
     ----------
     n_classes : int
         Number k of classes.
-    alpha : float
-        Cost of abstaining in [0, 1], where a wrong label costs 1; `ConfigError` outside.
+    alpha : float, or sequence of k floats
+        Cost of abstaining in [0, 1], where a wrong label costs 1; `ConfigError` outside. One number for each class where it matters
+        who is left without an answer: the game of that matrix (`advcli.losses.general`), whose metric is ``cost``.
     """
 
-    alpha: float
     kernel = "abstain"
     metric = "abstention_loss"
 
-    def __init__(self, n_classes: int, alpha: float = 0.5) -> None:
+    def __init__(self, n_classes: int, alpha: float | Sequence[float] = 0.5) -> None:
         super().__init__(n_classes)
-        self.alpha = costs.check_alpha(alpha)
+        each = (
+            [costs.check_alpha(cost) for cost in alpha] if isinstance(alpha, Sequence | np.ndarray) and not isinstance(alpha, str) else []
+        )
+        if each and len(each) != n_classes:
+            raise ConfigError(f"alpha of loss=abstain has {len(each)} numbers for {n_classes} classes: give one, or one for each class")
+        self.general: GeneralLoss | None = None
+        if len(set(each)) > 1:
+            self.matrix = np.vstack([costs.zero_one(n_classes), each])
+            self.general = GeneralLoss(n_classes, matrix=self.matrix, structure=False)
+            self.kernel, self.metric, self.note = "general", "cost", self.general.note  # type: ignore[misc]
+            return
+        self.alpha = each[0] if each else costs.check_alpha(alpha)
         self.matrix = costs.abstain(n_classes, self.alpha)
 
     @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:
-        """Return alphas on both sides of 1/2 and at the ends."""
-        return [{}, {"alpha": 0.0}, {"alpha": 0.3}, {"alpha": 0.72}, {"alpha": 1.0}]
+        """Return alphas on both sides of 1/2 and at the ends, and one for each class."""
+        # a general game of many classes takes long
+        each = [{"alpha": [0.1 + 0.3 * (label % 3) for label in range(n_classes)]}] if n_classes <= 9 else []
+        return [{}, {"alpha": 0.0}, {"alpha": 0.3}, {"alpha": 0.72}, {"alpha": 1.0}, *each]
 
     @property
     def parameters(self) -> Array:
-        """Alpha, shape (1,)."""
-        return np.array([self.alpha])
+        """Alpha, shape (1,); where it is one for each class, those of the game of the matrix."""
+        return np.array([self.alpha]) if self.general is None else self.general.parameters
 
     @property
     def default_rule(self) -> str:
@@ -58,6 +74,9 @@ class AbstainLoss(AdversarialLoss):
 
     def adversary(self, F: Array) -> Array:
         """Return q, shape (n, k): uniform on a prefix of the best labels, or 1 - alpha each until the mass is gone."""
+        if self.general is not None:
+            return self.general.adversary(F)
+        assert self.alpha is not None
         order, ordered, threshold = _zero_one(F)
         n, k = ordered.shape
         support = np.argmax(threshold, axis=1) + 1
@@ -77,6 +96,9 @@ class AbstainLoss(AdversarialLoss):
         threshold of zero-one when that is higher. This is the linear program's dual for every alpha, Theorem 13 for
         alpha <= 1/2.
         """
+        if self.general is not None:
+            return self.general.predictor(F)
+        assert self.alpha is not None
         order, ordered, thresholds = _zero_one(F)
         n, k = ordered.shape
         tau = thresholds.max(axis=1)

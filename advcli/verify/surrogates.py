@@ -11,7 +11,7 @@ whose c follows from the definition; how far it moved in L1 norm is charged to t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +76,8 @@ class Surrogate:
         if self.name in _REJECTING:
             self._reject(float(own.get("alpha", 0.5)), own.get("code", "binary"))
             return
+        if self.name == "abstain" and isinstance(own.get("alpha"), Sequence):  # one for each class: a matrix like any other
+            self.name, own = "general", {"matrix": [*costs.zero_one(k).tolist(), list(own["alpha"])]}
         self.alpha = float(own.get("alpha", 0.5)) if self.name == "abstain" else 1.0
         if self.name in ("convex", "general"):
             source = costs.matrix_from(own.get("matrix"), own.get("file"), k, self.name)

@@ -75,6 +75,10 @@ def parameters(kind, random):
     if kind in ("convex", "general"):
         matrix = (np.arange(L)[:, None] - 1.5 * np.arange(K)) ** 2
         return np.concatenate([[float(L)], matrix.ravel()])
+    if kind in ("rejecting_bep", "rejecting_ova"):  # one pair of columns, a sign for each label
+        return np.concatenate([[0.3, 1.0], np.where(np.arange(K) % 2, 1.0, -1.0)])
+    if kind == "rejecting_cs":
+        return np.array([0.3])
     cases = (make_loss(name, K, **options).core for name in loss_names() for options in loss_class(name).examples(K))
     return next(loss.parameters for loss in cases if loss.kernel == kind)
 

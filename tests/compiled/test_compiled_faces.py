@@ -164,7 +164,7 @@ def test_the_states_describe_the_step(kernels, name):
             q = new.copy()
             q[np.arange(len(y)), y] += 1.0
             held = q[state == FIXED]
-            if name == "abstain":  # the other bound of its blocks
+            if loss.kernel == "abstain":  # the other bound of its blocks
                 held = np.minimum(held, np.abs(held - (1.0 - loss.alpha)))
             assert np.abs(held).max(initial=0.0) <= 1e-12
             tied = [q[i, state[i] == TIED] for i in range(len(y))]

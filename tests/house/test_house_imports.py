@@ -52,6 +52,8 @@ evaluation.sweep       config progress
 models                 learners evaluation data features certificate files rows provenance stored
 foreign                learners evaluation features problem certificate
 
+coverage               models abstention data files losses reports
+
 statistics             -
 reports                statistics metrics files records rows
 surfaces               files losses
@@ -73,6 +75,7 @@ cli.actions.bench      data learners evaluation reports
 cli.actions.fit        certificate evaluation learners models rows
 cli.actions.predict    models
 cli.actions.certify    evaluation foreign
+cli.actions.coverage   coverage models
 cli.actions.verify     records verify
 cli.actions.report     losses records reports statistics surfaces
 cli.actions.check      files records reports

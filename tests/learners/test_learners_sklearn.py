@@ -5,7 +5,7 @@ the public classifier, which merges equal rows, because a label graph of the che
 import pytest
 from registered import in_package
 
-from advcli import CostSensitiveClassifier
+from advcli import AbstainingClassifier, CostSensitiveClassifier
 from advcli.learners.base import registry
 from advcli.learners.hierarchical import MODELS, HierarchicalClassifier
 from advcli.learners.hierarchical.base import HierarchicalLearner
@@ -22,6 +22,14 @@ def test_every_learner_passes(name):
     chosen = registry.get(name)
     graph = {"hierarchy": TREE} if "hierarchy" in chosen.needs({"name": name}) else {}
     check_learner(chosen(**graph), scikit_learn=not issubclass(chosen, HierarchicalLearner))
+
+
+ABSTAINING = [AbstainingClassifier("cs", alpha=0.3), AbstainingClassifier("adversarial"), AbstainingClassifier("ova", features="rbf")]
+
+
+@pytest.mark.parametrize("learner", ABSTAINING, ids=repr)
+def test_learners_that_abstain_pass(learner):
+    check_learner(learner, skip={"check_classifiers_train"})  # abstaining is no argmax of decision_function
 
 
 @pytest.mark.parametrize("learner", [*VARIANTS, *(HierarchicalClassifier(model=model) for model in MODELS)], ids=repr)

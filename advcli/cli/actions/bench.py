@@ -19,7 +19,7 @@ from ..task import Task
 class Bench(Task):
     """Trace the convergence of the listed solvers (and data sets, losses, features), one after the other in this process."""
 
-    place = 8
+    place = 9
     usage = (("bench KEY=VALUE solver=A,B,...", "how fast solvers close the gap: convergence.csv and a figure"),)
     single = False
 

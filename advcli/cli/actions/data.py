@@ -13,7 +13,7 @@ from ..task import Task
 class Data(Task):
     """List, show or fetch data sets."""
 
-    place = 9
+    place = 10
     usage = (
         ("data list", "every data set: source, size, is it here"),
         ("data show NAME", "one data set in detail"),

@@ -1,0 +1,42 @@
+"""The action ``coverage``: a saved model on labelled rows, accepted and abstained."""
+
+from __future__ import annotations
+
+from ...config import Settings
+from ...errors import ConfigError
+from ..console import short
+from ..task import Task
+
+
+class Coverage(Task):
+    """Show what a saved model gets wrong among what it accepts."""
+
+    place = 8
+    usage = (("coverage model=MODEL input=HELD_OUT.csv out=FOLDER", "risk over coverage, confusion with abstentions, safe thresholds"),)
+
+    def act(self, settings: Settings) -> None:
+        """Read, predict, and write the tables and the plot."""
+        wanted = (
+            ("model", "the file that advcli fit wrote"),
+            ("input", "a CSV file of rows with labels that the model has not seen"),
+            ("out", "the folder to write into"),
+        )
+        for key, what in wanted:
+            if getattr(settings, key) is None:
+                raise ConfigError(f"advcli coverage needs {key}={'FOLDER' if key == 'out' else 'FILE'}, {what}")
+        assert settings.model is not None
+        assert settings.input is not None
+        assert settings.out is not None
+        if settings.out.exists() and not settings.out.is_dir():
+            raise ConfigError(f"out={short(settings.out)} is a file; give the name of a folder")
+        from ... import coverage, models
+
+        found = coverage.coverage_file(models.load(settings.model), settings.input, settings.out)
+        curve = found.curve
+        print(f"{found.rows} rows, risk {curve.risk[-1]:.4g} where all are accepted; AURC {curve.aurc:.4g}, E-AURC {curve.excess:.4g}")
+        print(found.confusion.to_string())
+        for each in found.guarantees:
+            print(each)
+        if not found.guarantees:
+            print(f"{found.rows} rows are too few for a threshold with a guarantee")
+        print(f"{short(settings.out)}: curve.csv, curve.svg, curve.pdf, confusion.csv, guarantees.csv")

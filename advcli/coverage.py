@@ -1,0 +1,125 @@
+"""A saved model on labelled rows that it has not seen: risk over coverage, what it confuses, and which thresholds are safe.
+
+The margin of a prediction is that of an abstaining classifier; of any other the lead of the largest potential on the second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .abstention import Guarantee, RiskCoverage, guarantee, risk_coverage
+from .data.stream import stream_tables
+from .errors import ConfigError, DataError, nearest
+from .files import write_bytes, write_text
+from .losses.rejecting import leads
+from .models import Model
+from .reports.drawing import draw
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2)
+DELTA = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class CoverageReport:
+    """What a model does on labelled rows.
+
+    Attributes
+    ----------
+    rows : int
+    curve : RiskCoverage
+    confusion : DataFrame
+        Rows with each true class (index) and each predicted label (columns, to abstain last where the model may).
+    guarantees : tuple of Guarantee
+        For `EPSILONS`, each with confidence 1 - `DELTA` by itself; none where the rows are too few.
+    """
+
+    rows: int
+    curve: RiskCoverage
+    confusion: pd.DataFrame
+    guarantees: tuple[Guarantee, ...]
+
+
+def margins(estimator: Any, X: Any) -> NDArray[np.float64]:
+    """Return the margins of a fitted learner's predictions at rows X (n, d), shape (n,)."""
+    found = estimator.margin(X) if hasattr(estimator, "margin") else leads(estimator.potentials(X))
+    return np.asarray(found, dtype=np.float64)
+
+
+def coverage_of(model: Model, X: Any, y: Any) -> CoverageReport:
+    """Return what a model does on rows X (n, d) of codes y (n,)."""
+    X = model.features(X)
+    P, codes = model.estimator.potentials(X), np.asarray(model.estimator.predict_codes(X))
+    margin, wrong = margins(model.estimator, X), np.argmax(P, axis=1) != y
+    counts = np.zeros((len(model.classes), len(model.labels)), dtype=np.int64)
+    np.add.at(counts, (y, codes), 1)
+    confusion = pd.DataFrame(counts, index=pd.Index(model.classes, name="class"), columns=list(model.labels))
+    try:
+        found = tuple(guarantee(margin, wrong, epsilon, DELTA) for epsilon in EPSILONS)
+    except DataError:
+        found = ()
+    return CoverageReport(len(y), risk_coverage(margin, wrong), confusion, found)
+
+
+def coverage_file(model: Model, source: Path, out: Path) -> CoverageReport:
+    """Read labelled rows of a CSV file and write `CoverageReport` into a folder: curve.csv, curve.svg, curve.pdf, confusion.csv, guarantees.csv.
+
+    Raises
+    ------
+    ConfigError
+        A model of sets of labels, or one that was not fitted to a table.
+    DataError
+        No column of labels, a label that is none of the model's, or rows that the model cannot take.
+    """
+    if model.encoding is None or model.of_sets:
+        raise ConfigError("risk over coverage is for models that advcli fit made from rows with one label")
+    target = str(model.about.get("cell", {}).get("dataset", {}).get("target"))
+    parts = list(stream_tables(source, 2**31, separator=model.encoding.separator, text=[*model.encoding.text, target]))
+    columns = [str(each) for each in parts[0].frame.columns] if parts else []
+    if target not in columns:
+        raise DataError(f"{source} has no column {target} of labels; {nearest(target, columns)}")
+    frame = parts[0].frame
+    names = [str(label) for label in model.classes]
+    given = frame[target].astype(str).str.strip().tolist()
+    unknown = next((at for at, label in enumerate(given) if label not in names), None)
+    if unknown is not None:
+        raise DataError(f"{source}: {given[unknown]!r} of row {unknown + 1} is no label of the model; {nearest(given[unknown], names)}")
+    model.encoding.check_columns(source, columns)
+    found = coverage_of(model, model.encoding.encode(parts[0]), np.array([names.index(label) for label in given], dtype=np.intp))
+    write(found, out)
+    return found
+
+
+def write(found: CoverageReport, out: Path) -> None:
+    """Write the files of a folder, which is made where it is not there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"out={out}: {error.strerror}; choose another folder") from error
+    curve = found.curve
+    table = pd.DataFrame({"threshold": curve.threshold, "coverage": curve.coverage, "risk": curve.risk, "accuracy": curve.accuracy})
+    rows = [
+        {"epsilon": each.epsilon, "delta": each.delta, "tau": each.tau, "rows": each.rows, "accepted": each.accepted, "wrong": each.wrong}
+        for each in found.guarantees
+    ]
+    for name, content, index in (("curve", table, False), ("confusion", found.confusion, True), ("guarantees", pd.DataFrame(rows), False)):
+        write_text(out / f"{name}.csv", content.to_csv(index=index, lineterminator="\n"))
+
+    def paint(axes: Axes) -> None:
+        axes.step(curve.coverage, curve.risk, where="post", color="C0")
+        axes.set_xlim(0.0, 1.0)
+        axes.set_ylim(bottom=0.0)
+        axes.set_xlabel("coverage: share of rows that are accepted")
+        axes.set_ylabel("risk: share of these that are wrong")
+
+    figure = draw("curve", f"Risk over coverage on {found.rows} rows; AURC {curve.aurc:.4f}.", (5.0, 3.5), paint)
+    write_text(out / "curve.svg", figure.svg)
+    write_bytes(out / "curve.pdf", figure.pdf)
