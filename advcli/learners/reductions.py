@@ -248,12 +248,6 @@ class ReductionLearner(Learner):
         """Return the scores of the binary problems at rows X (n, d), shape (n, m), in the order of `advcli.learners.schemes`."""
         return plus_constant(self.look(X).at, self.theta_, self._constant)
 
-    # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
-    @property
-    def counts_(self) -> dict[str, float]:
-        """The counts ``n_...`` of the solver."""
-        return {name: float(value) for name, value in self.solution_.memory.items() if name.startswith("n_")}
-
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep."""

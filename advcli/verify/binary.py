@@ -45,7 +45,7 @@ class Reduction:
         self.name, self.k = str(options["name"]), k
         self.every = options.get("pairs") == "all"
         self.matrix = costs.zero_one(k)
-        if self.name not in ("ova", "ovo"):
+        if self.has_costs:
             cost, file = options.get("cost"), options.get("file")
             if cost is None and file is None:
                 cost = "absolute" if ordered else "zero_one"
@@ -53,6 +53,11 @@ class Reduction:
                 self.matrix = _NAMED[cost](k)
             else:
                 self.matrix = costs.matrix_from(cost, file, k, self.name).align(labels).values
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether costs matter."""
+        return self.name not in ("ova", "ovo")
 
     @property
     def columns(self) -> int:
@@ -110,8 +115,12 @@ class Reduction:
                 own = y == j
                 yield np.where(own, 1.0, -1.0), ones if self.name == "ova" else np.where(own, c.max(axis=1), c[:, j]), ones
 
-    def bound(self, features: ScoreMap, y: Any, lam: float, s: Array | None, theta: Array, a: Array) -> Bounds:
+    def bound(
+        self, features: ScoreMap, y: Any, lam: float, s: Array | None, theta: Array, a: Array, costs_of_rows: Array | None = None
+    ) -> Bounds:
         """Return the bounds of a fit to the rows of ``features`` from parameters theta and dual numbers a (n, m).
+
+        ``costs_of_rows`` (n, k) stand in the place of what the labels cost, where rows have their own.
 
         Raises
         ------
@@ -123,7 +132,7 @@ class Reduction:
         counts = np.ones(len(y)) if s is None else s
         share = inverse(ball(counts).sum() if s is not None else ball(float(len(y))))
         V, _ = features.parts(theta)
-        c = np.ascontiguousarray(self.matrix[:, y].T)
+        c = np.ascontiguousarray(self.matrix[:, y].T) if costs_of_rows is None else costs_of_rows
         L, W, M = (np.column_stack(each) for each in zip(*self.problems(y, c), strict=True))
         hinges = (ball(M) - features.scores(features.X, theta) * L).positive() * W
         losses = (hinges * counts[:, None]).sum() * share

@@ -335,7 +335,8 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     if not (features.box or 0 < lam < math.inf):
         raise RefutedError("lambda is no number above 0")
     if isinstance(cell.loss, Reduction):
-        bounds = cell.loss.bound(features, y, lam, s, arrays["theta"], arrays["r"])
+        own = None if dataset.costs is None or not cell.loss.has_costs else dataset.costs[train]
+        bounds = cell.loss.bound(features, y, lam, s, arrays["theta"], arrays["r"], own)
     else:
         bounds = bound(features, cell.loss, y, lam, s, costs, arrays["theta"], arrays["r"], arrays.get("predictor"))
     stated = _claims(row, bounds, cell.loss, float(config["solver"]["tol"]))
