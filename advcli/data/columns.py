@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..errors import DataError
+from ..errors import ConfigError, DataError
 from .table import Table, is_number
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
@@ -83,3 +83,24 @@ def code_labels(text: pd.Series) -> tuple[NDArray[np.intp], list[Any]]:
     rank = np.empty(len(values), dtype=np.intp)
     rank[order] = np.arange(len(values))
     return rank[factor], [values[index] for index in order]
+
+
+def cost_columns(options: Mapping[str, Any]) -> list[str]:
+    """Return the columns of what predictions cost; none where rows have labels.
+
+    Raises
+    ------
+    ConfigError
+        No list of at least two names, or an option beside it that is about labels.
+    """
+    costs = options.get("costs")
+    if costs is None:
+        return []
+    if isinstance(costs, str) or not isinstance(costs, (list, tuple)) or len({str(name) for name in costs}) != len(costs) or len(costs) < 2:
+        raise ConfigError(f"dataset.costs={costs} must list at least two columns, one for each prediction, each once")
+    for key in ("order", "edges", "n_classes", "hierarchy", "label_separator"):
+        if options.get(key) is not None:
+            raise ConfigError(f"dataset.{key} is about labels; with dataset.costs the columns of costs are the classes: leave it out")
+    if options.get("cut", "none") != "none":
+        raise ConfigError("dataset.cut is about labels; with dataset.costs the columns of costs are the classes: leave it out")
+    return [str(name) for name in costs]

@@ -60,6 +60,9 @@ class Dataset:
         The official training and test rows, 0-based, where the data state them.
     hierarchy : tuple of (parent, child) or None
         Edges of the graph over labels by name, whose leaves are the classes; None without one.
+    costs : ndarray of float64, shape (n, k), or None
+        What predicting each class costs on each row, at least 0, where rows have their own costs; y is then the first cheapest class,
+        and a class may never be.
     stubs : tuple of str
         Leaves of it that stand for the inner node above them (`advcli.hierarchy.graph.stub`).
     """
@@ -81,6 +84,7 @@ class Dataset:
     official: tuple[NDArray[Any], NDArray[Any]] | None = None
     hierarchy: Edges | None = None
     stubs: tuple[str, ...] = ()
+    costs: NDArray[Any] | None = None
 
     @property
     def multilabel(self) -> bool:
@@ -96,8 +100,10 @@ class Dataset:
         return dict(zip(self.classes, counts.tolist(), strict=True))
 
 
-def content_sha256(X: Any, y: Any, classes: Sequence[Any], example_weight: Any = None, hierarchy: Edges | None = None) -> str:
-    """Return the SHA-256 of what a learner sees: X (dense or CSR), the codes, the labels, the weights and the hierarchy."""
+def content_sha256(
+    X: Any, y: Any, classes: Sequence[Any], example_weight: Any = None, hierarchy: Edges | None = None, costs: Any = None
+) -> str:
+    """Return the SHA-256 of what a learner sees: X (dense or CSR), the codes, the labels, the weights, the hierarchy and the costs."""
     import numpy as np
 
     digest = hashlib.sha256()
@@ -109,6 +115,8 @@ def content_sha256(X: Any, y: Any, classes: Sequence[Any], example_weight: Any =
     parts += [y.indptr.astype("<i8"), y.indices.astype("<i8")] if hasattr(y, "indptr") else [np.asarray(y, "<i8")]
     if example_weight is not None:
         parts.append(np.asarray(example_weight, "<f8"))
+    if costs is not None:
+        parts.append(np.asarray(costs, "<f8"))
     for part in parts:
         digest.update(repr(part.shape).encode())
         digest.update(part.tobytes())
@@ -134,6 +142,7 @@ def make_dataset(
     encoding: Encoding | None = None,
     hierarchy: Edges | None = None,
     stubs: Sequence[str] = (),
+    costs: Any = None,
 ) -> Dataset:
     """Check the parts once, for all sources, and build a `Dataset`.
 
@@ -174,12 +183,13 @@ def make_dataset(
         splits=splits,
         example_weight=None if example_weight is None else np.ascontiguousarray(example_weight, dtype=np.float64),
         groups=None,
-        sha256=content_sha256(X, y, classes, example_weight, hierarchy),
+        sha256=content_sha256(X, y, classes, example_weight, hierarchy, costs),
         notes=tuple(notes),
         allow_small_classes=allow_small_classes,
         encoding=encoding,
         hierarchy=hierarchy,
         stubs=tuple(stubs),
+        costs=None if costs is None else np.ascontiguousarray(costs, dtype=np.float64),
     )
 
 

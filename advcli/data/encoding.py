@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, DataError
-from .columns import code_labels, listed, numbers, reads_as_numbers, words
+from .columns import code_labels, cost_columns, listed, numbers, reads_as_numbers, words
 from .table import Table, choose_column, is_number, number_columns, target_columns
 
 
@@ -165,15 +165,16 @@ def feature_columns(table: Table, options: Mapping[str, Any], ignore: Sequence[s
     DataError
         An option names a column that is not there, or no column is left.
     ConfigError
-        An option names the target or the weight as a feature.
+        An option names the target, a cost or the weight as a feature.
     """
     names = list(map(str, table.frame.columns))
-    special = {*target_columns(str(options["target"]), names), *([str(options["weight"])] if options["weight"] is not None else [])}
+    costs = cost_columns(options)
+    special = {*target_columns(str(options["target"]), names), *([str(options["weight"])] if options["weight"] is not None else []), *costs}
     drop = _names(options["drop"], "drop")
     wanted = None if options["features"] is None else _names(options["features"], "features")
     categorical = [] if options["categorical"] == "auto" else _names(options["categorical"], "categorical")
     there = set(names)
-    asked: dict[str, list[str]] = {"drop": drop, "features": wanted or [], "categorical": categorical}
+    asked: dict[str, list[str]] = {"drop": drop, "features": wanted or [], "categorical": categorical, "costs": costs}
     if options["weight"] is not None:
         asked["weight"] = [str(options["weight"])]
     for key, wished in asked.items():
@@ -183,7 +184,9 @@ def feature_columns(table: Table, options: Mapping[str, Any], ignore: Sequence[s
     for key in ("drop", "features", "categorical"):
         for name in asked[key]:
             if name in special:
-                raise ConfigError(f"dataset.{key} names {name!r}, which is the target or the weight of the examples")
+                raise ConfigError(
+                    f"dataset.{key} names {name!r}, which is the target{', a cost' if costs else ''} or the weight of the examples"
+                )
     left_out = special | set(drop) | set(ignore)
     columns = [name for name in names if name not in left_out] if wanted is None else [name for name in wanted if name not in set(drop)]
     if not columns:

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from .columns import numbers
+from .columns import cost_columns, numbers
 from .dataset import Dataset, Edges, make_dataset
 from .encoding import feature_columns, fill_missing, learn_encoding, remedies_for
 from .frames import frame_table
@@ -67,7 +67,11 @@ def from_table(
     X = encoding.encode(table, remedies_for)
     hierarchy: Edges | None = None
     stubs: tuple[str, ...] = ()
-    if asks_for_label_sets(options):
+    named, costs = cost_columns(options), None
+    if named:
+        costs = _costs(table, named, said)
+        codes, classes, ordered = costs.argmin(axis=1).astype(np.intp), list(named), bool(options["ordered"])
+    elif asks_for_label_sets(options):
         found = read_label_sets(table, {**LABEL_OPTIONS, **options}, said)
         codes, classes, ordered = found.y, list(found.classes), False
         hierarchy, stubs = found.hierarchy, found.stubs
@@ -85,10 +89,26 @@ def from_table(
         example_weight=weights,
         notes=said,
         encoding=encoding,
-        allow_small_classes=options["allow_small_classes"],
+        # a prediction that is seldom or never the cheapest still has costs to learn from
+        allow_small_classes=bool(named) or options["allow_small_classes"],
+        costs=costs,
         hierarchy=hierarchy,
         stubs=stubs,
     )
+
+
+def _costs(table: Table, names: list[str], notes: list[str]) -> NDArray[np.float64]:
+    """Return what every prediction costs on every row, (n, k)."""
+    remedy = "correct it or remove the row"
+    costs = np.column_stack([numbers(table, name, "as a cost", "choose columns of numbers", remedy) for name in names])
+    bad = np.argwhere(costs < 0.0)
+    if len(bad):
+        row, column = bad[0]
+        raise DataError(
+            f"{table.path}: the cost {costs[row, column]:g} in column {names[column]!r}, {table.place(int(row))}, is below 0; {remedy}"
+        )
+    notes.append(f"rows have their own costs of {len(names)} predictions; the label of a row is its first cheapest")
+    return costs
 
 
 def _weights(table: Table, name: str, notes: list[str]) -> NDArray[np.float64]:

@@ -163,6 +163,10 @@ class Recipe:
             raise IncompatibleError(
                 f"loss={cell.loss['name']}", "rows that count the same", f"{dataset.name} has example weights, which it does not take"
             )
+        if dataset.costs is not None and cell.noise:
+            raise ConfigError(
+                f"noisy labels are for rows that are learned from labels, {dataset.name} has costs of its rows; use noise=none"
+            )
         if dataset.multilabel and not learner_of(cell.loss).sets:
             raise IncompatibleError(
                 f"loss={cell.loss['name']}", "one label a row", f"{dataset.name} has several: choose loss=flat, hsvm or nhsvm"
@@ -201,7 +205,7 @@ class Recipe:
     def part(self, rows: Any = slice(None)) -> Part:
         """Return rows of the data set with their labels and weights."""
         data = self.dataset
-        return Part(data.X, data.y, data.example_weight)[rows]
+        return Part(data.X, data.y, data.example_weight, data.costs)[rows]
 
     # ---- splits -----------------------------------------------------------------------------------------------------
     def splits(self) -> tuple[list[Split], list[str]]:
@@ -258,7 +262,7 @@ class Recipe:
         loss = self.cell.loss
         if self.axes.names:
             loss, codes, known = self.labels(part, number).view(loss)
-            part = Part(part.X, codes, part.weight)
+            part = replace(part, y=codes)
             part = part if known is None else part[known]
         solver = _search_solver(self.cell.solver)
         tol = float(solver.get("search_tol") or solver["tol"])
@@ -288,27 +292,38 @@ class Recipe:
         learner = make_learner(loss, cell.features, cell.solver, hyper, self.n_classes, seed, float(cell.solver["tol"]))
         learner.limit(**limits)
         clock = time.perf_counter()
-        learner.fit(X, codes, sample_weight=weight, start=None)
+        own = {"costs": part.costs} if part.costs is not None and learner.has_costs else {}
+        learner.fit(X, codes, sample_weight=weight, start=None, **own)
         seconds = time.perf_counter() - clock
         if learner.certificate_ is not None:
             seconds = float(learner.certificate_.seconds)
         return Fitted(learner, standardiser, codes, weight, n_train, seconds, labels.facts, labels.notes)
 
     def judge(self, learner: Learner, held: View, y: Any) -> tuple[str, float]:
-        """Return the metric that selects and its value on held-out rows of labels y."""
+        """Return the metric that selects and its value on held-out rows of labels y, or of costs (`Part.truth`)."""
         metric = self.metric(learner)
         facts = self.facts(learner) | self._probabilities([metric], learner, held)
-        return metric, metrics.compute(metric, y, learner.predict_codes(held), self.n_classes, facts)
+        return metric, self._value(metric, y, learner.predict_codes(held), facts)
 
     @staticmethod
     def _probabilities(names: Iterable[str], learner: Learner, X: Any) -> dict[str, Any]:
         """Return the fact ``probabilities`` of rows X where one of these metrics reads it."""
         return {PROBABILITIES: learner.probabilities(X)} if any(PROBABILITIES in metrics.meaning(name).needs for name in names) else {}
 
+    def _value(self, metric: str, truth: Any, predicted: Any, facts: dict[str, Any]) -> float:
+        """Return a metric of predictions by their truth (`Part.truth`); with costs of rows each row is a truth of its own to ``cost``."""
+        if self.dataset.costs is None:
+            return metrics.compute(metric, truth, predicted, self.n_classes, facts)
+        if metric != "cost":
+            return metrics.compute(metric, truth.argmin(axis=1), predicted, self.n_classes, facts)
+        if predicted.max(initial=0) >= truth.shape[1]:
+            raise IncompatibleError(f"loss={self.cell.loss['name']}", "a cost of every prediction", "choose a loss that predicts classes")
+        return metrics.compute(metric, np.arange(len(truth)), predicted, self.n_classes, {**facts, "cost_matrix": truth.T})
+
     # ---- scores -----------------------------------------------------------------------------------------------------
     def metric(self, learner: Learner) -> str:
         """Return what the search minimises and tables show."""
-        return self.protocol.metric or learner.metric_
+        return self.protocol.metric or ("cost" if self.dataset.costs is not None else learner.metric_)
 
     def score(self, fitted: Fitted, train: Part, test: Part) -> tuple[dict[str, Any], dict[str, float]]:
         """Return columns of a fit's rows and the values of its metrics by name, the primary one first."""
@@ -325,7 +340,7 @@ class Recipe:
             columns["test_expected_loss"] = learner.mean_cost(X, test.y, test.weight)
         names = dict.fromkeys([self.metric(learner), *self.protocol.metrics])
         options |= self._probabilities(names, learner, X)
-        values = {name: metrics.compute(name, test.y, predicted, self.n_classes, options) for name in names}
+        values = {name: self._value(name, test.truth, predicted, options) for name in names}
         return columns, values | learner.counts_
 
 

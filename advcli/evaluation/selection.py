@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .. import metrics
 from ..errors import ConfigError
 from ..hyper import SCALES, STRENGTH, hyper
-from ..learners.base import Learner, View, fixable
+from ..learners.base import Bound, Learner, View, fixable
 from ..protocol import Protocol
 from ..rows import hyper_value
 from ..rules import POSITIVE, refuse
@@ -30,7 +30,7 @@ Make = Callable[[Mapping[str, float], int], Learner]
 """Hyper-parameters and a seed to an unfitted learner of the method."""
 
 Judge = Callable[[Learner, View, Any], tuple[str, float]]
-"""A fitted learner, its view of held-out rows and their labels to the name and the value of the metric that selects."""
+"""A fitted learner, its view of held-out rows and their labels (or `Part.truth`) to the name and the value of the metric that selects."""
 
 
 @dataclass(frozen=True)
@@ -183,14 +183,29 @@ class Part:
         0-based codes, or ones where a row has a label; a part may miss a class.
     weight : ndarray, shape (n,), or None
         Example weights.
+    costs : ndarray, shape (n, k), or None
+        What predictions cost on each row, where rows have their own costs; y is then the first cheapest class.
     """
 
     X: Any
     y: Any
     weight: NDArray[np.float64] | None = None
+    costs: NDArray[np.float64] | None = None
 
     def __getitem__(self, rows: Any) -> Part:
-        return Part(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
+        weight, costs = (None if each is None else each[rows] for each in (self.weight, self.costs))
+        return Part(self.X[rows], self.y[rows], weight, costs)
+
+    @property
+    def truth(self) -> Any:
+        """What predictions are judged by: the costs where rows have their own, else the labels."""
+        return self.y if self.costs is None else self.costs
+
+    def bind(self, learner: Learner) -> Bound:
+        """Return the rows as the learner's fits take them, with their own costs if it learns from such."""
+        if self.costs is not None and learner.has_costs:
+            return learner.bind_costs(self.X, self.y, self.costs, self.weight)
+        return learner.bind(self.X, self.y, self.weight)
 
 
 @dataclass(frozen=True)
@@ -248,7 +263,7 @@ def select(
     if not axes.names:
         return Selection(dict(axes.fixed), [], ())
     if protocol.standardise == "train":
-        part = Part(Standardiser().fit(part.X).transform(part.X), part.y, part.weight)
+        part = replace(part, X=Standardiser().fit(part.X).transform(part.X))
     rows: list[dict[str, Any]] = []
     tried: dict[str, list[Any]] = {name: [] for name in axes.names}
     best: dict[str, Any] = {}
@@ -315,7 +330,7 @@ def _folds(part: Part, protocol: Protocol, seed: int, dataset: str, stage: int) 
         fit, held = part[fit_rows], part[held_rows]
         if protocol.standardise == "fold":
             standardiser = Standardiser().fit(fit.X)
-            fit, held = (Part(standardiser.transform(each.X), each.y, each.weight) for each in (fit, held))
+            fit, held = (replace(each, X=standardiser.transform(each.X)) for each in (fit, held))
         yield fit, held
 
 
@@ -328,11 +343,11 @@ def _judged(
         for strength_at, strength in enumerate(candidates.path):
             chosen = candidates.hyper(strength, others)
             learner = make(chosen, seed)
-            bound = learner.bind(fit.X, fit.y, fit.weight) if bound is None else bound
+            bound = fit.bind(learner) if bound is None else bound
             learner.fit_bound(bound, previous)
             view = learner.look(held.X) if view is None else view
             previous = learner
-            metric, value = judge(learner, view, held.y)
+            metric, value = judge(learner, view, held.truth)
             certificate = learner.certificate_
             yield (
                 (strength_at, other_at),

@@ -142,6 +142,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     sets: ClassVar[bool] = False  # whether rows may have several labels
     certified: ClassVar[bool] = True  # whether a fit has a certificate
     storable: ClassVar[bool] = True  # whether a model file, which executes nothing, can hold a fit
+    has_costs: ClassVar[bool] = False  # whether it learns from costs of rows (`bind_costs`)
 
     certificate_: Certificate | None = None
     remarks_: tuple[str, ...] = ()
@@ -217,6 +218,10 @@ class Learner(ClassifierMixin, BaseEstimator):
     @abstractmethod
     def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
         """Return rows and labels as fits take them; learners that differ in the strength of regularisation alone can all fit to it."""
+
+    def bind_costs(self, X: Any, y: Any, costs: Any, sample_weight: Any = None) -> Bound:
+        """Return rows with what each prediction costs on them (n, k) as fits take them; of learners with `has_costs`."""
+        raise NotImplementedError(f"loss={self.name} learns from labels")
 
     @abstractmethod
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:

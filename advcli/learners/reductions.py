@@ -254,11 +254,6 @@ class ReductionLearner(Learner):
         kernel = self.features_ is not None and not self.features_.euclidean
         return over_fit_rows(self.theta_, self.solution_.R, self.rows_, kernel)
 
-    @property
-    def counts_(self) -> dict[str, float]:
-        """The counts ``n_...`` of the solver."""
-        return {name: float(value) for name, value in self.solution_.memory.items() if name.startswith("n_")}
-
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep."""

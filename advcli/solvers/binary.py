@@ -80,7 +80,7 @@ def solve_binary(problems: BinaryProblems, limits: Limits, start: Solution | Non
         float(found[:, 1].mean()) if len(found) else 0.0,
         time.perf_counter() - began,
         _STATUS[code],
-        {"n_newton_steps": float(columns.steps)},
+        {"newton_steps": float(columns.steps)},
     )
 
 

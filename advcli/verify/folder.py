@@ -33,7 +33,8 @@ from ..errors import AdvcliError, ResultsError
 from ..files import write_text
 from ..records import ResultsFolder
 from ..rows import canonical_json, format_value
-from .bounds import Array, Ball
+from .binary import NAMES, Reduction
+from .bounds import Array
 from .gap import Bounds, ScoreMap, bound
 from .surrogates import CannotError, Surrogate
 
@@ -143,7 +144,7 @@ class _ProvenCell:
     config: Mapping[str, Any]
     dataset: Any
     splits: list[tuple[Any, Any]]
-    loss: Surrogate
+    loss: Surrogate | Reduction
     arrays: Mapping[int, Mapping[str, Array]]
 
 
@@ -218,7 +219,12 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
             loaded.clear()
             loaded[request] = data.load(config["dataset"], data_dir, author_splits=protocol["splits"] == "author")
         dataset = loaded[request]
-        loss = Surrogate(config["loss"], len(dataset.classes), [str(label) for label in dataset.classes], dataset.hierarchy)
+        labels = [str(label) for label in dataset.classes]
+        loss: Surrogate | Reduction
+        if config["loss"]["name"] in NAMES:
+            loss = Reduction(config["loss"], len(labels), labels, bool(dataset.ordered))
+        else:
+            loss = Surrogate(config["loss"], len(labels), labels, dataset.hierarchy)
     except AdvcliError as error:
         raise CannotError(" ".join(str(error).split())) from None
     if dataset.sha256 != stored["about"]["dataset_sha256"]:
@@ -323,15 +329,25 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     costs = cell.loss.cost_weights(y, weight)
     s = None if isinstance(cell.loss.weight, str) else weight
     hyper = {name: float(row[name]) for name in ("C", "lambda", "gamma", "tolerance") if row.get(name)}
-    constant = {"constant": cell.loss.constant} if cell.loss.constant else {}
-    features = ScoreMap({**constant, **config["features"], **hyper}, hyper.get("gamma"), X, cell.loss.k)
+    reduction = isinstance(cell.loss, Reduction)
+    given = config["features"].get("constant")
+    plus = 1.0 if reduction else float(cell.loss.constant if given is None else given)
+    features = ScoreMap({**config["features"], **hyper}, hyper.get("gamma"), X, cell.loss.columns if reduction else cell.loss.k, plus)
     lam = 0.0 if features.box else hyper["lambda"] if "lambda" in hyper else 1.0 / (hyper["C"] * (len(y) if s is None else float(s.sum())))
     if not (features.box or 0 < lam < math.inf):
         raise RefutedError("lambda is no number above 0")
-    bounds = bound(features, cell.loss, y, lam, s, costs, arrays["theta"], arrays["r"], arrays.get("predictor"))
+    if isinstance(cell.loss, Reduction):
+        own = None if dataset.costs is None or not cell.loss.has_costs else dataset.costs[train]
+        bounds = cell.loss.bound(features, y, lam, s, arrays["theta"], arrays["r"], own)
+    else:
+        bounds = bound(features, cell.loss, y, lam, s, costs, arrays["theta"], arrays["r"], arrays.get("predictor"))
     stated = _claims(row, bounds, cell.loss, float(config["solver"]["tol"]))
     scores = features.scores(X_test, arrays["theta"])
-    return bounds, stated, [each["metric"] for each in rows if _follows(each, cell.loss, scores, dataset.y[test])]
+    if isinstance(cell.loss, Reduction):
+        possible = cell.loss.possible(scores, arrays["theta"])
+    else:
+        possible = scores.high >= scores.low.max(axis=1, keepdims=True) if cell.loss.by_scores else None
+    return bounds, stated, [each["metric"] for each in rows if _follows(each, possible, dataset.y[test])]
 
 
 def _agree(row: Mapping[str, str], column: str, value: int) -> None:
@@ -339,7 +355,7 @@ def _agree(row: Mapping[str, str], column: str, value: int) -> None:
         raise RefutedError(f"{column} is {value}, not {row[column]}")
 
 
-def _claims(row: Mapping[str, str], bounds: Bounds, loss: Surrogate, tol: float) -> float:
+def _claims(row: Mapping[str, str], bounds: Bounds, loss: Surrogate | Reduction, tol: float) -> float:
     """Compare the columns of the certificate with what is proved; return the stated gap."""
     objective, dual, gap = (float(row[column] or "nan") for column in ("objective", "dual_objective", "relative_gap"))
     scale = _scale(objective, dual)
@@ -361,14 +377,13 @@ def _claims(row: Mapping[str, str], bounds: Bounds, loss: Surrogate, tol: float)
     return gap
 
 
-def _follows(row: Mapping[str, str], loss: Surrogate, scores: Ball, y: Any) -> bool:
-    """Tell whether a metric's value follows from the scores on the test rows; refute one that does not."""
-    if row["metric"] not in _METRICS or not loss.by_scores:
+def _follows(row: Mapping[str, str], possible: Any, y: Any) -> bool:
+    """Tell whether a metric's value follows from the predictions that are possible on the test rows (n, k); refute one that does not."""
+    if row["metric"] not in _METRICS or possible is None:
         return False
-    codes = np.arange(loss.k)
+    codes = np.arange(possible.shape[1])
     distance = np.abs(codes[:, None] - codes)
     table = {"error": distance > 0, "accuracy": distance == 0, "mae": distance, "mse": distance**2}[row["metric"]]
-    possible = scores.high >= scores.low.max(axis=1, keepdims=True)
     each = table[:, y].T.astype(float)
     least, most = np.where(possible, each, np.inf).min(axis=1).sum(), np.where(possible, each, -np.inf).max(axis=1).sum()
     value = float(row["value"] or "nan")

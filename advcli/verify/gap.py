@@ -41,10 +41,12 @@ class ScoreMap:
     X : ndarray or csr_array (n, d)
         Training rows, standardised.
     k : int
-        Number of classes.
+        Number of scores of a row: the classes, or the binary problems of a reduction.
+    plus : float
+        Added to a kernel.
     """
 
-    def __init__(self, options: Mapping[str, Any], gamma: float | None, X: Any, k: int) -> None:
+    def __init__(self, options: Mapping[str, Any], gamma: float | None, X: Any, k: int, plus: float = 0.0) -> None:
         name = {"multiclass": "linear"}.get(str(options["name"]), str(options["name"]))
         self.kernel = name.removesuffix("_threshold")
         self.free = name.endswith("threshold")
@@ -52,7 +54,7 @@ class ScoreMap:
             raise CannotError(f"features={name} are fitted to the rows, and the checker has no second way to fit them")
         self.explicit = self.kernel in ("linear", "threshold")
         self.box = options.get("moments") == "box"
-        self.options, self.X, self.k = options, X, k
+        self.options, self.X, self.k, self.plus = options, X, k, plus
         given = options.get("gamma") if gamma is None else gamma
         self.gamma = 1.0 / X.shape[1] if given is None else float(given)
         self.B = np.arange(1.0, k + 1)[:, None] if self.free else np.eye(k)
@@ -77,12 +79,12 @@ class ScoreMap:
         inner = dot(_dense(X), _dense(self.X).T)
         if self.kernel == "rbf":
             squares = self._squares(X)[:, None] + self._squares(self.X)[None, :] - inner * 2.0
-            return exp(Ball(np.maximum(squares.mid, 0.0), squares.rad) * -self.gamma) + float(self.options.get("constant", 0.0))
+            return exp(Ball(np.maximum(squares.mid, 0.0), squares.rad) * -self.gamma) + self.plus
         value = inner * self.gamma + float(self.options.get("coef0", 1.0))
         power = value
         for _ in range(int(self.options.get("degree", 3)) - 1):
             power = power * value
-        return power
+        return power + self.plus
 
     @staticmethod
     def _squares(X: Any) -> Ball:
@@ -93,10 +95,10 @@ class ScoreMap:
         """A number above the norm of every row of J, its part under the penalty, for r of L1 norm 1."""
         squares = self._squares(self.X) + float(self.constant)
         if self.kernel == "rbf":
-            squares = ball(np.full(1, 1.0)) + float(self.options.get("constant", 0.0))
+            squares = ball(np.full(1, 1.0)) + self.plus
         elif self.kernel == "poly":
             value, degree = squares * self.gamma + float(self.options.get("coef0", 1.0)), int(self.options.get("degree", 3))
-            squares = Ball(outward(value.high**degree, 4 * degree))
+            squares = Ball(outward(value.high**degree, 4 * degree)) + self.plus
         return float(outward(np.sqrt(squares.high.max()) * (self.k if self.free else 1.0)))
 
     def scores(self, X: Any, theta: Array) -> Ball:

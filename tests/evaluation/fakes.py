@@ -32,6 +32,7 @@ class FakeDataset:
     notes: tuple = ()
     hierarchy: tuple | None = None
     multilabel: bool = False
+    costs: np.ndarray | None = None
 
 
 def make_dataset(name="blobs", n=60, d=3, k=3, seed=0, **more):

@@ -299,7 +299,7 @@ RECIPE = (
         "X = fitted.standardiser.fit(test.X).transform(test.X) if fitted.standardiser else test.X",
         CELLS,
     ),
-    Mutant("advcli/evaluation/recipe.py", "metrics.compute(name, test.y, predicted", "metrics.compute(name, test.y, test.y", CELLS),
+    Mutant("advcli/evaluation/recipe.py", "self._value(name, test.truth, predicted", "self._value(name, test.truth, test.y", CELLS),
     Mutant(
         "advcli/evaluation/recipe.py",
         'derive_seed(self.cell.seed, "fit", self.dataset.name, number)',
@@ -312,7 +312,7 @@ RECIPE = (
     ),
     Mutant("advcli/evaluation/recipe.py", "if weight is None else weight * known", "if True else weight", f"{CELLS} -k clean"),
     Mutant("advcli/evaluation/recipe.py", "if weight is None else weight * known", "if weight is None else weight", f"{CELLS} -k clean"),
-    Mutant("advcli/evaluation/recipe.py", "part = Part(part.X, codes, part.weight)", "part = Part(part.X, codes)", WEIGHTED),
+    Mutant("advcli/evaluation/recipe.py", "part = replace(part, y=codes)", "part = Part(part.X, codes)", WEIGHTED),
     Mutant("advcli/evaluation/recipe.py", "weight, n_train = part.weight,", "weight, n_train = None,", WEIGHTED),
     Mutant("advcli/evaluation/recipe.py", "part = part if known is None else part[known]", "part = part", f"{LABELS} {RUNNER_TESTS}"),
     Mutant(
@@ -436,8 +436,8 @@ SEARCH = (
     ),
     Mutant(
         "advcli/evaluation/selection.py",
-        "learner.bind(fit.X, fit.y, fit.weight)",
-        "learner.bind(fit.X, fit.y, None)",
+        "learner.bind(self.X, self.y, self.weight)",
+        "learner.bind(self.X, self.y, None)",
         f"{CELLS} -k weights",
     ),
     Mutant(

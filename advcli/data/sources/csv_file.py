@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ConfigError, DataError, nearest
+from ..columns import cost_columns
 from ..cut import cut_target
 from ..dataset import Dataset, make_dataset
 from ..source import LABEL_OPTIONS, TABLE_OPTIONS, Source, cut_of, options_give_order
@@ -33,7 +34,9 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         raise ConfigError(f"dataset.separator={separator!r} must be one character")
     if options["target"] is None:
         raise ConfigError("dataset=csv needs dataset.target, the name of the column with the labels")
-    categorical = options["categorical"]
+    categorical, costs = options["categorical"], cost_columns(options)
+    if costs:  # the labels follow from them: the column of labels need not be there
+        return from_table(read_table(path, costs[0], separator=separator), options)
     text = [categorical] if isinstance(categorical, str) else [str(name) for name in categorical or ()]
     return from_table(read_table(path, str(options["target"]), separator=separator, text=text), options)
 
@@ -42,7 +45,7 @@ def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
 
-    for key in ("features", "drop", "categorical", "weight", "hierarchy", "label_separator"):
+    for key in ("features", "drop", "categorical", "weight", "costs", "hierarchy", "label_separator"):
         if options[key]:
             raise ConfigError(f"dataset.{key} needs named columns; dataset.format=svmlight has none")
     read_bytes(path)  # for its messages: missing, folder, not readable
@@ -111,9 +114,10 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
         {**columns, "target": "label", "order": ["c3", "c1", "c2", "c0"]},
         {**columns, "target": "size", "cut": "edges", "edges": [2.5, 4], "features": ["colour", "weight"]},
         {**columns, "target": "label", "label_separator": "c", "drop": ["weight"]},
+        {**columns, "target": "label", "costs": ["size", "weight"]},
         {"name": "sparse", "path": str(sparse), "format": "svmlight"},
     ]
 
 
-_OPTIONS: dict[str, Any] = {"path": None, "format": "csv", "separator": ",", **TABLE_OPTIONS, **LABEL_OPTIONS}
+_OPTIONS: dict[str, Any] = {"path": None, "format": "csv", "separator": ",", "costs": None, **TABLE_OPTIONS, **LABEL_OPTIONS}
 SOURCE = Source("csv", _OPTIONS, _load, ordered=_ordered, examples=_examples)

@@ -1,0 +1,143 @@
+"""Bounds of reductions: sums of weighted hinges over binary problems, from the definitions.
+
+For every problem p with labels +-1, weights w and margins m
+
+    P = lambda/2 |v|^2 + 1/n sum_i s_i w_i [m_i - label_i u_i]_+          at most what the scores u allow
+    D = 1/n sum_i s_i a_i m_i - |sum_i s_i a_i label_i x_i|^2 / (2 lambda n^2)  <= min P   for every a_i in [0, w_i]
+
+so that a stored a outside its box is cut at it, and nothing else has to be proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import costs
+from .bounds import Array, Ball, ball, inverse
+from .gap import Bounds, ScoreMap
+
+NAMES = ("ova", "ovo", "red_mc", "csosr", "csovo", "csova")
+_NAMED = {"zero_one": costs.zero_one, "absolute": costs.absolute, "squared": costs.squared}
+
+
+class Reduction:
+    """The reduction of a cell on k classes, by its configuration.
+
+    Parameters
+    ----------
+    options : mapping
+        The group ``loss``.
+    k : int
+        Number of classes.
+    labels : sequence of str
+        Labels of the classes, which order the named columns of a matrix.
+    ordered : bool
+        Whether the labels have an order, by which costs that are not given are absolute.
+    """
+
+    game = False  # no adversary, no game value
+    weight: Any = 1.0  # sample weights count rows
+
+    def __init__(self, options: Mapping[str, Any], k: int, labels: list[str], ordered: bool) -> None:
+        self.name, self.k = str(options["name"]), k
+        self.every = options.get("pairs") == "all"
+        self.matrix = costs.zero_one(k)
+        if self.has_costs:
+            cost, file = options.get("cost"), options.get("file")
+            if cost is None and file is None:
+                cost = "absolute" if ordered else "zero_one"
+            if isinstance(cost, str):
+                self.matrix = _NAMED[cost](k)
+            else:
+                self.matrix = costs.matrix_from(cost, file, k, self.name).align(labels).values
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether costs matter."""
+        return self.name not in ("ova", "ovo")
+
+    @property
+    def columns(self) -> int:
+        """Number of problems."""
+        if self.name in ("ovo", "csovo"):
+            return self.k * (self.k - 1) // 2
+        return self.k - 1 if self.name == "red_mc" else self.k
+
+    def possible(self, scores: Ball, theta: Array) -> Any:
+        """Return which classes may be the predictions at scores (n, m) of the problems, (n, k): several where rounding leaves it open."""
+        low, high = scores.low, scores.high
+        if self.name in ("ova", "csova"):
+            return high >= low.max(axis=1, keepdims=True)
+        if self.name == "csosr":
+            return low <= high.min(axis=1, keepdims=True)
+        if self.name == "red_mc":
+            classes = np.arange(self.k)
+            return (classes >= (low > 0.0).sum(axis=1)[:, None]) & (classes <= (high > 0.0).sum(axis=1)[:, None])
+        least, most = np.zeros((len(low), self.k)), np.zeros((len(low), self.k))
+        pairs = [(i, j) for i in range(self.k) for j in range(i + 1, self.k)]
+        for at, (i, j) in enumerate(pairs):
+            if theta[:, at].any():  # a pair without rows casts no vote
+                least[:, i] += low[:, at] > 0.0
+                most[:, i] += high[:, at] > 0.0
+                least[:, j] += high[:, at] <= 0.0
+                most[:, j] += low[:, at] <= 0.0
+        # of tied classes the first
+        before = np.array([[least[row, :j].max(initial=-1.0) for j in range(self.k)] for row in range(len(low))])
+        return (most >= least.max(axis=1, keepdims=True)) & (most > before)
+
+    def cost_weights(self, y: Any, example: Array | None) -> Array:
+        """Return ones: costs stand in the problems."""
+        return np.ones(len(y))
+
+    def problems(self, y: Any, c: Array) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield labels, weights and margins (n,) of every problem, from labels y and costs c (n, k)."""
+        ones = np.ones(len(y))
+        if self.name in ("ovo", "csovo"):
+            for i in range(self.k):
+                for j in range(i + 1, self.k):
+                    inside = (y == i) | (y == j)
+                    weight = ones if self.name == "ovo" else np.abs(c[:, i] - c[:, j])
+                    if self.every:
+                        yield np.where(c[:, i] < c[:, j], 1.0, -1.0), weight, ones
+                    else:
+                        yield np.where(y == i, 1.0, -1.0), np.where(inside, weight, 0.0), ones
+            return
+        for j in range(self.columns):
+            if self.name == "red_mc":
+                yield np.where(y > j, 1.0, -1.0), np.abs(c[:, j] - c[:, j + 1]), ones
+            elif self.name == "csosr":
+                side = np.where(c[:, j] <= c.min(axis=1), 1.0, -1.0)
+                yield -side, ones, -side * c[:, j]
+            else:
+                own = y == j
+                yield np.where(own, 1.0, -1.0), ones if self.name == "ova" else np.where(own, c.max(axis=1), c[:, j]), ones
+
+    def bound(
+        self, features: ScoreMap, y: Any, lam: float, s: Array | None, theta: Array, a: Array, costs_of_rows: Array | None = None
+    ) -> Bounds:
+        """Return the bounds of a fit to the rows of ``features`` from parameters theta and dual numbers a (n, m).
+
+        ``costs_of_rows`` (n, k) stand in the place of what the labels cost, where rows have their own.
+
+        Raises
+        ------
+        ValueError
+            An array of the wrong shape.
+        """
+        if a.shape != (len(y), self.columns):
+            raise ValueError(f"r has the shape {a.shape}, not {(len(y), self.columns)}")
+        counts = np.ones(len(y)) if s is None else s
+        share = inverse(ball(counts).sum() if s is not None else ball(float(len(y))))
+        V, _ = features.parts(theta)
+        c = np.ascontiguousarray(self.matrix[:, y].T) if costs_of_rows is None else costs_of_rows
+        L, W, M = (np.column_stack(each) for each in zip(*self.problems(y, c), strict=True))
+        hinges = (ball(M) - features.scores(features.X, theta) * L).positive() * W
+        losses = (hinges * counts[:, None]).sum() * share
+        inside = np.clip(a, 0.0, W)
+        offset = (ball(inside) * M * counts[:, None]).sum() * share
+        square = features.square_norm(features.moments(ball(inside) * L * counts[:, None]))
+        ridge = features.square_norm(V) * (0.5 * lam)
+        return Bounds(ridge + losses, offset - square * share * share * inverse(ball(2.0 * lam)), ridge)
