@@ -52,7 +52,8 @@ foreign                learners evaluation features problem certificate
 
 statistics             -
 reports                statistics metrics files records rows
-surfaces               files losses
+surfaces               losses
+pictures               surfaces losses learners evaluation models hyper files reports.drawing
 verify                 proofs files records rows data costs
 testing                learners losses features solvers problem certificate data metrics
 testing.figures        records reports
@@ -72,7 +73,7 @@ cli.actions.fit        certificate evaluation learners models rows
 cli.actions.predict    models
 cli.actions.certify    evaluation foreign
 cli.actions.verify     records verify
-cli.actions.report     losses records reports statistics surfaces
+cli.actions.report     config.composing evaluation pictures records reports statistics
 cli.actions.check      files records reports
 cli.actions.data       data
 """
@@ -85,6 +86,7 @@ DYNAMIC = {
     "features": "features",
     "solvers": "solvers",
     "learners": "learners",
+    "pictures": "pictures",
     "data.registry": "data/sources",
     "cli.actions": "cli/actions",
 }
