@@ -53,14 +53,14 @@ def test_table_2_of_2016_is_whole():
     with (FOLDER / "fathony2016_table2.csv").open(newline="") as handle:
         rows = [row for row in csv.DictReader(handle) if row["metric"] == "n_bold"]
     assert [int(row["mean"]) for row in rows] == [9, 6, 8, 0, 9, 6, 6, 7]
-    # the printed averages are those of the printed cells
+    # the printed averages are those of cells before they were rounded to one digit
     with (FOLDER / "fathony2016_table2.csv").open(newline="") as handle:
         averages = {
             (row["method"], row["feature_map"]): float(row["mean"]) for row in csv.DictReader(handle) if row["metric"] == "accuracy_average"
         }
     cells = load_published("fathony2016_table2").groupby(["method", "feature_map"])["mean"].mean()
     for key, printed in averages.items():
-        assert cells[key] == pytest.approx(printed, abs=0.0051)
+        assert cells[key] == pytest.approx(printed, abs=0.055)
 
 
 def test_a_preset_of_2016_marks_by_its_own_test_beside_the_printed_numbers(tmp_path, monkeypatch, capfd):
