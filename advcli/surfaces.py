@@ -7,14 +7,16 @@ adversarial surrogates are the maximum of finitely many planes there; `pieces` c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ConfigError
-from .files import atomic_bytes
 from .losses import Loss
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 
@@ -71,27 +73,17 @@ def loss_surface(loss: Loss, truth: int = 0, extent: float = 3.0, points: int = 
     return Surface(axis, axis, answer.value.reshape(shape), piece.reshape(shape).astype(np.intp), (others[0], others[1]), truth)
 
 
-def draw_surface(loss: Loss, surface: Surface, path: Path) -> Path:
-    """Write the contour lines over the linear pieces to ``path`` (.png, .svg or .pdf) and return it."""
-    try:
-        import matplotlib
+def paint_surface(axes: Axes, loss: Loss, surface: Surface) -> None:
+    """Draw the contour lines over the linear pieces."""
+    import matplotlib as mpl
 
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ConfigError("drawing needs matplotlib: pip install matplotlib") from error
-    figure, axes = plt.subplots(figsize=(5.2, 4.4), constrained_layout=True)
     edges = (surface.first[0], surface.first[-1], surface.second[0], surface.second[-1])
     # neighbouring pieces in quiet, clearly different tints; the contour lines carry the values
-    tint = plt.get_cmap("Pastel1")(np.arange(surface.pieces) % 9)
+    tint = mpl.colormaps["Pastel1"](np.arange(surface.pieces) % 9)
     axes.imshow(tint[surface.piece], origin="lower", extent=edges, interpolation="nearest", aspect="equal")
     lines = axes.contour(surface.first, surface.second, surface.value, levels=14, colors="0.25", linewidths=0.9)
-    axes.clabel(lines, fontsize=7, fmt="%.2g")
-    axes.set_xlabel(rf"$f_{surface.labels[0] + 1} - f_{surface.truth + 1}$")
-    axes.set_ylabel(rf"$f_{surface.labels[1] + 1} - f_{surface.truth + 1}$")
-    axes.set_title(f"{loss.name}, three classes, y = {surface.truth + 1}: {surface.pieces} linear pieces", fontsize=10)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_bytes(path, "free space or choose another results_dir") as file:
-        figure.savefig(file, format=path.suffix[1:], dpi=150)
-    plt.close(figure)
-    return path
+    axes.clabel(lines, fontsize=8, fmt="%.3g")
+    axes.set_xlabel(f"f_{surface.labels[0] + 1} - f_{surface.truth + 1}", fontsize=12)
+    axes.set_ylabel(f"f_{surface.labels[1] + 1} - f_{surface.truth + 1}", fontsize=12)
+    axes.tick_params(labelsize=11)
+    axes.set_title(f"{loss.name}, three classes, y = {surface.truth + 1}: {surface.pieces} linear pieces", fontsize=11)

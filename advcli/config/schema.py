@@ -111,7 +111,7 @@ class TopGroup:
     quiet: bool = field(metadata=ANY)
     results: str | None = field(metadata=NAME)
     published: str | None = field(metadata=NAME)
-    figure: str | None = field(metadata=choice("loss_surface"))
+    figure: str | None = field(metadata=NAME)
     baseline: str | None = field(metadata=NAME)
     update: bool = field(metadata=ANY)
     junit: str | None = field(metadata=NAME)
@@ -129,6 +129,17 @@ class BenchGroup:
     open: ClassVar[bool] = False
     tol: float = field(metadata=POSITIVE)
     seconds: float = field(metadata=POSITIVE)
+
+
+@dataclass
+class DrawGroup:
+    """The key ``draw``: what `advcli report figure=NAME` shows."""
+
+    open: ClassVar[bool] = False
+    losses: list[str] | None = field(metadata=NAME)
+    C: list[float] = field(metadata=POSITIVE)
+    columns: list[str] | None = field(metadata=NAME)
+    classes: int = field(metadata=at_least(2))
 
 
 @dataclass
@@ -178,6 +189,8 @@ class Settings:
         Rows that ``predict`` holds in memory.
     bench : dict of str to float
         Relative gap and seconds at which the verb ``bench`` ends a trace.
+    draw : dict
+        ``losses``, values of ``C``, ``columns`` and number of ``classes`` of a picture.
     record : dict of str to bool
         ``proofs``: whether the proofs of reported fits are kept.
     """
@@ -209,6 +222,7 @@ class Settings:
     report: dict[str, Any]
     limits: dict[str, float | None]
     bench: dict[str, float]
+    draw: dict[str, Any]
     record: dict[str, bool]
     hyper: dict[str, float]
 
@@ -239,7 +253,7 @@ def check(values: Mapping[str, Any]) -> Settings:
 
     Cells of a sweep share most of their groups; a group that was checked once is not checked again.
     """
-    known = [*(entry.name for entry in fields(TopGroup)), *GROUPS, "limits", "bench", "record", "hyper"]
+    known = [*(entry.name for entry in fields(TopGroup)), *GROUPS, "limits", "bench", "draw", "record", "hyper"]
     for key in values:
         if key not in known:
             raise ConfigError(f"unknown key {key!r}; {nearest(key, known)}")
@@ -268,6 +282,7 @@ def check(values: Mapping[str, Any]) -> Settings:
         trust=top["trust"],
         chunk_rows=top["chunk_rows"],
         bench=_check(BenchGroup, values["bench"], "bench"),
+        draw=_check(DrawGroup, values["draw"], "draw"),
         record=_check(RecordGroup, values["record"], "record"),
         hyper=_hyper(values["hyper"]),
         **groups,

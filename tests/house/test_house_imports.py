@@ -56,7 +56,8 @@ coverage               models abstention data files losses reports
 
 statistics             -
 reports                statistics metrics files records rows
-surfaces               files losses
+surfaces               losses
+pictures               surfaces losses learners evaluation models hyper files reports.drawing
 verify                 proofs files records rows data costs
 testing                learners losses features solvers problem certificate data metrics
 testing.figures        records reports
@@ -77,7 +78,7 @@ cli.actions.predict    models
 cli.actions.certify    evaluation foreign
 cli.actions.coverage   coverage models
 cli.actions.verify     records verify
-cli.actions.report     losses records reports statistics surfaces
+cli.actions.report     config.composing evaluation pictures records reports statistics
 cli.actions.check      files records reports
 cli.actions.data       data
 """
@@ -90,6 +91,7 @@ DYNAMIC = {
     "features": "features",
     "solvers": "solvers",
     "learners": "learners",
+    "pictures": "pictures",
     "data.registry": "data/sources",
     "cli.actions": "cli/actions",
 }

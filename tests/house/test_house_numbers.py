@@ -33,6 +33,7 @@ NO_NUMBERS = frozenset(
         "limits",
         "models",
         "paths",
+        "pictures",
         "plugins",
         "progress",
         "provenance",

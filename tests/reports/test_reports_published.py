@@ -1,10 +1,12 @@
 import csv
 import math
+import os
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from advcli.cli import main
 from advcli.errors import ConfigError
 from advcli.reports import summarise
 from advcli.reports.published_numbers import FOLDER, compare_with_published, load_published, published_keys, z_score
@@ -41,6 +43,48 @@ def test_files_hold_the_printed_numbers():
     without_pca = [("optdigits", "s3vm", "rbf"), ("letter", "s3vm", "rbf"), ("reuters_r8", "s3vm", "raw")]
     assert [confused[key] for key in without_pca] == ["0.07", "0.18", "0.22"]
     assert load_published("fathony2018_table6_linear").set_index(["dataset", "metric"]).loc[("iris", "abstain_rate"), "printed"] == "7"
+
+
+def test_table_2_of_2016_is_whole():
+    facts = load_published("fathony2016_table2").set_index(["dataset", "loss", "features"])["printed"]
+    assert len(facts) == 96
+    assert facts["breasttissue", "ww", "linear"] == "59.7 (7.8)"
+    assert facts["libras", "cs", "rbf"] == "85.0 (3.9)"
+    with (FOLDER / "fathony2016_table2.csv").open(newline="") as handle:
+        rows = [row for row in csv.DictReader(handle) if row["metric"] == "n_bold"]
+    assert [int(row["mean"]) for row in rows] == [9, 6, 8, 0, 9, 6, 6, 7]
+    # the printed averages are those of cells before they were rounded to one digit
+    with (FOLDER / "fathony2016_table2.csv").open(newline="") as handle:
+        averages = {
+            (row["method"], row["feature_map"]): float(row["mean"]) for row in csv.DictReader(handle) if row["metric"] == "accuracy_average"
+        }
+    cells = load_published("fathony2016_table2").groupby(["method", "feature_map"])["mean"].mean()
+    for key, printed in averages.items():
+        assert cells[key] == pytest.approx(printed, abs=0.055)
+
+
+def test_a_preset_of_2016_marks_by_its_own_test_beside_the_printed_numbers(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    small = ["dataset=iris", "features=linear", "loss=zero_one,llw", "protocol.n_splits=3", "hyper.C=1", "workers=1"]
+    assert main(["+experiment=fathony2016_table2", *small]) == 0
+    assert main(["report", "results=results/fathony2016_table2"]) == 0
+    folder = Path("results/fathony2016_table2")
+    assert "paired t-test, two-sided, on these splits, alpha = 0.05, not corrected" in (folder / "table.md").read_text()
+    beside = pd.read_csv(folder / "published.csv").set_index("method")
+    assert beside["printed"].to_dict() == {"zero_one linear": "96.3 (3.1)", "llw linear": "79.7 (5.5)"}
+
+
+@pytest.mark.skipif(not os.environ.get("ADVCLI_DATA"), reason="the authors' splits are in the folder ADVCLI_DATA")
+def test_the_preset_of_diabetes_has_the_authors_splits_beside_the_printed_numbers(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    assert main(["+experiment=fathony2018_table4_diabetes", "hyper.lambda=0.5", "workers=1"]) == 0
+    said = capfd.readouterr().err
+    assert "absolute threshold: mae 0.696 (0.133)" in said
+    assert "the authors' 20 splits" in said
+    assert main(["report", "results=results/fathony2018_table4_diabetes"]) == 0
+    beside = pd.read_csv("results/fathony2018_table4_diabetes/published.csv").set_index("method")
+    assert beside["printed"].to_dict() == {"absolute threshold": "0.696 (0.13)", "absolute linear": "0.692 (0.14)"}
+    assert beside["z"].abs().max() < 0.5
 
 
 def test_files_are_plain_tables_of_facts():

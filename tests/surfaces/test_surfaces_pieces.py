@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 from advcli.errors import ConfigError
 from advcli.losses import make_loss
-from advcli.surfaces import draw_surface, loss_surface
+from advcli.surfaces import loss_surface
 
 
 @pytest.mark.parametrize(
@@ -47,13 +46,6 @@ def test_every_piece_is_linear() -> None:
     assert inside.sum() > 1000
     assert np.abs(second[inside]).max() < 1e-9
     assert second.min() > -1e-9  # convex everywhere
-
-
-def test_drawing_writes_a_picture(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="drawing is optional: matplotlib is not installed")
-    loss = make_loss("zero_one", 3)
-    path = draw_surface(loss, loss_surface(loss, points=61), tmp_path / "new" / "zero_one.png")
-    assert path.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(("classes", "truth"), [(4, 0), (3, 3)])

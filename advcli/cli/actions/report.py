@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...config import Settings
+from ...config import Settings, check
+from ...config.composing import compose_cells
 from ..console import print_table, say, short, warn
 from ..folders import existing_folder
 from ..task import Task
@@ -14,10 +15,13 @@ if TYPE_CHECKING:
 
 
 class Report(Task):
-    """Make the tables of a finished or partial sweep again, from its rows alone."""
+    """Make the tables of a finished or partial sweep again, from its rows alone; or draw a picture of losses or fits."""
 
     place = 2
-    usage = (("report results=results/NAME", "tables of a finished or partial sweep, from its rows"),)
+    usage = (
+        ("report results=results/NAME", "tables of a finished or partial sweep, from its rows"),
+        ("report figure=boundaries dataset=NAME", "where methods change their prediction; also loss_curves, loss_matrix, ..."),
+    )
 
     def act(self, settings: Settings) -> None:
         """Merge, summarise, write and print; or draw the figure that was asked for."""
@@ -40,17 +44,26 @@ class Report(Task):
         for remark in summary.attrs["remarks"]:
             say(remark)
 
-    @staticmethod
-    def _draw(settings: Settings) -> None:
-        """Draw the loss's surface for each true label."""
-        from ...losses import make_loss
-        from ...surfaces import draw_surface, loss_surface
+    def _draw(self, settings: Settings) -> None:
+        """Draw a picture of losses or of fits, and write what is drawn beside it."""
+        from ...evaluation.jobs import cell_of
+        from ...pictures import Request, pictures, write_picture
 
-        loss = make_loss(settings.loss["name"], 3, **{key: value for key, value in settings.loss.items() if key != "name"})
-        for truth in range(3):
-            surface = loss_surface(loss, truth)
-            path = draw_surface(loss, surface, settings.results_dir / f"loss_surface_{loss.name}_{truth + 1}.png")
-            print(f"{short(path)}: y = {truth + 1}, {surface.pieces} linear pieces")
+        assert settings.figure is not None
+        drawing, draw = pictures.get(settings.figure), settings.draw
+        beside = draw["losses"] or [settings.loss["name"], *drawing.beside]
+        losses = [settings.loss if name == settings.loss["name"] else self._composed(name) for name in dict.fromkeys(beside)]
+        columns = None if draw["columns"] is None else tuple(draw["columns"])
+        request = Request(cell_of(settings), settings.data_dir, tuple(losses), tuple(draw["C"]), columns, draw["classes"])
+        for picture in drawing.make(request):
+            files = write_picture(picture, settings.results_dir)
+            print(f"{short(files[-1])}: {picture.said}; also {', '.join(path.suffix for path in files[:-1])}")
+
+    def _composed(self, name: str) -> dict[str, Any]:
+        """Return the group ``loss`` of that name, as its file has it."""
+        others = [text for text in self.overrides if not text.lstrip("+~").startswith("loss") and not text.startswith("hydra")]
+        _, (config,) = compose_cells([[*others, f"loss={name}"]], {})
+        return check(config).loss
 
 
 def _protocol_of(folder: ResultsFolder) -> dict[str, Any] | None:
