@@ -44,6 +44,7 @@ from .files import atomic_file, write_bytes
 from .learners import Learner
 from .learners.base import registry
 from .learners.hierarchical import HierarchicalClassifier
+from .learners.ordinal import OrdinalClassifier
 from .learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
 from .provenance import package_version, versions
 from .rows import plain
@@ -62,7 +63,7 @@ ABSTAIN = "abstain"
 """Label of the one prediction beyond the classes."""
 
 _ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (SurrogateClassifier, AdversarialClassifier, OrdinalAdversarialClassifier)}
-_ESTIMATORS[HierarchicalClassifier.name] = HierarchicalClassifier  # a learner that no configuration names
+_ESTIMATORS |= {cls.name: cls for cls in (HierarchicalClassifier, OrdinalClassifier)}  # learners that no configuration names
 # what zipfile and json raise on what is no archive, or a damaged one
 _UNREADABLE = (
     *(OSError, zipfile.BadZipFile, struct.error, ValueError, LookupError, EOFError, RuntimeError, AttributeError, OverflowError),

@@ -70,8 +70,6 @@ class ThresholdLearner(LinearLearner):
         Codes of the classes between which the thresholds lie: all, for `it` and `svorex` those that occur.
     n_distinct_scores_ : int
         How many different g the training rows have; hinges bunch them (arXiv 2405.13288).
-    rows_ : ndarray (n,)
-        Which row of the problem that was solved each row of `fit` became: equal rows are one there, those of weight 0 none (-1).
     certificate_ : Certificate
         Of this problem.
     """
@@ -178,7 +176,7 @@ class ThresholdLearner(LinearLearner):
         """Minimise the model's objective; ``start``, fitted to the same rows, is where it begins."""
         self.check_parameters()
         self._take(bound)
-        self.remarks_, self.rows_ = (), bound.own["merged"]
+        self.remarks_, self._rows = (), bound.own["merged"]
         began = time.perf_counter()
         rows: ScoredRows = bound.own["rows"]
         weight = np.ones(rows.n) if bound.weights is None else np.ascontiguousarray(bound.weights)
@@ -260,7 +258,7 @@ class ThresholdLearner(LinearLearner):
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return w or its coefficients, the thresholds, and the dual point in shares of its upper ends (n, m), by the rows of `fit`."""
-        point, rows = self._point, self.rows_
+        point, rows = self._point, self._rows
         shares = np.divide(point.alpha, self._most, out=np.zeros_like(point.alpha), where=self._most > 0).T
         coef = self.coef_[0]
         if self.features_ is not None and not self.features_.euclidean:

@@ -36,6 +36,7 @@ from ..rows import canonical_json, format_value
 from .bounds import Array, Ball
 from .gap import Bounds, ScoreMap, bound
 from .surrogates import CannotError, Surrogate
+from .thresholds import ThresholdModel
 
 SLACK, FLOOR = 1e-9, 1e-12
 
@@ -143,7 +144,7 @@ class _ProvenCell:
     config: Mapping[str, Any]
     dataset: Any
     splits: list[tuple[Any, Any]]
-    loss: Surrogate
+    loss: Surrogate | ThresholdModel
     arrays: Mapping[int, Mapping[str, Array]]
 
 
@@ -218,7 +219,11 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
             loaded.clear()
             loaded[request] = data.load(config["dataset"], data_dir, author_splits=protocol["splits"] == "author")
         dataset = loaded[request]
-        loss = Surrogate(config["loss"], len(dataset.classes), [str(label) for label in dataset.classes], dataset.hierarchy)
+        loss: Surrogate | ThresholdModel
+        if ThresholdModel.knows(config["loss"]):
+            loss = ThresholdModel(config["loss"], len(dataset.classes))
+        else:
+            loss = Surrogate(config["loss"], len(dataset.classes), [str(label) for label in dataset.classes], dataset.hierarchy)
     except AdvcliError as error:
         raise CannotError(" ".join(str(error).split())) from None
     if dataset.sha256 != stored["about"]["dataset_sha256"]:
@@ -323,13 +328,19 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     costs = cell.loss.cost_weights(y, weight)
     s = None if isinstance(cell.loss.weight, str) else weight
     hyper = {name: float(row[name]) for name in ("C", "lambda", "gamma", "tolerance") if row.get(name)}
-    features = ScoreMap({**config["features"], **hyper}, hyper.get("gamma"), X, k)
+    options = {**config["features"], **hyper}
+    model = cell.loss if isinstance(cell.loss, ThresholdModel) else None
+    features = ScoreMap(options, hyper.get("gamma"), X, k) if model is None else model.features(options, hyper.get("gamma"), X)
     lam = 0.0 if features.box else hyper["lambda"] if "lambda" in hyper else 1.0 / (hyper["C"] * (len(y) if s is None else float(s.sum())))
     if not (features.box or 0 < lam < math.inf):
         raise RefutedError("lambda is no number above 0")
-    bounds = bound(features, cell.loss, y, lam, s, costs, arrays["theta"], arrays["r"], arrays.get("predictor"))
+    theta, r = arrays["theta"], arrays["r"]
+    if isinstance(cell.loss, ThresholdModel):
+        bounds = cell.loss.bound(features, y, lam, s, theta, r)
+    else:
+        bounds = bound(features, cell.loss, y, lam, s, costs, theta, r, arrays.get("predictor"))
     stated = _claims(row, bounds, cell.loss, float(config["solver"]["tol"]))
-    scores = features.scores(X_test, arrays["theta"])
+    scores = features.scores(X_test, theta) if model is None else model.scores(features, X_test, theta, y, s)
     return bounds, stated, [each["metric"] for each in rows if _follows(each, cell.loss, scores, dataset.y[test])]
 
 
@@ -338,7 +349,7 @@ def _agree(row: Mapping[str, str], column: str, value: int) -> None:
         raise RefutedError(f"{column} is {value}, not {row[column]}")
 
 
-def _claims(row: Mapping[str, str], bounds: Bounds, loss: Surrogate, tol: float) -> float:
+def _claims(row: Mapping[str, str], bounds: Bounds, loss: Surrogate | ThresholdModel, tol: float) -> float:
     """Compare the columns of the certificate with what is proved; return the stated gap."""
     objective, dual, gap = (float(row[column] or "nan") for column in ("objective", "dual_objective", "relative_gap"))
     scale = _scale(objective, dual)
@@ -360,7 +371,7 @@ def _claims(row: Mapping[str, str], bounds: Bounds, loss: Surrogate, tol: float)
     return gap
 
 
-def _follows(row: Mapping[str, str], loss: Surrogate, scores: Ball, y: Any) -> bool:
+def _follows(row: Mapping[str, str], loss: Surrogate | ThresholdModel, scores: Ball, y: Any) -> bool:
     """Tell whether a metric's value follows from the scores on the test rows; refute one that does not."""
     if row["metric"] not in _METRICS or not loss.by_scores:
         return False
