@@ -3,7 +3,7 @@
     P(w, eta) = lambda/2 (|w|^2 + |theta|^2 + b^2) + 1/n sum_i s_i sum_j [1 - t_ij (g_i - eta_j)]_+,   t_ij = +1 where y_i > j, else -1
 
 theta and b only for red_th, with eta = theta - b: for a free b, |theta|^2 is at least that of eta less its mean; for a penalised b,
-|eta + b|^2 + b^2 is least at b = -sum(eta)/k. The stored r holds shares of the dual variables alpha_ij = s_i r_ij / (lambda n), r in [0, 1].
+|eta + b|^2 + b^2 is least at b = -sum(eta)/k. The stored r in [0, 1] are shares of the dual variables: alpha_ij = s_i r_ij / (lambda n).
 With beta_i = sum_j t_ij alpha_ij and u_j = sum_i t_ij alpha_ij, D = lambda (sum alpha - |w(beta)|^2/2 - penalty(u)) is at most the optimum
 for an alpha that meets
 
@@ -101,13 +101,15 @@ class ThresholdModel:
         if self.ordered and (np.diff(eta) < 0).any():
             raise ValueError("the thresholds are not in order")
         share = inverse(ball(weights).sum() if s is not None else ball(float(len(y))))  # 1 / n
+        # a row of weight s is s equal rows with a ridge each
+        ridge = Ball(np.full(len(y), self.ridge)) / np.where(weights > 0, weights, 1.0)
         # above: the objective at the stored parameters
         g = features.times(features.X, V)
         if self.ridge:
-            g = g + ball(V) * self.ridge
+            g = g + ball(V) * ridge[:, None]
         hinges = (-((g - eta[None, :]) * signs) + 1.0).positive() * (occurs * weights[:, None])
-        ridge = (self._square(features, ball(V), g) + self._penalty(eta)) * (0.5 * lam)
-        primal = ridge + hinges.sum() * share
+        regular = (self._square(features, ball(V), g) + self._penalty(eta)) * (0.5 * lam)
+        primal = regular + hinges.sum() * share
         # below: shares of the dual variables, in units of 1 / (lambda n)
         alpha = np.clip(r, 0.0, 1.0) * occurs * weights[:, None]
         exact = ball(alpha) * signs
@@ -118,14 +120,14 @@ class ThresholdModel:
             column = dot(features.X.T, column)
             square = self._square(features, column, None)
         else:
-            square = self._square(features, column, features.times(features.X, column) + column * self.ridge)
+            square = self._square(features, column, features.times(features.X, column) + column * ridge[:, None])
         square = square + self._dual_penalty(total)
         length = outward(np.sqrt(max(float(square.high), 0.0)))
-        longest = outward(np.sqrt(features.longest**2 + self.ridge + 2.0))
+        longest = outward(np.sqrt(features.longest**2 + float(ridge.high.max()) + 2.0))
         extra = outward(2.0 * length * longest * moved + (longest * moved) ** 2)
         square = Ball(square.mid + extra, outward(square.rad + 4e-16 * (square.mid + extra)))
         dual = ball(alpha).sum() * share - moved * share.size - square * share * share * inverse(ball(2.0 * lam))
-        return Bounds(primal, dual, ridge)
+        return Bounds(primal, dual, regular)
 
     @staticmethod
     def _square(features: ScoreMap, V: Ball, g: Ball | None) -> Ball:

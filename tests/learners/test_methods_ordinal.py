@@ -120,6 +120,12 @@ def test_weights_count_rows_and_sparse_rows_are_dense_ones(model):
     assert found.certificate_.primal == pytest.approx(peer_optimum(X, y, 4, 0.5, model, weight), rel=2e-7)
     repeated = fitted(np.repeat(X, weight.astype(int), axis=0), np.repeat(y, weight.astype(int)), C=0.5, **model)
     assert repeated.certificate_.primal == pytest.approx(found.certificate_.primal, rel=1e-8)
+    kernel = {"features": "rbf", "features_options": {"gamma": 0.5}, "ridge": 0.2}
+    once = OrdinalClassifier(C=0.5, tol=1e-8, **model, **kernel).fit(X, y, sample_weight=weight)
+    each = rbf_kernel(np.repeat(X, weight.astype(int), axis=0), gamma=0.5) + 0.2 * np.eye(int(weight.sum()))
+    root = np.linalg.cholesky(each)
+    peer = peer_optimum(root, np.repeat(y, weight.astype(int)), 4, 0.5, model)
+    assert once.certificate_.primal == pytest.approx(peer, rel=2e-7)
     thin = OrdinalClassifier(C=0.5, tol=1e-8, **model).fit(sparse.csr_array(X), y, sample_weight=weight)
     assert thin.certificate_.primal == pytest.approx(found.certificate_.primal, rel=1e-8)
     np.testing.assert_allclose(thin.latent(X), found.latent(X), atol=1e-3)
@@ -418,3 +424,18 @@ def test_skordinal_predicts_the_same(method, C):
     near = np.abs(found.latent(new)[:, None] - found.thresholds_).min(axis=1) > 1e-2  # their tolerance moves thresholds
     assert near.mean() > 0.9
     np.testing.assert_array_equal(peer.predict(new)[near], found.predict(new)[near])
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_rows_of_weight_zero_of_a_given_kernel_are_as_good_as_gone(ridge):
+    X, y = ordered_data(15)
+    weight = np.ones(len(y))
+    weight[::5] = 0.0
+    held = weight > 0
+    K = rbf_kernel(X, gamma=0.5)
+    given = {"method": "svorim", "features": "precomputed", "ridge": ridge, "tol": 1e-8}
+    whole = OrdinalClassifier(**given).fit(K, y, sample_weight=weight)
+    part = OrdinalClassifier(**given).fit(K[np.ix_(held, held)], y[held])
+    assert whole.certificate_.primal == pytest.approx(part.certificate_.primal, rel=2e-8)
+    assert np.isfinite(whole.proof(K, y, weight)["theta"]).all()
+    np.testing.assert_allclose(whole.latent(K), part.latent(K[:, held]), atol=1e-3)
