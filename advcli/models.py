@@ -49,6 +49,7 @@ from .learners import Learner
 from .learners.abstention import AbstainingClassifier
 from .learners.base import registry
 from .learners.hierarchical import HierarchicalClassifier
+from .learners.ordinal import OrdinalClassifier
 from .learners.reductions import CostSensitiveClassifier
 from .learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
 from .provenance import package_version, versions
@@ -72,7 +73,7 @@ ABSTAIN = "abstain"
 
 _ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (SurrogateClassifier, AdversarialClassifier, OrdinalAdversarialClassifier)}
 # learners that no configuration names
-_ESTIMATORS |= {cls.name: cls for cls in (AbstainingClassifier, CostSensitiveClassifier, HierarchicalClassifier)}
+_ESTIMATORS |= {cls.name: cls for cls in (AbstainingClassifier, CostSensitiveClassifier, HierarchicalClassifier, OrdinalClassifier)}
 # what zipfile and json raise on what is no archive, or a damaged one
 _UNREADABLE = (
     *(OSError, zipfile.BadZipFile, struct.error, ValueError, LookupError, EOFError, RuntimeError, AttributeError, OverflowError),

@@ -4,7 +4,8 @@
 
     theta_N      the parameters; with a kernel the coefficients of the training rows, then the thresholds where there are any
     r_N          the dual point, shape (n, k), one row for each training row in the order of the split; absent if the solver has none. Of a
-                 reduction the dual numbers of its m binary problems, (n, m)
+                 reduction the dual numbers of its m binary problems, (n, m); of threshold models
+                 (`advcli.learners.ordinal`) shares in [0, 1] of the largest values, one for each threshold
     predictor_N  a mixed prediction for each training row, shape (n, l), only for loss=general, whose games have no closed form: it bounds
                  the surrogate from above, as r bounds the optimum from below
 

@@ -18,7 +18,7 @@ from scipy import sparse
 from advcli import CostSensitiveClassifier, SurrogateClassifier
 from advcli.cli import main
 from advcli.evaluation.standardise import Standardiser
-from advcli.learners import hierarchical, learner_class
+from advcli.learners import hierarchical, learner_class, ordinal
 from advcli.learners.hierarchical import factors
 from advcli.models import Model, save
 
@@ -82,6 +82,11 @@ def estimators(folder: Path) -> Iterator[tuple[str, Any, Any]]:
     for name in ("forward", "backward"):
         yield name, learner(name, confusion=CONFUSION, tol=0.01), NEW
     yield "s3vm", learner("s3vm", labels=np.where(np.arange(36) % 3, CODES, -1), n_classes=3), NEW
+    for name in ("at", "it", "red_th"):
+        yield name, learner(name), NEW
+    yield "svorim", learner("svorim", ridge=0.1), NEW
+    yield "svorex-precomputed", learner("svorex", rows=X @ X.T, features="precomputed"), NEW @ X.T
+    yield "ordinal-thresholds", ordinal.OrdinalClassifier(method="svorex", order=["c", "a", "b"]).fit(X, np.array(list("cab"))[CODES]), NEW
     for name in ("hsvm", "nhsvm", "ssvm"):
         yield name, learner(name, hierarchy=TREE, tol=0.01), NEW
     for name, edges in (("hsvm", TREE), ("nhsvm", DAG), ("ssvm", TREE)):

@@ -27,7 +27,7 @@ from ..errors import ConfigError, IncompatibleError, ModelError, NotConvergedWar
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
 from ..features.base import registry as feature_registry
-from ..features.rows import merge_rows, over_all_rows
+from ..features.rows import merge_rows
 from ..stored import Entries
 from .base import Array, Bound, Labels, LinearLearner, Options, one_of, own_options, register, registry
 from .threshold_newton import ExplicitRows, KernelRows, ScoredRows, ThresholdPoint, minimise
@@ -53,7 +53,8 @@ class ThresholdLearner(LinearLearner):
     max_passes : float
         Newton steps after which the fit is returned as it is, with a warning.
     ridge : float
-        Added to K(x_i, x_i) of every training row, at least 0; only with a kernel. 0.001 is what the program of Chu & Keerthi does.
+        Added to K(x_i, x_i) of every training row, at least 0; only with a kernel. A row of weight s counts as s such rows. 0.001 is
+        what the program of Chu & Keerthi does.
     features, features_options, n_classes
         As in `UMAClassifier`; also the kernels ``rbf``, ``poly`` and ``precomputed``.
     random_state : int
@@ -70,8 +71,6 @@ class ThresholdLearner(LinearLearner):
         Codes of the classes between which the thresholds lie: all, for `it` and `svorex` those that occur.
     n_distinct_scores_ : int
         How many different g the training rows have; hinges bunch them (arXiv 2405.13288).
-    rows_ : ndarray (n,)
-        Which row of the problem that was solved each row of `fit` became: equal rows are one there, those of weight 0 none (-1).
     certificate_ : Certificate
         Of this problem.
     """
@@ -167,8 +166,9 @@ class ThresholdLearner(LinearLearner):
                 )
             K = features.matrix
             if self.ridge:
+                # a row of weight s is s equal rows, over which its dual variables spread
                 K = K.copy()
-                K[np.diag_indices_from(K)] += self.ridge
+                K[np.diag_indices_from(K)] += self.ridge / _or_one(weights)
             rows: ScoredRows = KernelRows(K)
         else:
             rows = ExplicitRows(features.X)
@@ -178,7 +178,7 @@ class ThresholdLearner(LinearLearner):
         """Minimise the model's objective; ``start``, fitted to the same rows, is where it begins."""
         self.check_parameters()
         self._take(bound)
-        self.remarks_, self.rows_ = (), bound.own["merged"]
+        self.remarks_, self._rows = (), bound.own["merged"]
         began = time.perf_counter()
         rows: ScoredRows = bound.own["rows"]
         weight = np.ones(rows.n) if bound.weights is None else np.ascontiguousarray(bound.weights)
@@ -220,7 +220,7 @@ class ThresholdLearner(LinearLearner):
         self.coef_ = np.ascontiguousarray(found.v[None, :])
         self.thresholds_ = found.eta
         # the scores that new rows get: without the ridge
-        g = found.g - self.ridge * found.v if self.ridge else found.g
+        g = found.g if not self.ridge else found.g - self.ridge * found.v / _or_one(bound.weights)
         self.n_distinct_scores_ = int(1 + (np.diff(np.sort(g)) > _DISTINCT).sum())
         self.n_iter_ = max(1, found.steps)
         self.certificate_ = certificate = judge(
@@ -260,11 +260,13 @@ class ThresholdLearner(LinearLearner):
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return w or its coefficients, the thresholds, and the dual point in shares of its upper ends (n, m), by the rows of `fit`."""
-        point, rows = self._point, self.rows_
+        point, rows = self._point, self._rows
         shares = np.divide(point.alpha, self._most, out=np.zeros_like(point.alpha), where=self._most > 0).T
         coef = self.coef_[0]
         if self.features_ is not None and not self.features_.euclidean:
-            coef = over_all_rows(coef, rows)
+            # over equal rows in proportion to their weights, as a ridge needs it
+            share = (rows >= 0) * (1.0 if weight is None else weight)
+            coef = np.where(rows >= 0, (coef / _or_one(np.bincount(rows[rows >= 0], weights=share[rows >= 0])))[rows] * share, 0.0)
         return {"theta": np.concatenate([coef, self.thresholds_]), "r": np.where(rows[:, None] >= 0, shares[rows], 0.0)}
 
     # ---- prediction -----------------------------------------------------------------------------------------------
@@ -338,6 +340,11 @@ def _check_features(name: str, features: str, options: Mapping[str, Any]) -> Non
         raise IncompatibleError(f"loss={name}", "one score", f"features={features} has others: {_TAKEN}")
     if options.get("moments", "ball") != "ball":
         raise IncompatibleError(f"features.moments={options['moments']}", "a surrogate loss", f"loss={name} has no moments to hold")
+
+
+def _or_one(weights: Array | None) -> Any:
+    """Return weights with 1 in the place of 0, and for none."""
+    return 1.0 if weights is None else np.where(weights > 0, weights, 1.0)
 
 
 def _nothing(rows: ScoredRows) -> ThresholdPoint:

@@ -33,10 +33,10 @@ from ..errors import AdvcliError, ResultsError
 from ..files import write_text
 from ..records import ResultsFolder
 from ..rows import canonical_json, format_value
-from .binary import NAMES, Reduction
 from .bounds import Array
-from .gap import Bounds, ScoreMap, bound
-from .surrogates import CannotError, Surrogate
+from .gap import Bounds
+from .methods import LearnedRows, Method, method_of
+from .surrogates import CannotError
 
 SLACK, FLOOR = 1e-9, 1e-12
 
@@ -144,7 +144,7 @@ class _ProvenCell:
     config: Mapping[str, Any]
     dataset: Any
     splits: list[tuple[Any, Any]]
-    loss: Surrogate | Reduction
+    method: Method
     arrays: Mapping[int, Mapping[str, Array]]
 
 
@@ -219,12 +219,7 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
             loaded.clear()
             loaded[request] = data.load(config["dataset"], data_dir, author_splits=protocol["splits"] == "author")
         dataset = loaded[request]
-        labels = [str(label) for label in dataset.classes]
-        loss: Surrogate | Reduction
-        if config["loss"]["name"] in NAMES:
-            loss = Reduction(config["loss"], len(labels), labels, bool(dataset.ordered))
-        else:
-            loss = Surrogate(config["loss"], len(labels), labels, dataset.hierarchy)
+        method = method_of(config["loss"], [str(label) for label in dataset.classes], bool(dataset.ordered), dataset.hierarchy)
     except AdvcliError as error:
         raise CannotError(" ".join(str(error).split())) from None
     if dataset.sha256 != stored["about"]["dataset_sha256"]:
@@ -233,7 +228,7 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
         arrays = proofs.read(folder, key)
     except ResultsError as error:
         raise RefutedError(str(error)) from None
-    return _ProvenCell(config, dataset, _splits(dataset, protocol, seed), loss, arrays)
+    return _ProvenCell(config, dataset, _splits(dataset, protocol, seed), method, arrays)
 
 
 # ------------------------------------------------------------------------------------------------------- splits and standardisation
@@ -326,27 +321,16 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     _agree(row, "n_features", dataset.X.shape[1])
     _agree(row, "n_classes", k)
     weight = None if dataset.example_weight is None else dataset.example_weight[train]
-    costs = cell.loss.cost_weights(y, weight)
-    s = None if isinstance(cell.loss.weight, str) else weight
+    s = None if cell.method.example_costs else weight
     hyper = {name: float(row[name]) for name in ("C", "lambda", "gamma", "tolerance") if row.get(name)}
-    reduction = isinstance(cell.loss, Reduction)
-    given = config["features"].get("constant")
-    plus = 1.0 if reduction else float(cell.loss.constant if given is None else given)
-    features = ScoreMap({**config["features"], **hyper}, hyper.get("gamma"), X, cell.loss.columns if reduction else cell.loss.k, plus)
+    features = cell.method.score_map({**config["features"], **hyper}, hyper.get("gamma"), X)
     lam = 0.0 if features.box else hyper["lambda"] if "lambda" in hyper else 1.0 / (hyper["C"] * (len(y) if s is None else float(s.sum())))
     if not (features.box or 0 < lam < math.inf):
         raise RefutedError("lambda is no number above 0")
-    if isinstance(cell.loss, Reduction):
-        own = None if dataset.costs is None or not cell.loss.has_costs else dataset.costs[train]
-        bounds = cell.loss.bound(features, y, lam, s, arrays["theta"], arrays["r"], own)
-    else:
-        bounds = bound(features, cell.loss, y, lam, s, costs, arrays["theta"], arrays["r"], arrays.get("predictor"))
-    stated = _claims(row, bounds, cell.loss, float(config["solver"]["tol"]))
-    scores = features.scores(X_test, arrays["theta"])
-    if isinstance(cell.loss, Reduction):
-        possible = cell.loss.possible(scores, arrays["theta"])
-    else:
-        possible = scores.high >= scores.low.max(axis=1, keepdims=True) if cell.loss.by_scores else None
+    learned = LearnedRows(y, s, weight, None if dataset.costs is None else dataset.costs[train])
+    bounds = cell.method.bounds(features, learned, lam, arrays)
+    stated = _claims(row, bounds, cell.method, float(config["solver"]["tol"]))
+    possible = cell.method.possible(features, X_test, learned, arrays["theta"])
     return bounds, stated, [each["metric"] for each in rows if _follows(each, possible, dataset.y[test])]
 
 
@@ -355,13 +339,13 @@ def _agree(row: Mapping[str, str], column: str, value: int) -> None:
         raise RefutedError(f"{column} is {value}, not {row[column]}")
 
 
-def _claims(row: Mapping[str, str], bounds: Bounds, loss: Surrogate | Reduction, tol: float) -> float:
+def _claims(row: Mapping[str, str], bounds: Bounds, method: Method, tol: float) -> float:
     """Compare the columns of the certificate with what is proved; return the stated gap."""
     objective, dual, gap = (float(row[column] or "nan") for column in ("objective", "dual_objective", "relative_gap"))
     scale = _scale(objective, dual)
     slack = SLACK * scale + FLOOR
     claims = [("objective", objective, bounds.primal, 1.0), ("dual_objective", dual, bounds.dual, -1.0)]
-    if loss.game:
+    if method.game:
         claims.append(("game_value", float(row["game_value"] or "nan"), bounds.primal + bounds.ridge, 1.0))
     for column, claim, proved, _ in claims:
         if not abs(claim - proved.mid) <= slack + proved.rad:

@@ -32,7 +32,7 @@ ANY_LENGTH |= {("uma.online", "W"), ("newton.projectors", "M"), ("kernel_dual.ga
 # Longer than needed is no fault.
 AT_LEAST = {("subgradient.sgd", "squares"), ("subgradient.sgd", "state"), ("subgradient.dual_averaging", "state")}
 # None at all stands for "not wanted", "all 1" or "dense"; a general matrix of no rows has no tight ones.
-OPTIONAL = {"sample_weight", "cost_weight", "tolerance", "R", "tight", "gap", "parent", "Z", "table", "margin", "divisor"}
+OPTIONAL = {"sample_weight", "cost_weight", "tolerance", "R", "tight", "gap", "parent", "Z", "table", "margin", "divisor", "centre"}
 
 N, D, K, L = 7, 3, 3, 4
 
@@ -423,6 +423,18 @@ def binary_calls(module, random):
     yield "kernel", {"K": X @ X.T, "shift": 1.0, **own, "U": np.zeros((m, N)), **limits, "found": np.zeros((m, 4))}
 
 
+def threshold_calls(_, random):
+    m = K
+    given = {"y": labels(random, k=K + 1), "U": random.random((m, N)), "g": random.normal(size=N), "eta": random.normal(size=m)}
+    yield "hinges", dict(given)
+    given |= {"A": random.random((m, N)), "sigma": 0.3}
+    order = {"centre": random.random(m - 1), "ease": 0.2}
+    out = {"alpha": np.empty((m, N)), "beta": np.empty(N), "total": np.empty(m), "free_of": np.empty(N, np.int32)}
+    yield "step", {**given, **out}
+    yield "slope", {**given, "dg": random.normal(size=N), "deta": random.normal(size=m), **order, "t": 0.5}
+    yield "settle", {**given, "M": np.eye(m), **order}
+
+
 CALLS = {
     "binary": binary_calls,
     "oracle": oracle_calls,
@@ -434,6 +446,7 @@ CALLS = {
     "hierarchical": hierarchical_calls,
     "label_sets": label_sets_calls,
     "subgradient": subgradient_calls,
+    "threshold": threshold_calls,
 }
 
 

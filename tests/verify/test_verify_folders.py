@@ -35,6 +35,9 @@ SWEEPS: dict[str, tuple[list[str], int]] = {
     "convex": (["loss=convex", "loss.matrix=[[0,1,2],[1,0,1],[2,1,0]]", "features=linear,threshold", "hyper.C=1"], 4),
     "tree": (["dataset.hierarchy=tree.csv", "loss=tree_distance", "features=linear,rbf", "hyper.C=1", "hyper.gamma=0.3"], 4),
     "counted": (["dataset.weight=w", "loss=zero_one,absolute,cs", "features=linear,rbf", "hyper.C=1", "hyper.gamma=0.3"], 12),
+    "hinges": (["dataset.weight=w", "loss=at,it,red_th,svorim,svorex", "features=linear,rbf", "hyper.C=1", "hyper.gamma=0.3"], 20),
+    "hinges_in_order": (["loss=it", "loss.ordered=true", "features=linear,poly", "hyper.C=1"], 4),
+    "hinges_and_bias": (["loss=red_th", "loss.bias=regularised", "loss.ridge=0.01", "features=rbf", "hyper.C=1", "hyper.gamma=0.3"], 2),
     "costs": (
         ["dataset.weight=w", "loss=weighted", "loss.weight=column", "loss.base=zero_one,absolute", "features=linear,rbf_threshold"],
         8,

@@ -1,0 +1,117 @@
+"""What a cell's method is to the checker: a surrogate behind scores, a reduction to binary problems, or a threshold model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from .binary import NAMES, Reduction
+from .bounds import Array
+from .gap import Bounds, ScoreMap, bound
+from .surrogates import Surrogate
+from .thresholds import ThresholdModel
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedRows:
+    """What a fit learned from, beside its features.
+
+    Attributes
+    ----------
+    y : ndarray of int (n,)
+        Codes of the labels.
+    counts : ndarray (n,) or None
+        How often every row counts; None for once.
+    weight : ndarray (n,) or None
+        The example weights, which may be factors on costs instead of counts.
+    costs : ndarray (n, k) or None
+        What every prediction costs, where rows have costs of their own.
+    """
+
+    y: Any
+    counts: Array | None
+    weight: Array | None
+    costs: Array | None
+
+
+class Method(Protocol):
+    """The bounds and predictions of a fit by its stored arrays (`advcli.proofs`)."""
+
+    game: bool  # whether the surrogate is a game, whose value the certificate states
+    example_costs: bool  # whether example weights are factors on costs
+
+    def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
+        """Return the feature map over training rows X (n, d)."""
+
+    def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
+        """Return the bounds of a fit to the rows of ``features``."""
+
+    def possible(self, features: ScoreMap, X: Any, rows: LearnedRows, theta: Array) -> Any:
+        """Return which classes may be the predictions on rows X, (n, k): several where rounding leaves it open; None for any."""
+
+
+class _BySurrogate:
+    def __init__(self, options: Mapping[str, Any], labels: list[str], hierarchy: Iterable[tuple[str, str]] | None) -> None:
+        self.loss = Surrogate(options, len(labels), labels, hierarchy)
+        self.game, self.example_costs = self.loss.game, isinstance(self.loss.weight, str)
+
+    def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
+        given = options.get("constant")
+        return ScoreMap(options, gamma, X, self.loss.k, float(self.loss.constant if given is None else given))
+
+    def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
+        factors = self.loss.cost_weights(rows.y, rows.weight)
+        proof = arrays["theta"], arrays["r"], arrays.get("predictor")
+        return bound(features, self.loss, rows.y, lam, rows.counts, factors, *proof)
+
+    def possible(self, features: ScoreMap, X: Any, rows: LearnedRows, theta: Array) -> Any:
+        return _largest(features.scores(X, theta)) if self.loss.by_scores else None
+
+
+class _ByReduction:
+    game = example_costs = False
+
+    def __init__(self, options: Mapping[str, Any], labels: list[str], ordered: bool) -> None:
+        self.reduction = Reduction(options, len(labels), labels, ordered)
+
+    def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
+        return ScoreMap(options, gamma, X, self.reduction.columns, 1.0)
+
+    def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
+        costs = rows.costs if self.reduction.has_costs else None
+        return self.reduction.bound(features, rows.y, lam, rows.counts, arrays["theta"], arrays["r"], costs)
+
+    def possible(self, features: ScoreMap, X: Any, rows: LearnedRows, theta: Array) -> Any:
+        return self.reduction.possible(features.scores(X, theta), theta)
+
+
+class _ByThresholds:
+    game = example_costs = False
+
+    def __init__(self, options: Mapping[str, Any], labels: list[str]) -> None:
+        self.model = ThresholdModel(options, len(labels))
+
+    def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
+        return self.model.features(options, gamma, X)
+
+    def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
+        return self.model.bound(features, rows.y, lam, rows.counts, arrays["theta"], arrays["r"])
+
+    def possible(self, features: ScoreMap, X: Any, rows: LearnedRows, theta: Array) -> Any:
+        return _largest(self.model.scores(features, X, theta, rows.y, rows.counts))
+
+
+def _largest(scores: Any) -> Any:
+    return scores.high >= np.max(scores.low, axis=1, keepdims=True)
+
+
+def method_of(options: Mapping[str, Any], labels: list[str], ordered: bool, hierarchy: Iterable[tuple[str, str]] | None) -> Method:
+    """Return the method of a cell by its group ``loss``; `CannotError` for one that the checker does not know."""
+    if options["name"] in NAMES:
+        return _ByReduction(options, labels, ordered)
+    if ThresholdModel.knows(options):
+        return _ByThresholds(options, labels)
+    return _BySurrogate(options, labels, hierarchy)

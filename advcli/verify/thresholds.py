@@ -1,0 +1,161 @@
+"""Bounds of threshold models: one score g, thresholds eta, hinges between them (advcli.verify of ``loss=at`` and its kin).
+
+    P(w, eta) = lambda/2 (|w|^2 + |theta|^2 + b^2) + 1/n sum_i s_i sum_j [1 - t_ij (g_i - eta_j)]_+,   t_ij = +1 where y_i > j, else -1
+
+theta and b only for red_th, with eta = theta - b: for a free b, |theta|^2 is at least that of eta less its mean; for a penalised b,
+|eta + b|^2 + b^2 is least at b = -sum(eta)/k. The stored r in [0, 1] are shares of the dual variables: alpha_ij = s_i r_ij / (lambda n).
+With beta_i = sum_j t_ij alpha_ij and u_j = sum_i t_ij alpha_ij, D = lambda (sum alpha - |w(beta)|^2/2 - penalty(u)) is at most the optimum
+for an alpha that meets
+
+    u = 0 | u_1 + .. + u_j <= 0, sum of u = 0 (thresholds in order) | sum of u = 0 (red_th, free b) | nothing (red_th, penalised b)
+
+Rounding breaks these by a little. Shrinking some alpha by m in all mends it: threshold by threshold by what the sums miss, and none lacks
+what is asked of it. That lowers sum alpha by m, and |w| and |u| rise by at most m times the longest row of the extended examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .bounds import Array, Ball, ball, dot, inverse, join, outward
+from .gap import Bounds, ScoreMap
+from .surrogates import CannotError
+
+_NAMES = ("at", "it", "red_th", "svorim", "svorex")
+
+
+class ThresholdModel:
+    """The threshold model of a cell on k classes, by its configuration; stands where `surrogates.Surrogate` does.
+
+    Parameters
+    ----------
+    options : mapping
+        The group ``loss``.
+    k : int
+        Number of classes.
+    """
+
+    game, by_scores, weight = False, True, 1.0
+
+    def __init__(self, options: Mapping[str, Any], k: int) -> None:
+        self.name, self.k = str(options["name"]), k
+        self.near = self.name in ("it", "svorex")
+        self.ordered = bool(options.get("ordered", self.name == "svorex")) and self.near
+        self.bias = str(options.get("bias", "free")) if self.name == "red_th" else None
+        self.ridge = float(options.get("ridge", 0.0))
+
+    @staticmethod
+    def knows(options: Mapping[str, Any]) -> bool:
+        """Tell whether a configuration is that of a threshold model."""
+        return options["name"] in _NAMES
+
+    def cost_weights(self, y: Any, weight: Any) -> Array:
+        """Return ones (n,)."""
+        return np.ones(len(y))
+
+    # ---- the map --------------------------------------------------------------------------------------------------
+    def features(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
+        """Return the map of the one score over training rows X (n, d)."""
+        if options["name"] not in ("linear", "multiclass", "rbf", "poly"):
+            raise CannotError(f"features={options['name']} are fitted to the rows, and the checker has no second way to fit them")
+        found = ScoreMap(options, gamma, X, 1)
+        found.constant = False
+        return found
+
+    def _parts(self, features: ScoreMap, theta: Array, y: Any, s: Array) -> tuple[Array, Array, Any]:
+        """Return the coordinates of w (rows, 1), the thresholds, and the codes between which they lie."""
+        rows = features.X.shape[1] if features.explicit else features.X.shape[0]
+        observed = np.unique(y[s > 0]) if self.near else np.arange(self.k)
+        if theta.shape != (rows + len(observed) - 1,):
+            raise ValueError(f"theta has the shape {theta.shape}, not {(rows + len(observed) - 1,)}")
+        return theta[:rows, None], theta[rows:], observed
+
+    def scores(self, features: ScoreMap, X: Any, theta: Array, y: Any, s: Array | None) -> Ball:
+        """Return (rows of X, k) scores, whose largest is the prediction."""
+        V, eta, observed = self._parts(features, theta, y, np.ones(len(y)) if s is None else s)
+        steps = features.times(X, V) - np.sort(eta)[None, :]
+        F = ball(np.zeros((1, X.shape[0])))
+        if len(eta):
+            F = join(F, dot(np.tri(len(eta)), Ball(steps.mid.T, steps.rad.T)))
+        low = -2.0 * float(np.abs(F.mid).max() + F.rad.max()) - 1.0
+        mid, rad = np.full((X.shape[0], self.k), low), np.zeros((X.shape[0], self.k))
+        mid[:, observed], rad[:, observed] = F.mid.T, F.rad.T
+        return Ball(mid, rad)
+
+    # ---- bounds ---------------------------------------------------------------------------------------------------
+    def bound(self, features: ScoreMap, y: Any, lam: float, s: Array | None, theta: Array, r: Array) -> Bounds:
+        """Return the bounds of a fit to the rows of ``features``; arrays as in `gap.bound`."""
+        weights = np.ones(len(y)) if s is None else s
+        V, eta, observed = self._parts(features, theta, y, weights)
+        m = len(eta)
+        if r.shape != (len(y), m):
+            raise ValueError(f"r has the shape {r.shape}, not {(len(y), m)}")
+        code = np.minimum(np.searchsorted(observed, y), m)
+        signs = np.where(code[:, None] > np.arange(m), 1.0, -1.0)
+        occurs = np.ones((len(y), m))
+        if self.near:
+            occurs = ((code[:, None] == np.arange(m)) | (code[:, None] == np.arange(m) + 1)).astype(float)
+        if self.ordered and (np.diff(eta) < 0).any():
+            raise ValueError("the thresholds are not in order")
+        share = inverse(ball(weights).sum() if s is not None else ball(float(len(y))))  # 1 / n
+        # a row of weight s is s equal rows with a ridge each
+        ridge = Ball(np.full(len(y), self.ridge)) / np.where(weights > 0, weights, 1.0)
+        # above: the objective at the stored parameters
+        g = features.times(features.X, V)
+        if self.ridge:
+            g = g + ball(V) * ridge[:, None]
+        hinges = (-((g - eta[None, :]) * signs) + 1.0).positive() * (occurs * weights[:, None])
+        regular = (self._square(features, ball(V), g) + self._penalty(eta)) * (0.5 * lam)
+        primal = regular + hinges.sum() * share
+        # below: shares of the dual variables, in units of 1 / (lambda n)
+        alpha = np.clip(r, 0.0, 1.0) * occurs * weights[:, None]
+        exact = ball(alpha) * signs
+        beta, total = exact.sum(axis=1), exact.sum(axis=0)
+        moved = self._missed(total)
+        column = Ball(beta.mid[:, None], beta.rad[:, None])
+        if features.explicit:
+            column = dot(features.X.T, column)
+            square = self._square(features, column, None)
+        else:
+            square = self._square(features, column, features.times(features.X, column) + column * ridge[:, None])
+        square = square + self._dual_penalty(total)
+        length = outward(np.sqrt(max(float(square.high), 0.0)))
+        longest = outward(np.sqrt(features.longest**2 + float(ridge.high.max()) + 2.0))
+        extra = outward(2.0 * length * longest * moved + (longest * moved) ** 2)
+        square = Ball(square.mid + extra, outward(square.rad + 4e-16 * (square.mid + extra)))
+        dual = ball(alpha).sum() * share - moved * share.size - square * share * share * inverse(ball(2.0 * lam))
+        return Bounds(primal, dual, regular)
+
+    @staticmethod
+    def _square(features: ScoreMap, V: Ball, g: Ball | None) -> Ball:
+        """Return |w|^2 from coordinates and, with a kernel, the scores of the training rows."""
+        return (V * (V if features.explicit else g)).sum()
+
+    def _penalty(self, eta: Array) -> Ball:
+        """Return the penalty of the thresholds, at the best bias."""
+        if self.bias is None or not len(eta):
+            return ball(0.0)
+        total, square = ball(eta).sum(), (ball(eta) * eta).sum()
+        return square - total * total * inverse(ball(float(len(eta) + (self.bias == "regularised"))))
+
+    def _dual_penalty(self, total: Ball) -> Ball:
+        if self.bias is None:
+            return ball(0.0)
+        square = (total * total).sum()
+        return square + total.sum() * total.sum() if self.bias == "regularised" else square
+
+    def _missed(self, total: Ball) -> float:
+        """Return how much the dual variables must be shrunk in all to meet the constraints, in units of 1 / (lambda n)."""
+        if not len(total.mid) or self.bias == "regularised":
+            return 0.0
+        if self.bias == "free":
+            return outward(float(total.sum().size))
+        if not self.ordered:
+            return outward(float(total.size.sum()), len(total.mid))
+        sums = dot(np.tri(len(total.mid)), Ball(total.mid[:, None], total.rad[:, None]))
+        missed = np.maximum(sums.high[:, 0], 0.0)
+        missed[-1] = sums.size[-1, 0]
+        return outward(2.0 * float(missed.sum()), 2 * len(missed))
