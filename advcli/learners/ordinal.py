@@ -118,8 +118,8 @@ class ThresholdLearner(LinearLearner):
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
         """Refuse labels without an order, unknown options, features without one score, and a solver."""
         for key in own_options(loss):
-            if key not in cls.options():
-                raise ConfigError(f"loss={cls.name} has no option {key!r}; {nearest(key, cls.options())}")
+            if key not in cls.option_names():
+                raise ConfigError(f"loss={cls.name} has no option {key!r}; {nearest(key, cls.option_names())}")
         if not ordered:
             raise IncompatibleError(
                 f"loss={cls.name}", "labels with an order", "give it with dataset.order=[lowest,...,highest] or choose loss=zero_one"
@@ -266,7 +266,8 @@ class ThresholdLearner(LinearLearner):
         if self.features_ is not None and not self.features_.euclidean:
             # over equal rows in proportion to their weights, as a ridge needs it
             share = (rows >= 0) * (1.0 if weight is None else weight)
-            coef = np.where(rows >= 0, (coef / _or_one(np.bincount(rows[rows >= 0], weights=share[rows >= 0])))[rows] * share, 0.0)
+            total: Array = np.bincount(rows[rows >= 0], weights=share[rows >= 0]).astype(np.float64)
+            coef = np.where(rows >= 0, (coef / _or_one(total))[rows] * share, 0.0)
         return {"theta": np.concatenate([coef, self.thresholds_]), "r": np.where(rows[:, None] >= 0, shares[rows], 0.0)}
 
     # ---- prediction -----------------------------------------------------------------------------------------------
@@ -492,7 +493,7 @@ class OrdinalClassifier(ThresholdLearner):
         chosen: Any = registry.get(one_of("method", self.method, METHODS))
         own = {name: getattr(self, name) for name in ("ordered", "bias") if getattr(self, name) is not None}
         for name in own:
-            if name not in chosen.options():
+            if name not in chosen.option_names():
                 raise ConfigError(f"method={self.method} has no option {name}")
         found: ThresholdLearner = chosen(**own)
         return found

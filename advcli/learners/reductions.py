@@ -96,7 +96,7 @@ class ReductionLearner(Learner):
 
     # ---- from a configuration -------------------------------------------------------------------------------------
     @classmethod
-    def options(cls) -> tuple[str, ...]:
+    def option_names(cls) -> tuple[str, ...]:
         """Return the options that a configuration may set beside the strength and the limits."""
         return ()
 
@@ -115,8 +115,8 @@ class ReductionLearner(Learner):
         """Refuse unknown options, a map without one column a score, a solver, and labels without the order that costs count steps in."""
         name = loss["name"]
         for key in own_options(loss):
-            if key not in cls.options():
-                raise ConfigError(f"loss={name} has no option {key!r}; {nearest(key, cls.options())}")
+            if key not in cls.option_names():
+                raise ConfigError(f"loss={name} has no option {key!r}; {nearest(key, cls.option_names())}")
         if not _takes(features["name"]):
             raise IncompatibleError(f"loss={name}", "one column of parameters for every score", f"{_FEATURES}")
         if features.get("moments", "ball") != "ball":
@@ -306,7 +306,7 @@ class CostLearner(ReductionLearner):
     cost: Any = None
 
     @classmethod
-    def options(cls) -> tuple[str, ...]:
+    def option_names(cls) -> tuple[str, ...]:
         """Return the costs, by name, as a matrix, or from a file."""
         return ("cost", "file")
 
@@ -331,7 +331,7 @@ class CostLearner(ReductionLearner):
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
         """Refuse what a reduction refuses, and costs that are no costs."""
         super().check(loss, features, solver, ordered, n_classes)
-        if "pairs" in cls.options():
+        if "pairs" in cls.option_names():
             one_of("pairs", loss.get("pairs", PAIRS[0]), PAIRS)
         check_costs(loss.get("cost"), n_classes)
 
@@ -465,9 +465,9 @@ class CostOneVersusOneClassifier(CostLearner):
     pairs: str = "own"
 
     @classmethod
-    def options(cls) -> tuple[str, ...]:
+    def option_names(cls) -> tuple[str, ...]:
         """Return the costs and the rows of a pair."""
-        return (*super().options(), "pairs")
+        return (*super().option_names(), "pairs")
 
     def check_parameters(self) -> None:
         """Refuse what a reduction refuses, and unknown pairs."""
