@@ -70,7 +70,7 @@ def coverage_of(model: Model, X: Any, y: Any) -> CoverageReport:
 
 
 def coverage_file(model: Model, source: Path, out: Path) -> CoverageReport:
-    """Read labelled rows of a CSV file and write `CoverageReport` into a folder: curve.csv, curve.svg, curve.pdf, confusion.csv, guarantees.csv.
+    """Read labelled rows of a CSV file and write what the model does on them (`write`).
 
     Raises
     ------
@@ -99,7 +99,7 @@ def coverage_file(model: Model, source: Path, out: Path) -> CoverageReport:
 
 
 def write(found: CoverageReport, out: Path) -> None:
-    """Write the files of a folder, which is made where it is not there."""
+    """Write curve.csv, curve.svg, curve.pdf, confusion.csv and guarantees.csv into a folder, which is made where it is not there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

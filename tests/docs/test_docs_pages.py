@@ -96,6 +96,7 @@ def test_commands_of_the_readme(number: int, tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADVCLI_PLUGINS", "")
     write_csv(tmp_path / "train.csv", "label")
+    write_csv(tmp_path / "held_out.csv", "label")
     (tmp_path / "new.csv").write_text("size,ears\n0.1,0.2\n2.5,3.1\n", encoding="utf-8")
     (tmp_path / "tree.csv").write_text(TREE, encoding="utf-8")
     skipped = []

@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from advcli.losses import loss_class, make_loss
+from advcli.losses.rejecting import BinaryEncodedLoss, RejectingCrammerSingerLoss, RejectingOneVersusAllLoss
 from advcli.verify import bounds
 from advcli.verify.bounds import Ball, ball, dot, exp, inverse
 from advcli.verify.surrogates import CannotError, Surrogate
@@ -151,6 +153,36 @@ def test_surrogates_are_bounded_from_both_sides(options: dict, scale: float) -> 
             point, within = mine.below(Q - own, y, w), Q / Q.sum(axis=1, keepdims=True) - own
             assert (np.abs(point.R - within).sum(axis=1) <= point.moved + 1e-15).all()
             assert (point.offset.low <= loss.offset(within, y) + 1e-14).all()
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.3, 0.05])
+@pytest.mark.parametrize("kind", [RejectingOneVersusAllLoss, RejectingCrammerSingerLoss, BinaryEncodedLoss], ids=lambda kind: kind.__name__)
+def test_hinges_with_abstention_are_bounded_from_both_sides(kind: Any, alpha: float) -> None:
+    random, n = np.random.default_rng(3), 60
+    name = {RejectingOneVersusAllLoss: "abstain_ova", RejectingCrammerSingerLoss: "abstain_cs"}.get(kind, "abstain_bep")
+    for k in (2, 3, 5):
+        loss, mine = kind(k, alpha), Surrogate({"name": name, "alpha": alpha}, k, list("abcde")[:k])
+        assert (mine.k, mine.simplex, mine.game, mine.by_scores) == (loss.n_classes, False, False, False)
+        y, w = random.integers(0, k, n), np.ones(n)
+        for scale in (1e-3, 1.0, 30.0):
+            F = scale * random.normal(size=(n, mine.k))
+            F[:5] = np.round(F[:5])
+            exact = loss.oracle(F, y)
+            above = mine.above(ball(F), y, w, None)
+            assert (above.high >= exact.value - 1e-13 * scale).all()
+            assert (above.high <= exact.value + 1e-9 * (1 + np.abs(exact.value))).all()
+            near = F + random.uniform(-0.1, 0.1, F.shape)
+            assert (mine.above(Ball(F, np.full(F.shape, 0.1)), y, w, None).high >= loss.value(near, y)).all()
+            for R in (exact.R, 0.5 * (exact.R + loss.oracle(-F, y).R)):
+                point = mine.below(R, y, w)
+                np.testing.assert_allclose(point.R, R, atol=1e-14)
+                assert (point.moved <= 1e-13).all()
+                np.testing.assert_allclose(point.offset.mid, loss.offset(R, y), atol=1e-12)
+                assert (point.offset.low <= loss.offset(R, y) + 1e-15).all()
+            for far in (exact.R - 0.3, 3.0 * exact.R + 0.1, random.normal(size=F.shape)):  # taken back into the set
+                point = mine.below(far, y, w)
+                assert loss.infeasibility(point.R, y).max() <= 1e-13
+                assert (point.offset.low <= loss.offset(point.R, y) + 1e-14).all()
 
 
 def test_the_predictor_of_a_general_matrix_is_asked_for_and_others_are_unknown() -> None:
