@@ -92,7 +92,7 @@ def rehline_fit():
         return None
 
     def fit(X, y, C, tol):
-        found = ReHLine_solver(X=X, U=-C * y[None].astype(float), V=C * np.ones((1, len(y))), tol=tol, max_iter=1000)
+        found = ReHLine_solver(X=X, U=-C * y[None].astype(float), V=C * np.ones((1, len(y))), tol=tol, max_iter=1000, verbose=0)
         return np.asarray(found.beta)
 
     return fit
