@@ -14,7 +14,7 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memset
 from cpython.exc cimport PyErr_CheckSignals
 
-from adv_simd cimport vec, load, store, splat, vmax, vmin, hmax, zeros, LANES, prefetch
+from adv_simd cimport vec, load, store, splat, vmax, vmin, if_greater, zeros, LANES, prefetch
 from adv_check cimport check_rows, demand
 from adv_linear cimport Rows, rows_of, prefetch_rows
 from adv_loop cimport seconds, shuffle
@@ -239,63 +239,91 @@ def linear(const double[::1] values, const int[::1] columns, const long long[::1
 
 
 # ---- kernel -----------------------------------------------------------------------------------------------------------
+# In signed numbers b_i = s_i a_i the labels drop out: the slope of the dual in b_i is f_i = s_i m_i - u_i, and b_i moves in [low, high], which
+# are kept as what is left to either side. A step reads one row of K and three numbers a row.
 
 
 cdef struct Column:
-    Py_ssize_t n, padded
+    Py_ssize_t n, best   # rows, and the one whose step gains most
     const double *K
     double shift
-    double *u        # scores
-    double *a
-    double *c
-    double *s
-    double *margin
+    double *f
+    double *low          # to the least b_i, at most 0
+    double *high         # to the largest b_i, at least 0
     double *diagonal
     double *inverse
-    double *gain
+    bint uniform         # one value on the diagonal
+
+
+cdef inline double gain_of(double f, double diagonal, double inverse, double low, double high) noexcept nogil:
+    """What the exact step of a row adds to the dual value."""
+    cdef double move = clipped(f * inverse, low, high)
+    return move * (f - 0.5 * diagonal * move)
 
 
 cdef inline double refresh(Column *p, const double *row, double step) noexcept nogil:
-    """u += step (row + shift), and the gain that each row's exact step would bring; return the largest."""
-    cdef Py_ssize_t j, whole = p.n // LANES
-    cdef double g, move, best = 0.0
-    cdef vec largest = splat(0.0), zero = largest, half = splat(0.5), shift = splat(p.shift), by = splat(step), u, slope, delta, a, gain
+    """f -= step (row + shift); find the row whose exact step gains most, and return its gain."""
+    cdef Py_ssize_t whole = p.n // LANES
+    cdef Py_ssize_t j
+    cdef int lane
+    cdef double gain, best = 0.0
+    cdef double[8] gains
+    cdef double[8] places
+    cdef vec half = splat(0.5), shift = splat(p.shift), by = splat(-step), f, move, found, largest = splat(0.0), where = largest
+    cdef vec diagonal = splat(p.diagonal[0]), inverse = splat(p.inverse[0])
     for j in range(whole):
-        u = load(p.u, <int>j) + by * (load(row, <int>j) + shift)
-        store(p.u, <int>j, u)
-        slope = load(p.margin, <int>j) - load(p.s, <int>j) * u
-        a = load(p.a, <int>j)
-        delta = vmin(vmax(slope * load(p.inverse, <int>j), zero - a), load(p.c, <int>j) - a)
-        gain = delta * (slope - half * load(p.diagonal, <int>j) * delta)
-        store(p.gain, <int>j, gain)
-        largest = vmax(largest, gain)
-    best = hmax(largest)
+        f = load(p.f, <int>j) + by * (load(row, <int>j) + shift)
+        store(p.f, <int>j, f)
+        if not p.uniform:
+            diagonal = load(p.diagonal, <int>j)
+            inverse = load(p.inverse, <int>j)
+        move = vmin(vmax(f * inverse, load(p.low, <int>j)), load(p.high, <int>j))
+        found = move * (f - half * diagonal * move)
+        where = if_greater(found, largest, splat(<double>j), where)
+        largest = vmax(largest, found)
+    store(gains, 0, largest)
+    store(places, 0, where)
+    p.best = 0
+    for lane in range(LANES):
+        if gains[lane] > best:
+            best = gains[lane]
+            p.best = <Py_ssize_t>places[lane] * LANES + lane
     for j in range(whole * LANES, p.n):
-        p.u[j] += step * (row[j] + p.shift)
-        g = p.margin[j] - p.s[j] * p.u[j]
-        move = clipped(g * p.inverse[j], -p.a[j], p.c[j] - p.a[j])
-        p.gain[j] = move * (g - 0.5 * p.diagonal[j] * move)
-        best = max(best, p.gain[j])
+        p.f[j] -= step * (row[j] + p.shift)
+        gain = gain_of(p.f[j], p.diagonal[j], p.inverse[j], p.low[j], p.high[j])
+        if gain > best:
+            best = gain
+            p.best = j
     return best
 
 
-cdef void column_values(Column *p, double *primal, double *dual) noexcept nogil:
+cdef void column_values(Column *p, const double *c, const double *target, double *primal, double *dual) noexcept nogil:
+    """Primal and dual value, from bounds c and targets s m."""
     cdef Py_ssize_t j
-    cdef double loss = 0.0, linear = 0.0, square = 0.0, g
+    cdef double loss = 0.0, linear = 0.0, square = 0.0, b, f
     for j in range(p.n):
-        g = p.margin[j] - p.s[j] * p.u[j]
-        loss += p.c[j] * g if g > 0.0 else 0.0
-        linear += p.a[j] * p.margin[j]
-        square += p.a[j] * p.s[j] * p.u[j]
+        # b lies at the end of its interval that belongs to a = 0 minus what is left to it
+        if c[j] > 0.0:
+            f = p.f[j]
+            b = -p.low[j]
+            loss += c[j] * f if f > 0.0 else 0.0
+        elif c[j] < 0.0:
+            f = -p.f[j]
+            b = -p.high[j]
+            loss -= c[j] * f if f > 0.0 else 0.0
+        else:
+            continue
+        linear += b * target[j]
+        square += b * (target[j] - p.f[j])
     primal[0] = 0.5 * square + loss
     dual[0] = linear - 0.5 * square
 
 
-cdef int climb(Column *p, Limits *limits, double *passes, double *primal, double *dual) except -1 nogil:
+cdef int climb(Column *p, const double *c, const double *target, Limits *limits, double *passes, double *primal, double *dual) except -1 nogil:
     """Greedy steps; as `ascend`. A pass is n steps."""
-    cdef Py_ssize_t i, since = 0, steps = 0
-    cdef double best, g, new, step, now, signals = seconds()
-    column_values(p, primal, dual)
+    cdef Py_ssize_t i, since, steps = 0
+    cdef double best, move, now, signals = seconds()
+    column_values(p, c, target, primal, dual)
     best = refresh(p, p.K, 0.0)
     while True:
         if primal[0] - dual[0] <= limits.tol * primal[0]:
@@ -311,21 +339,16 @@ cdef int climb(Column *p, Limits *limits, double *passes, double *primal, double
                 PyErr_CheckSignals()
         since = 0
         while since < p.n // 4 + 16 and best > 0.0:
-            i = 0
-            while i < p.n - 1 and p.gain[i] < best:
-                i += 1
-            g = p.margin[i] - p.s[i] * p.u[i]
-            new = stepped(p.a[i], g, p.inverse[i], p.c[i])
-            step = p.s[i] * (new - p.a[i])
-            if step == 0.0:  # what is left to gain is rounding
-                best = 0.0
-                break
-            p.a[i] = new
-            best = refresh(p, p.K + i * p.n, step)
+            i = p.best
+            move = clipped(p.f[i] * p.inverse[i], p.low[i], p.high[i])
+            # at an end exactly, so that rows there are told apart from those between
+            p.low[i] = 0.0 if move == p.low[i] else p.low[i] - move
+            p.high[i] = 0.0 if move == p.high[i] else p.high[i] - move
+            best = refresh(p, p.K + i * p.n, move)
             since += 1
         steps += since
         passes[0] = <double>steps / p.n
-        column_values(p, primal, dual)
+        column_values(p, c, target, primal, dual)
     return 1
 
 
@@ -337,9 +360,11 @@ def kernel(const double[:, ::1] K, double shift, const signed char[:, ::1] label
     """
     cdef Column p
     cdef Limits limits
-    cdef Py_ssize_t q, i, count = label.shape[0], n = K.shape[0]
-    cdef double passes, primal = 0.0, dual = 0.0, diagonal
+    cdef Py_ssize_t q, i, count = label.shape[0], n = K.shape[0], padded = (n + LINE - 1) // LINE * LINE
+    cdef double passes, primal = 0.0, dual = 0.0, diagonal, s, a, width
     cdef double *block
+    cdef double *c
+    cdef double *target
     cdef int code
     demand(n > 0 and K.shape[1] == n, "the kernel matrix must be square, with a row at least")
     demand(label.shape[1] == n and bound.shape[0] == count and bound.shape[1] == n and A.shape[0] == count and A.shape[1] == n
@@ -347,30 +372,39 @@ def kernel(const double[:, ::1] K, double shift, const signed char[:, ::1] label
     demand(margin.shape[0] == 0 or (margin.shape[0] == count and margin.shape[1] == n), "margins must be (problems, rows), or none")
     demand(found.shape[0] == count and found.shape[1] == 4, "there are four results a problem")
     p.n, p.K, p.shift = n, &K[0, 0], shift
-    p.padded = (n + LINE - 1) // LINE * LINE
-    block = zeros(8 * p.padded)
+    block = zeros(7 * padded)
     if block == NULL:
         raise MemoryError("no memory for the rows of a problem")
-    p.u, p.a, p.c, p.s = block, block + p.padded, block + 2 * p.padded, block + 3 * p.padded
-    p.margin, p.diagonal, p.inverse, p.gain = block + 4 * p.padded, block + 5 * p.padded, block + 6 * p.padded, block + 7 * p.padded
+    p.f, p.low, p.high, p.diagonal, p.inverse = block, block + padded, block + 2 * padded, block + 3 * padded, block + 4 * padded
+    c, target = block + 5 * padded, block + 6 * padded
     limits.tol, limits.max_passes, limits.blocks = tol, max_passes, False
     limits.deadline = seconds() + max_seconds
     try:
         for q in range(count):
+            p.uniform = True
             for i in range(n):
                 diagonal = K[i, i] + shift
-                p.u[i], p.a[i], p.c[i] = U[q, i], A[q, i], bound[q, i] if bound[q, i] > 0.0 else 0.0
-                p.s[i] = 1.0 if label[q, i] > 0 else -1.0
-                p.margin[i] = margin[q, i] if margin.shape[0] else 1.0
+                s = 1.0 if label[q, i] > 0 else -1.0
+                width = bound[q, i] if bound[q, i] > 0.0 else 0.0
+                target[i] = s * (margin[q, i] if margin.shape[0] else 1.0)
+                a = A[q, i]
                 p.diagonal[i] = diagonal
                 p.inverse[i] = 1.0 / diagonal if diagonal > 0.0 else 0.0
-                if not diagonal > 0.0 and p.margin[i] > 0.0:  # its score is 0 whatever the others do
-                    p.a[i] = p.c[i]
+                if not diagonal > 0.0 and s * target[i] > 0.0:  # its score is 0 whatever the others do
+                    a = width
+                p.uniform &= diagonal == p.diagonal[0]
+                c[i] = s * width
+                p.f[i] = target[i] - U[q, i]
+                p.low[i], p.high[i] = (-a, width - a) if s > 0.0 else (a - width, a)
             passes = 0.0
             with nogil:
-                code = climb(&p, &limits, &passes, &primal, &dual)
+                code = climb(&p, c, target, &limits, &passes, &primal, &dual)
             for i in range(n):
-                A[q, i], U[q, i] = p.a[i], p.u[i]
+                # at an end exactly: what is left to the other side is a difference
+                a = -p.low[i] if label[q, i] > 0 else p.high[i]
+                if (p.high[i] if label[q, i] > 0 else p.low[i]) == 0.0:
+                    a = bound[q, i] if bound[q, i] > 0.0 else 0.0
+                A[q, i], U[q, i] = clipped(a, 0.0, bound[q, i] if bound[q, i] > 0.0 else 0.0), target[i] - p.f[i]
             found[q, 0], found[q, 1], found[q, 2], found[q, 3] = code, passes, primal, dual
     finally:
         free(block)

@@ -28,6 +28,7 @@ from ..problem import Solution
 from .base import Limits
 
 _FEW_PASSES = 30.0  # of the ascent before Newton steps are thought of
+_KERNEL_PASSES = 60.0  # the same with a kernel, whose greedy steps stall later and whose Newton steps cost more
 _STEPS = 40.0  # Newton steps that a problem is expected to need
 _CACHE = 2.0**24  # bytes of X above which rows are visited in blocks
 _MOST_FREE = 6000  # size of the largest Newton system
@@ -213,7 +214,7 @@ class _KernelProblems(_Columns):
         self.K, self.constant = problems.features.matrix, problems.constant
 
     def few_passes(self) -> float:
-        return 4.0
+        return _KERNEL_PASSES
 
     def ascend(
         self, A: Array, bound: Array, tol: float, passes: float, seconds: float, seed: int, which: NDArray[np.intp], found: Array
