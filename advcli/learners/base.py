@@ -19,6 +19,7 @@ from ..certificate import Certificate
 from ..compiled import checked_csr
 from ..errors import ConfigError, DataError, IncompatibleError, ModelError, nearest
 from ..features import STRENGTH, FeatureMap, feature_class, make_features
+from ..features.rows import over_all_rows
 from ..hyper import SCALES
 from ..registry import Registry
 from ..rules import refuse_huge
@@ -303,8 +304,19 @@ class Learner(ClassifierMixin, BaseEstimator):
         return None
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
-        """Return the arrays that prove the gap of a fit to X (n, d), codes (n,) and weights, by the names of `advcli.proofs`; or none."""
-        return {}
+        """Return the arrays that prove the gap of a fit to X (n, d), codes (n,) and weights, by the names of `advcli.proofs`; or none.
+
+        Here the parameters ``theta_`` and the dual point of ``solution_`` over the rows of the fit, of which ``rows_`` says what they became.
+        """
+        rows = getattr(self, "rows_", None)
+        if rows is None:
+            return {}
+        own: Any = self
+        theta, dual = own.theta_, own.solution_.R
+        if self.features_ is not None and not self.features_.euclidean:
+            merged = len(np.unique(rows[rows >= 0]))
+            theta = np.concatenate([over_all_rows(theta[:merged], rows), theta[merged:]])
+        return {"theta": theta} | ({} if dual is None else {"r": np.where(rows[:, None] >= 0, dual[rows], 0.0)})
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property

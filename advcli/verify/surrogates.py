@@ -53,6 +53,7 @@ class Surrogate:
 
     def __init__(self, options: Mapping[str, Any], k: int, labels: list[str], edges: Iterable[tuple[str, str]] | None = None) -> None:
         own = {key: value for key, value in options.items() if key not in ("name", "description")}
+        self.rule = own.pop("rule", None)
         self.weight: Any = 1.0  # one number, one for each class, or "column"
         self.name, self.k = str(options["name"]), k
         self.name = {"ordinal": "absolute"}.get(self.name, self.name)
@@ -90,7 +91,7 @@ class Surrogate:
     @property
     def by_scores(self) -> bool:
         """Whether the prediction is the class of the largest score."""
-        return self.matrix is None or len(self.matrix) == self.k
+        return self.rule in (None, "default", "potentials") and (self.matrix is None or len(self.matrix) == self.k)
 
     @property
     def steepness(self) -> float:
