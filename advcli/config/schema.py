@@ -262,6 +262,8 @@ def check(values: Mapping[str, Any]) -> Settings:
             raise ConfigError(f"key {key!r} is missing; do not delete it")
     top = _check(TopGroup, {entry.name: values[entry.name] for entry in fields(TopGroup)}, "")
     groups = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, "limits": LimitsGroup}.items()}
+    if groups["loss"].get("rule", "") is None:  # chosen by nobody: cells from before there was a choice stay the same
+        del groups["loss"]["rule"]
     return Settings(
         name=top["name"],
         seed=top["seed"],

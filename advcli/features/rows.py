@@ -70,15 +70,3 @@ def over_all_rows(coefficients: Array, rows: Labels) -> Array:
     spread = np.zeros((len(rows), *coefficients.shape[1:]))
     spread[held[first]] = coefficients[merged]
     return spread
-
-
-def over_fit_rows(theta: Array, dual: Array | None, rows: Labels, coefficients: bool) -> dict[str, Array]:
-    """Return parameters and dual point of a problem of merged rows over the rows of its fit, by their names in `advcli.proofs`.
-
-    With ``coefficients`` the first of ``theta`` are those of the merged rows, and what follows stays behind them. ``dual`` (m, any) has one
-    row for each merged row: equal rows share it, rows of weight 0 have zeros.
-    """
-    if coefficients:
-        merged = len(np.unique(rows[rows >= 0]))
-        theta = np.concatenate([over_all_rows(theta[:merged], rows), theta[merged:]])
-    return {"theta": theta} | ({} if dual is None else {"r": np.where(rows[:, None] >= 0, dual[rows], 0.0)})

@@ -19,6 +19,7 @@ from ..certificate import Certificate
 from ..compiled import checked_csr
 from ..errors import ConfigError, DataError, IncompatibleError, ModelError, nearest
 from ..features import STRENGTH, FeatureMap, feature_class, make_features
+from ..features.rows import over_all_rows
 from ..hyper import SCALES
 from ..registry import Registry
 from ..rules import refuse_huge
@@ -38,7 +39,9 @@ of that name, filled where the configuration leaves it null: the labels of the c
 label graph as ``{"edges": ..., "classes": ...}``."""
 
 _LINEAR = "choose features=linear, kernel_pca or nystroem"
-_GROUP = ("name", "description", "learner", "grid")
+NOT_OPTIONS = ("name", "description", "learner", "grid")
+"""Keys of the group ``loss`` that say how it is used."""
+
 # attributes of a fit that a saved model holds in places of their own, or not at all
 _KEPT_APART = ("classes_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
 
@@ -53,7 +56,7 @@ def check_n_classes(n_classes: Any) -> None:
         raise ConfigError(f"n_classes={n_classes} is not valid; give a whole number from 2 to {MOST_CLASSES}, or None")
 
 
-def own_options(group: Options, skip: tuple[str, ...] = _GROUP) -> dict[str, Any]:
+def own_options(group: Options, skip: tuple[str, ...] = NOT_OPTIONS) -> dict[str, Any]:
     """Return the options of a configuration group without its name and what else says how it is used."""
     return {key: value for key, value in group.items() if key not in skip}
 
@@ -351,8 +354,19 @@ class Learner(ClassifierMixin, BaseEstimator):
         return None
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
-        """Return the arrays that prove the gap of a fit to X (n, d), codes (n,) and weights, by the names of `advcli.proofs`; or none."""
-        return {}
+        """Return the arrays that prove the gap of a fit to X (n, d), codes (n,) and weights, by the names of `advcli.proofs`; or none.
+
+        Here the parameters ``theta_`` and the dual point of ``solution_`` over the rows of the fit; ``rows_`` says what these became.
+        """
+        rows = getattr(self, "rows_", None)
+        if rows is None:
+            return {}
+        own: Any = self
+        theta, dual = own.theta_, own.solution_.R
+        if self.features_ is not None and not self.features_.euclidean:
+            merged = len(np.unique(rows[rows >= 0]))
+            theta = np.concatenate([over_all_rows(theta[:merged], rows), theta[merged:]])
+        return {"theta": theta} | ({} if dual is None else {"r": np.where(rows[:, None] >= 0, dual[rows], 0.0)})
 
     def probabilities(self, X: Any) -> Array | None:
         """Return a distribution over the classes for rows X (n, d), shape (n, k); None for a fit that has none."""

@@ -35,6 +35,7 @@ from .threshold_problem import ThresholdProblem
 
 BIASES = {"free": "sum", "regularised": "none"}
 _DISTINCT = 1e-6  # scores nearer to each other than this count as one, in units of the margin
+_TIE = 1e-9  # a score that is less above a threshold lies on it: rounding of a fit that ties exactly decides nothing
 _TAKEN = "choose features=linear, rbf, poly, precomputed, kernel_pca or nystroem"
 
 
@@ -190,8 +191,9 @@ class ThresholdLearner(LinearLearner):
         k = len(self.classes_)
         self.observed_ = np.unique(bound.codes[weight > 0]) if self.neighbours else np.arange(k)
         if len(self.observed_) < k:
-            absent = ", ".join(str(label) for label in np.delete(self.classes_, self.observed_))
-            self.remarks_ = (f"thresholds lie between the classes that occur; never predicted: {absent}",)
+            self.remarks_ = (
+                f"{k - len(self.observed_)} of {k} classes do not occur and are never predicted: thresholds lie between the others",
+            )
         if len(self.observed_) == 1:  # nothing to tell apart
             self._most = np.zeros((0, rows.n))
             self._finish(bound, _nothing(rows), 0.0, 0.0, 0.0, began)
@@ -290,6 +292,7 @@ class ThresholdLearner(LinearLearner):
         """Return f (n, k): sums of g - eta_j over the thresholds below each class, whose largest is the class that is predicted."""
         g = self._latent(mapped)
         steps = g[:, None] - np.sort(self.thresholds_)
+        steps[np.abs(steps) <= _TIE] = 0.0
         codes = np.arange(len(self.classes_))
         reached = np.hstack([np.zeros((len(g), 1)), np.cumsum(steps, axis=1)])
         near = np.minimum(np.searchsorted(self.observed_, codes), len(self.observed_) - 1)
@@ -301,7 +304,7 @@ class ThresholdLearner(LinearLearner):
         g = self.latent(X)
         if not np.isfinite(g).all():
             self.potentials(X)  # says which row
-        return self.observed_[(g[:, None] > self.thresholds_).sum(axis=1)].astype(np.intp)
+        return self.observed_[(g[:, None] - self.thresholds_ > _TIE).sum(axis=1)].astype(np.intp)
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
@@ -343,7 +346,7 @@ def _check_features(name: str, features: str, options: Mapping[str, Any]) -> Non
         raise IncompatibleError(f"features.moments={options['moments']}", "a surrogate loss", f"loss={name} has no moments to hold")
 
 
-def _or_one(weights: Array | None) -> Any:
+def _or_one(weights: Any) -> Any:
     """Return weights with 1 in the place of 0, and for none."""
     return 1.0 if weights is None else np.where(weights > 0, weights, 1.0)
 

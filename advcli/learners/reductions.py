@@ -22,7 +22,7 @@ from ..certificate import certify
 from ..errors import ConfigError, DataError, IncompatibleError, ModelError, NotConvergedWarning, nearest
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
-from ..features.rows import merge_rows, over_fit_rows
+from ..features.rows import merge_rows
 from ..hyper import SCALES
 from ..problem import Solution
 from ..solvers import Limits
@@ -247,12 +247,6 @@ class ReductionLearner(Learner):
     def binary_scores(self, X: Any) -> Array:
         """Return the scores of the binary problems at rows X (n, d), shape (n, m), in the order of `advcli.learners.schemes`."""
         return plus_constant(self.look(X).at, self.theta_, self._constant)
-
-    # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
-    def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
-        """Return the parameters and the dual numbers of all problems, by the rows of `fit`."""
-        kernel = self.features_ is not None and not self.features_.euclidean
-        return over_fit_rows(self.theta_, self.solution_.R, self.rows_, kernel)
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:

@@ -19,13 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from ..certificate import settle
 from ..errors import ConfigError, DataError, IncompatibleError, ModelError, NotConvergedWarning
 from ..features import FeatureMap, feature_class, make_features
-from ..features.rows import merge_rows, over_fit_rows
+from ..features.rows import merge_rows
 from ..hyper import SCALES
 from ..losses import AdversarialLoss, Loss, loss_class, make_loss, registry
 from ..problem import Problem, Solution
 from ..solvers import Limits, make_solver, solvers_for_a_box
 from ..stored import Entries
-from .base import Array, Bound, Learner, Options, own_options, seed_of
+from .base import NOT_OPTIONS, Array, Bound, Learner, Options, own_options, seed_of
 
 
 def _loss_type(loss: Any) -> type[Loss] | None:
@@ -68,6 +68,7 @@ def _has_proba(estimator: SurrogateClassifier) -> bool:
     raise AttributeError(f"loss={said} does not predict the likeliest class of its distribution: use predictor_distribution")
 
 
+_OF_THE_FIT = (*NOT_OPTIONS, "rule")  # of the group ``loss``, and no options of a loss
 _LIMITS = ("name", "description", "tol", "search_tol", "search_solver", "search_passes", "max_passes", "max_seconds")
 
 
@@ -109,6 +110,8 @@ class SurrogateClassifier(Learner):
         labels the least label minus 1; with more than one extra row, the codes k, k + 1, ...
     random_state : int
         Seed of the order in which examples are visited.
+    rule : str or None
+        How predictions follow from the scores of an adversarial loss, as in `predict`; None: the loss's own.
 
     Attributes
     ----------
@@ -141,6 +144,7 @@ class SurrogateClassifier(Learner):
     n_classes: int | None = None
     extra_labels: Any = None
     random_state: int = 0
+    rule: str | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -153,12 +157,12 @@ class SurrogateClassifier(Learner):
     @classmethod
     def needs(cls, loss: Options) -> frozenset[str]:
         """Return what the loss needs to know of the data."""
-        return loss_class(loss["name"]).needs(own_options(loss))
+        return loss_class(loss["name"]).needs(own_options(loss, _OF_THE_FIT))
 
     @classmethod
     def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
         """Return the loss's options with what it needs of the data filled in; `IncompatibleError` where it lacks a label graph."""
-        own = {"name": loss["name"], **loss_class(loss["name"]).filled(own_options(loss), facts)}
+        own = {**loss, **loss_class(loss["name"]).filled(own_options(loss, _OF_THE_FIT), facts)}
         # a loss that weighs another one has that one's options under options
         if "hierarchy" in cls.needs(loss) and all(each.get("hierarchy") is None for each in (own, own.get("options") or {})):
             raise IncompatibleError(f"loss={loss['name']}", "a hierarchy over the labels", "give dataset.hierarchy=EDGES.csv")
@@ -191,7 +195,9 @@ class SurrogateClassifier(Learner):
                 "give it with dataset.order=[lowest,...,highest] or choose loss=zero_one",
             )
         if n_classes is not None:
-            make_loss(loss["name"], n_classes, **own_options(loss))
+            made: Any = make_loss(loss["name"], n_classes, **own_options(loss, _OF_THE_FIT))
+            if loss.get("rule") is not None:
+                made.predict(np.zeros((1, n_classes)), loss["rule"])  # refuses a rule that the loss does not have
         make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
 
     @classmethod
@@ -218,7 +224,7 @@ class SurrogateClassifier(Learner):
     @classmethod
     def _from_options(cls, loss: Options) -> dict[str, Any]:
         """Return the parameters that the group ``loss`` sets."""
-        return {"loss": loss["name"], "loss_options": own_options(loss) or None}
+        return {"loss": loss["name"], "loss_options": own_options(loss, _OF_THE_FIT) or None, "rule": loss.get("rule")}
 
     @property
     def decides(self) -> bool:
@@ -396,9 +402,8 @@ class SurrogateClassifier(Learner):
         return float(weight @ costs / weight.sum())
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
-        """Return the parameters and the dual point over the rows of `fit`, and the predictor's p where it has no closed form."""
-        kernel = self.features_ is not None and not self.features_.euclidean
-        found = over_fit_rows(self.theta_, self.solution_.R, self.rows_, kernel)
+        """Return the parameters, the dual point, and the predictor's distributions where they have no closed form."""
+        found = super().proof(X, codes, weight)
         base = getattr(self.loss_, "base", self.loss_)
         if base.kernel == "general":
             F = self.potentials(X)
@@ -457,13 +462,14 @@ class SurrogateClassifier(Learner):
     def predict_codes(self, X: Any, rule: str = "default") -> NDArray[np.intp]:
         """Return predictions as codes: positions in `predictions_`."""
         F = self.potentials(X)
+        rule = self.rule if rule == "default" and self.rule is not None else rule
         return self.loss_.predict(F) if rule == "default" else self.loss_.predict(F, rule)
 
     def predict(self, X: Any, rule: str = "default") -> NDArray[Any]:
         """Return the predicted labels, shape (n,).
 
         ``rule`` chooses for adversarial losses: ``"potentials"`` argmax f (eq. 132), ``"predictor"`` argmax of the predictor's p (eq. 133),
-        ``"median"`` or ``"mean"`` of p for ordered classes; the default is the loss's own.
+        ``"median"`` or ``"mean"`` of p for ordered classes; the default is the parameter of that name, else the loss's own.
         """
         codes = self.predict_codes(X, rule)
         return self.predictions_[codes]

@@ -61,14 +61,16 @@ class Surrogate:
 
     def __init__(self, options: Mapping[str, Any], k: int, labels: list[str], edges: Iterable[tuple[str, str]] | None = None) -> None:
         own = {key: value for key, value in options.items() if key not in ("name", "description")}
+        rule = own.pop("rule", None)
         self.weight: Any = 1.0  # one number, one for each class, or "column"
         self.name, self.k = str(options["name"]), k
         self.name = {"ordinal": "absolute"}.get(self.name, self.name)
         if self.name == "weighted":
             self.weight, self.name, own = own.get("weight", 1.0), str(own.get("base", "zero_one")), dict(own.get("options") or {})
         self.matrix: Array | None = None
-        decides = self.name != "two_stage"  # else the prediction is not this surrogate's alone
-        if not decides:
+        two_stage = self.name == "two_stage"
+        decides = not two_stage and rule in (None, "default", "potentials")  # else the prediction is not of these scores alone
+        if two_stage:
             self.name, own = str(own.get("base", "zero_one")), dict(own.get("base_options") or {})
         if self.name in _HINGES:
             self.by_scores = decides

@@ -24,6 +24,7 @@ from .bounds import Array, Ball, ball, dot, inverse, join, outward
 from .gap import Bounds, ScoreMap
 from .surrogates import CannotError
 
+_TIE = 1e-9  # what lies no further above a threshold counts as on it
 _NAMES = ("at", "it", "red_th", "svorim", "svorex")
 
 
@@ -77,6 +78,7 @@ class ThresholdModel:
         """Return (rows of X, k) scores, whose largest is the prediction."""
         V, eta, observed = self._parts(features, theta, y, np.ones(len(y)) if s is None else s)
         steps = features.times(X, V) - np.sort(eta)[None, :]
+        steps = Ball(steps.mid, steps.rad + _TIE)
         F = ball(np.zeros((1, X.shape[0])))
         if len(eta):
             F = join(F, dot(np.tri(len(eta)), Ball(steps.mid.T, steps.rad.T)))
