@@ -86,8 +86,12 @@ def _material(*, datasets: int, methods: int, splits: int, failed: bool = False,
                     fit |= {"primal": 0.5, "dual": 0.5, "objective": 0.5, "game_value": 0.5, "passes": 7.0, "converged": not broken}
                     fit |= {"fit_seconds": 0.01 * (1 + which), "predict_seconds": 0.001}
                     rows.append(head | fit)
+                    abstained = np.nan if broken else 0.1 * step
+                    rows.append(head | fit | {"metric": "abstain_rate", "value": abstained})
+                    rows.append(head | fit | {"metric": "accuracy_accepted", "value": 0.8 + 0.5 * abstained})
     runs = pd.DataFrame(rows)
     runs = runs.assign(**{column: np.nan for column in RUN_COLUMNS if column not in runs})
     summary = summarise(runs)
-    compared = summary[["dataset", "method", "metric"]].assign(z=np.linspace(-3.0, 3.0, len(summary)) if len(summary) > 1 else np.nan)
+    shown = summary[summary["metric"] == "error"].reset_index(drop=True)
+    compared = shown[["dataset", "method", "metric"]].assign(z=np.linspace(-3.0, 3.0, len(shown)) if len(shown) > 1 else np.nan)
     return Material(runs, summary, ("error",), "error", 0.05, (1e-3,), compared)

@@ -34,6 +34,9 @@ def test_abstentions():
     p = np.array([0, 4, 4, 0, 1, 1, 3])  # right, abstain, abstain, wrong, right, wrong, right
     assert value("abstention_loss", p=p, alpha=0.25) == (0.25 * 2 + 2) / 7
     assert value("abstain_rate", p=p) == 2 / 7
+    assert value("accuracy_accepted", p=p) == 3 / 5
+    assert np.isnan(value("accuracy_accepted", p=np.full(7, 4)))
+    assert value("accuracy_accepted") == value("accuracy")
     assert value("error", p=p) == 4 / 7
     assert np.isnan(value("mae", p=p))
     with pytest.raises(ConfigError, match="alpha"):

@@ -352,3 +352,43 @@ def test_a_rejector_that_stops_early_says_so() -> None:
     assert not fitted.rejector_certificate_.converged
     assert any("the rejector: relative gap" in str(each.message) for each in said)
     assert any(remark.startswith("rejector: relative gap") for remark in fitted.remarks_)
+
+
+def test_a_cost_of_abstaining_for_each_class_is_a_row_of_the_matrix(tmp_path: Path) -> None:
+    X, y = blobs(90, 3, 3, seed=2)
+    alpha = [0.1, 0.3, 0.45]
+    matrix = np.vstack([1.0 - np.eye(3), alpha])
+    own = AbstainingClassifier("adversarial", alpha=alpha, tol=1e-7).fit(X, y)
+    given = SurrogateClassifier(matrix, tol=1e-7).fit(X, y)
+    assert own.certificate_.primal == pytest.approx(given.certificate_.primal, rel=3e-7)
+    np.testing.assert_allclose(own.predictor_distribution(X), given.predictor_distribution(X), atol=2e-3)
+    assert own.predictor_distribution(X).shape == (90, 4)
+    np.testing.assert_array_equal(own.cost_matrix_, matrix)
+    assert (own.metric_, own.abstention_cost_) == ("cost", None)
+    save(own, tmp_path / "m")
+    assert np.array_equal(load_model(tmp_path / "m").estimator.predict(X), own.predict(X))
+    same = AbstainingClassifier("adversarial", alpha=[0.3] * 3).fit(X, y)  # one number is the closed form
+    assert np.array_equal(same.theta_, AbstainingClassifier("adversarial", alpha=0.3).fit(X, y).theta_)
+    dear = AbstainingClassifier("adversarial", alpha=[0.05, 0.9, 0.9]).fit(X, y)
+    cheap = AbstainingClassifier("adversarial", alpha=[0.05, 0.05, 0.05]).fit(X, y)
+    assert (dear.predict(X) == -1).sum() < (cheap.predict(X) == -1).sum()
+    for bad, said in (
+        ([0.1, 0.2], "2 numbers for 3 classes"),
+        ([0.1, 0.2, 1.5], r"must lie in \[0, 1\]"),
+        (["a", 0.1, 0.2], "must be a finite number"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            AbstainingClassifier("adversarial", alpha=bad).fit(X, y)
+
+
+def test_several_predictions_that_are_no_class() -> None:
+    X, y = blobs(150, 2, 3, seed=4)
+    # beside to abstain, a prediction that is cheap unless the class is 2
+    matrix = np.vstack([1.0 - np.eye(3), [0.1, 0.1, 1.0], [0.3, 0.3, 0.3]])
+    fitted = SurrogateClassifier(matrix, extra_labels=[10, 11], C=10.0).fit(X, y)
+    assert fitted.predictions_.tolist() == [0, 1, 2, 10, 11]
+    predicted = fitted.predict(X)
+    assert {10, 11} <= set(predicted)
+    codes = fitted.predict_codes(X)
+    assert np.array_equal(fitted.predictions_[codes], predicted)
+    assert matrix[codes, y].mean() < 0.3  # than to abstain always

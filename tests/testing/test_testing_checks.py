@@ -211,7 +211,7 @@ def test_a_broken_figure_is_told(fault: str, said: str) -> None:
         if fault == "writes":
             material.runs["value"] = 0.0
         if fault == "few":
-            material.summary.iloc[2]
+            material.summary.iloc[4]
         width = 3.0 + np.random.default_rng().uniform() if fault == "random" else 3.0
         for _ in range(0 if fault == "nothing" else 2 if fault == "twice" else 1):
             name, caption = "other" if fault == "named" else "mine-error", "words" if fault == "words" else "A sentence."
