@@ -126,6 +126,15 @@ def test_sparse_rows(estimator: Any) -> None:
     np.testing.assert_array_equal(fitted(estimator, rows=rows).predict(new), fitted(estimator, rows=rows.toarray()).predict(new.toarray()))
 
 
+@pytest.mark.parametrize("estimator", [LogisticRegression(), SVC(), RandomForestClassifier(5), KNeighborsClassifier()])
+def test_new_rows_are_stored_as_those_that_were_learned_from(estimator: Any) -> None:
+    for rows, stored in ((X, sparse.csr_array(NEW)), (sparse.csr_array(X), NEW)):
+        learner = fitted(estimator, rows=rows)
+        np.testing.assert_array_equal(
+            learner.potentials(stored), learner.potentials(NEW if hasattr(stored, "indptr") else sparse.csr_array(NEW))
+        )
+
+
 def test_sparse_rows_that_it_does_not_take() -> None:
     with pytest.raises(IncompatibleError, match="HistGradientBoostingClassifier needs dense rows"):
         fitted(HistGradientBoostingClassifier(), rows=sparse.csr_array(X))
