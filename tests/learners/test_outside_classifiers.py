@@ -77,9 +77,18 @@ def test_a_ready_name_is_the_estimator_itself(name: str) -> None:
         np.testing.assert_array_equal(learner.decision_function(NEW), alone.decision_function(NEW))
 
 
-@pytest.mark.parametrize("estimator", [LogisticRegression(), SVC, "sklearn.neighbors.KNeighborsClassifier", DummyClassifier()])
+@pytest.mark.parametrize("estimator", [LogisticRegression(), LogisticRegression, "sklearn.linear_model.LogisticRegression"])
 def test_contract(estimator: Any) -> None:
     check_learner(OutsideClassifier(estimator))
+
+
+@pytest.mark.parametrize("estimator", [SVC, "sklearn.neighbors.KNeighborsClassifier", DummyClassifier(strategy="stratified")])
+def test_a_fit_repeats_its_bits_and_is_pickled(estimator: Any) -> None:
+    learner = fitted(estimator)
+    again, loaded = clone(learner).fit(X, Y), pickle.loads(pickle.dumps(learner))
+    for other in (again, loaded):
+        np.testing.assert_array_equal(other.potentials(NEW), learner.potentials(NEW))
+        np.testing.assert_array_equal(other.predict(NEW), learner.predict(NEW))
 
 
 def test_every_random_state_comes_from_the_seed() -> None:
