@@ -108,7 +108,7 @@ def check_traceable(cell: Cell) -> None:
     """Refuse a method whose fits have no certificate, and one whose labels or splits a trace has not."""
     chosen = learner_of(cell.loss)
     if not chosen.certified:
-        raise IncompatibleError("advcli bench", "fits with a certificate", f"loss={cell.loss['name']} minimises nothing: leave it out")
+        raise IncompatibleError("advcli bench", "fits with a certificate", f"loss={cell.loss['name']} has none: leave it out")
     for name in searched(cell.loss, cell.features):
         if name in cell.loss and cell.hyper.get(name) is None:
             raise ConfigError(

@@ -131,7 +131,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     classes_ : ndarray (k,)
         The labels, in the order of the scores.
     certificate_ : Certificate or None
-        How far the fit is from its optimum; None for an algorithm that minimises nothing.
+        How far the fit is from its optimum; None for an algorithm that minimises nothing, or whose optimum is not checked.
     features_ : FeatureMap or None
         The feature map, where scores at new rows need the training rows.
     lam_ : float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import warnings
@@ -52,6 +53,8 @@ class OutsideClassifier(RowLearner):
     ----------
     estimator_ : estimator
         Fitted to codes; it knows the classes that have rows alone.
+    of_sparse_ : bool
+        Whether the rows that it learned from were sparse; new rows are stored alike.
 
     Notes
     -----
@@ -63,6 +66,12 @@ class OutsideClassifier(RowLearner):
 
     estimator: Any = field(default="sklearn.linear_model.LogisticRegression", kw_only=False)
     options: Mapping[str, Any] | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with contextlib.suppress(ConfigError):  # what is wrong with the estimator is said by a fit
+            tags.input_tags.sparse = get_tags(self.unfitted()).input_tags.sparse
+        return tags
 
     # ---- the estimator --------------------------------------------------------------------------------------------
     def unfitted(self) -> Any:
@@ -142,6 +151,7 @@ class OutsideClassifier(RowLearner):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             self.estimator_ = model.fit(X, bound.codes, **given)
+        self.of_sparse_ = sparse.issparse(X)
         for warning in caught:
             late = issubclass(warning.category, ConvergenceWarning)
             warnings.warn(str(warning.message), NotConvergedWarning if late else warning.category, stacklevel=3)
@@ -156,6 +166,13 @@ class OutsideClassifier(RowLearner):
         """Return the estimator's own predictions as codes; they need not be the class of the largest potential."""
         rows = self.look(X).at
         return np.asarray(self.estimator_.predict(rows)).astype(np.intp)
+
+    def _mapped(self, X: Any) -> Any:
+        """Return mapped rows stored as those that were learned from: some estimators take no others."""
+        rows = super()._mapped(X)
+        if sparse.issparse(rows) == self.of_sparse_:
+            return rows
+        return sparse.csr_array(rows) if self.of_sparse_ else rows.toarray()
 
     def _scores(self, mapped: Any) -> Array:
         model, k, known = self.estimator_, len(self.classes_), np.asarray(self.estimator_.classes_, dtype=np.intp)

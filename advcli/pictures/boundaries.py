@@ -105,6 +105,10 @@ def boundaries_picture(request: Request) -> Iterator[Picture]:
     tints = np.array([*map(_rgb, colours), (0.45, 0.45, 0.45)])
     tints = 1.0 - 0.42 * (1.0 - tints)  # on white
 
+    panel = max(2.0, 6.0 / len(request.C))
+    size = (0.6 + panel * len(request.C), 0.9 + 0.87 * panel * len(methods))
+    across = max(1, min(5, int(size[0] / (0.6 + 0.14 * max(map(len, labels))))))  # entries of a line of the legend
+
     def paint(canvas: Any) -> None:
         grids = canvas.subplots(len(methods), len(request.C), squeeze=False, sharex=True, sharey=True)
         extent = (axes_of[0][0], axes_of[0][-1], axes_of[1][0], axes_of[1][-1])
@@ -145,10 +149,9 @@ def boundaries_picture(request: Request) -> Iterator[Picture]:
             keys.append((ABSTAIN, tints[-1]))
         handles = [_key(label, tint, (colours[at], at) if at < len(data.classes) else None) for at, (label, tint) in enumerate(keys)]
         canvas.legend(
-            handles=handles, loc="outside upper center", ncols=min(5, len(handles)), fontsize=15, columnspacing=1.0, handletextpad=0.2
+            handles=handles, loc="outside upper center", ncols=min(across, len(handles)), fontsize=15, columnspacing=1.0, handletextpad=0.2
         )
 
-    size = (0.6 + 2.0 * len(request.C), 0.9 + 1.75 * len(methods))
     yield Picture(f"boundaries_{data.name}", f"{', '.join(methods)} over {names[0]} and {names[1]}", table, size, paint)
 
 

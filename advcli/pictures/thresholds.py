@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from ..errors import IncompatibleError
 from ..evaluation.recipe import ALL, Recipe
+from ..features import feature_class
+from ..learners import learner_of
 from ..reports.drawing import COLOURS
 from .base import Picture, Request, register
 
@@ -17,7 +19,12 @@ _BINS = 40
 
 
 def line_of(learner: Any, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return w.x of rows X (n, d) as the learner takes them, and the thresholds eta (k - 1,), of a fit with features=threshold."""
+    """Return the places of rows X (n, d), as the learner takes them, on its line, w.x or its kernel form, and the thresholds eta (k - 1,).
+
+    They are what a learner calls ``latent`` and ``thresholds_``, or follow from the parameters of threshold features.
+    """
+    if hasattr(learner, "latent"):
+        return np.asarray(learner.latent(X)), np.asarray(learner.thresholds_)
     F = learner.potentials(X)
     # f_{j+1} - f_j = w.x - eta_j
     eta = np.asarray(learner.theta_)[-(F.shape[1] - 1) :]
@@ -29,9 +36,10 @@ def thresholds_picture(request: Request) -> Iterator[Picture]:
     """Yield histograms of w.x for every class, and the thresholds, of a fit to all rows."""
     import pandas as pd
 
-    if request.cell.features["name"] != "threshold":
+    cell = request.cell
+    if not (feature_class(cell.features["name"]).needs_order or hasattr(learner_of(cell.loss), "latent")):
         raise IncompatibleError("figure=thresholds", "one direction and thresholds", "choose features=threshold")
-    recipe = Recipe(request.cell, request.data_dir)
+    recipe = Recipe(cell, request.data_dir)
     everything = recipe.part()
     chosen = recipe.search(everything, ALL).hyper
     fitted = recipe.fit(everything, chosen, ALL)
@@ -58,6 +66,6 @@ def thresholds_picture(request: Request) -> Iterator[Picture]:
             axes.spines["left"].set_visible(False)
         grids[-1].set_xlabel("w.x, with the thresholds", fontsize=12)
 
-    name = f"thresholds_{recipe.dataset.name}_{request.cell.loss['name']}"
+    name = f"thresholds_{recipe.dataset.name}_{cell.loss['name']}"
     said = f"thresholds {', '.join(f'{value:.3g}' for value in eta)}"
     yield Picture(name, said, table, (6.0, 1.2 + 0.75 * len(classes)), paint)

@@ -90,5 +90,5 @@ def test_learners_with_an_algorithm_of_their_own_are_traced(own: list[str], tmp_
 @pytest.mark.parametrize("loss", ["uma", "s3vm"])
 def test_learners_without_a_certificate_are_refused_before_any_work(loss: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "dataset=iris", f"loss={loss}", f"results_dir={tmp_path}"]) == 2
-    assert f"advcli bench needs fits with a certificate; loss={loss} minimises nothing" in capfd.readouterr().err
+    assert f"advcli bench needs fits with a certificate; loss={loss} has none" in capfd.readouterr().err
     assert not list(tmp_path.iterdir())

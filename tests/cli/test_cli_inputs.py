@@ -101,7 +101,7 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
         (["dataset=synthetic_hierarchy", "dataset.features=2000000000"], "dataset.features=2000000000 is more than"),
         (["dataset=louche_toy", "dataset.classes=1000000000"], "dataset.classes=1000000000 is more than"),
         (["dataset=choi2018_balanced", "dataset.leaves=1073741824"], "dataset.leaves=1073741824 is more than"),
-        (["bench", "loss=uma"], "advcli bench needs fits with a certificate; loss=uma minimises nothing"),
+        (["bench", "loss=uma"], "advcli bench needs fits with a certificate; loss=uma has none"),
         (["bench", "loss=nhsvm"], "give hyper.rho=VALUE"),
         # the command line itself
         (["dataset=iris", "wine"], "cannot read 'wine'"),

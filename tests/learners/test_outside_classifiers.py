@@ -77,9 +77,18 @@ def test_a_ready_name_is_the_estimator_itself(name: str) -> None:
         np.testing.assert_array_equal(learner.decision_function(NEW), alone.decision_function(NEW))
 
 
-@pytest.mark.parametrize("estimator", [LogisticRegression(), SVC, "sklearn.neighbors.KNeighborsClassifier", DummyClassifier()])
+@pytest.mark.parametrize("estimator", [LogisticRegression(), LogisticRegression, "sklearn.linear_model.LogisticRegression"])
 def test_contract(estimator: Any) -> None:
     check_learner(OutsideClassifier(estimator))
+
+
+@pytest.mark.parametrize("estimator", [SVC, "sklearn.neighbors.KNeighborsClassifier", DummyClassifier(strategy="stratified")])
+def test_a_fit_repeats_its_bits_and_is_pickled(estimator: Any) -> None:
+    learner = fitted(estimator)
+    again, loaded = clone(learner).fit(X, Y), pickle.loads(pickle.dumps(learner))
+    for other in (again, loaded):
+        np.testing.assert_array_equal(other.potentials(NEW), learner.potentials(NEW))
+        np.testing.assert_array_equal(other.predict(NEW), learner.predict(NEW))
 
 
 def test_every_random_state_comes_from_the_seed() -> None:
@@ -124,6 +133,15 @@ def test_scores_of_pairs_are_no_potentials() -> None:
 def test_sparse_rows(estimator: Any) -> None:
     rows, new = sparse.csr_array(np.where(X > 1, X, 0.0)), sparse.csr_array(np.where(NEW > 1, NEW, 0.0))
     np.testing.assert_array_equal(fitted(estimator, rows=rows).predict(new), fitted(estimator, rows=rows.toarray()).predict(new.toarray()))
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), SVC(), RandomForestClassifier(5), KNeighborsClassifier()])
+def test_new_rows_are_stored_as_those_that_were_learned_from(estimator: Any) -> None:
+    for rows, stored in ((X, sparse.csr_array(NEW)), (sparse.csr_array(X), NEW)):
+        learner = fitted(estimator, rows=rows)
+        np.testing.assert_array_equal(
+            learner.potentials(stored), learner.potentials(NEW if hasattr(stored, "indptr") else sparse.csr_array(NEW))
+        )
 
 
 def test_sparse_rows_that_it_does_not_take() -> None:
