@@ -95,14 +95,16 @@ cdef void evaluate(Problem *p, double *primal, double *dual) noexcept nogil:
     cdef int j
     cdef Term *t
     cdef double g, loss = 0.0, linear = 0.0, square = 0.0
+    for j in range(p.rows.d):
+        square += p.v[j] * p.v[j]
     for at in range(p.m):
         t = p.term + at
-        g = t.margin - t.label * column_score(&p.rows, t.row, p.v)
+        g = t.margin
+        if square != 0.0:  # at the start X need not be read
+            g -= t.label * column_score(&p.rows, t.row, p.v)
         t.gap = (t.c * g if g > 0.0 else 0.0) - t.a * g
         loss += t.c * g if g > 0.0 else 0.0
         linear += t.a * t.margin
-    for j in range(p.rows.d):
-        square += p.v[j] * p.v[j]
     primal[0] = 0.5 * square + loss
     dual[0] = linear - 0.5 * square
 

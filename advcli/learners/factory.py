@@ -46,6 +46,8 @@ def check_compatible(loss: Options, features: Options, solver: Options, ordered:
 def filled(loss: Options, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the group ``loss`` with what its learner needs to know of the data in the place of null.
 
+    ``facts`` are the labels of the ``classes``, the ``hierarchy`` over them and whether they are ``ordered``.
+
     Raises
     ------
     IncompatibleError

@@ -34,6 +34,9 @@ from .schemes import PAIRS, SCHEMES, Scheme
 NAMED = {"zero_one": ("error", matrices.zero_one), "absolute": ("mae", matrices.absolute), "squared": ("mse", matrices.squared)}
 """Costs by name: the metric that counts them, and their matrix."""
 
+_MOST_NUMBERS, _ARRAYS = 2 * 10**8, 6
+"""Rows times binary problems at most, and how many arrays there are of that size: about 10 GB."""
+
 _FEATURES = "choose features=linear, kernel_pca, nystroem, rbf, poly or precomputed"
 
 
@@ -181,6 +184,13 @@ class ReductionLearner(Learner):
             total = len(codes) if weights is None else float(weights.sum())
         if not total > 0:
             raise ConfigError("sample_weight is zero for every row")
+        count = self.scheme.count(len(self.classes_))
+        if count * len(codes) > _MOST_NUMBERS:
+            raise IncompatibleError(
+                f"{type(self).__name__} on {len(codes)} rows of {len(self.classes_)} classes",
+                f"some {_ARRAYS * 8e-9 * count * len(codes):.0f} GB of memory for its {count} problems",
+                "choose a method with fewer problems (ova, csosr, csova), a surrogate (zero_one, cs), or fewer rows",
+            )
         rows = np.arange(len(codes))
         if not feature_class(self.features).pairwise:
             X, codes, weights, costs, rows = merge_rows(X, codes, weights, costs)  # type: ignore[assignment]

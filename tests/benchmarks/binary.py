@@ -36,6 +36,7 @@ CASES = [
 STRENGTHS = (2.0**-4, 1.0, 2.0**6, 2.0**12)
 TOLERANCES = (1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 WITHIN = 1e-3
+LIMIT = 1000  # iterations of a peer
 
 
 def noisy(n, d, noise):
@@ -67,20 +68,19 @@ def cpu(call):
 
 
 def loosest(fit, objective, goal):
-    """Return the loosest tolerance at which a peer's objective is at most ``goal``, or None."""
-    before = np.inf
+    """Return the loosest tolerance at which a peer's objective is at most ``goal``, or None; ``fit`` tells whether its limit ended it."""
     for tol in TOLERANCES:
-        value = objective(fit(tol))
-        if value <= goal:
+        found, ended = fit(tol)
+        if objective(found) <= goal:
             return tol
-        if value == before:  # its limit of iterations ended both
+        if ended:  # by its limit of iterations, as at all smaller tolerances
             return None
-        before = value
     return None
 
 
 def liblinear(X, y, C, tol):
-    return LinearSVC(loss="hinge", C=C, tol=tol, fit_intercept=False, max_iter=1000, random_state=0).fit(X, y).coef_[0]
+    model = LinearSVC(loss="hinge", C=C, tol=tol, fit_intercept=False, max_iter=LIMIT, random_state=0).fit(X, y)
+    return model.coef_[0], model.n_iter_ >= LIMIT
 
 
 def rehline_fit():
@@ -92,8 +92,8 @@ def rehline_fit():
         return None
 
     def fit(X, y, C, tol):
-        found = ReHLine_solver(X=X, U=-C * y[None].astype(float), V=C * np.ones((1, len(y))), tol=tol, max_iter=1000, verbose=0)
-        return np.asarray(found.beta)
+        found = ReHLine_solver(X=X, U=-C * y[None].astype(float), V=C * np.ones((1, len(y))), tol=tol, max_iter=LIMIT, verbose=0)
+        return np.asarray(found.beta), found.niter >= LIMIT
 
     return fit
 
@@ -162,7 +162,7 @@ def gaussian(options):
                 return SVC(kernel="precomputed", C=C, tol=tol, cache_size=1000).fit(K, y)
 
             best = objective(svc(1e-6))
-            tol = loosest(svc, objective, (1 + WITHIN) * best)
+            tol = loosest(lambda tol: (svc(tol), False), objective, (1 + WITHIN) * best)
             calls = {"ours": cpu(lambda: ours(regularised, y, C, WITHIN, kernel=True)), "SVC": cpu(lambda: svc(tol))}  # noqa: B023
             seconds = interleaved(calls, options.repeats)
             detail = f"ours {seconds['ours']:.3g} s, SVC at tol {tol:g} {seconds['SVC']:.3g} s"

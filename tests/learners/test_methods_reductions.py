@@ -357,6 +357,13 @@ def test_parameters_without_meaning_are_refused(options: Any) -> None:
         CostSensitiveClassifier(**options).fit(*some())
 
 
+def test_more_problems_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("advcli.learners.reductions._MOST_NUMBERS", 100)
+    X, y = some(n=30, k=5)
+    with pytest.raises(IncompatibleError, match="OneVersusOneClassifier on 30 rows of 5 classes needs some 0 GB of memory for its 10 prob"):
+        OneVersusOneClassifier().fit(X, y)
+
+
 def test_a_fit_that_stops_early_says_so_and_is_no_worse_than_nothing() -> None:
     X, y = some(n=200, k=5)
     with pytest.warns(NotConvergedWarning, match="loss=ovo, lambda="):

@@ -1,4 +1,4 @@
-"""Semismooth Newton over random problems (docs/notes/large-c.md, section 11): relative gap 1e-6, or an honest status."""
+"""Semismooth Newton over random problems (docs/notes/large-c.md, section 12): relative gap 1e-6, or an honest status."""
 
 import numpy as np
 import pytest
