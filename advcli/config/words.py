@@ -248,7 +248,9 @@ def nearest_key(key: str, known: Sequence[str]) -> str:
 
 def _known_keys(overrides: Sequence[str]) -> list[str]:
     """Return the keys of the config with the chosen group options alone, and the groups that can be added."""
-    groups = sorted(folder.name for folder in conf_dir().iterdir() if folder.is_dir() and folder.name not in {"base", "hydra", "__pycache__"})
+    groups = sorted(
+        folder.name for folder in conf_dir().iterdir() if folder.is_dir() and folder.name not in {"base", "hydra", "__pycache__"}
+    )
     chosen = [word for word in overrides if word.partition("=")[0] in schema.GROUPS and "," not in word]
     for attempt in (chosen, []):
         try:

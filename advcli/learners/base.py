@@ -356,7 +356,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the arrays that prove the gap of a fit to X (n, d), codes (n,) and weights, by the names of `advcli.proofs`; or none.
 
-        Here the parameters ``theta_`` and the dual point of ``solution_`` over the rows of the fit; ``rows_`` says what these became.
+        Here the parameters ``theta_`` and the dual point of ``solution_``; ``rows_`` says what the rows of the fit became.
         """
         rows = getattr(self, "rows_", None)
         if rows is None:

@@ -35,6 +35,7 @@ _INNER = 30  # Newton steps after which a proximal step has failed
 _IDLE = 12  # proximal steps without a better bound after which rounding has won
 _LEAST = 150  # rows from which a problem begins with a part of them
 _THIN = 4  # every how many rows that part holds
+_AFTER = 0.1  # width of the first smoothing after a part of the rows, over that from nothing
 _WARM = 0.03  # width of the first smoothing from a start, over that without
 _ACCEPT = 0.1  # share of the first slope at which a line search ends
 _EASE = 1e-3  # proximal weight of the order's multipliers, in units of sigma over the rows
@@ -286,7 +287,7 @@ def minimise(
         width *= _WARM
     elif rows.n >= _LEAST and strength <= _THINNED:
         start = _from_part(problem, rows, width)
-        width *= _FALL
+        width *= _AFTER
     solver = _ThresholdNewton(problem, rows, start, width)
     found = solver.run(tol, max_steps)
     found.seconds = time.perf_counter() - began

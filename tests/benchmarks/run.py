@@ -33,6 +33,8 @@ BENCHMARKS = {
     "binary_rbf": ("binary", "gaussian", "binary hinge fits with a Gaussian kernel against SVC to equal objective, CPU time"),
     "hierarchies": ("hierarchies", "hierarchies", "hierarchical fits against hiclass on two real trees"),
     "scale": ("scale", "scale", "hierarchical machines on documents of SWIKI's shape; --all-peers for 100,000 rows and 20,000 nodes"),
+    "thresholds": ("thresholds", "thresholds", "threshold models with a Gaussian kernel against skordinal on stocks and abalone"),
+    "thresholds_linear": ("thresholds", "linear", "linear threshold models on calhousing"),
     "large_c_peer": ("large_c", "large_c_peer", "LinearSVC at C >= 2^12"),
 }
 
