@@ -15,7 +15,7 @@ from hydra._internal.utils import get_args_parser
 
 from .. import config as configuration
 from .. import plugins
-from ..config.words import refuse_paths, with_own_keys
+from ..config.words import refuse_paths, with_options_of_swept_groups, with_own_keys
 from ..errors import AdvcliError, ConfigError, nearest
 from . import actions
 from .completion import complete_action
@@ -84,6 +84,8 @@ def _perform(task: Task, verb: str) -> int:
     if flags.config_dir is not None:
         plugins.add_folder(flags.config_dir)
     overrides = with_own_keys(overrides)
+    if flags.multirun:
+        overrides = with_options_of_swept_groups(overrides)
     if task.single and flags.multirun:
         raise ConfigError(f"advcli {verb} does one thing at a time; leave out -m")
     if task.single and not flags.cfg and not flags.help and not flags.shell_completion:

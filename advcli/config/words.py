@@ -177,6 +177,29 @@ def with_own_keys(words: Sequence[str]) -> list[str]:
     return [f"++{word}" if _own_hyper(key := word.partition("=")[0]) or _open_group(key) else word for word in words]
 
 
+def with_options_of_swept_groups(words: Sequence[str]) -> list[str]:
+    """Return the words of a sweep in which an option of a group with several choices is a choice of one value.
+
+    Hydra first composes what does not vary, with the default of the group, which may lack the option: ``loss=csosr,csovo
+    loss.cost=squared``.
+    """
+    varying = {word.partition("=")[0] for word in words if word.partition("=")[0] in schema.GROUPS and "," in word}
+    found = []
+    for text in words:
+        key, _, value = text.partition("=")
+        alone = key.partition(".")[0] in varying and "." in key and value
+        found.append(f"{key}=choice({value})" if alone and not _is_sweep(text) else text)
+    return found
+
+
+def _is_sweep(text: str) -> bool:
+    try:
+        (override,) = OverridesParser.create().parse_overrides([text])
+    except HydraException:  # Hydra's own reading tells what is wrong
+        return True
+    return bool(override.is_sweep_override())
+
+
 _OPEN = ("loss.options", "loss.grid")
 """Groups whose keys are the arguments of a class that the package may never have seen; what a word leaves out stays as it is."""
 

@@ -62,7 +62,12 @@ def _has_proba(estimator: SurrogateClassifier) -> bool:
     given = estimator.given_loss
     found = _loss_type(given)
     keywords = given.keywords if isinstance(given, partial) else {}
-    if _is_adversarial(estimator) and found is not None and found.agrees({**keywords, **(estimator.loss_options or {})}):
+    if (
+        _is_adversarial(estimator)
+        and estimator.decides
+        and found is not None
+        and found.agrees({**keywords, **(estimator.loss_options or {})})
+    ):
         return True
     said = repr(given) if isinstance(given, str) else _said(given)
     raise AttributeError(f"loss={said} does not predict the likeliest class of its distribution: use predictor_distribution")

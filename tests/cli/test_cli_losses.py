@@ -137,3 +137,15 @@ def test_a_sweep_may_mix_methods_with_and_without_a_hyper_parameter(capsys: pyte
     assert main(["-m", "loss=uma,perceptron", *QUICK, "name=refused"]) == 2
     assert capsys.readouterr().err.count("hyper.C is no hyper-parameter of this method; it has none") == 2
     assert main(["-m", "features=linear,rbf", "hyper.gama=1", *QUICK, "name=refused"]) == 2
+
+
+def test_an_option_that_all_swept_losses_have_is_set_once(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["-m", "dataset=iris", "loss=csosr,csovo", "hyper.C=1", "protocol.n_splits=1", "workers=1", "hydra/launcher=basic"]
+    assert main([*words, "loss.cost=[[0,1,5],[1,0,5],[1,1,0]]", "name=x"]) == 0
+    rows = pd.read_csv("results/x/runs.csv")
+    assert set(rows["loss"]) == {"csosr", "csovo"}
+    assert rows.loc[rows["metric"] == "cost", "value"].notna().all()
+    capfd.readouterr()
+    for word in ("loss.alpha=3", "loss.cost=[[0,1"):
+        assert main([*words, word, "name=y"]) == 2
+        assert len(capfd.readouterr().err.splitlines()) == 1

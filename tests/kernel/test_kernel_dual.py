@@ -73,7 +73,7 @@ def test_the_survey_is_the_sum_of_the_rows(name, weights, level):
     cost = random.uniform(0.2, 5.0, size=n) if weights in ("cost", "both") else np.empty(0)
     padded, gap = np.zeros((n, compiled.width(k))), np.empty(n)
     padded[:, :k] = R
-    sums = compiled.survey(*Kernels.arguments(loss.family), np.ascontiguousarray(F.T), y, sample, cost, padded, gap)
+    sums = compiled.survey(*Kernels(level).arguments(loss.family), np.ascontiguousarray(F.T), y, sample, cost, padded, gap)
     expected, losses, offsets, inners = [], 0.0, 0.0, 0.0
     for i in range(n):
         s, w = sample[i] if len(sample) else 1.0, cost[i] if len(cost) else 1.0
@@ -341,7 +341,7 @@ def test_the_compiled_faces_refuse_shapes_that_do_not_fit():
     compiled, none = Kernels().kernel_dual, np.empty(0)
     K, y, F, R = np.eye(5), np.zeros(5, dtype=np.intp), np.zeros((3, 5)), np.zeros((5, compiled.width(3)))
     settings = (1.0, 0.0, 0.0, 10.0, 1.0, 1)
-    family = Kernels.arguments(make_loss("zero_one", 3).family)
+    family = Kernels().arguments(make_loss("zero_one", 3).family)
     compiled.solve(*family, K, y, none, none, F, R, *settings)
     for wrong in ((K[:4], y, none, none, F, R), (K, y[:4], none, none, F, R), (K, y, np.ones(4), none, F, R), (K, y, none, none, F[:2], R)):
         with pytest.raises(ValueError, match="must be"):

@@ -186,8 +186,8 @@ REFEREE = (
     Mutant("advcli/certificate.py", "dual = problem.dual(R)", "dual = problem.dual(solution.R)", REFEREES),
     Mutant(
         "advcli/certificate.py",
-        "settled = solution if certificate.primal <= problem.primal(theta) else",
-        "settled = solution if not certificate.primal > problem.primal(theta) else",
+        "settled = solution if certificate.primal <= empty else",
+        "settled = solution if not certificate.primal > empty else",
         "tests/solvers/test_solvers_scales.py -k settling",
     ),
     Mutant(
@@ -469,7 +469,7 @@ SEARCH = (
     Mutant("advcli/evaluation/selection.py", "learner.fit_bound(bound, previous)", "learner.fit_bound(bound, None)", f"{CELLS} -k seed"),
     Mutant("advcli/evaluation/selection.py", "factor * best[name] for factor", "factor for factor", f"{CELLS} -k two"),
     Mutant("advcli/evaluation/selection.py", 'last = selection.rows[-1]["stage"]', "last = 1", f"{CELLS} -k model"),
-    Mutant("advcli/evaluation/selection.py", "(name == STRENGTH or not hyper(name).choice)", "True", SELECTION),
+    Mutant("advcli/evaluation/selection.py", "(name == STRENGTH or name in axes.own or not hyper(name).choice)", "True", SELECTION),
 )
 
 INPUTS, FACTORY = "tests/cli/test_cli_inputs.py", "tests/learners/test_learners_factory.py"
@@ -622,7 +622,7 @@ VERIFY = (
     Mutant("advcli/verify/folder.py", "if not least / len(y) - FLOOR <= value <= most / len(y) + FLOOR:", "if False:", ALTERED),
     Mutant("advcli/verify/folder.py", "if row[column] != str(value):", "if False:", ALTERED),
     Mutant("advcli/verify/folder.py", "if any(not np.isfinite(array).all() for array in arrays.values()):", "if False:", ALTERED),
-    Mutant("advcli/verify/folder.py", "if loss.game:\n", "if False:\n", ALTERED),
+    Mutant("advcli/verify/folder.py", "if method.game:\n", "if False:\n", ALTERED),
     Mutant(
         "advcli/verify/folder.py",
         'if any(row[column] != str(config[group]["name"]) for row in rows):',
@@ -648,15 +648,22 @@ PROOFS = (
     Mutant("advcli/proofs.py", "np.load(path, allow_pickle=False)", "np.load(path, allow_pickle=True)", f"{RECORDING} -k damaged"),
     Mutant("advcli/proofs.py", "not needed or self._path.is_file()", "True", f"{RECORDING} -k workers"),
     Mutant("advcli/proofs.py", 'bool(stored["about"].get("proofs")) and', "", f"{RECORDING} -k workers"),
-    Mutant("advcli/proofs.py", "np.where(rows[:, None] >= 0, dual[rows], 0.0)", "dual[rows]", f"{RECORDING} -k own_label"),
+    Mutant("advcli/learners/base.py", "np.where(rows[:, None] >= 0, dual[rows], 0.0)", "dual[rows]", f"{RECORDING} -k own_label"),
     Mutant(
-        "advcli/proofs.py",
-        "spread[held[first]] = theta[merged]",
-        "spread[held] = theta[rows[held]]",
+        "advcli/features/rows.py",
+        "spread[held[first]] = coefficients[merged]",
+        "spread[held] = coefficients[rows[held]]",
         f"{FOLDERS} -k 'is_proved and kernels'",
     ),
-    Mutant("advcli/proofs.py", "F = estimator.potentials(X)", "F = 0.0 * estimator.potentials(X)", f"{FOLDERS} -k 'is_proved and matrix'"),
-    Mutant("advcli/proofs.py", "/ (cost if inner is None else cost / inner)[:, None]", "", f"{FOLDERS} -k 'is_proved and matrix'"),
+    Mutant(
+        "advcli/learners/surrogate.py",
+        "F = self.potentials(X)\n            if base",
+        "F = 0.0 * self.potentials(X)\n            if base",
+        f"{FOLDERS} -k 'is_proved and matrix'",
+    ),
+    Mutant(
+        "advcli/learners/surrogate.py", "/ (cost if inner is None else cost / inner)[:, None]", "", f"{FOLDERS} -k 'is_proved and matrix'"
+    ),
     Mutant(
         "advcli/evaluation/runner.py", "recorder.keep(number, learner,", "recorder.keep(1, learner,", f"{FOLDERS} -k 'is_proved and raw'"
     ),

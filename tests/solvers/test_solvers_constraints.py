@@ -247,7 +247,7 @@ def test_tangents_span_what_the_weights_of_a_face_can_move():
     point = master.at(master.theta, F, *master.block_step(F))
     B, owner, _ = master.tangents(point)
     for i in range(30):
-        r = master.r[(master.owner == i) & (point.face > 0)]
+        r = master.r[(master.owner == i) & (point.where > 0)]
         center = np.eye(len(r)) - 1.0 / len(r)
         assert np.abs(B[owner == i].T @ B[owner == i] - r.T @ center @ r).max() <= 1e-12
         assert (owner == i).sum() == len(r) - 1

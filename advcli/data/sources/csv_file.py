@@ -114,7 +114,7 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
         {**columns, "target": "label", "order": ["c3", "c1", "c2", "c0"]},
         {**columns, "target": "size", "cut": "edges", "edges": [2.5, 4], "features": ["colour", "weight"]},
         {**columns, "target": "label", "label_separator": "c", "drop": ["weight"]},
-        {**columns, "target": "label", "costs": ["size", "weight"]},
+        {**columns, "target": "label", "costs": ["size", "weight"], "allow_small_classes": True},
         {"name": "sparse", "path": str(sparse), "format": "svmlight"},
     ]
 
