@@ -134,6 +134,11 @@ class AbstainingClassifier(SurrogateClassifier):
         """The surrogate's class, or its name for the adversarial loss and the first of two stages."""
         return _REJECTING.get(self.method) or ("abstain" if self.method == "adversarial" else self.base)
 
+    @classmethod
+    def has_probabilities(cls, loss: Options) -> bool:
+        """Tell that there are none: to abstain is no class."""
+        return False
+
     @property
     def decides(self) -> bool:
         """Whether the loss alone makes the predictions: not where a rejector has the last word."""

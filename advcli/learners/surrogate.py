@@ -184,7 +184,7 @@ class SurrogateClassifier(Learner):
         if not issubclass(loss_class(loss["name"]), AdversarialLoss):
             return False
         try:
-            return make_loss(loss["name"], 3, **own_options(loss)).n_predictions == 3
+            return make_loss(loss["name"], 3, **own_options(loss, _OF_THE_FIT)).n_predictions == 3
         except (ConfigError, DataError):
             return True
 
@@ -421,7 +421,7 @@ class SurrogateClassifier(Learner):
 
     def probabilities(self, X: Any) -> Array | None:
         """Return the predictor's distribution where its predictions are the classes, shape (n, k): a strategy of the game, no estimate."""
-        game = isinstance(self.loss_, AdversarialLoss) and self.loss_.n_predictions == len(self.classes_)
+        game = self.decides and isinstance(self.loss_, AdversarialLoss) and self.loss_.n_predictions == len(self.classes_)
         return self.loss_.predictor(self.potentials(X)) if game else None
 
     # ---- saving ---------------------------------------------------------------------------------------------------
