@@ -11,8 +11,10 @@ SciPy, whose own compiled loops trust a matrix.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import os
+import pkgutil
 import sys
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -72,11 +74,18 @@ def _module(kernel: str, level: str) -> ModuleType:
     return importlib.import_module(f"{__package__}._ext.{kernel}_{level}")
 
 
+@functools.cache
+def _built() -> frozenset[str]:
+    """Return the names of the built modules: asking for a missing one takes an editable install, which looks for changes then, 25 ms."""
+    return frozenset(module.name for module in pkgutil.iter_modules(importlib.import_module(f"{__package__}._ext").__path__))
+
+
 def _at_most(kernel: str, level: str) -> ModuleType:
     """Return a module at this level, or at the next lower one that was built."""
     for lower in LEVELS[LEVELS.index(level) :]:
-        with contextlib.suppress(ImportError):
-            return _module(kernel, lower)
+        if f"{kernel}_{lower}" in _built():
+            with contextlib.suppress(ImportError):
+                return _module(kernel, lower)
     raise ImportError(f"the compiled module {kernel} is missing: build it with `make` or `pip install .`")
 
 
