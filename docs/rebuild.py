@@ -381,6 +381,12 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "fathony2018_table4": lambda: with_scores(
         "fathony2018_table4", "mae", {"threshold": ("absolute", "threshold"), "multiclass": ("absolute", "linear")}, CHOSEN_CUTS
     ),
+    "fathony2018_table4_thresholds": lambda: with_scores(
+        "fathony2018_table4", "mae", {"RED-th": ("red_th", "linear"), "AT": ("at", "linear"), "IT": ("it", "linear")}
+    ),
+    "fathony2018_table4_reductions": lambda: with_scores(
+        "fathony2018_table4", "mae", {name: (name.lower().replace("-", "_"), "linear") for name in ("RED-mc", "CSOSR", "CSOVO", "CSOVA")}
+    ),
     "fathony2018_table6": lambda: with_scores("fathony2018_table6", "abstention_loss", {"ours": ("abstain", "linear")}),
     "fathony2016_table1": constraints,
     "louche2015_fig1a": confusion_by_noise,

@@ -38,6 +38,7 @@ _THIN = 4  # every how many rows that part holds
 _AFTER = 0.1  # width of the first smoothing after a part of the rows, over that from nothing
 _WARM = 0.03  # width of the first smoothing from a start, over that without
 _ACCEPT = 0.1  # share of the first slope at which a line search ends
+_SETTLES = 0.1  # step length up to which thresholds are not settled next
 _EASE = 1e-3  # proximal weight of the order's multipliers, in units of sigma over the rows
 
 
@@ -372,8 +373,11 @@ class _ThresholdNewton:
         """Take Newton steps until the residual is small beside what only a new centre removes; tell whether it came to that."""
         p, rows, step = self.problem, self.rows, kernels.threshold
         given = p.y, p.U
+        t = 1.0
         for inner in range(_INNER + 1):
-            step.settle(*given, self.g, self.eta, self.A, self.sigma, p.M, self.centre, self.ease)
+            # a threshold that settles stops at a kink, where a Newton step may know one side alone and be cut to nothing, again and again
+            if t > _SETTLES:
+                step.settle(*given, self.g, self.eta, self.A, self.sigma, p.M, self.centre, self.ease)
             short = step.step(*given, self.g, self.eta, self.A, self.sigma, self.alpha, self.beta, self.total, self.free)
             residual = rows.spanned(self.beta) - self.v
             gradient = -(p.M @ self.eta + self.total)
