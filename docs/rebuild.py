@@ -387,6 +387,9 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "fathony2018_table4_reductions": lambda: with_scores(
         "fathony2018_table4", "mae", {name: (name.lower().replace("-", "_"), "linear") for name in ("RED-mc", "CSOSR", "CSOVO", "CSOVA")}
     ),
+    "fathony2018_table5": lambda: with_scores(
+        "fathony2018_table5", "mae", {"AL-th": ("absolute", "rbf_threshold"), "SVORIM": ("svorim", "rbf"), "SVOREX": ("svorex", "rbf")}
+    ),
     "fathony2018_table6": lambda: with_scores("fathony2018_table6", "abstention_loss", {"ours": ("abstain", "linear")}),
     "fathony2016_table1": constraints,
     "louche2015_fig1a": confusion_by_noise,
