@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from .. import abstention, costs
 from ..certificate import settle
-from ..errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
+from ..errors import ConfigError, IncompatibleError, NotConvergedWarning
 from ..features import feature_class, make_features
 from ..features.linear import LinearFeatures
 from ..losses import Loss, loss_class, make_loss
@@ -40,7 +40,7 @@ from ..losses.rejecting import (
 from ..problem import Problem
 from ..solvers import Limits, make_solver
 from ..stored import Entries
-from .base import Array, Bound, Labels, Options, one_of, own_options, register, seed_of
+from .base import Array, Bound, Labels, Options, one_of, own_options, refuse_unknown_options, register, seed_of
 from .surrogate import _LIMITS, SurrogateClassifier
 
 METHODS = ("ova", "cs", "bep", "two_stage", "adversarial")
@@ -117,9 +117,7 @@ class AbstainingClassifier(SurrogateClassifier):
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
         """Refuse unknown options, thresholds over ordered classes, and moments in a box."""
         own = own_options(loss)
-        for key in own:
-            if key not in cls.takes:
-                raise ConfigError(f"loss={cls.name} has no option {key!r}; {nearest(key, cls.takes)}")
+        refuse_unknown_options(loss, own, cls.takes)
         make_solver(solver["name"], **own_options(solver, _LIMITS))
         learner = cls(**own)
         learner.features, learner.features_options = features["name"], own_options(features)

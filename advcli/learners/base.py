@@ -530,19 +530,14 @@ class RowLearner(Learner):
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
         """Refuse unknown options, features without linear scores, and a solver: the learner is its own algorithm."""
-        for key in (*own_options(loss), *read_grid(loss)):
-            if key not in cls.option_names():
-                raise ConfigError(f"loss={loss['name']} has no option {key!r}; {nearest(key, cls.option_names())}")
+        refuse_unknown_options(loss, (*own_options(loss), *read_grid(loss)), cls.option_names())
         if not feature_class(features["name"]).multiclass_linear:
             raise IncompatibleError(f"loss={loss['name']}", "linear scores", f"features={features['name']} has others: {_LINEAR}")
         if features.get("moments", "ball") != "ball":
             raise IncompatibleError(
                 f"features.moments={features['moments']}", "a surrogate loss", f"loss={loss['name']} has no moments to hold"
             )
-        if solver["name"] != "auto":
-            raise IncompatibleError(
-                f"solver={solver['name']}", "a surrogate loss", f"loss={loss['name']} is an algorithm of its own: choose solver=auto"
-            )
+        refuse_solver(loss, solver)
         make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
 
     @classmethod
@@ -635,6 +630,28 @@ class LinearLearner(RowLearner):
 def fixable(names: tuple[str, ...]) -> set[str]:
     """Return the hyper-parameters that a configuration may fix where these are searched: both views of the regularisation."""
     return {*(name for name in names if name != STRENGTH), *(SCALES if STRENGTH in names else ())}
+
+
+def refuse_unknown_options(loss: Options, given: Iterable[str], known: tuple[str, ...]) -> None:
+    """Raise `ConfigError` for the first option of the group ``loss`` that its learner does not have."""
+    for key in given:
+        if key not in known:
+            raise ConfigError(f"loss={loss['name']} has no option {key!r}; {nearest(key, known)}")
+
+
+def refuse_solver(loss: Options, solver: Options) -> None:
+    """Raise `IncompatibleError` for a solver that was asked for by name, of a learner that is an algorithm of its own."""
+    if solver["name"] != "auto":
+        raise IncompatibleError(
+            f"solver={solver['name']}", "a surrogate loss", f"loss={loss['name']} is an algorithm of its own: choose solver=auto"
+        )
+
+
+def refuse_not_positive(**values: float | None) -> None:
+    """Raise `ConfigError` for the first parameter that is no finite number above 0; None stands for one that is not given."""
+    for name, value in values.items():
+        if value is not None and not (np.isfinite(value) and value > 0):
+            raise ConfigError(f"{name} must be a positive number, got {value}")
 
 
 def one_of(what: str, value: Any, known: Iterable[str]) -> str:

@@ -23,10 +23,10 @@ import numpy as np
 
 from ..certificate import judge
 from ..compiled import compiled_rows, kernels
-from ..errors import ConfigError, NotConvergedWarning
+from ..errors import NotConvergedWarning
 from ..features.rows import merge_rows
 from ..losses import make_loss
-from .base import Array, Labels, LinearLearner, register, seed_of
+from .base import Array, Labels, LinearLearner, refuse_not_positive, register, seed_of
 from .ultraconservative import confusion_matrix
 
 
@@ -71,14 +71,7 @@ class _Corrected(LinearLearner):
 
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Ascend the dual until its certified gap is small."""
-        for name, value in (
-            ("C", self.C),
-            ("tol", self.tol),
-            ("lam", 1.0 if self.lam is None else self.lam),
-            ("max_passes", self.max_passes),
-        ):
-            if not (np.isfinite(value) and value > 0):
-                raise ConfigError(f"{name} must be a positive number, got {value}")
+        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
         began = time.perf_counter()
         X, y, weights, *_ = merge_rows(X, y, weights)
         k, (n, d) = len(self.classes_), X.shape

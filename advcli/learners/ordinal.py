@@ -23,13 +23,26 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..certificate import judge
-from ..errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning, nearest
+from ..errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
 from ..features.base import registry as feature_registry
 from ..features.rows import merge_rows
 from ..stored import Entries
-from .base import Array, Bound, Labels, LinearLearner, Options, one_of, own_options, register, registry
+from .base import (
+    Array,
+    Bound,
+    Labels,
+    LinearLearner,
+    Options,
+    one_of,
+    own_options,
+    refuse_not_positive,
+    refuse_solver,
+    refuse_unknown_options,
+    register,
+    registry,
+)
 from .threshold_newton import ExplicitRows, KernelRows, ScoredRows, ThresholdPoint, minimise
 from .threshold_problem import ThresholdProblem
 
@@ -118,28 +131,20 @@ class ThresholdLearner(LinearLearner):
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
         """Refuse labels without an order, unknown options, features without one score, and a solver."""
-        for key in own_options(loss):
-            if key not in cls.option_names():
-                raise ConfigError(f"loss={cls.name} has no option {key!r}; {nearest(key, cls.option_names())}")
+        refuse_unknown_options(loss, own_options(loss), cls.option_names())
         if not ordered:
             raise IncompatibleError(
                 f"loss={cls.name}", "labels with an order", "give it with dataset.order=[lowest,...,highest] or choose loss=zero_one"
             )
         _check_features(cls.name, features["name"], own_options(features))
-        if solver["name"] != "auto":
-            raise IncompatibleError(
-                f"solver={solver['name']}", "a surrogate loss", f"loss={cls.name} has a solver of its own: choose solver=auto"
-            )
+        refuse_solver(loss, solver)
         made = cls.build(loss, features, solver, {}, n_classes or 2, 0, 1e-3)
         made.check_parameters()
         make_features(features["name"], np.zeros((1, 1)), 1, **own_options(features))
 
     def check_parameters(self) -> None:
         """Refuse a strength, tolerance, limit or ridge that no data can mend."""
-        lam = 1.0 if self.lam is None else self.lam
-        for name, value in (("C", self.C), ("tol", self.tol), ("lam", lam), ("max_passes", self.max_passes)):
-            if not (np.isfinite(value) and value > 0):
-                raise ConfigError(f"{name} must be a positive number, got {value}")
+        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
         if not (np.isfinite(self.ridge) and self.ridge >= 0):
             raise ConfigError(f"ridge={self.ridge} must be a number of at least 0")
         if self.ridge and feature_class(self.mapped_by).euclidean:

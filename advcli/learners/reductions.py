@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight
 from .. import costs as matrices
 from ..binary import BinaryProblems, plus_constant
 from ..certificate import certify
-from ..errors import ConfigError, DataError, IncompatibleError, ModelError, NotConvergedWarning, nearest
+from ..errors import ConfigError, DataError, IncompatibleError, ModelError, NotConvergedWarning
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
 from ..features.rows import merge_rows
@@ -28,7 +28,20 @@ from ..problem import Solution
 from ..solvers import Limits
 from ..solvers.binary import solve_binary
 from ..stored import Entries
-from .base import Array, Bound, Labels, Learner, Options, one_of, own_options, register, seed_of
+from .base import (
+    Array,
+    Bound,
+    Labels,
+    Learner,
+    Options,
+    one_of,
+    own_options,
+    refuse_not_positive,
+    refuse_solver,
+    refuse_unknown_options,
+    register,
+    seed_of,
+)
 from .schemes import PAIRS, SCHEMES, Scheme
 
 NAMED = {"zero_one": ("error", matrices.zero_one), "absolute": ("mae", matrices.absolute), "squared": ("mse", matrices.squared)}
@@ -78,8 +91,6 @@ class ReductionLearner(Learner):
         Primal and dual value of the sum of all problems.
     """
 
-    takes: ClassVar[tuple[str, ...]] = ()
-    has_costs: ClassVar[bool] = False  # whether it learns from costs beside labels
     method: ClassVar[str]
 
     C: float = 1.0
@@ -117,17 +128,12 @@ class ReductionLearner(Learner):
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
         """Refuse unknown options, a map without one column a score, a solver, and labels without the order that costs count steps in."""
         name = loss["name"]
-        for key in own_options(loss):
-            if key not in cls.option_names():
-                raise ConfigError(f"loss={name} has no option {key!r}; {nearest(key, cls.option_names())}")
+        refuse_unknown_options(loss, own_options(loss), cls.option_names())
         if not _takes(features["name"]):
             raise IncompatibleError(f"loss={name}", "one column of parameters for every score", f"{_FEATURES}")
         if features.get("moments", "ball") != "ball":
             raise IncompatibleError(f"features.moments={features['moments']}", "an adversary", f"loss={name} has none: choose moments=ball")
-        if solver["name"] != "auto":
-            raise IncompatibleError(
-                f"solver={solver['name']}", "a surrogate loss", f"loss={name} has a solver of its own: choose solver=auto"
-            )
+        refuse_solver(loss, solver)
         if "order" in cls.needs(loss) and not ordered:
             raise IncompatibleError(f"loss={name}", "labels with an order", cls.without_order)
         make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
@@ -161,9 +167,7 @@ class ReductionLearner(Learner):
 
     def check_parameters(self) -> None:
         """Refuse a strength, tolerance or limit that no data can mend."""
-        for name, value in (("C", self.C), ("tol", self.tol), ("lam", 1.0 if self.lam is None else self.lam)):
-            if not (np.isfinite(value) and value > 0):
-                raise ConfigError(f"{name} must be a positive number, got {value}")
+        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam)
         if not self.max_passes >= 1:
             raise ConfigError(f"max_passes must be at least 1, got {self.max_passes}")
         if not _takes(self.features):

@@ -25,7 +25,7 @@ from ..losses import AdversarialLoss, Loss, loss_class, make_loss, registry
 from ..problem import Problem, Solution
 from ..solvers import Limits, make_solver, solvers_for_a_box
 from ..stored import Entries
-from .base import NOT_OPTIONS, Array, Bound, Learner, Options, own_options, seed_of
+from .base import NOT_OPTIONS, Array, Bound, Learner, Options, own_options, refuse_not_positive, seed_of
 
 
 def _loss_type(loss: Any) -> type[Loss] | None:
@@ -245,9 +245,7 @@ class SurrogateClassifier(Learner):
     def check_parameters(self) -> None:
         """Refuse a loss, strength, tolerance or limit that no data can mend."""
         _loss_type(self.given_loss)
-        for name, value in (("C", self.C), ("tol", self.tol), ("lam", 1.0 if self.lam is None else self.lam)):
-            if not (np.isfinite(value) and value > 0):
-                raise ConfigError(f"{name} must be a positive number, got {value}")
+        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam)
         if not self.max_passes >= 1:
             raise ConfigError(f"max_passes must be at least 1, got {self.max_passes}")
 

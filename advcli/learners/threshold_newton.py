@@ -15,7 +15,6 @@ rows lie on a kink, so the first point is the solution of every fourth row (recu
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
@@ -258,7 +257,6 @@ class ThresholdPoint:
     steps: int
     sigma: float
     status: str
-    seconds: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -281,7 +279,6 @@ def minimise(
     start : ThresholdPoint, optional
         Where to begin: a point of the same rows at another C.
     """
-    began = time.perf_counter()
     strength = problem.C * rows.square
     width = _WIDTH
     if start is not None:
@@ -290,9 +287,7 @@ def minimise(
         start = _from_part(problem, rows, width)
         width *= _AFTER
     solver = _ThresholdNewton(problem, rows, start, width)
-    found = solver.run(tol, max_steps)
-    found.seconds = time.perf_counter() - began
-    return found
+    return solver.run(tol, max_steps)
 
 
 def _from_part(problem: ThresholdProblem, rows: ScoredRows, width: float) -> ThresholdPoint | None:
@@ -342,7 +337,6 @@ class _ThresholdNewton:
                 solved = self._proximal_step(max_steps)
             except LinAlgError:
                 solved = False
-            before = self.best
             if solved or self.best is None:
                 idle = 0 if self._evaluate() else idle + 1
             else:
@@ -357,7 +351,6 @@ class _ThresholdNewton:
                 failures += 1
                 self.sigma *= 5.0
                 continue
-            del before
             self.A, self.alpha = self.alpha, self.A
             if len(self.centre):
                 self.centre = self._multipliers()

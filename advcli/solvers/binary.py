@@ -13,6 +13,7 @@ I + 1/rho sum_F x_i x_i' over the rows F with 0 < a_i(v) < c_i.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,7 +121,7 @@ def _squares(problems: BinaryProblems, theta: Array) -> Array:
     return np.asarray((theta * theta).sum(axis=0))
 
 
-class _Columns:
+class _Columns(ABC):
     """The problems in C form; a feature map says what products are."""
 
     def __init__(self, problems: BinaryProblems) -> None:
@@ -159,19 +160,19 @@ class _Columns:
                 found[q] = more[0, 0], before[1] + more[0, 1], min(more[0, 2], before[2]), max(more[0, 3], before[3])
         return V, found
 
+    @abstractmethod
     def few_passes(self) -> float:
         """Return the passes of the ascent that cost about as much as Newton steps to the end."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ascend(
         self, A: Array, bound: Array, tol: float, passes: float, seconds: float, seed: int, which: NDArray[np.intp], found: Array
     ) -> Array:
         """Run the compiled ascent on the chosen problems, whose rows A (len(which), n) are; return their parameters."""
-        raise NotImplementedError
 
+    @abstractmethod
     def column(self, q: int, A: Array, bound: Array) -> _OneColumn:
         """Return problem q for Newton steps."""
-        raise NotImplementedError
 
 
 class _LinearProblems(_Columns):
@@ -253,7 +254,7 @@ def _of(margin: Array, q: int, rows: NDArray[np.intp]) -> Array:
 
 
 @dataclass(eq=False)
-class _OneColumn:
+class _OneColumn(ABC):
     """One problem in C form on its own rows; parameters v are weights, or coefficients over these rows."""
 
     label: Signs
@@ -262,9 +263,9 @@ class _OneColumn:
     rows: NDArray[np.intp]
 
     @property
+    @abstractmethod
     def unit(self) -> float:
         """The mean of |x_i|^2."""
-        raise NotImplementedError
 
     def own(self, v: Array) -> Array:
         """Return parameters of the whole problem as those over the own rows."""
@@ -274,21 +275,21 @@ class _OneColumn:
         """Return parameters over the own rows as those of the whole problem."""
         return v
 
+    @abstractmethod
     def adjoint(self, q: Array) -> Array:
         """Return the parameters of sum_i q_i x_i."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scores(self, v: Array) -> Array:
         """Return v.x_i of the rows."""
-        raise NotImplementedError
 
     def inner(self, v: Array, w: Array, scores: Array) -> float:
         """Return <v, w>, w with its scores."""
         return float(v @ w)
 
+    @abstractmethod
     def direction(self, residual: Array, pull: Array, free: NDArray[np.intp], rho: float) -> tuple[Array, Array]:
         """Return D with (I + 1/rho sum over free of x x') D = -residual, and its scores; ``pull`` are those of the residual."""
-        raise NotImplementedError
 
 
 @dataclass(eq=False)

@@ -163,6 +163,7 @@ def check_own_offset(loss: Loss, F: Array, y: Labels, what: str = "") -> None:
 def check_pieces(loss: Loss, F: Array, y: Labels, what: str = "") -> None:
     """Check that the value is the largest of the pieces, and that each piece is feasible with no larger c than the set allows."""
     what = _what(loss, what)
+    require(type(loss).pieces is not Loss.pieces, f"{what}: it is no game and lists no pieces")
     value, room = loss.oracle_reference(F, y).value, tolerance(loss, F)
     listed = {int(label): loss.pieces(int(label)) for label in np.unique(y)}
     largest = np.array([max(float(f @ r) + c for r, c in listed[int(label)]) for f, label in zip(F, y, strict=True)])

@@ -85,7 +85,7 @@ class Reduction:
                 least[:, j] += high[:, at] <= 0.0
                 most[:, j] += low[:, at] <= 0.0
         # of tied classes the first
-        before = np.array([[least[row, :j].max(initial=-1.0) for j in range(self.k)] for row in range(len(low))])
+        before = np.column_stack([np.full(len(low), -1.0), np.maximum.accumulate(least, axis=1)[:, :-1]])
         return (most >= least.max(axis=1, keepdims=True)) & (most > before)
 
     def cost_weights(self, y: Any, example: Array | None) -> Array:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...certificate import judge
-from ...errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning
+from ...errors import IncompatibleError, ModelError, NotConvergedWarning
 from ...hierarchy import LabelGraph
 from ...hierarchy.multilabel import LabelSets, restricted
 from ...stored import Entries
-from ..base import Array, Bound, Labels, LinearLearner, one_of, seed_of
+from ..base import Array, Bound, Labels, LinearLearner, one_of, refuse_not_positive, seed_of
 from .attributes import Attributes
 from .factors import FactoredWeights
 from .label_graph import label_graph
@@ -63,10 +63,7 @@ class HierarchicalLearner(LinearLearner):
 
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Ascend the dual until the gap, computed from the dual point alone, is small."""
-        lam = 1.0 if self.lam is None else self.lam
-        for name, value in (("C", self.C), ("tol", self.tol), ("lam", lam), ("max_passes", self.max_passes)):
-            if not (np.isfinite(value) and value > 0):
-                raise ConfigError(f"{name} must be a positive number, got {value}")
+        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
         began = time.perf_counter()
         sample = np.ones(X.shape[0]) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
         mass = float(sample.sum())
