@@ -31,6 +31,7 @@ config                 hyper protocol
 losses                 costs compiled hierarchy.graph
 features               compiled hyper stored
 hierarchy              compiled
+outputs                -
 problem                losses.base features.base
 binary                 features.base
 certificate            problem
