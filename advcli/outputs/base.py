@@ -14,7 +14,7 @@ ORACLES = ("lam", "ban", "cone", "kbest", "levels", "marginals", "game")
 
 
 @dataclass(frozen=True)
-class Point:
+class LabelPoint:
     """A label as searches see it (choi2018 chapter 4).
 
     Attributes
@@ -42,38 +42,38 @@ class OutputSpace(ABC):
         The `ORACLES` that it has.
     integral : bool
         Whether every point is a label; False for a relaxation, whose points are mixtures of labels and whose maxima are upper bounds.
-    truth : Point
+    truth : LabelPoint
         The true label; in the axes of margins (0, 0).
     """
 
     name: ClassVar[str]
     offers: frozenset[str]
     integral: bool = True
-    truth: Point
+    truth: LabelPoint
 
     @abstractmethod
-    def argmax(self) -> Point:
+    def argmax(self) -> LabelPoint:
         """Return the label of the largest score."""
 
-    def lam(self, l: float, ban: Sequence[Hashable] = ()) -> Point | None:
+    def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
         """Return the label of the largest h + l g among those that are not banned, None if all are.
 
         At l = infinity the largest g, ties by h; at l = 0 the largest h, ties by g.
         """
         raise self.lacks("lam")
 
-    def cone(self, l: float, a: float, b: float, strict: int) -> Point | None:
+    def cone(self, l: float, a: float, b: float, strict: int) -> LabelPoint | None:
         """Return the label of the largest H + l g, H = h + 1 > 0, in an angle; None if there is none.
 
         The angle is b H < g <= a H (``strict`` 0) or b H <= g < a H (``strict`` 1); choi2018 eq. 4.4.
         """
         raise self.lacks("cone")
 
-    def kbest(self, k: int) -> list[Point]:
+    def kbest(self, k: int) -> list[LabelPoint]:
         """Return the k labels of the largest scores, best first; all where there are fewer."""
         raise self.lacks("kbest")
 
-    def levels(self) -> list[Point]:
+    def levels(self) -> list[LabelPoint]:
         """Return for every value of g that occurs the label of the largest h, g rising: among them is the maximum of every surrogate."""
         raise self.lacks("levels")
 
