@@ -44,6 +44,8 @@ class OutputSpace(ABC):
         Whether every point is a label; False for a relaxation, whose points are mixtures of labels and whose maxima are upper bounds.
     truth : LabelPoint
         The true label; in the axes of margins (0, 0).
+    shortfall : float
+        How far the answer of `lam` may lie below the largest h + l g: a solver's rounding, 0 for an exact oracle. It may grow by a call.
     extent : (float, float)
         Least positive and largest task loss of a label, or bounds of them: what searches know without a call. Both 0 if every label
         is free.
@@ -52,6 +54,7 @@ class OutputSpace(ABC):
     name: ClassVar[str]
     offers: frozenset[str]
     integral: bool = True
+    shortfall: float = 0.0
     truth: LabelPoint
     extent: tuple[float, float]
 

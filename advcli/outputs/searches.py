@@ -173,7 +173,8 @@ class _Calls:
         assert point is not None
         if 0.0 < l < math.inf:
             # the true label makes K at least 1, whatever an inexact oracle returns
-            self.upper = min(self.upper, max(1.0, point.h + 1.0 + l * point.g) ** 2 / (4.0 * l))
+            K = point.h + 1.0 + l * point.g + self.space.shortfall
+            self.upper = min(self.upper, max(1.0, K) ** 2 / (4.0 * l))
         return point
 
     def cone(self, l: float, a: float, b: float, strict: int) -> LabelPoint | None:
@@ -238,7 +239,12 @@ def hull(space: OutputSpace, psi: Psi, ban: Sequence[Hashable] = ()) -> Found:
         h, g = weight * first.h + (1.0 - weight) * second.h, weight * first.g + (1.0 - weight) * second.g
         y = LabelPoint(h, g, space.mix(first, second, weight))
         value = float(psi.value(h, g))
-    return Found(y, value, max(peak, value), tuple(calls.queries), edge)
+    upper = max(peak, value)
+    if space.shortfall > 0.0:
+        # all labels lie below the lines of the search, moved by the shortfall
+        moved = [LabelPoint(each.h + space.shortfall, each.g) for each in edge[:2]]
+        upper = max(upper, _peak(psi, *moved)[1], float(psi.value(y.h + space.shortfall, y.g)))
+    return Found(y, value, upper, tuple(calls.queries), edge)
 
 
 @_search("exact", "lam", "ban")
