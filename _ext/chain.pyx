@@ -732,7 +732,7 @@ def sweep(
     demand(A.shape[1] == Kp, f"A must have shape ({K}, {Kp})")
     demand(offset.shape[0] == S and offset.shape[1] == P, f"offset must have shape ({S}, {P})")
     demand(cost.shape[0] == n and cost.shape[1] == K, f"costs must have shape ({n}, {K})")
-    demand(shares.shape[0] == (n if kind == MAXMIN else 0) and (kind != MAXMIN or shares.shape[1] == K), "shares are of the max-min margin")
+    demand(shares.shape[0] == (n if kind == MAXMIN else 0) and shares.shape[1] == K, "shares must have K columns, and a row a position for the max-min margin")
     demand(gap.shape[0] == S, f"gap must be {S} numbers")
     demand(P < 2147483647 and most < 2147483647, "too many positions")
     for s in range(S):

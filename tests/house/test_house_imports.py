@@ -31,7 +31,7 @@ config                 hyper protocol
 losses                 costs compiled hierarchy.graph
 features               compiled hyper stored
 hierarchy              compiled
-outputs                -
+outputs                compiled
 problem                losses.base features.base
 binary                 features.base
 certificate            problem
