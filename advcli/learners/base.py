@@ -143,6 +143,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     name: ClassVar[str]
     view: ClassVar[str] = "noisy"  # one of VIEWS
     sets: ClassVar[bool] = False  # whether rows may have several labels
+    empty_sets: ClassVar[bool] = False  # whether such rows may have none
     certified: ClassVar[bool] = True  # whether a fit has a certificate
     storable: ClassVar[bool] = True  # whether a model file, which executes nothing, can hold a fit
     has_costs: ClassVar[bool] = False  # whether it learns from costs of rows (`bind_costs`)
@@ -294,7 +295,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         if self.n_classes not in (None, Y.shape[1]):
             raise ConfigError(f"n_classes={self.n_classes}, but y has {Y.shape[1]} columns")
         empty = np.flatnonzero(np.diff(Y.indptr) == 0)
-        if len(empty):
+        if len(empty) and not self.empty_sets:
             raise ValueError(f"{len(empty)} rows of y have no label, the first is row {empty[0] + 1}; every row needs one")
         self.classes_ = np.arange(Y.shape[1])
         return Y

@@ -31,12 +31,12 @@ config                 hyper protocol
 losses                 costs compiled hierarchy.graph
 features               compiled hyper stored
 hierarchy              compiled
-outputs                -
+outputs                compiled
 problem                losses.base features.base
 binary                 features.base
 certificate            problem
 solvers                problem binary compiled losses.base features.base features.kernel features.linear features.threshold
-learners               certificate problem binary solvers losses features hierarchy confusion compiled costs hyper stored
+learners               certificate problem binary solvers losses features hierarchy confusion compiled costs hyper outputs stored
 learners.abstention    abstention
 __init__               learners
 

@@ -1,0 +1,10 @@
+"""Learners of structured labels: surrogates S = max over labels of psi(margin, loss), trained through searches, each fit with its certificate.
+
+P(w) = lambda/2 |w|^2 + mean S_i with lambda = 1/(n C), n examples (choi2018, chapters 3-5); `planes` says how it is minimised and certified.
+"""
+
+from .base import StructuredLearner
+from .planes import Cuts, Planes, Structure, learn_planes
+from .sets import MultilabelClassifier
+
+__all__ = ["Cuts", "MultilabelClassifier", "Planes", "Structure", "StructuredLearner", "learn_planes"]

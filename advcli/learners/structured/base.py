@@ -1,0 +1,119 @@
+"""The base of the structured learners: options, training by planes, the certificate with the oracle's share of it."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...certificate import Certificate, judge
+from ...errors import ConfigError, NotConvergedWarning
+from ...outputs.psi import Psi, make_psi
+from ..base import Array, Labels, LinearLearner, refuse_not_positive, seed_of
+from .planes import Planes, Structure, learn_planes
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StructuredLearner(LinearLearner):
+    """Base of learners of structured labels, which differ in `structure` and in how they predict.
+
+    A subclass registers itself by its name in the group ``loss`` and may add options as fields.
+
+    Attributes
+    ----------
+    coef_ : ndarray (K, d)
+        W: weights of the scores of a row.
+    shared_ : ndarray (G,)
+        The weights that labels share: of pairs, or of transitions.
+    certificate_ : Certificate
+        Upper bound of P at these weights, dual value of the stored planes, and their gap.
+    oracle_gap_ : float
+        The part of the gap that the searches do not close: mean upper bound less the value of the label that was found; 0 for exact ones.
+    oracle_calls_ : int
+        Calls of oracles during the fit.
+    planes_ : Planes
+        The dual point: stored planes and their weights; not part of a saved model.
+    """
+
+    certified: ClassVar[bool] = True
+    hyper: ClassVar[tuple[str, ...]] = ("regularisation",)
+
+    surrogate: str = "margin"
+    beta: float | None = None
+    search: str = "auto"
+    C: float = 1.0
+    lam: float | None = None
+    tol: float = 1e-3
+    max_passes: float = 1000
+    fit_intercept: bool = True
+
+    @abstractmethod
+    def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> Structure:
+        """Return the examples of rows X (N, d) of the feature map and their labels, as the surrogate sees them.
+
+        ``share`` (N,) are the rows' shares, of sum 1.
+        """
+
+    @property
+    def appends_constant(self) -> bool:
+        """Whether a constant 1 is appended to the rows: ``fit_intercept``."""
+        return self.fit_intercept
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data can mend."""
+        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
+        if not isinstance(self.fit_intercept, (bool, np.bool_)):
+            raise ConfigError(f"fit_intercept={self.fit_intercept} must be true or false")
+        make_psi(self.surrogate, self.beta)
+
+    # ---- fitting --------------------------------------------------------------------------------------------------
+    def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
+        """Train by planes until the gap is small."""
+        self.check_parameters()
+        began = time.perf_counter()
+        sample = np.ones(X.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
+        structure = self.structure(X, y, sample / sample.sum(), make_psi(self.surrogate, self.beta))
+        self.lam_ = float(self.lam or 1.0 / (self.C * self._mass(structure, sample)))
+        fit = learn_planes(structure, self.lam_, self.tol, self.max_passes, seed_of(self.random_state))
+        self.planes_: Planes = fit.planes
+        self.shared_, self.oracle_gap_, self.oracle_calls_, self.n_iter_ = fit.shared, fit.oracle_gap, fit.calls, fit.passes
+        self.certificate_ = judge(
+            fit.primal,
+            fit.dual,
+            self.tol,
+            outside=fit.planes.outside(),
+            passes=float(fit.passes),
+            status=fit.stopped,
+            solver="planes",
+            seconds=time.perf_counter() - began,
+        )
+        self._warn(self.certificate_)
+        return fit.W
+
+    def _mass(self, structure: Structure, sample: Array) -> float:
+        """Return n of lambda = 1/(n C): the weight of all examples; here an example is a row."""
+        return float(sample.sum())
+
+    def _warn(self, found: Certificate) -> None:
+        if not found.converged:
+            text = (
+                f"loss={self.name}, lambda={self.lam_:.3g}: relative gap {found.relative_gap:.2e} after {found.passes:.0f} passes "
+                f"({found.status}), tolerance {self.tol:g}"
+            )
+            warnings.warn(text, NotConvergedWarning, stacklevel=5)
+
+    @property
+    def counts_(self) -> dict[str, float]:
+        """The oracle's share of the gap, and its calls."""
+        return {"oracle_gap": float(self.oracle_gap_), "oracle_calls": float(self.oracle_calls_)}
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: all but the dual point."""
+        parameters, attributes, rows = super().saved()
+        attributes.pop("planes_", None)
+        return parameters, attributes, rows

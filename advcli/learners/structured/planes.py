@@ -1,0 +1,308 @@
+"""Stored planes of structured surrogates: their dual, pairwise steps over them, and the cutting-plane method that trains by them.
+
+Over n examples of shares s_i that sum to 1, with S_i the largest of the planes c + a.w of example i and of the plane 0,
+
+    P(w) = lambda/2 |w|^2 + sum_i s_i S_i(w),
+    D(alpha) = sum_ip s_i alpha_ip c_ip - lambda/2 |w|^2,   w = -1/lambda sum_ip s_i alpha_ip a_ip,                                    (1)
+
+with alpha_i >= 0 of sum at most 1, the rest being the weight of the plane 0 (the true label). D is at most min P for any planes that do not
+lie above S_i, however they were found: what an inexact search costs is only in the upper bound of P.
+
+An example is one row of X, or several that follow each other (a sentence). Every row has K scores, W x, and labels share G further weights
+(of pairs or of transitions). A plane a is a list of parts: the coefficients of the G shared weights and of the K scores of its rows, so that
+a.w is their product with ``(shared, scores of its rows)``. Nothing here knows what a label is.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Array = NDArray[np.float64]
+Positions = NDArray[np.intp]
+
+INNER_PASSES = 20  # most passes of pairwise steps between two searches
+INNER_SHARE = 0.2  # share of the gap that the stored planes' own gap is brought down to between two searches
+IDLE_ROUNDS = 10  # rounds after which a plane of weight 0 is forgotten
+PAIRWISE_STEPS = 10  # of one visit to an example
+
+
+class Cuts(NamedTuple):
+    """The most violated plane of each of m examples at one w.
+
+    Attributes
+    ----------
+    parts : csr_array (m, G + K longest)
+        The coefficients a: of the G shared weights, then of the scores of the example's rows, row by row.
+    constant : ndarray (m,)
+        c.
+    value, upper : ndarray (m,)
+        The surrogate at the label that was found, at least 0, and an upper bound of it over all labels; equal for an exact search.
+    calls : int
+        Calls of oracles.
+    """
+
+    parts: sparse.csr_array
+    constant: Array
+    value: Array
+    upper: Array
+    calls: int
+
+
+class Structure(ABC):
+    """Examples with structured labels: their rows, and the search for the worst label of each.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array (N, d)
+        Rows of all examples.
+    start : ndarray of intp (n + 1,)
+        Example i has the rows start[i]:start[i + 1].
+    share : ndarray (n,)
+        Weights of the examples, of sum 1.
+    K, G : int
+        Scores of a row, and weights that labels share.
+    """
+
+    X: Any
+    start: Positions
+    share: Array
+    K: int
+    G: int
+
+    @abstractmethod
+    def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
+        """Return the worst label of some examples as planes.
+
+        Parameters
+        ----------
+        U : ndarray (N', K)
+            Scores of the rows of these examples, one example after the other.
+        shared : ndarray (G,)
+            The shared weights.
+        examples : ndarray of intp (m,)
+            Which; rising.
+        """
+
+    @property
+    def n(self) -> int:
+        """The number of examples."""
+        return len(self.share)
+
+    @property
+    def width(self) -> int:
+        """The number of columns of `Cuts.parts`."""
+        return self.G + self.K * int(np.diff(self.start).max())
+
+    def all_cuts(self, W: Array, shared: Array) -> Cuts:
+        """Return the worst label of every example at weights W (K, d) and ``shared`` (G,)."""
+        return self.search(np.ascontiguousarray(self.X @ W.T), shared, np.arange(self.n))
+
+    def primal(self, lam: float, W: Array, shared: Array, cuts: Cuts) -> float:
+        """Return the upper bound of P(w) that the cuts at w give."""
+        return 0.5 * lam * squared(W, shared) + float(self.share @ cuts.upper)
+
+
+def squared(W: Array, shared: Array) -> float:
+    """Return |w|^2."""
+    return float(np.vdot(W, W) + shared @ shared)
+
+
+class Planes:
+    """Planes of all examples with their weights alpha, in the order of the examples.
+
+    Attributes
+    ----------
+    parts : csr_array (p, G + K longest)
+    constant, alpha : ndarray (p,)
+    owner : ndarray of intp (p,)
+        The example of each plane; never falling.
+    idle : ndarray of intp (p,)
+        Rounds since alpha was above 0.
+    """
+
+    def __init__(self, structure: Structure) -> None:
+        self.structure = structure
+        self.parts = sparse.csr_array((0, structure.width))
+        self.constant = self.alpha = np.zeros(0)
+        self.owner = self.idle = np.zeros(0, dtype=np.intp)
+
+    @property
+    def start(self) -> Positions:
+        """Example i has the planes start[i]:start[i + 1]."""
+        return np.searchsorted(self.owner, np.arange(self.structure.n + 1)).astype(np.intp)
+
+    def add(self, cuts: Cuts, examples: Positions) -> None:
+        """Store planes of these examples, one each, with alpha 0."""
+        new = len(examples)
+        owner = np.concatenate([self.owner, examples])
+        order = np.argsort(owner, kind="stable")
+        self.parts = sparse.csr_array(sparse.vstack([self.parts, cuts.parts], format="csr")[order])
+        self.constant = np.concatenate([self.constant, cuts.constant])[order]
+        self.alpha = np.concatenate([self.alpha, np.zeros(new)])[order]
+        self.idle = np.concatenate([self.idle, np.zeros(new, dtype=np.intp)])[order]
+        self.owner = owner[order]
+
+    def forget(self) -> None:
+        """Drop the planes that have had no weight for `IDLE_ROUNDS` rounds."""
+        self.idle = np.where(self.alpha > 0.0, 0, self.idle + 1)
+        kept = self.idle <= IDLE_ROUNDS
+        if not kept.all():
+            self.parts = sparse.csr_array(self.parts[np.flatnonzero(kept)])
+            self.constant, self.alpha, self.owner, self.idle = (each[kept] for each in (self.constant, self.alpha, self.owner, self.idle))
+
+    def weights(self, lam: float) -> tuple[Array, Array]:
+        """Return W (K, d) and the shared weights (G,) of (1)."""
+        at = self.structure
+        mixed = sparse.csr_array(
+            (self.alpha * at.share[self.owner], (self.owner, np.arange(len(self.owner)))), shape=(at.n, len(self.owner))
+        )
+        total = sparse.csr_array(mixed @ self.parts)
+        shared = -np.asarray(total[:, : at.G].sum(axis=0)).ravel() / lam
+        local = sparse.coo_array(total[:, at.G :])
+        example, column = local.coords
+        rows = sparse.csr_array((local.data, (at.start[example] + column // at.K, column % at.K)), shape=(at.X.shape[0], at.K))
+        W = -(rows.T @ at.X) / lam
+        return np.ascontiguousarray(W.toarray() if sparse.issparse(W) else W), shared
+
+    def outside(self) -> float:
+        """Return how far alpha lies outside its simplices."""
+        if not len(self.alpha):
+            return 0.0
+        sums = np.bincount(self.owner, weights=self.alpha, minlength=self.structure.n)
+        return float(max(0.0, -self.alpha.min(), sums.max() - 1.0))
+
+    def feasible(self) -> None:
+        """Put alpha into its simplices: what is negative becomes 0, and a sum above 1 is divided out."""
+        self.alpha = np.maximum(self.alpha, 0.0)
+        sums = np.bincount(self.owner, weights=self.alpha, minlength=self.structure.n)
+        self.alpha = self.alpha / np.maximum(sums, 1.0)[self.owner]
+
+    def dual(self, lam: float, W: Array, shared: Array) -> float:
+        """Return D(alpha); W and ``shared`` are `weights`."""
+        return float((self.structure.share[self.owner] * self.alpha) @ self.constant) - 0.5 * lam * squared(W, shared)
+
+    def values(self, W: Array, shared: Array, examples: Sequence[int] | None = None) -> Array:
+        """Return c + a.w of every plane, shape (p,)."""
+        at = self.structure
+        U = np.asarray(at.X @ W.T)
+        local = sparse.csr_array(self.parts[:, at.G :])
+        entry = np.repeat(self.owner, np.diff(local.indptr))
+        scores = U[at.start[entry] + local.indices // at.K, local.indices % at.K]
+        sums = np.bincount(
+            np.repeat(np.arange(len(self.owner)), np.diff(local.indptr)), weights=local.data * scores, minlength=len(self.owner)
+        )
+        return np.asarray(self.constant + self.parts[:, : at.G] @ shared + sums)
+
+
+def pairwise_pass(planes: Planes, lam: float, W: Array, shared: Array, order: Positions) -> float:
+    """Visit every example once with pairwise steps; alpha, W (K, d) and ``shared`` (G,) change in place.
+
+    A step moves weight from the plane of the lowest value that has some to the plane of the highest, the plane 0 among them, up to the maximum
+    of D. Returns the gap of the stored planes, summed as the examples are met.
+    """
+    at, begin, gap = planes.structure, planes.start, 0.0
+    for i in order:
+        few = slice(begin[i], begin[i + 1])
+        p = few.stop - few.start
+        if not p:
+            continue
+        rows = slice(at.start[i], at.start[i + 1])
+        X = at.X[rows]
+        X = X.toarray() if sparse.issparse(X) else X
+        A = planes.parts[few].toarray()
+        local = A[:, at.G : at.G + at.K * X.shape[0]].reshape(p, -1, at.K)
+        # the plane 0 comes last
+        value = np.append(planes.constant[few] + A[:, : at.G] @ shared + np.einsum("ptk,tk->p", local, X @ W.T), 0.0)
+        gram = np.zeros((p + 1, p + 1))
+        gram[:p, :p] = A[:, : at.G] @ A[:, : at.G].T + np.einsum("ptk,ts,qsk->pq", local, X @ X.T, local, optimize=True)
+        alpha = np.append(planes.alpha[few], 0.0)
+        alpha[p] = max(0.0, 1.0 - alpha.sum())
+        before = alpha.copy()
+        gap += at.share[i] * float(value.max() - alpha @ value)
+        for _ in range(PAIRWISE_STEPS):
+            high = int(np.argmax(value))
+            low = int(np.argmin(np.where(alpha > 0.0, value, np.inf)))
+            ahead = value[high] - value[low]
+            if ahead <= 1e-15 * max(1.0, abs(value[high])):
+                break
+            bend = gram[high, high] - 2.0 * gram[high, low] + gram[low, low]
+            whole = alpha[low]
+            step = whole if bend * at.share[i] * whole <= ahead * lam else ahead * lam / (at.share[i] * bend)
+            alpha[high] += step
+            alpha[low] = 0.0 if step == whole else whole - step
+            value -= step * at.share[i] / lam * (gram[:, high] - gram[:, low])
+        planes.alpha[few] = alpha[:p]
+        moved = (before[:p] - alpha[:p]) * (at.share[i] / lam)
+        shared += moved @ A[:, : at.G]
+        W += np.einsum("p,ptk,td->kd", moved, local, X, optimize=True)
+    return gap
+
+
+class PlaneFit(NamedTuple):
+    """What training by planes returns: w, the dual point, and what they prove.
+
+    ``primal`` is an upper bound of P at w, of which ``oracle_gap`` is owed to the searches; ``calls`` and ``passes`` count oracle calls and
+    searches of all examples.
+    """
+
+    W: Array
+    shared: Array
+    planes: Planes
+    primal: float
+    dual: float
+    oracle_gap: float
+    calls: int
+    passes: int
+    stopped: str
+    seconds: float
+
+
+def learn_planes(structure: Structure, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float = float("inf")) -> PlaneFit:
+    """Minimise P by cutting planes: search every example, store the plane where it is violated, ascend D by pairwise steps.
+
+    The fit ends at a gap of ``tol`` times the primal. The w returned is the best that was searched, with the last dual point.
+    """
+    began = time.perf_counter()
+    random = np.random.default_rng(seed)
+    planes = Planes(structure)
+    W, shared = planes.weights(lam)
+    best: tuple[float, Array, Array, Cuts] | None = None
+    dual, calls, passes = 0.0, 0, 0
+    while True:
+        cuts = structure.all_cuts(W, shared)
+        calls, passes = calls + cuts.calls, passes + 1
+        primal = structure.primal(lam, W, shared, cuts)
+        if best is None or primal < best[0]:
+            best = (primal, W, shared, cuts)
+        gap = best[0] - dual
+        if gap <= tol * abs(best[0]):
+            stopped = "converged"
+            break
+        if passes >= max_passes or time.perf_counter() - began >= max_seconds:
+            stopped = "max_passes" if passes >= max_passes else "max_seconds"
+            break
+        known = np.zeros(structure.n)
+        np.maximum.at(known, planes.owner, planes.values(W, shared))
+        violated = np.flatnonzero(cuts.value > known + 1e-12 * np.maximum(1.0, known))
+        if len(violated):
+            planes.add(Cuts(cuts.parts[violated], cuts.constant[violated], *cuts[2:]), violated)
+        W, shared = W.copy(), shared.copy()
+        for _ in range(INNER_PASSES):
+            own = pairwise_pass(planes, lam, W, shared, random.permutation(structure.n))
+            if own <= INNER_SHARE * gap:
+                break
+        planes.forget()
+        planes.feasible()
+        W, shared = planes.weights(lam)
+        dual = planes.dual(lam, W, shared)
+    primal, W, shared, cuts = best
+    oracle_gap = float(structure.share @ (cuts.upper - cuts.value))
+    return PlaneFit(W, shared, planes, primal, dual, oracle_gap, calls, passes, stopped, time.perf_counter() - began)

@@ -1,0 +1,77 @@
+"""Sets of labels with a weight for every pair: f(y) = sum_j y_j u_j + sum over j < k of P_jk y_j y_k, u = W x; P is free of x.
+
+A set is a number whose bit j says whether it has label j, or a row of 0 and 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+MOST_LABELS = 16
+"""Labels up to which all sets are enumerated."""
+
+
+def pairs_of(m: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return j and k of all pairs j < k of m labels, in the order of their weights."""
+    return tuple(np.triu_indices(m, 1))  # type: ignore[return-value]
+
+
+def set_numbers(Y: Any) -> NDArray[np.intp]:
+    """Return sets given as rows of 0 and 1 (n, m) as numbers (n,)."""
+    return np.asarray(Y, dtype=np.intp) @ (1 << np.arange(np.shape(Y)[1], dtype=np.intp))
+
+
+def set_rows(number: Any, m: int) -> NDArray[np.int8]:
+    """Return sets given as numbers (n,) as rows of 0 and 1 (n, m)."""
+    return ((np.asarray(number, dtype=np.intp)[:, None] >> np.arange(m)) & 1).astype(np.int8)
+
+
+def pair_table(pairs: Array, m: int) -> Array:
+    """Return the sum of pair weights of every set, shape (2^m,), by doubling."""
+    square = np.zeros((m, m))
+    square[pairs_of(m)] = pairs
+    table, linear = np.zeros(1), np.zeros((1, m))  # linear[y, k]: sum of P_jk over j in y
+    for j in range(m):
+        table = np.concatenate([table, table + linear[:, j]])
+        linear = np.concatenate([linear, linear + square[j]])
+    return table
+
+
+def levels_of_sets(U: Array, table: Array, centre: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
+    """Return, for every row and every distance l from its centre, the largest score of a set and that set.
+
+    Parameters
+    ----------
+    U : ndarray (n, m)
+        Scores of the labels.
+    table : ndarray (2^m,)
+        What sets get beside them (`pair_table`), the same for all rows.
+    centre : ndarray of intp (n,)
+        A set for each row; 0 makes the distance the size.
+
+    Returns
+    -------
+    best : ndarray (n, m + 1)
+    label : ndarray of intp (n, m + 1)
+        The set; the smallest number of those that tie.
+    """
+    n, m = U.shape
+    best, label = np.empty((n, m + 1)), np.empty((n, m + 1), dtype=np.intp)
+    y = np.arange(len(table))
+    size = np.array([int(each).bit_count() for each in y])
+    centre = np.broadcast_to(centre, (n,))
+    for i in range(n):
+        score = np.zeros(1)
+        for j in range(m):
+            score = np.concatenate([score, score + U[i, j]])
+        score = score + table
+        distance = size[y ^ centre[i]]
+        order = np.lexsort((y, -score, distance))
+        first = order[np.searchsorted(distance[order], np.arange(m + 1))]
+        best[i], label[i] = score[first], first
+    return best, label
