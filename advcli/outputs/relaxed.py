@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from .base import LabelPoint, OutputSpace
+from .sets import pairs_of
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.intp]
@@ -36,7 +37,7 @@ class Marginals:
     pairs: Array
 
 
-class PairField:
+class RelaxedField:
     """The weights that sets of labels share, and what maximises f over (1) for any scores of the labels.
 
     Parameters
@@ -56,7 +57,7 @@ class PairField:
         self.m, self.pairs = int(m), np.asarray(pairs, dtype=np.float64)
         if self.pairs.shape != (m * (m - 1) // 2,) or not np.isfinite(self.pairs).all():
             raise DataError(f"{m} labels need {m * (m - 1) // 2} finite weights of pairs; they have the shape {self.pairs.shape}")
-        self.first, self.second = np.triu_indices(self.m, 1)
+        self.first, self.second = pairs_of(self.m)
         self.attracts = bool((self.pairs >= 0.0).all())
 
     def marginals(self, mu: Array) -> Marginals:
@@ -157,7 +158,7 @@ class FieldProgram:
     changes the costs 1 and l of these two and starts from the last basis.
     """
 
-    def __init__(self, field: PairField) -> None:
+    def __init__(self, field: RelaxedField) -> None:
         import highspy
         from scipy import sparse
 
@@ -236,7 +237,7 @@ class RelaxedSets(OutputSpace):
 
     Parameters
     ----------
-    field : PairField
+    field : RelaxedField
         The weights of pairs, which examples share.
     u : array_like (m,)
         Scores of the labels.
@@ -252,7 +253,7 @@ class RelaxedSets(OutputSpace):
     offers = frozenset({"lam", "cone"})
     integral = False
 
-    def __init__(self, field: PairField, u: Any, y: Any, axes: str = "margin", solver: str = "flow") -> None:
+    def __init__(self, field: RelaxedField, u: Any, y: Any, axes: str = "margin", solver: str = "flow") -> None:
         self.field, self.solver = field, solver
         u, y = np.array(u, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if u.shape != (field.m,) or y.shape != (field.m,) or not np.isfinite(u).all() or not np.isin(y, (0.0, 1.0)).all():

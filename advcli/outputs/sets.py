@@ -5,10 +5,12 @@ A set is a number whose bit j says whether it has label j, or a row of 0 and 1.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .classes import PointSpace
 
 Array = NDArray[np.float64]
 
@@ -75,3 +77,33 @@ def levels_of_sets(U: Array, table: Array, centre: NDArray[np.intp]) -> tuple[Ar
         first = order[np.searchsorted(distance[order], np.arange(m + 1))]
         best[i], label[i] = score[first], first
     return best, label
+
+
+class SetSpace(PointSpace):
+    """All sets of m labels, seen from the true one; a set is called by its number, which is its key.
+
+    Parameters
+    ----------
+    u : ndarray (m,)
+        Scores of the labels.
+    table : ndarray (2^m,)
+        What sets get beside them (`pair_table`), shared by the rows.
+    y : int
+        The true set.
+    axes : str
+        ``margin``: h = f(y) - f(y_i), g the number of labels that differ; ``f1``: h the sum of both, g = -(|y| + |y_i|).
+    """
+
+    name: ClassVar[str] = "sets"
+
+    def __init__(self, u: Array, table: Array, y: int, axes: str = "margin") -> None:
+        score, size, distance = np.zeros(1), np.zeros(1), np.zeros(1)
+        for j, each in enumerate(u):
+            score, size = np.concatenate([score, score + each]), np.concatenate([size, size + 1.0])
+            has = y >> j & 1
+            distance = np.concatenate([distance + has, distance + 1 - has])
+        margin = score + table - (score[y] + table[y])
+        if axes == "f1":
+            super().__init__(distance + margin, -(size + size[y]), y)
+        else:
+            super().__init__(margin, distance, y)
