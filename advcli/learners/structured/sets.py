@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...errors import ConfigError, ModelError
-from ...outputs.psi import Psi
-from ...outputs.sets import MOST_LABELS, levels_of_sets, pair_table, pairs_of, set_numbers, set_rows
+from ...outputs.psi import Psi, make_psi
+from ...outputs.sets import MOST_LABELS, SetSpace, levels_of_sets, pair_table, pairs_of, set_numbers, set_rows
 from ...stored import Entries
 from ..base import Array, one_of, register
 from .base import StructuredLearner
@@ -145,6 +146,15 @@ class MultilabelClassifier(StructuredLearner):
             raise ConfigError(f"search={self.search} enumerates sets of at most {MOST_LABELS} labels, the data have {m}")
         Y = y.toarray() if self.of_sets_ else np.eye(m)[y]
         return SetStructure(X, Y.astype(np.int8), share, psi, PairField(m, self.pairs))
+
+    def spaces(self, X: Any, y: Any) -> Iterator[SetSpace]:
+        """Yield the sets of every row X (n, d), with the set y (n, m) or the code y (n,) that it truly has, as searches see them."""
+        m = len(self.classes_)
+        linear, pairs = PairField(m, self.pairs).potentials(self.shared_)
+        table, axes = pair_table(pairs, m), make_psi(self.surrogate, self.beta).axes
+        numbers = set_numbers(y.toarray() if sparse.issparse(y) else np.eye(m, dtype=np.intp)[y])
+        for scores, number in zip(self.potentials(X) + linear, numbers.tolist(), strict=True):
+            yield SetSpace(scores, table, number, axes)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def best_sets(self, X: Any) -> NDArray[np.int8]:
