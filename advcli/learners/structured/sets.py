@@ -22,7 +22,7 @@ PAIRS = {"one": 1, "four": 4, "none": 0}
 
 
 class PairField:
-    """How the shared weights of a learner make the weights of pairs: f(y) = sum_j y_j (u_j + l_j) + sum over j < k of Q_jk y_j y_k + constant."""
+    """How shared weights make the potentials of pairs: f(y) = sum_j y_j (u_j + l_j) + sum over j < k of Q_jk y_j y_k + a constant."""
 
     def __init__(self, m: int, pairs: str) -> None:
         self.m, self.states = m, PAIRS[pairs]
@@ -142,7 +142,7 @@ class MultilabelClassifier(StructuredLearner):
         """Return the rows and their sets."""
         m = len(self.classes_)
         if m > MOST_LABELS:
-            raise ConfigError(f"search={self.search} enumerates sets of at most {MOST_LABELS} labels, the data have {m}")
+            raise ConfigError(f"loss.search={self.search} enumerates sets of at most {MOST_LABELS} labels, the data have {m}")
         Y = y.toarray() if self.of_sets_ else np.eye(m)[y]
         return SetStructure(X, Y.astype(np.int8), share, psi, PairField(m, self.pairs))
 
@@ -151,7 +151,8 @@ class MultilabelClassifier(StructuredLearner):
         """Return the set of the largest score at rows X (n, d), as 0 and 1 (n, m); of sets that tie the smallest number."""
         m = len(self.classes_)
         linear, pairs = PairField(m, self.pairs).potentials(self.shared_)
-        best, label = levels_of_sets(self.potentials(X) + linear, pair_table(pairs, m), np.zeros(1, dtype=np.intp))
+        U = self.potentials(X) + linear
+        best, label = levels_of_sets(U, pair_table(pairs, m), np.zeros(len(U), dtype=np.intp))
         return set_rows(label[np.arange(len(best)), np.argmax(best, axis=1)], m)
 
     def predict_codes(self, X: Any) -> Any:
