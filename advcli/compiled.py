@@ -182,6 +182,7 @@ class Kernels:
         self.threshold = _at_most("threshold", level)
         self.sets = _at_most("sets", level)
         self.planes = _at_most("planes", level)
+        self.chain = _at_most("chain", level)
 
     @property
     def families(self) -> tuple[str, ...]:

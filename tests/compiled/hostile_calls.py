@@ -7,6 +7,7 @@ of output, so that a crash, which ends the process, is told by the parent (`test
 
 import faulthandler
 import inspect
+import itertools
 import os
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ INT_MAX = 2**31 - 1
 PATIENCE = {"max_passes", "max_visits", "max_seconds", "passes", "limit", "epochs", "sweeps", "max_sweeps"}
 # Arguments that hold positions or codes: one outside its range must be refused.
 POSITIONS = {"y", "columns", "start", "begin", "order", "rows", "first", "node", "parent", "up", "up_start", "beta_start", "beta_label"}
-POSITIONS |= {"child", "label_start", "label_nodes", "slot", "centre", "example", "gram_start", "part"}
+POSITIONS |= {"child", "label_start", "label_nodes", "slot", "centre", "example", "gram_start", "part", "held", "used"}
 # Lengths that nothing else determines: (function, argument).
 ANY_LENGTH = {(f"subgradient.{name}", "order") for name in ("sgd", "adaptive", "dual_averaging", "averaged_gradient")}
 # How many projectors, rows of K or classes there are follows from the positions alone.
@@ -449,7 +450,7 @@ def planes_calls(module, random):
     lengths = np.diff(example)
     for sparse in (False, True):
         rows, X = some_rows(random, sparse)
-        gram = np.concatenate([(X[a:b] @ X[a:b].T).ravel() for a, b in zip(example[:-1], example[1:], strict=True)])
+        gram = np.concatenate([(X[a:b] @ X[a:b].T).ravel() for a, b in itertools.pairwise(example)])
         first = np.array([0, 2, 2, 5], np.int64)
         owner = np.repeat(np.arange(3), np.diff(first))
         few = [np.sort(random.permutation(G + K * lengths[i])[:4]) for i in owner]
@@ -462,9 +463,47 @@ def planes_calls(module, random):
     yield "width", {"K": K}
 
 
+def chain_calls(module, random):
+    chains, P = np.array([0, 1, 4, N], np.int64), 4
+    S, width, y = len(chains) - 1, module.width(K), labels(random)
+    U, A = random.normal(size=(N, K)), random.normal(size=(K, K))
+    found = np.empty(N, np.int16)
+    yield "viterbi", {"U": U, "A": A, "start": chains, "labels": found, "value": np.empty(S)}
+    yield "levels", {"U": U, "A": A, "y": y, "value": np.empty(N + 1), "labels": np.empty((N + 1, N), np.int16)}
+    yield "kbest", {"U": U, "A": A, "value": np.empty(P), "labels": np.empty((P, N), np.int16)}
+    yield "marginals", {"U": U, "A": A, "unary": np.empty((N, K)), "pair": np.empty((N - 1, K, K))}
+    cost = 1.0 - np.eye(K)[y]
+    sizes = np.diff(chains)
+    own = np.concatenate([np.tile(y[a:b], P) for a, b in zip(chains[:-1], chains[1:], strict=True)]).astype(np.int16)
+    alpha = np.zeros((S, P))
+    alpha[:, 0] = 1.0
+    store = {"held": own, "alpha": alpha, "scale": np.ones((S, P)), "used": np.ones(S, np.int32)}
+    for sparse in (False, True):
+        rows, X = some_rows(random, sparse)
+        rows = {"begin" if name == "start" else name: value for name, value in rows.items()}
+        grams = np.concatenate([(X[a:b] @ X[a:b].T).ravel() for a, b in zip(chains[:-1], chains[1:], strict=True)])
+        yield "gram", {**rows, "start": chains, "out": np.empty(int((sizes**2).sum()))}
+        for kind in range(5):
+            settings = {"kind": kind, "beta": 0.5}
+            given = {"start": chains, "y": y}
+            if not sparse:
+                planes = {"value": np.empty(S), "labels": found, "slope": np.empty(S), "constant": np.empty(S)}
+                yield "survey", {**settings, "U": U, "A": A, "y": y, "start": chains, "cost": cost, **planes}
+            stored = {**store, "scale": np.full((S, P), float(kind in (0, 4))), "offset": np.zeros((S, P))}
+            stored = {name: stored[name] for name in ("held", "alpha", "scale", "offset", "used")}
+            own_weights = {"theta": np.zeros((D, width)), "A": np.zeros((K, width))}
+            shares_of_states = 1.0 - cost if kind == 4 else np.empty((0, K))
+            steps = {"strength": 0.3, "delta": 0.3, "skip": -1.0, "gap": np.zeros(S), "steps": 3, "passes": 2, "seed": 1}
+            moving = {"cost": cost.copy(), "shares": shares_of_states, **steps}
+            yield "sweep", {**settings, **rows, **given, "grams": grams, **own_weights, **stored, **moving}
+    yield "mixture", {"start": chains, "y": y, **store, "unary": np.zeros((N, K)), "pair": np.zeros((K, K))}
+    yield "width", {"K": K}
+
+
 CALLS = {
     "sets": sets_calls,
     "planes": planes_calls,
+    "chain": chain_calls,
     "binary": binary_calls,
     "oracle": oracle_calls,
     "dual": dual_calls,
@@ -512,7 +551,8 @@ def _of_arrays(function, name, value, random):
             empty = np.empty([0 if each == axis else size for each, size in enumerate(value.shape)], value.dtype)
             yield f"empty along {axis}", empty, not (fits or (optional and axis == 0))
     yield "None", None, False
-    yield "another type", value.astype(np.float16 if value.dtype.kind == "f" else np.int16), True
+    other = np.float16 if value.dtype.kind == "f" else np.int64 if value.dtype == np.int16 else np.int16
+    yield "another type", value.astype(other), True
     yield "objects", value.astype(object), True
     yield "more dimensions", value[None], True
     if value.size > 1:
