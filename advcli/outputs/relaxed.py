@@ -37,7 +37,7 @@ class Marginals:
     pairs: Array
 
 
-class RelaxedField:
+class PairField:
     """The weights that sets of labels share, and what maximises f over (1) for any scores of the labels.
 
     Parameters
@@ -158,7 +158,7 @@ class FieldProgram:
     changes the costs 1 and l of these two and starts from the last basis.
     """
 
-    def __init__(self, field: RelaxedField) -> None:
+    def __init__(self, field: PairField) -> None:
         import highspy
         from scipy import sparse
 
@@ -237,7 +237,7 @@ class RelaxedSets(OutputSpace):
 
     Parameters
     ----------
-    field : RelaxedField
+    field : PairField
         The weights of pairs, which examples share.
     u : array_like (m,)
         Scores of the labels.
@@ -253,7 +253,7 @@ class RelaxedSets(OutputSpace):
     offers = frozenset({"lam", "cone"})
     integral = False
 
-    def __init__(self, field: RelaxedField, u: Any, y: Any, axes: str = "margin", solver: str = "flow") -> None:
+    def __init__(self, field: PairField, u: Any, y: Any, axes: str = "margin", solver: str = "flow") -> None:
         self.field, self.solver = field, solver
         u, y = np.array(u, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if u.shape != (field.m,) or y.shape != (field.m,) or not np.isfinite(u).all() or not np.isin(y, (0.0, 1.0)).all():

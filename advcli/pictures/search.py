@@ -13,7 +13,7 @@ from ..evaluation.recipe import ALL, Recipe
 from ..learners import learner_of
 from ..outputs.base import OutputSpace
 from ..outputs.classes import PointSpace
-from ..outputs.psi import Psi, make_psi
+from ..outputs.psi import Psi
 from ..outputs.searches import SEARCHES, Found, is_slack, search_of
 from ..reports.drawing import COLOURS
 from .base import Picture, Request, register
@@ -124,7 +124,7 @@ def search_picture(request: Request) -> Iterator[Picture]:
     everything = recipe.part()
     fitted = recipe.fit(everything, recipe.search(everything, ALL).hyper, ALL)
     learner: Any = fitted.learner
-    psi = make_psi(learner.surrogate, learner.beta)
+    psi = learner.psi()
     row, widest = 0, -math.inf
     for at, space in enumerate(learner.spaces(fitted.rows(everything.X), everything.y)):
         found = SEARCHES["hull"](space, psi)

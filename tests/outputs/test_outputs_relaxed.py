@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 from advcli.errors import DataError, IncompatibleError
 from advcli.outputs.psi import make_psi
-from advcli.outputs.relaxed import Marginals, RelaxedField, RelaxedSets
+from advcli.outputs.relaxed import Marginals, PairField, RelaxedSets
 from advcli.outputs.searches import SEARCHES, angular, bisecting, hull
 
 Array = NDArray[np.float64]
@@ -19,13 +19,13 @@ Array = NDArray[np.float64]
 SLACK = make_psi("slack")
 
 
-def fields(count: int, seed: int, most: int = 7, attracting: bool = False) -> Iterator[tuple[RelaxedField, Array, Array]]:
+def fields(count: int, seed: int, most: int = 7, attracting: bool = False) -> Iterator[tuple[PairField, Array, Array]]:
     """Yield weights of pairs, scores and a true set; weak and strong pairs, some of weight 0."""
     random = np.random.default_rng(seed)
     for _ in range(count):
         m = int(random.integers(1, most + 1))
         P = random.normal(0.0, random.choice([0.2, 1.0, 4.0]), m * (m - 1) // 2) * (random.random(m * (m - 1) // 2) < 0.8)
-        yield RelaxedField(np.abs(P) if attracting else P, m), random.normal(-0.3, 1.0, m), (random.random(m) < 0.4).astype(float)
+        yield PairField(np.abs(P) if attracting else P, m), random.normal(-0.3, 1.0, m), (random.random(m) < 0.4).astype(float)
 
 
 def all_sets(m: int) -> Array:
@@ -33,12 +33,12 @@ def all_sets(m: int) -> Array:
     return ((np.arange(2**m)[:, None] >> np.arange(m)) & 1).astype(float)
 
 
-def scores(field: RelaxedField, u: Array, Y: Array) -> Array:
+def scores(field: PairField, u: Array, Y: Array) -> Array:
     """Return f of sets given as rows."""
     return Y @ u + (Y[:, field.first] * Y[:, field.second]) @ field.pairs
 
 
-def largest_of_program(field: RelaxedField, u: Array, rows: tuple[Array, Array] | None = None) -> float | None:
+def largest_of_program(field: PairField, u: Array, rows: tuple[Array, Array] | None = None) -> float | None:
     """Return the maximum of u.mu + P.mu_pairs over (1), with further rows A z <= b; None if there is none."""
     m, p = field.m, len(field.pairs)
     A, b = np.zeros((3 * p, m + p)), np.zeros(3 * p)
@@ -54,7 +54,7 @@ def largest_of_program(field: RelaxedField, u: Array, rows: tuple[Array, Array] 
     return -float(found.fun) if found.status == 0 else None
 
 
-def inside(field: RelaxedField, at: Marginals) -> bool:
+def inside(field: PairField, at: Marginals) -> bool:
     """Whether a point belongs to (1)."""
     a, b = at.labels[field.first], at.labels[field.second]
     off = [-at.labels, at.labels - 1.0, -at.pairs, at.pairs - a, at.pairs - b, a + b - 1.0 - at.pairs]
@@ -194,7 +194,7 @@ def test_angular_bisecting_and_hull_agree_over_the_relaxation() -> None:
 
 
 def test_a_space_of_mixtures_has_no_levels_and_bans_nothing() -> None:
-    space = RelaxedSets(RelaxedField([1.0], 2), [0.5, -0.5], [1, 0])
+    space = RelaxedSets(PairField([1.0], 2), [0.5, -0.5], [1, 0])
     for name in ("levels", "exact", "sarawagi"):
         with pytest.raises(IncompatibleError, match="relaxed sets offers cone, lam"):
             SEARCHES[name](space, SLACK)
@@ -202,7 +202,7 @@ def test_a_space_of_mixtures_has_no_levels_and_bans_nothing() -> None:
 
 def test_weights_and_sets_that_are_none_are_refused() -> None:
     with pytest.raises(DataError, match="3 labels need 3 finite weights of pairs"):
-        RelaxedField([1.0, 2.0], 3)
+        PairField([1.0, 2.0], 3)
     for u, y in (([0.0], [0, 1]), ([0.0, np.nan], [0, 1]), ([0.0, 1.0], [0, 2])):
         with pytest.raises(DataError, match="a set of 2 labels needs"):
-            RelaxedSets(RelaxedField([1.0], 2), u, y)
+            RelaxedSets(PairField([1.0], 2), u, y)

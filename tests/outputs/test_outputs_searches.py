@@ -15,7 +15,7 @@ from advcli.outputs.chain import ChainSpace
 from advcli.outputs.classes import ClassSpace, PointSpace
 from advcli.outputs.psi import SURROGATES, Psi, make_psi
 from advcli.outputs.searches import SEARCHES, angular, binary, bisecting, exact, hull, levels, sarawagi, search_of
-from advcli.outputs.sets import SetSpace, pair_table
+from advcli.outputs.sets import EnumeratedSets, pair_table
 
 Array = NDArray[np.float64]
 
@@ -430,7 +430,7 @@ def test_sets_have_the_coordinates_of_their_margins_and_losses() -> None:
         u, pairs, y = random.normal(0.0, 1.0, m), random.normal(0.0, 1.0, m * (m - 1) // 2), int(random.integers(2**m))
         first, second = np.triu_indices(m, 1)
         f = Y @ u + (Y[:, first] * Y[:, second]) @ pairs
-        space, other = (SetSpace(u, pair_table(pairs, m), y, axes) for axes in ("margin", "f1"))
+        space, other = (EnumeratedSets(u, pair_table(pairs, m), y, axes) for axes in ("margin", "f1"))
         np.testing.assert_allclose(space.h, f - f[y], atol=1e-12)
         np.testing.assert_array_equal(space.g, np.abs(Y - Y[y]).sum(axis=1))
         np.testing.assert_allclose(other.h, space.h + space.g, atol=1e-12)

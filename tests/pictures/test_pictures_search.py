@@ -11,17 +11,17 @@ import pytest
 from advcli.cli import main
 from advcli.outputs.chain import ChainSpace
 from advcli.outputs.psi import make_psi
-from advcli.outputs.sets import SetSpace, pair_table
+from advcli.outputs.sets import EnumeratedSets, pair_table
 from advcli.pictures.base import write_picture
 from advcli.pictures.search import plane_picture, searches_of
 
 pytest.importorskip("matplotlib", reason="drawing is optional: matplotlib is not installed")
 
 
-def sets(seed: int) -> SetSpace:
+def sets(seed: int) -> EnumeratedSets:
     """Return all sets of six labels at random scores."""
     random = np.random.default_rng(seed)
-    return SetSpace(random.normal(0.0, 1.0, 6), pair_table(random.normal(0.0, 0.5, 15), 6), int(random.integers(64)))
+    return EnumeratedSets(random.normal(0.0, 1.0, 6), pair_table(random.normal(0.0, 0.5, 15), 6), int(random.integers(64)))
 
 
 def test_the_table_has_every_label_and_every_call(tmp_path: Path) -> None:
