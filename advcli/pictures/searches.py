@@ -95,8 +95,9 @@ def searches_picture(request: Request) -> Iterator[Picture]:
                 places = [SEARCHED.index(name) + (at - 0.5 * (len(sources) - 1)) * width for name in here["search"]]
                 colour = COLOURS[at]
                 bars = axes.bar(places, here[column].astype(float), width, color=colour, label=source)
-                axes.bar_label(bars, fmt="%.3g", fontsize=9, padding=1)
+                axes.bar_label(bars, fmt=lambda value: f"{value:.0f}" if value >= 10.0 else f"{value:.2g}", fontsize=9, padding=1)
             axes.set_xticks(range(len(SEARCHED)), SEARCHED)
+            axes.set_xlim(-0.6, len(SEARCHED) - 0.4)
             axes.set_title(title, fontsize=12)
             axes.tick_params(labelsize=11)
         handles, names = canvas.axes[0].get_legend_handles_labels()
