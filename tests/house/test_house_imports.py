@@ -75,6 +75,8 @@ cli.actions            config cli.console cli.folders cli.task
 cli.actions.run        evaluation metrics progress records reports rows statistics
 cli.actions.bench      data learners evaluation reports
 cli.actions.fit        certificate evaluation learners models rows
+cli.actions.model      models
+cli.actions.runs       records
 cli.actions.predict    models
 cli.actions.certify    evaluation foreign
 cli.actions.coverage   coverage models
