@@ -68,7 +68,11 @@ class StructuredLearner(LinearLearner):
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
         if not isinstance(self.fit_intercept, (bool, np.bool_)):
             raise ConfigError(f"fit_intercept={self.fit_intercept} must be true or false")
-        make_psi(self.surrogate, self.beta)
+        self.psi()
+
+    def psi(self) -> Psi:
+        """Return the surrogate."""
+        return make_psi(self.surrogate, self.beta)
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
@@ -76,7 +80,7 @@ class StructuredLearner(LinearLearner):
         self.check_parameters()
         began = time.perf_counter()
         sample = np.ones(X.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
-        structure = self.structure(X, y, sample / sample.sum(), make_psi(self.surrogate, self.beta))
+        structure = self.structure(X, y, sample / sample.sum(), self.psi())
         self.lam_ = float(self.lam or 1.0 / (self.C * self._mass(structure, sample)))
         fit = learn_planes(structure, self.lam_, self.tol, self.max_passes, seed_of(self.random_state))
         self.planes_: Planes = fit.planes

@@ -9,9 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...errors import ConfigError, ModelError
+from ...errors import IncompatibleError, ModelError
 from ...outputs.psi import Psi
-from ...outputs.sets import MOST_LABELS, levels_of_sets, pair_table, pairs_of, set_numbers, set_rows
+from ...outputs.relaxed import PairField, RelaxedSets
+from ...outputs.searches import SEARCHES, is_slack, search_of
+from ...outputs.sets import (
+    MOST_LABELS,
+    EnumeratedSets,
+    levels_of_free_labels,
+    levels_of_sets,
+    pair_table,
+    pairs_of,
+    set_numbers,
+    set_rows,
+)
 from ...stored import Entries
 from ..base import Array, one_of, register
 from .base import StructuredLearner
@@ -21,8 +32,8 @@ PAIRS = {"one": 1, "four": 4, "none": 0}
 """Weights of a pair of labels: one where a set has both, one for each of its four states, or none."""
 
 
-class PairField:
-    """How the shared weights of a learner make the weights of pairs: f(y) = sum_j y_j (u_j + l_j) + sum over j < k of Q_jk y_j y_k + constant."""
+class PairWeights:
+    """How shared weights make the potentials of pairs: f(y) = sum_j y_j (u_j + l_j) + sum over j < k of Q_jk y_j y_k + a constant."""
 
     def __init__(self, m: int, pairs: str) -> None:
         self.m, self.states = m, PAIRS[pairs]
@@ -37,48 +48,113 @@ class PairField:
         linear = np.bincount(self.j, first - off, self.m) + np.bincount(self.k, second - off, self.m)
         return linear, both - first - second + off
 
-    def counts(self, Y: NDArray[np.int8]) -> Array:
-        """Return what sets (n, m) of 0 and 1 have of every shared weight, shape (n, G)."""
+    def counts(self, labels: Any, pairs: Any = None) -> Array:
+        """Return what sets, or mixtures of sets, have of every shared weight, shape (n, G).
+
+        ``labels`` (n, m) and ``pairs`` (n, m (m - 1) / 2) are the shares of the labels and of pairs that are both there; of sets these are
+        products of 0 and 1.
+        """
+        labels = np.asarray(labels, dtype=np.float64)
         if not self.states:
-            return np.zeros((len(Y), 0))
-        first, second = Y[:, self.j], Y[:, self.k]
+            return np.zeros((len(labels), 0))
+        first, second = labels[:, self.j], labels[:, self.k]
+        both = first * second if pairs is None else pairs
         if self.states == 1:
-            return (first * second).astype(np.float64)
-        states = np.stack([(1 - first) * (1 - second), first * (1 - second), (1 - first) * second, first * second], axis=2)
-        return states.reshape(len(Y), -1).astype(np.float64)
+            return np.asarray(both)
+        return np.stack([1.0 - first - second + both, first - both, second - both, both], axis=2).reshape(len(labels), -1)
 
 
 class SetStructure(Structure):
-    """Rows with sets of labels Y (n, m), of which all 2^m are searched."""
+    """Rows with sets of labels Y (n, m)."""
 
-    def __init__(self, X: Any, Y: NDArray[np.int8], share: Array, psi: Psi, field: PairField) -> None:
-        self.X, self.Y, self.share, self.psi, self.field = X, Y, share, psi, field
+    def __init__(self, X: Any, Y: NDArray[np.int8], share: Array, psi: Psi, weights: PairWeights) -> None:
+        self.X, self.Y, self.share, self.psi, self.weights = X, Y, share, psi, weights
         self.start = np.arange(len(Y) + 1)
-        self.K, self.G = Y.shape[1], field.G
-        self.numbers, self.sizes = set_numbers(Y), Y.sum(axis=1, dtype=np.int64)
-        self.own = field.counts(Y)
+        self.K, self.G = Y.shape[1], weights.G
+        self.sizes = Y.sum(axis=1, dtype=np.int64)
+
+    def tangents(self, h: Array, g: Array, hamming: Array) -> tuple[Array, Array, Array]:
+        """Return psi at points (h, g), its slope in the margin, and the constant of the plane that touches it there."""
+        value, slope = self.psi.value(h, g), self.psi.slopes(h, g)[0]
+        margin = h - hamming if self.psi.axes == "f1" else h
+        return np.maximum(value, 0.0), slope, value - slope * margin
+
+
+class LevelledSets(SetStructure):
+    """Rows whose worst set comes from the levels of all sets: of 2^m sets, or of any number of labels without pairs."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.free = self.G == 0
+        if not self.free:
+            self.numbers, self.own = set_numbers(self.Y), self.weights.counts(self.Y)
 
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
         """Return the worst set of each row from its levels."""
-        Y, size, m = self.Y[examples], self.sizes[examples], self.K
-        linear, pairs = self.field.potentials(shared)
-        U, table, at = U + linear, pair_table(pairs, m), np.arange(len(examples))
-        if self.psi.axes == "f1":
-            score = (U * Y).sum(axis=1) + table[self.numbers[examples]]
-            best, label = levels_of_sets(U + (1.0 - 2.0 * Y), table, np.zeros(len(at), dtype=np.intp))
-            h, g = best + (size - score)[:, None], -(np.arange(m + 1.0) + size[:, None])
+        Y, size, m, at = self.Y[examples], self.sizes[examples], self.K, np.arange(len(examples))
+        f1, level = self.psi.axes == "f1", np.arange(m + 1.0)
+        g = -(level + size[:, None]) if f1 else np.broadcast_to(level, (len(at), m + 1))
+        if self.free:
+            centre = np.zeros_like(Y) if f1 else Y
+            h, label = levels_of_free_labels(U + (1.0 - 2.0 * Y) if f1 else U, centre)
+            h = h + (size - (U * Y).sum(axis=1))[:, None] if f1 else h
         else:
-            best, label = levels_of_sets(U, table, self.numbers[examples])
-            h, g = best - best[:, :1], np.broadcast_to(np.arange(m + 1.0), best.shape)
-        value = self.psi.value(h, g)
-        level = np.argmax(value, axis=1)
-        value, h, g = value[at, level], h[at, level], g[at, level]
-        found = set_rows(label[at, level], m)
-        slope = self.psi.slopes(h, g)[0]
-        margin = h - (found != Y).sum(axis=1) if self.psi.axes == "f1" else h
-        parts = np.hstack([self.field.counts(found) - self.own[examples], found - Y.astype(np.float64)]) * slope[:, None]
-        value = np.maximum(value, 0.0)
-        return Cuts(sparse.csr_array(parts), value - slope * margin, value, value, len(at))
+            linear, pairs = self.weights.potentials(shared)
+            U, table = U + linear, pair_table(pairs, m)
+            if f1:
+                score = (U * Y).sum(axis=1) + table[self.numbers[examples]]
+                h, label = levels_of_sets(U + (1.0 - 2.0 * Y), table, np.zeros(len(at), dtype=np.intp))
+                h = h + (size - score)[:, None]
+            else:
+                h, label = levels_of_sets(U, table, self.numbers[examples])
+                h = h - h[:, :1]
+        best = np.argmax(self.psi.value(h, g), axis=1)
+        if self.free:
+            turned = np.zeros_like(Y)
+            np.put_along_axis(turned, label, (np.arange(m) < best[:, None]).astype(np.int8), axis=1)
+            found = centre ^ turned
+        else:
+            found = set_rows(label[at, best], m)
+        value, slope, constant = self.tangents(h[at, best], g[at, best], (found != Y).sum(axis=1))
+        gained = [] if self.free else [self.weights.counts(found) - self.own[examples]]
+        parts = np.hstack([*gained, found - Y.astype(np.float64)]) * slope[:, None]
+        return Cuts(sparse.csr_array(parts), constant, value, value, len(at))
+
+
+class SearchedSets(SetStructure):
+    """Rows whose worst set a search finds, one at a time: among all sets of few labels, over the relaxation of many (`RelaxedSets`)."""
+
+    def __init__(self, *given: Any, search: str) -> None:
+        super().__init__(*given)
+        self.by = search
+        if self.K <= MOST_LABELS:
+            self.numbers = set_numbers(self.Y)
+
+    def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
+        """Return what the search finds for each row, of a relaxation as a plane of the relaxed surrogate."""
+        linear, pairs = self.weights.potentials(shared)
+        U, few = U + linear, self.K <= MOST_LABELS
+        table = pair_table(pairs, self.K) if few else np.empty(0)
+        field = None if few else PairField(pairs, self.K)
+        rows, founds = [], []
+        for u, i in zip(U, examples, strict=True):
+            y = self.Y[i]
+            space = (
+                EnumeratedSets(u, table, int(self.numbers[i]), self.psi.axes) if field is None else RelaxedSets(field, u, y, self.psi.axes)
+            )
+            found = search_of(self.by, space)(space, self.psi)
+            founds.append(found)
+            if field is None:
+                labels, both = set_rows([found.label], self.K).astype(np.float64), None
+            else:
+                labels, both = found.label.labels[None], found.label.pairs[None]
+            gained = self.weights.counts(labels, both) - self.weights.counts(y[None])
+            rows.append((sparse.csr_array(np.hstack([gained, labels - y])), (labels + (1.0 - 2.0 * labels) * y).sum()))
+        h, g = (np.array([getattr(found.point, name) for found in founds]) for name in ("h", "g"))
+        value, slope, constant = self.tangents(h, g, np.array([hamming for _, hamming in rows]))
+        parts = sparse.csr_array(sparse.dia_array((slope[None], 0), shape=(len(rows),) * 2) @ sparse.vstack([row for row, _ in rows]))
+        upper = np.maximum(np.array([found.upper for found in founds]), value)
+        return Cuts(parts, constant, value, upper, sum(found.calls for found in founds))
 
 
 @register("sets")
@@ -98,8 +174,9 @@ class MultilabelClassifier(StructuredLearner):
         ridge; none, which leaves each label to itself.
     beta : float or None
         Of ``surrogate="scaling"``; None: 0.5.
-    search : {"auto", "levels"}
-        How the worst set of a row is found.
+    search : {"auto", "levels", "hull", "exact", "angular", "bisecting", "binary", "sarawagi"}
+        How the worst set of a row is found (`advcli.outputs.searches`). ``auto``: levels of all sets of at most 16 labels, or of any number
+        without pairs; else the convex hull search over the linear relaxation, whose surrogate is then what is minimised and certified.
     C : float
         Weight of the summed surrogate against |w|^2 / 2.
     lam : float or None
@@ -136,39 +213,65 @@ class MultilabelClassifier(StructuredLearner):
         """Refuse parameters that no data can mend."""
         super().check_parameters()
         one_of("pairs", self.pairs, PAIRS)
-        one_of("search", self.search, ("auto", "levels"))
+        if one_of("search", self.search, ("auto", *SEARCHES)) != "auto" and SEARCHES[self.search].slack and not is_slack(self.psi()):
+            raise IncompatibleError(
+                f"search={self.search}", "surrogate=slack", f"surrogate={self.surrogate} has search=levels, hull or exact"
+            )
 
     def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> SetStructure:
-        """Return the rows and their sets."""
+        """Return the rows and their sets, and remark what is taken in place of all sets."""
         m = len(self.classes_)
+        Y = (y.toarray() if self.of_sets_ else np.eye(m)[y]).astype(np.int8)
+        weights = PairWeights(m, self.pairs)
+        self.remarks_ = ()
+        if self.search in ("auto", "levels") and (m <= MOST_LABELS or not weights.states):
+            return LevelledSets(X, Y, share, psi, weights)
         if m > MOST_LABELS:
-            raise ConfigError(f"search={self.search} enumerates sets of at most {MOST_LABELS} labels, the data have {m}")
-        Y = y.toarray() if self.of_sets_ else np.eye(m)[y]
-        return SetStructure(X, Y.astype(np.int8), share, psi, PairField(m, self.pairs))
+            self.remarks_ = (
+                f"{m} labels are too many for all sets: the relaxation is searched, and the gap is that of the relaxed surrogate",
+            )
+        return SearchedSets(X, Y, share, psi, weights, search=self.search)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def best_sets(self, X: Any) -> NDArray[np.int8]:
-        """Return the set of the largest score at rows X (n, d), as 0 and 1 (n, m); of sets that tie the smallest number."""
+        """Return the set of the largest score at rows X (n, d), as 0 and 1 (n, m); of equals the smallest number.
+
+        With more than `MOST_LABELS` labels and pairs it is the maximum of the relaxation, rounded (`PairField.rounded`): the best set where no
+        pair has a negative weight.
+        """
         m = len(self.classes_)
-        linear, pairs = PairField(m, self.pairs).potentials(self.shared_)
-        best, label = levels_of_sets(self.potentials(X) + linear, pair_table(pairs, m), np.zeros(1, dtype=np.intp))
+        linear, pairs = PairWeights(m, self.pairs).potentials(self.shared_)
+        U = self.potentials(X) + linear
+        if not pairs.any():
+            return (U > 0.0).astype(np.int8)
+        if m > MOST_LABELS:
+            field = PairField(pairs, m)
+            return np.array([field.rounded(u, field.flow(u)[0]) for u in U])
+        best, label = levels_of_sets(U, pair_table(pairs, m), np.zeros(len(U), dtype=np.intp))
         return set_rows(label[np.arange(len(best)), np.argmax(best, axis=1)], m)
 
     def predict_codes(self, X: Any) -> Any:
         """Return the best sets as csr_array (n, m) where labels are sets, else the code of the best set of one label."""
         if self.of_sets_:
             return sparse.csr_array(self.best_sets(X))
-        linear = PairField(len(self.classes_), self.pairs).potentials(self.shared_)[0]
+        linear = PairWeights(len(self.classes_), self.pairs).potentials(self.shared_)[0]
         return np.argmax(self.potentials(X) + linear, axis=1).astype(np.intp)
 
     def predict(self, X: Any) -> Any:
         """Return sets of labels as `predict_codes` does, or labels (n,)."""
         return self.predict_codes(X) if self.of_sets_ else super().predict(X)
 
+    @property
+    def metric_(self) -> str:
+        """The metric of the task loss: Hamming, of ``surrogate="f1"`` the F-measure of the row."""
+        if not self.of_sets_:
+            return super().metric_
+        return "instance_f1" if self.surrogate == "f1" else "hamming"
+
     # ---- saving ---------------------------------------------------------------------------------------------------
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model."""
         if self.pairs not in PAIRS:
             raise ModelError(f"pairs={self.pairs} is none of {', '.join(PAIRS)}")
-        self.shared_ = attributes.array("shared_", (PairField(len(self.classes_), self.pairs).G,))
+        self.shared_ = attributes.array("shared_", (PairWeights(len(self.classes_), self.pairs).G,))
         super().restore(attributes)
