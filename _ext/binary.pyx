@@ -90,7 +90,7 @@ cdef double sweep(Problem *p, const Py_ssize_t *order, Py_ssize_t count, double 
 
 
 cdef void evaluate(Problem *p, double *primal, double *dual) noexcept nogil:
-    """Primal and dual value at the present v and a, and the gap of every term."""
+    """Primal and dual value at the present v and a."""
     cdef Py_ssize_t at
     cdef int j
     cdef Term *t
@@ -102,7 +102,6 @@ cdef void evaluate(Problem *p, double *primal, double *dual) noexcept nogil:
         g = t.margin
         if square != 0.0:  # at the start X need not be read
             g -= t.label * column_score(&p.rows, t.row, p.v)
-        t.gap = (t.c * g if g > 0.0 else 0.0) - t.a * g
         loss += t.c * g if g > 0.0 else 0.0
         linear += t.a * t.margin
     primal[0] = 0.5 * square + loss

@@ -44,12 +44,19 @@ class OutputSpace(ABC):
         Whether every point is a label; False for a relaxation, whose points are mixtures of labels and whose maxima are upper bounds.
     truth : LabelPoint
         The true label; in the axes of margins (0, 0).
+    shortfall : float
+        How far the answer of `lam` may lie below the largest h + l g: a solver's rounding, 0 for an exact oracle. It may grow by a call.
+    extent : (float, float)
+        Least positive and largest task loss of a label, or bounds of them: what searches know without a call. Both 0 if every label
+        is free.
     """
 
     name: ClassVar[str]
     offers: frozenset[str]
     integral: bool = True
+    shortfall: float = 0.0
     truth: LabelPoint
+    extent: tuple[float, float]
 
     @abstractmethod
     def argmax(self) -> LabelPoint:
@@ -62,10 +69,11 @@ class OutputSpace(ABC):
         """
         raise self.lacks("lam")
 
-    def cone(self, l: float, a: float, b: float, strict: int) -> LabelPoint | None:
+    def cone(self, l: float, a: float, b: float, strict: int, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
         """Return the label of the largest H + l g, H = h + 1 > 0, in an angle; None if there is none.
 
-        The angle is b H < g <= a H (``strict`` 0) or b H <= g < a H (``strict`` 1); choi2018 eq. 4.4.
+        The angle is b H < g <= a H (``strict`` 0) or b H <= g < a H (``strict`` 1); choi2018 eq. 4.4. ``ban`` names labels found before,
+        which rounding must not let in on the strict side; a relaxation, whose points have no keys, takes none.
         """
         raise self.lacks("cone")
 
@@ -76,6 +84,10 @@ class OutputSpace(ABC):
     def levels(self) -> list[LabelPoint]:
         """Return for every value of g that occurs the label of the largest h, g rising: among them is the maximum of every surrogate."""
         raise self.lacks("levels")
+
+    def mix(self, first: LabelPoint, second: LabelPoint, weight: float) -> Any:
+        """Return ``weight`` times the first label plus the rest of the second: a label of a relaxation (``integral`` False)."""
+        raise IncompatibleError("a mixture of labels", "a relaxation", f"{self.name} has integral labels")
 
     def lacks(self, oracle: str) -> IncompatibleError:
         """Return the error of an oracle that the space does not have."""

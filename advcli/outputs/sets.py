@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..compiled import kernels
+
 Array = NDArray[np.float64]
 
 MOST_LABELS = 16
@@ -60,18 +62,7 @@ def levels_of_sets(U: Array, table: Array, centre: NDArray[np.intp]) -> tuple[Ar
     label : ndarray of intp (n, m + 1)
         The set; the smallest number of those that tie.
     """
-    n, m = U.shape
-    best, label = np.empty((n, m + 1)), np.empty((n, m + 1), dtype=np.intp)
-    y = np.arange(len(table))
-    size = np.array([int(each).bit_count() for each in y])
-    centre = np.broadcast_to(centre, (n,))
-    for i in range(n):
-        score = np.zeros(1)
-        for j in range(m):
-            score = np.concatenate([score, score + U[i, j]])
-        score = score + table
-        distance = size[y ^ centre[i]]
-        order = np.lexsort((y, -score, distance))
-        first = order[np.searchsorted(distance[order], np.arange(m + 1))]
-        best[i], label[i] = score[first], first
+    shape = (U.shape[0], U.shape[1] + 1)
+    best, label = np.empty(shape), np.empty(shape, dtype=np.intp)
+    kernels.sets.levels(np.ascontiguousarray(U), table, centre, best, label)
     return best, label

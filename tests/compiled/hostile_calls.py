@@ -7,6 +7,7 @@ of output, so that a crash, which ends the process, is told by the parent (`test
 
 import faulthandler
 import inspect
+import itertools
 import os
 import sys
 from pathlib import Path
@@ -24,11 +25,13 @@ INT_MAX = 2**31 - 1
 PATIENCE = {"max_passes", "max_visits", "max_seconds", "passes", "limit", "epochs", "sweeps", "max_sweeps"}
 # Arguments that hold positions or codes: one outside its range must be refused.
 POSITIONS = {"y", "columns", "start", "begin", "order", "rows", "first", "node", "parent", "up", "up_start", "beta_start", "beta_label"}
-POSITIONS |= {"child", "label_start", "label_nodes", "slot", "held", "used"}
+POSITIONS |= {"child", "label_start", "label_nodes", "slot", "centre", "example", "gram_start", "part", "held", "used"}
 # Lengths that nothing else determines: (function, argument).
 ANY_LENGTH = {(f"subgradient.{name}", "order") for name in ("sgd", "adaptive", "dual_averaging", "averaged_gradient")}
 # How many projectors, rows of K or classes there are follows from the positions alone.
 ANY_LENGTH |= {("uma.online", "W"), ("newton.projectors", "M"), ("kernel_dual.gather", "K"), ("kernel_dual.accumulate", "K")}
+# Which parts are shared is a matter of how many weights there are.
+ANY_LENGTH |= {("planes.visits", "shared")}
 # Longer than needed is no fault.
 AT_LEAST = {("subgradient.sgd", "squares"), ("subgradient.sgd", "state"), ("subgradient.dual_averaging", "state")}
 # None at all stands for "not wanted", "all 1" or "dense"; a general matrix of no rows has no tight ones.
@@ -435,6 +438,31 @@ def threshold_calls(_, random):
     yield "settle", {**given, "M": np.eye(m), **order}
 
 
+def sets_calls(_, random):
+    for m in (2, 5):
+        centre = random.integers(0, 2**m, size=N).astype(np.intp)
+        out = {"best": np.empty((N, m + 1)), "label": np.empty((N, m + 1), np.intp)}
+        yield "levels", {"U": random.normal(size=(N, m)), "table": random.normal(size=2**m), "centre": centre, **out}
+
+
+def planes_calls(module, random):
+    example, G = np.array([0, 2, 3, N], np.int64), 4
+    lengths = np.diff(example)
+    for sparse in (False, True):
+        rows, X = some_rows(random, sparse)
+        gram = np.concatenate([(X[a:b] @ X[a:b].T).ravel() for a, b in itertools.pairwise(example)])
+        first = np.array([0, 2, 2, 5], np.int64)
+        owner = np.repeat(np.arange(3), np.diff(first))
+        few = [np.sort(random.permutation(G + K * lengths[i])[:4]) for i in owner]
+        planes = {"first": first, "begin": 4 * np.arange(6, dtype=np.int64), "part": np.concatenate(few).astype(np.int32)}
+        planes |= {"coefficient": random.normal(size=20), "constant": random.random(5), "alpha": np.array([0.5, 0.5, 0.0, 0.3, 0.2])}
+        own = {"W": np.zeros((D, module.width(K))), "shared": np.zeros(G), "K": K, "lam": 0.1}
+        limits = {"steps": 5, "passes": 3, "enough": 0.0, "seed": 1}
+        starts = {"gram": gram, "gram_start": np.concatenate([[0], np.cumsum(lengths**2)]).astype(np.int64)}
+        yield "visits", {**rows, "example": example, "share": np.full(3, 1 / 3), **starts, **planes, **own, **limits}
+    yield "width", {"K": K}
+
+
 def chain_calls(module, random):
     chains, P = np.array([0, 1, 4, N], np.int64), 4
     S, width, y = len(chains) - 1, module.width(K), labels(random)
@@ -473,6 +501,8 @@ def chain_calls(module, random):
 
 
 CALLS = {
+    "sets": sets_calls,
+    "planes": planes_calls,
     "chain": chain_calls,
     "binary": binary_calls,
     "oracle": oracle_calls,

@@ -160,8 +160,9 @@ def learners(every):
         if not every and name not in few:
             continue
         cls = registry.get(name)
-        options = {"confusion": 0.7 * np.eye(K) + 0.1} if "confusion" in cls.takes else {}
-        options |= {"hierarchy": EDGES} if "hierarchy" in cls.takes else {}
+        needs = cls.needs({"name": name})
+        options = {"confusion": 0.7 * np.eye(K) + 0.1} if "confusion" in needs else {}
+        options |= {"hierarchy": EDGES} if "hierarchy" in needs else {}
         has = cls(**options).get_params(deep=False)
         options |= {key: value for key, value in {"max_passes": 50, "tol": 1e-2}.items() if key in has}
         found[name] = (cls(**options), "codes")

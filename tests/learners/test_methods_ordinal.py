@@ -150,6 +150,7 @@ def test_no_dual_point_is_above_a_primal_one_and_repair_makes_it_feasible(seed, 
     problem = ThresholdProblem(y.astype(np.intp), random.random((m + 1, m)).round(1), random.random(n) + 0.1, C, coupling)
     alpha = problem.feasible(random.normal(size=(m, n)) * C)
     assert problem.outside(alpha) < 1e-12
+    np.testing.assert_allclose(problem.feasible(alpha), alpha, rtol=1e-9, atol=1e-12)  # what is feasible stays
     w = X.T @ problem.spanned(alpha)
     for eta in (problem.thresholds(X @ w, alpha), random.normal(size=m)):
         eta = np.sort(eta) if coupling == "ordered" else eta
@@ -176,6 +177,17 @@ def test_the_interval_of_a_threshold_is_all_of_its_minimisers(seed):
         assert value(low - 0.01) > least
     if np.isfinite(high):
         assert value(high + 0.01) > least
+
+
+def test_multipliers_of_the_order_survive_a_repair():
+    problem = ThresholdProblem(np.array([0, 2]), np.ones((3, 2)), np.ones(2), 1.0, "ordered")
+    alpha = np.array([[0.5, 0.0], [0.0, 0.5]])  # totals -0.5 and 0.5: a multiplier of 0.5
+    np.testing.assert_array_equal(problem.feasible(alpha), alpha)
+
+
+def test_a_threshold_lies_in_the_middle_of_its_interval():
+    problem = ThresholdProblem(np.array([0, 0, 1, 1]), np.ones((2, 1)), np.ones(4), 1.0, "each")
+    assert problem.thresholds(np.array([-5.0, -2.0, 4.0, 7.0]), np.zeros((1, 4))).tolist() == [1.0]  # any of [-1, 3] is best
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from advcli import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOne
 from advcli.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
 from advcli.learners import filled, learner_class, learner_names, make_learner
 from advcli.learners.reductions import METHODS, ReductionLearner
+from advcli.learners.schemes import SCHEMES
 
 NAMES = [name for name in learner_names() if issubclass(learner_class(name), ReductionLearner)]
 MATRIX = np.array([[0.0, 1.0, 4.0], [2.0, 0.0, 1.0], [3.0, 5.0, 0.5]])
@@ -223,6 +224,11 @@ def test_ties_go_to_the_first_class_and_a_score_of_zero_is_a_no() -> None:
     np.testing.assert_allclose(symmetric.binary_scores(X), 0.0, atol=1e-12)
     symmetric.theta_[-1] = 0.0
     assert symmetric.predict(X).tolist() == [0, 0, 0]
+
+
+def test_a_vote_at_a_score_of_zero_is_for_the_second_class_of_the_pair() -> None:
+    votes = SCHEMES["ovo"].join(np.array([[0.0, 0.0, 1e-9]]), 3, np.array([True, True, True]))
+    assert votes.tolist() == [[0.0, 2.0, 1.0]]
 
 
 def test_a_cycle_of_votes_goes_to_the_first_class() -> None:

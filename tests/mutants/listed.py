@@ -975,6 +975,60 @@ MODELS = (
     ),
 )
 
+BINARY, THRESHOLD = "tests/compiled/test_compiled_binary.py", "tests/compiled/test_compiled_threshold.py"
+REDUCTIONS, ORDINAL, ABSTAINING = (
+    "tests/learners/test_methods_reductions.py",
+    "tests/learners/test_methods_ordinal.py",
+    "tests/learners/test_learners_abstention.py",
+)
+CONTRACT, ACCEPTED = "tests/losses/test_losses_rejecting.py", "tests/learners/test_abstention.py"
+RIVALS = (
+    # binary problems
+    Mutant("_ext/binary.pyx", "linear += t.a * t.margin", "linear += t.a", BINARY, "binary"),
+    Mutant(
+        "_ext/binary.pyx",
+        "gap = (t.c * g if g > 0.0 else 0.0) - t.a * g",
+        "gap = (t.c * g if g > 0.0 else 0.0) - t.c * g",
+        BINARY,
+        "binary",
+    ),
+    Mutant(
+        "_ext/binary.pyx", "active_total <= goal", "active_total <= 10.0 * goal", BINARY, "binary", equivalent="how long rows are visited"
+    ),
+    Mutant("_ext/binary.pyx", "gains[lane] > best", "gains[lane] < best", BINARY, "binary"),
+    # thresholds
+    Mutant(
+        "_ext/threshold.pyx", "free_of[i] += 1 if 0.0 < a < U[j, i] else 0", "free_of[i] += 1 if 0.0 < a else 0", THRESHOLD, "threshold"
+    ),
+    Mutant("_ext/threshold.pyx", "sums += a * (deta[j] - deta[j + 1])", "sums += a * (deta[j + 1] - deta[j])", THRESHOLD, "threshold"),
+    Mutant("_ext/threshold.pyx", "rise += inverse if 0.0 < a < U[j, i] else 0.0", "rise += inverse", THRESHOLD, "threshold"),
+    Mutant("advcli/learners/threshold_newton.py", "if t > _SETTLES:", "if True:", f"{ORDINAL} -k skewed"),
+    Mutant("advcli/learners/threshold_problem.py", "return 0.5 * (low + high)", "return low", f"{ORDINAL} -k middle"),
+    Mutant(
+        "advcli/learners/threshold_problem.py",
+        "mu = np.maximum(-np.cumsum",
+        "mu = np.maximum(np.cumsum",
+        f"{ORDINAL} -k multipliers",
+    ),
+    # abstaining surrogates
+    Mutant("_ext/adv_rejecting.pxd", "r[y] = -mass", "r[y] = mass", f"{CONTRACT}", "oracle"),
+    # reductions
+    Mutant("advcli/learners/schemes.py", "F[:, j] += S[:, at] <= 0.0", "F[:, j] += S[:, at] < 0.0", f"{REDUCTIONS} -k vote_at"),
+    Mutant("advcli/learners/schemes.py", "        if spoken[at]:\n", "        if True:\n", f"{REDUCTIONS} -k without_rows"),
+    Mutant(
+        "advcli/learners/schemes.py", "np.where(positive, costs.max(axis=1), costs.T)", "costs.T", f"{REDUCTIONS} -k 'definition and csova'"
+    ),
+    Mutant("advcli/learners/schemes.py", "costs == costs.min(axis=1, keepdims=True)", "costs == 0.0", f"{REDUCTIONS} -k costs_of_rows"),
+    # accepting with a guarantee
+    Mutant("advcli/abstention.py", "np.maximum(rank - (n - total[-1]), 0.0)", "np.maximum(rank - n, 0.0)", ACCEPTED),
+    Mutant(
+        "advcli/abstention.py",
+        "group = np.unique(-margin, return_inverse=True)",
+        "group = np.unique(margin, return_inverse=True)",
+        ACCEPTED,
+    ),
+)
+
 MUTANTS: tuple[Mutant, ...] = (
     *KERNELS,
     *REFEREE,
@@ -990,4 +1044,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *RECORDS,
     *REPORTS,
     *MODELS,
+    *RIVALS,
 )

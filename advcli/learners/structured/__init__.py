@@ -1,6 +1,6 @@
-"""Learners of structured labels: surrogates S = max over labels of psi(margin, loss), trained through searches, each fit with its certificate.
+"""Learners of structured labels: surrogates S = max over labels of psi(margin, loss), trained through searches, with certificates.
 
-P(w) = lambda/2 |w|^2 + mean S_i with lambda = 1/(n C), n examples (choi2018, chapters 3-5); `planes` says how it is minimised and certified.
+P(w) = lambda/2 |w|^2 + mean S_i with lambda = 1/(n C), n examples (choi2018, chapters 3-5); `planes` says how it is minimised and bounded.
 """
 
 from .base import StructuredLearner

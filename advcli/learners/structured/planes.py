@@ -8,22 +8,25 @@ Over n examples of shares s_i that sum to 1, with S_i the largest of the planes 
 with alpha_i >= 0 of sum at most 1, the rest being the weight of the plane 0 (the true label). D is at most min P for any planes that do not
 lie above S_i, however they were found: what an inexact search costs is only in the upper bound of P.
 
-An example is one row of X, or several that follow each other (a sentence). Every row has K scores, W x, and labels share G further weights
-(of pairs or of transitions). A plane a is a list of parts: the coefficients of the G shared weights and of the K scores of its rows, so that
+An example is one row of X, or several that follow each other (a sentence). Every row has K scores, W x, and labels share G further
+weights (of pairs or of transitions). A plane a is a list of parts, the coefficients of the G shared weights and of the K scores of its rows:
 a.w is their product with ``(shared, scores of its rows)``. Nothing here knows what a label is.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.extmath import row_norms
+
+from ...compiled import aligned_zeros, compiled_rows, kernels
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.intp]
@@ -202,48 +205,49 @@ class Planes:
         return np.asarray(self.constant + self.parts[:, : at.G] @ shared + sums)
 
 
-def pairwise_pass(planes: Planes, lam: float, W: Array, shared: Array, order: Positions) -> float:
-    """Visit every example once with pairwise steps; alpha, W (K, d) and ``shared`` (G,) change in place.
+class Visits:
+    """Pairwise steps over the planes of a structure: what they need of the rows, computed once."""
 
-    A step moves weight from the plane of the lowest value that has some to the plane of the highest, the plane 0 among them, up to the maximum
-    of D. Returns the gap of the stored planes, summed as the examples are met.
-    """
-    at, begin, gap = planes.structure, planes.start, 0.0
-    for i in order:
-        few = slice(begin[i], begin[i + 1])
-        p = few.stop - few.start
-        if not p:
-            continue
-        rows = slice(at.start[i], at.start[i + 1])
-        X = at.X[rows]
-        X = X.toarray() if sparse.issparse(X) else X
-        A = planes.parts[few].toarray()
-        local = A[:, at.G : at.G + at.K * X.shape[0]].reshape(p, -1, at.K)
-        # the plane 0 comes last
-        value = np.append(planes.constant[few] + A[:, : at.G] @ shared + np.einsum("ptk,tk->p", local, X @ W.T), 0.0)
-        gram = np.zeros((p + 1, p + 1))
-        gram[:p, :p] = A[:, : at.G] @ A[:, : at.G].T + np.einsum("ptk,ts,qsk->pq", local, X @ X.T, local, optimize=True)
-        alpha = np.append(planes.alpha[few], 0.0)
-        alpha[p] = max(0.0, 1.0 - alpha.sum())
-        before = alpha.copy()
-        gap += at.share[i] * float(value.max() - alpha @ value)
-        for _ in range(PAIRWISE_STEPS):
-            high = int(np.argmax(value))
-            low = int(np.argmin(np.where(alpha > 0.0, value, np.inf)))
-            ahead = value[high] - value[low]
-            if ahead <= 1e-15 * max(1.0, abs(value[high])):
-                break
-            bend = gram[high, high] - 2.0 * gram[high, low] + gram[low, low]
-            whole = alpha[low]
-            step = whole if bend * at.share[i] * whole <= ahead * lam else ahead * lam / (at.share[i] * bend)
-            alpha[high] += step
-            alpha[low] = 0.0 if step == whole else whole - step
-            value -= step * at.share[i] / lam * (gram[:, high] - gram[:, low])
-        planes.alpha[few] = alpha[:p]
-        moved = (before[:p] - alpha[:p]) * (at.share[i] / lam)
-        shared += moved @ A[:, : at.G]
-        W += np.einsum("p,ptk,td->kd", moved, local, X, optimize=True)
-    return gap
+    def __init__(self, structure: Structure, seed: int) -> None:
+        self.structure = at = structure
+        self.rows = compiled_rows(at.X)
+        self.random = np.random.default_rng(seed)
+        lengths = np.diff(at.start)
+        self.gram_start = np.concatenate([[0], np.cumsum(lengths**2)]).astype(np.int64)
+        if (lengths == 1).all():
+            self.gram = np.ascontiguousarray(row_norms(at.X, squared=True), dtype=np.float64)
+        else:
+            few = [at.X[a:b] @ at.X[a:b].T for a, b in itertools.pairwise(at.start)]
+            self.gram = np.concatenate([(each.toarray() if sparse.issparse(each) else each).ravel() for each in few]).astype(np.float64)
+
+    def run(self, planes: Planes, lam: float, W: Array, shared: Array, enough: float) -> float:
+        """Ascend D until the gap of the stored planes is at most ``enough``; returns it. The planes' alpha change."""
+        at = self.structure
+        padded = kernels.planes.width(at.K)
+        theta = aligned_zeros((W.shape[1], padded))
+        theta[:, : at.K] = W.T
+        gap, _ = kernels.planes.visits(
+            *self.rows,
+            at.start.astype(np.int64),
+            at.share,
+            self.gram,
+            self.gram_start,
+            planes.start.astype(np.int64),
+            planes.parts.indptr.astype(np.int64),
+            planes.parts.indices.astype(np.int32),
+            planes.parts.data,
+            planes.constant,
+            planes.alpha,
+            theta,
+            shared.copy(),
+            at.K,
+            lam,
+            PAIRWISE_STEPS,
+            INNER_PASSES,
+            enough,
+            int(self.random.integers(2**63)),
+        )
+        return float(gap)
 
 
 class PlaneFit(NamedTuple):
@@ -271,7 +275,7 @@ def learn_planes(structure: Structure, lam: float, tol: float, max_passes: float
     The fit ends at a gap of ``tol`` times the primal. The w returned is the best that was searched, with the last dual point.
     """
     began = time.perf_counter()
-    random = np.random.default_rng(seed)
+    visits = Visits(structure, seed)
     planes = Planes(structure)
     W, shared = planes.weights(lam)
     best: tuple[float, Array, Array, Cuts] | None = None
@@ -294,11 +298,7 @@ def learn_planes(structure: Structure, lam: float, tol: float, max_passes: float
         violated = np.flatnonzero(cuts.value > known + 1e-12 * np.maximum(1.0, known))
         if len(violated):
             planes.add(Cuts(cuts.parts[violated], cuts.constant[violated], *cuts[2:]), violated)
-        W, shared = W.copy(), shared.copy()
-        for _ in range(INNER_PASSES):
-            own = pairwise_pass(planes, lam, W, shared, random.permutation(structure.n))
-            if own <= INNER_SHARE * gap:
-                break
+        visits.run(planes, lam, W, shared, INNER_SHARE * gap)
         planes.forget()
         planes.feasible()
         W, shared = planes.weights(lam)

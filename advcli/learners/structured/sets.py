@@ -21,8 +21,8 @@ PAIRS = {"one": 1, "four": 4, "none": 0}
 """Weights of a pair of labels: one where a set has both, one for each of its four states, or none."""
 
 
-class PairField:
-    """How the shared weights of a learner make the weights of pairs: f(y) = sum_j y_j (u_j + l_j) + sum over j < k of Q_jk y_j y_k + constant."""
+class PairWeights:
+    """How shared weights make the potentials of pairs: f(y) = sum_j y_j (u_j + l_j) + sum over j < k of Q_jk y_j y_k + a constant."""
 
     def __init__(self, m: int, pairs: str) -> None:
         self.m, self.states = m, PAIRS[pairs]
@@ -51,7 +51,7 @@ class PairField:
 class SetStructure(Structure):
     """Rows with sets of labels Y (n, m), of which all 2^m are searched."""
 
-    def __init__(self, X: Any, Y: NDArray[np.int8], share: Array, psi: Psi, field: PairField) -> None:
+    def __init__(self, X: Any, Y: NDArray[np.int8], share: Array, psi: Psi, field: PairWeights) -> None:
         self.X, self.Y, self.share, self.psi, self.field = X, Y, share, psi, field
         self.start = np.arange(len(Y) + 1)
         self.K, self.G = Y.shape[1], field.G
@@ -142,23 +142,24 @@ class MultilabelClassifier(StructuredLearner):
         """Return the rows and their sets."""
         m = len(self.classes_)
         if m > MOST_LABELS:
-            raise ConfigError(f"search={self.search} enumerates sets of at most {MOST_LABELS} labels, the data have {m}")
+            raise ConfigError(f"loss.search={self.search} enumerates sets of at most {MOST_LABELS} labels, the data have {m}")
         Y = y.toarray() if self.of_sets_ else np.eye(m)[y]
-        return SetStructure(X, Y.astype(np.int8), share, psi, PairField(m, self.pairs))
+        return SetStructure(X, Y.astype(np.int8), share, psi, PairWeights(m, self.pairs))
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def best_sets(self, X: Any) -> NDArray[np.int8]:
         """Return the set of the largest score at rows X (n, d), as 0 and 1 (n, m); of sets that tie the smallest number."""
         m = len(self.classes_)
-        linear, pairs = PairField(m, self.pairs).potentials(self.shared_)
-        best, label = levels_of_sets(self.potentials(X) + linear, pair_table(pairs, m), np.zeros(1, dtype=np.intp))
+        linear, pairs = PairWeights(m, self.pairs).potentials(self.shared_)
+        U = self.potentials(X) + linear
+        best, label = levels_of_sets(U, pair_table(pairs, m), np.zeros(len(U), dtype=np.intp))
         return set_rows(label[np.arange(len(best)), np.argmax(best, axis=1)], m)
 
     def predict_codes(self, X: Any) -> Any:
         """Return the best sets as csr_array (n, m) where labels are sets, else the code of the best set of one label."""
         if self.of_sets_:
             return sparse.csr_array(self.best_sets(X))
-        linear = PairField(len(self.classes_), self.pairs).potentials(self.shared_)[0]
+        linear = PairWeights(len(self.classes_), self.pairs).potentials(self.shared_)[0]
         return np.argmax(self.potentials(X) + linear, axis=1).astype(np.intp)
 
     def predict(self, X: Any) -> Any:
@@ -170,5 +171,5 @@ class MultilabelClassifier(StructuredLearner):
         """Take over the fitted attributes of a saved model."""
         if self.pairs not in PAIRS:
             raise ModelError(f"pairs={self.pairs} is none of {', '.join(PAIRS)}")
-        self.shared_ = attributes.array("shared_", (PairField(len(self.classes_), self.pairs).G,))
+        self.shared_ = attributes.array("shared_", (PairWeights(len(self.classes_), self.pairs).G,))
         super().restore(attributes)
