@@ -65,10 +65,14 @@ class StructuredLearner(LinearLearner):
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
+        self.check_common()
+        self.psi()
+
+    def check_common(self) -> None:
+        """Refuse parameters beside the surrogate's that no data can mend."""
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
         if not isinstance(self.fit_intercept, (bool, np.bool_)):
             raise ConfigError(f"fit_intercept={self.fit_intercept} must be true or false")
-        self.psi()
 
     def psi(self) -> Psi:
         """Return the surrogate."""
