@@ -23,6 +23,16 @@ NAMES = ("ova", "ovo", "red_mc", "csosr", "csovo", "csova")
 _NAMED = {"zero_one": costs.zero_one, "absolute": costs.absolute, "squared": costs.squared}
 
 
+def cost_matrix(options: Mapping[str, Any], k: int, labels: list[str], ordered: bool) -> Array:
+    """Return the matrix (k, k) of a group ``loss`` with the options cost and file."""
+    cost, file = options.get("cost"), options.get("file")
+    if cost is None and file is None:
+        cost = "absolute" if ordered else "zero_one"
+    if isinstance(cost, str):
+        return np.asarray(_NAMED[cost](k))
+    return costs.matrix_from(cost, file, k, str(options["name"])).align(labels).values
+
+
 class Reduction:
     """The reduction of a cell on k classes, by its configuration.
 
@@ -44,15 +54,7 @@ class Reduction:
     def __init__(self, options: Mapping[str, Any], k: int, labels: list[str], ordered: bool) -> None:
         self.name, self.k = str(options["name"]), k
         self.every = options.get("pairs") == "all"
-        self.matrix = costs.zero_one(k)
-        if self.has_costs:
-            cost, file = options.get("cost"), options.get("file")
-            if cost is None and file is None:
-                cost = "absolute" if ordered else "zero_one"
-            if isinstance(cost, str):
-                self.matrix = _NAMED[cost](k)
-            else:
-                self.matrix = costs.matrix_from(cost, file, k, self.name).align(labels).values
+        self.matrix = cost_matrix(options, k, labels, ordered) if self.has_costs else costs.zero_one(k)
 
     @property
     def has_costs(self) -> bool:
