@@ -2,8 +2,9 @@
 
     minimise over v_1, .., v_m   sum over the problems of  lambda/2 |v|^2 + 1/n sum_i w_i [margin_i - label_i v.x_i]_+,  n = all rows
 
-with x = (x, 1), the constant regularised like any weight; with a kernel K + 1 in the place of K. What the problems are stands in
-`advcli.learners.schemes`, how they are solved in `advcli.solvers.binary`.
+with x = (x, 1), the constant regularised like any weight; with a kernel K + 1 in the place of K. With a free bias the scores are v.x + b
+instead, b without a penalty, as programs on LIBSVM have it. What the problems are stands in `advcli.learners.schemes`, how they are
+solved in `advcli.solvers.binary` and, with a free bias, in `free_bias`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from .. import costs as matrices
-from ..binary import BinaryProblems, plus_constant
+from ..binary import BinaryProblems, scores_of
 from ..certificate import certify
 from ..errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning
 from ..features import FeatureMap, feature_class, make_features
@@ -41,8 +42,11 @@ from .base import (
     register,
     seed_of,
 )
+from .free_bias import solve_free
 from .row_costs import LearnsFromCosts, check_costs
 from .schemes import PAIRS, SCHEMES, Scheme
+
+BIASES = ("regularised", "free")
 
 _MOST_NUMBERS, _ARRAYS = 2 * 10**8, 6
 """Rows times binary problems at most, and how many arrays there are of that size: about 10 GB."""
@@ -71,6 +75,8 @@ class ReductionLearner(Learner):
     features, features_options
         ``"linear"`` (a regularised constant is appended), ``"kernel_pca"``, ``"nystroem"``, or a kernel (``"rbf"``, ``"poly"``,
         ``"precomputed"``), to which a constant 1 is added; and the map's options.
+    bias : {"regularised", "free"}
+        Whether the constant of every problem is penalised.
     max_passes, max_seconds : float
         Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
     n_classes : int or None
@@ -83,7 +89,8 @@ class ReductionLearner(Learner):
     classes_ : ndarray (k,)
         The labels, in the order of the scores.
     theta_ : ndarray (d, m)
-        One column of weights for each problem, the last row the constant's; with a kernel coefficients of the training rows.
+        One column of weights for each problem, the last row the constant's; with a kernel coefficients of the training rows, and with a
+        free bias one row more, the biases.
     certificate_ : Certificate
         Primal and dual value of the sum of all problems.
     """
@@ -99,6 +106,7 @@ class ReductionLearner(Learner):
     max_seconds: float = float("inf")
     n_classes: int | None = None
     random_state: int = 0
+    bias: str = "regularised"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -109,7 +117,7 @@ class ReductionLearner(Learner):
     @classmethod
     def option_names(cls) -> tuple[str, ...]:
         """Return the options that a configuration may set beside the strength and the limits."""
-        return ()
+        return ("bias",)
 
     @classmethod
     def needs(cls, loss: Options) -> frozenset[str]:
@@ -126,6 +134,7 @@ class ReductionLearner(Learner):
         """Refuse unknown options, a map without one column a score, a solver, and labels without the order that costs count steps in."""
         name = loss["name"]
         refuse_unknown_options(loss, own_options(loss), cls.option_names())
+        one_of("bias", loss.get("bias", BIASES[0]), BIASES)
         if not _takes(features["name"]):
             raise IncompatibleError(f"loss={name}", "one column of parameters for every score", f"{_FEATURES}")
         if features.get("moments", "ball") != "ball":
@@ -167,6 +176,7 @@ class ReductionLearner(Learner):
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam)
         if not self.max_passes >= 1:
             raise ConfigError(f"max_passes must be at least 1, got {self.max_passes}")
+        one_of("bias", self.bias, BIASES)
         if not _takes(self.features):
             raise IncompatibleError(f"{type(self).__name__}", "one column of parameters for every score", f"{_FEATURES}")
 
@@ -208,13 +218,10 @@ class ReductionLearner(Learner):
             bound.features.adopt(start.features_)
         labels, weights, margins = self.scheme.split(bound.codes, bound.own["costs"], getattr(self, "pairs", PAIRS[0]))
         self.lam_ = float(self.lam if self.lam is not None else 1.0 / (self.C * total))
-        problems = BinaryProblems(bound.features, labels, weights, self.lam_, bound.weights, margins, self._constant)
-        found = solve_binary(
-            problems,
-            Limits(self.tol, self.max_passes, self.max_seconds),
-            None if start is None else start.solution_,
-            seed_of(self.random_state),
-        )
+        problems = BinaryProblems(bound.features, labels, weights, self.lam_, bound.weights, margins, self._constant, self._free)
+        limits, before = Limits(self.tol, self.max_passes, self.max_seconds), None if start is None else start.solution_
+        seed = seed_of(self.random_state)
+        found = solve_free(problems, limits, before) if self._free else solve_binary(problems, limits, before, seed)
         self.certificate_ = certify(problems, found, self.tol)
         origin = np.zeros(found.theta.shape)
         if not self.certificate_.converged and problems.primal(origin) < self.certificate_.primal:
@@ -234,13 +241,17 @@ class ReductionLearner(Learner):
 
     @property
     def appends_constant(self) -> bool:
-        """Always, to rows of maps that take one."""
-        return True
+        """To rows of maps that take one, unless the bias is free."""
+        return not self._free
+
+    @property
+    def _free(self) -> bool:
+        return self.bias == "free"
 
     @property
     def _constant(self) -> float:
         """What is added to a kernel."""
-        return 1.0 if issubclass(feature_class(self.features), KernelMap) else 0.0
+        return 1.0 if not self._free and issubclass(feature_class(self.features), KernelMap) else 0.0
 
     def _bind(self, X: Any) -> FeatureMap:
         return make_features(self.features, self._with_constant(X), self.scheme.count(len(self.classes_)), **(self.features_options or {}))
@@ -250,19 +261,23 @@ class ReductionLearner(Learner):
         return self._bind(X) if self.features_ is None else self.features_.at(X)
 
     def _scores(self, mapped: FeatureMap) -> Array:
-        S = plus_constant(mapped, self.theta_, self._constant)
+        S = scores_of(mapped, self.theta_, self._constant, self._free)
         if not np.isfinite(S).all():
             return np.full((len(S), len(self.classes_)), np.nan)  # which is told with its row
         return np.ascontiguousarray(self.scheme.join(S, len(self.classes_), np.asarray(self.theta_.any(axis=0))))
 
     def binary_scores(self, X: Any) -> Array:
         """Return the scores of the binary problems at rows X (n, d), shape (n, m), in the order of `advcli.learners.schemes`."""
-        return plus_constant(self.look(X).at, self.theta_, self._constant)
+        return scores_of(self.look(X).at, self.theta_, self._constant, self._free)
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep."""
-        rows, theta = (None, self.theta_) if self.features_ is None else self.features_.support(self.theta_)
+        rows, theta = None, self.theta_
+        if self.features_ is not None:
+            size = self.features_.shape[0]  # beyond are the biases
+            rows, held = self.features_.support(np.ascontiguousarray(theta[:size]))
+            theta = np.ascontiguousarray(np.vstack([held, theta[size:]]))
         return self._saved_parameters({}), {"theta": theta}, rows
 
     def restore(self, attributes: Entries) -> None:
@@ -273,7 +288,7 @@ class ReductionLearner(Learner):
         if bound is None:  # one row of zeros, which takes no memory, tells the shape of the parameters
             row = np.broadcast_to(0.0, (1, self.n_columns_))
             bound = make_features(self.features, row, count, **(self.features_options or {}))
-        self.theta_ = attributes.array("theta", (bound.shape[0], count))
+        self.theta_ = attributes.array("theta", (bound.shape[0] + self._free, count))
         self.n_iter_ = max(1, int(np.ceil(self.certificate_.passes)))
 
 
@@ -300,9 +315,14 @@ class CostLearner(LearnsFromCosts, ReductionLearner):
     cost : {"zero_one", "absolute", "squared"}, array (k, k) or None
         The cost matrix, rows = predictions, columns = classes in sorted order; ``"absolute"`` and ``"squared"`` count steps between sorted
         classes. None: the scheme's own, ``"zero_one"``.
-    C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state
+    C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state, bias
         As in `ReductionLearner`.
     """
+
+    @classmethod
+    def option_names(cls) -> tuple[str, ...]:
+        """Return the costs and the bias."""
+        return (*super().option_names(), "bias")
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
@@ -367,7 +387,7 @@ class CostOneVersusOneClassifier(CostLearner):
     ----------
     pairs : {"own", "all"}
         Rows of a pair: those of its two classes, or all whose costs of the two differ.
-    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state
+    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state, bias
         As in `CostLearner`.
     """
 
@@ -408,7 +428,7 @@ class CostSensitiveClassifier(CostLearner):
         (`advcli.learners.schemes`).
     pairs : {"own", "all"}
         Rows of a pair of ``method="csovo"``: those of its two classes, or all whose costs of the two differ.
-    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state
+    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state, bias
         As in `CostLearner`.
 
     Examples

@@ -78,14 +78,14 @@ class _ByReduction:
         self.reduction = Reduction(options, len(labels), labels, ordered)
 
     def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
-        return ScoreMap(options, gamma, X, self.reduction.columns, 1.0)
+        return self.reduction.score_map(options, gamma, X)
 
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
         costs = rows.costs if self.reduction.has_costs else None
         return self.reduction.bound(features, rows.y, lam, rows.counts, arrays["theta"], arrays["r"], costs)
 
     def possible(self, features: ScoreMap, X: Any, rows: LearnedRows, theta: Array) -> Any:
-        return self.reduction.possible(features.scores(X, theta), theta)
+        return self.reduction.possible(self.reduction.scores(features, X, theta), theta)
 
 
 class _ByOutcomes:

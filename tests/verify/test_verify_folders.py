@@ -62,6 +62,17 @@ SWEEPS: dict[str, tuple[list[str], int]] = {
     "reductions": (["loss=ova,ovo,red_mc,csosr,csovo,csova", "features=linear,rbf", "hyper.C=1", "hyper.gamma=0.3"], 24),
     "reduced_matrix": (["loss=csosr", f"loss.cost={MATRIX}", "dataset.weight=w", "hyper.lambda=0.01"], 2),
     "reduced_pairs": (["loss=csovo", "loss.cost=squared", "loss.pairs=all", "features=linear,rbf", "hyper.C=1", "hyper.gamma=0.3"], 4),
+    "reduced_freely": (
+        [
+            "loss=ova,ovo,red_mc,csosr,csovo,csova",
+            "loss.bias=free",
+            "features=linear,rbf",
+            "dataset.weight=w",
+            "hyper.C=1",
+            "hyper.gamma=0.3",
+        ],
+        24,
+    ),
     "outcomes": (["loss=adversarial_costs", f"loss.cost={MATRIX}", "dataset.weight=w", "hyper.C=1"], 2),
     "outcomes_in_order": (["loss=adversarial_costs", "loss.cost=squared", "hyper.lambda=0.01", "solver.tol=1e-6"], 2),
     "abstaining": (["loss=abstain_ova,abstain_cs,abstain_bep,two_stage", "features=linear,rbf", "hyper.C=1", "hyper.gamma=0.3"], 16),
