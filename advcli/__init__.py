@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .learners.abstention import AbstainingClassifier
+    from .learners.adversarial_costs import AdversarialCostClassifier
     from .learners.hierarchical import HierarchicalClassifier
     from .learners.ordinal import OrdinalClassifier
     from .learners.reductions import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AbstainingClassifier",
     "AdversarialClassifier",
+    "AdversarialCostClassifier",
     "CostSensitiveClassifier",
     "HierarchicalClassifier",
     "OneVersusAllClassifier",
@@ -28,7 +30,7 @@ __all__ = [
     "UMAClassifier",
     "__version__",
 ]
-_HOMES = ("surrogate", "ultraconservative", "hierarchical", "ordinal", "reductions", "abstention")
+_HOMES = ("surrogate", "ultraconservative", "hierarchical", "ordinal", "reductions", "abstention", "adversarial_costs")
 
 
 def __getattr__(name: str) -> Any:

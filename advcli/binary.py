@@ -7,7 +7,10 @@ For each of m problems on its own, with labels s_i = +-1, weights w_i >= 0 (0: t
 
 and the sum over the problems is what is minimised. The sample weights p count how often a row occurs, and n is their sum over all rows (the
 number of rows when all are 1), the same for every problem. With a kernel v is a function, its parameters are coefficients over the rows,
-and ``constant`` is added to the kernel: the regularised constant.
+and ``constant`` is added to the kernel: the regularised constant. Instead of it a problem may have a free bias, the last row of its
+parameters: scores are v.x + b, b is not penalised, and (2) holds for
+
+    sum_i p_i a_i s_i = 0                                                                                                  (3)
 """
 
 from __future__ import annotations
@@ -44,6 +47,8 @@ class BinaryProblems:
         None: all 1.
     constant : float
         Added to the kernel; 0 with linear features, whose rows hold their constant.
+    free : bool
+        Whether every problem has a free bias; rows then hold no constant.
     """
 
     features: FeatureMap
@@ -53,6 +58,7 @@ class BinaryProblems:
     sample_weight: Array | None = None
     margins: Array | None = None
     constant: float = 0.0
+    free: bool = False
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit the rows; `ValueError`."""
@@ -98,11 +104,13 @@ class BinaryProblems:
         return np.ones((1, 1)) if self.margins is None else self.margins.T
 
     def scores(self, theta: Array) -> Array:
-        """Return the scores of parameters (d or n, m), shape (n, m)."""
-        return plus_constant(self.features, theta, self.constant)
+        """Return the scores of parameters (d or n, m), with a free bias one row more, shape (n, m)."""
+        return scores_of(self.features, theta, self.constant, self.free)
 
     def ridge(self, theta: Array) -> float:
-        """Return lambda/2 |theta|^2, summed over the problems."""
+        """Return lambda/2 |theta|^2 over the penalised parameters, summed over the problems."""
+        if self.free:
+            theta = theta[:-1]
         square = self.features.square_norm(theta) + self.constant * float((theta.sum(axis=0) ** 2).sum())
         return 0.5 * self.lam * square
 
@@ -112,15 +120,31 @@ class BinaryProblems:
         return self.ridge(theta) + float(np.vdot(self.weights.T, self._counted(hinges))) / self.n
 
     def parameters(self, R: Array) -> Array:
-        """Return v(a) of (2) for dual numbers (n, m), shape (d or n, m)."""
-        return self.features.adjoint(self._counted(R) * self.labels.T) * self.C
+        """Return v(a) of (2) for dual numbers (n, m), shape (d or n, m); a free bias is 0."""
+        found = self.features.adjoint(self._counted(R) * self.labels.T) * self.C
+        return np.vstack([found, np.zeros((1, found.shape[1]))]) if self.free else found
 
     def feasible(self, R: Array) -> tuple[Array, float]:
-        """Return dual numbers inside their boxes near R (n, m), and how far outside R lies in units of the largest weight."""
+        """Return dual numbers inside their boxes near R (n, m), and how far outside R lies in units of the largest weight.
+
+        With a free bias the larger side of (3) is scaled down, and outside is, if that is more, what (3) misses, per row.
+        """
         weights = self.weights.T
         inside = np.clip(R, 0.0, weights)
         unit = float(weights.max(initial=0.0)) or 1.0
-        return inside, float(np.abs(R - inside).max(initial=0.0)) / unit
+        outside = float(np.abs(R - inside).max(initial=0.0))
+        if self.free:
+            sums = (self._counted(inside) * self.labels.T).sum(axis=0)
+            outside = max(outside, float(np.abs(sums).max(initial=0.0)) / self.n)
+            inside = self._balanced(inside)
+        return inside, outside / unit
+
+    def _balanced(self, R: Array) -> Array:
+        """Return dual numbers R (n, m), at least 0, with the larger side of every problem scaled down to meet (3)."""
+        counted, positive = self._counted(R), self.labels.T > 0
+        up, down = (counted * positive).sum(axis=0), (counted * ~positive).sum(axis=0)
+        by = np.divide(np.minimum(up, down), np.maximum(up, down), out=np.ones_like(up), where=up + down > 0.0)
+        return np.asarray(R * np.where(positive == (up > down), by, 1.0))
 
     def dual(self, R: Array) -> float:
         """Return the sum of (2) for dual numbers (n, m) inside their boxes."""
@@ -131,7 +155,9 @@ class BinaryProblems:
         return float("nan")
 
 
-def plus_constant(features: FeatureMap, theta: Array, constant: float) -> Array:
-    """Return the scores of parameters over a kernel to which ``constant`` is added, shape (rows, m)."""
+def scores_of(features: FeatureMap, theta: Array, constant: float, free: bool) -> Array:
+    """Return the scores of parameters over a kernel to which ``constant`` is added, or with a free bias as their last row, (rows, m)."""
+    if free:
+        return features.scores(np.ascontiguousarray(theta[:-1])) + theta[-1]
     F = features.scores(theta)
     return F if constant == 0.0 else F + constant * theta.sum(axis=0)

@@ -96,6 +96,10 @@ def estimators(folder: Path) -> Iterator[tuple[str, Any, Any]]:
     yield "two-stage-rbf", learner("two_stage", features="rbf", tol=0.01), NEW
     yield "hierarchical", hierarchical.HierarchicalClassifier(TREE, model="nhsvm", tol=0.01).fit(X, NAMES[CODES]), NEW
     yield "cost-sensitive", learner("csosr", cost=[[0, 1, 4], [1, 0, 2], [3, 1, 0]]), NEW
+    yield "ovo-free", learner("ovo", bias="free"), NEW
+    yield "csosr-free-rbf", learner("csosr", bias="free", features="rbf"), NEW
+    yield "adversarial-costs", learner("adversarial_costs", cost=[[0, 1, 4], [1, 0, 2], [3, 1, 0]]), NEW
+    yield "adversarial-costs-nystroem", learner("adversarial_costs", features="nystroem", features_options={"dimensions": 5}), NEW
     yield "cost-sensitive-rbf", CostSensitiveClassifier(method="red_mc", features="rbf").fit(X, NAMES[CODES]), NEW
     with mock.patch.object(factors, "LISTS", 0):
         yield "factored", learner("nhsvm", rows=text, hierarchy=TREE, tol=0.01), new_text

@@ -341,8 +341,9 @@ class Recipe:
         if certificate is not None and not np.isnan(certificate.game_value):
             # the worst case that the fit guarantees, beside what it costs on training and test rows
             columns["game_value"] = float(certificate.game_value)
-            columns["train_expected_loss"] = learner.mean_cost(fitted.rows(train.X), fitted.codes, fitted.weight)
-            columns["test_expected_loss"] = learner.mean_cost(X, test.y, test.weight)
+            own = learner.has_costs and train.costs is not None
+            columns["train_expected_loss"] = learner.mean_cost(fitted.rows(train.X), train.costs if own else fitted.codes, fitted.weight)
+            columns["test_expected_loss"] = learner.mean_cost(X, test.costs if own else test.y, test.weight)
         names = dict.fromkeys([self.metric(learner), *self.protocol.metrics])
         options |= self._probabilities(names, learner, X) | {"sequences": test.groups}
         values = {name: self._value(name, test.truth, predicted, options) for name in names}

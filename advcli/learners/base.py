@@ -352,10 +352,10 @@ class Learner(ClassifierMixin, BaseEstimator):
         """What abstaining costs in the loss that was fitted; None where nothing abstains."""
         return None
 
-    def mean_cost(self, X: Any, y: Labels, weight: Array | None) -> float | None:
-        """Return what the predictor's distribution costs on rows X (n, d) of codes y in expectation, weighed as in the objective.
+    def mean_cost(self, X: Any, y: Any, weight: Array | None) -> float | None:
+        """Return what the predictor's distribution costs on rows X (n, d) in expectation, weighed as in the objective.
 
-        None for a fit that is no game.
+        y are their codes (n,), or for learners with `has_costs` the costs (n, k) of rows that have their own. None without a game.
         """
         return None
 

@@ -43,7 +43,7 @@ from .base import (
     register,
     registry,
 )
-from .threshold_newton import ExplicitRows, KernelRows, ScoredRows, ThresholdPoint, minimise
+from .threshold_newton import ExplicitRows, KernelRows, ScoredRows, ThresholdPoint, minimise, moved
 from .threshold_problem import ThresholdProblem
 
 BIASES = {"free": "sum", "regularised": "none"}
@@ -205,7 +205,7 @@ class ThresholdLearner(LinearLearner):
             return self
         y = np.ascontiguousarray(np.minimum(np.searchsorted(self.observed_, bound.codes), len(self.observed_) - 1))
         problem = ThresholdProblem(y, self._terms(len(self.observed_)), weight, C, self.coupling)
-        found = minimise(problem, rows, self.tol, self.max_passes, _moved(problem, rows, getattr(start, "_point", None)))
+        found = minimise(problem, rows, self.tol, self.max_passes, moved(problem, rows, getattr(start, "_point", None)))
         # from scratch, so that the certificate rests on no sum of updates
         v = rows.spanned(problem.spanned(found.alpha))
         dual = problem.dual(found.alpha, rows.inner(v, v, rows.scores(v)))
@@ -360,15 +360,6 @@ def _nothing(rows: ScoredRows) -> ThresholdPoint:
     """Return the point of a problem with one class."""
     zero = np.zeros(rows.n)
     return ThresholdPoint(rows.spanned(zero), np.zeros(0), zero, np.zeros((0, rows.n)), 0.0, 0.0, 0, 1.0, "converged")
-
-
-def _moved(problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | None) -> ThresholdPoint | None:
-    """Return a point of the same rows at another C as a start; None where it does not fit."""
-    if start is None or start.alpha.shape != (problem.m, rows.n):
-        return None
-    z = 1.0 - problem.signs * (start.g - start.eta[:, None])
-    alpha = np.where(np.abs(z) < 1e-6, np.minimum(start.alpha, problem.U), problem.U * (z > 0.0))
-    return ThresholdPoint(start.v, start.eta.copy(), start.g, alpha, start.primal, start.dual, 0, start.sigma, "")
 
 
 @register("at")

@@ -2,8 +2,9 @@
 
     minimise over v_1, .., v_m   sum over the problems of  lambda/2 |v|^2 + 1/n sum_i w_i [margin_i - label_i v.x_i]_+,  n = all rows
 
-with x = (x, 1), the constant regularised like any weight; with a kernel K + 1 in the place of K. What the problems are stands in
-`advcli.learners.schemes`, how they are solved in `advcli.solvers.binary`.
+with x = (x, 1), the constant regularised like any weight; with a kernel K + 1 in the place of K. With a free bias the scores are v.x + b
+instead, b without a penalty, as programs on LIBSVM have it. What the problems are stands in `advcli.learners.schemes`, how they are
+solved in `advcli.solvers.binary` and, with a free bias, in `free_bias`.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight
 
 from .. import costs as matrices
-from ..binary import BinaryProblems, plus_constant
+from ..binary import BinaryProblems, scores_of
 from ..certificate import certify
-from ..errors import ConfigError, DataError, IncompatibleError, ModelError, NotConvergedWarning
+from ..errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
 from ..features.rows import merge_rows
@@ -42,10 +42,11 @@ from .base import (
     register,
     seed_of,
 )
+from .free_bias import solve_free
+from .row_costs import LearnsFromCosts, check_costs
 from .schemes import PAIRS, SCHEMES, Scheme
 
-NAMED = {"zero_one": ("error", matrices.zero_one), "absolute": ("mae", matrices.absolute), "squared": ("mse", matrices.squared)}
-"""Costs by name: the metric that counts them, and their matrix."""
+BIASES = ("regularised", "free")
 
 _MOST_NUMBERS, _ARRAYS = 2 * 10**8, 6
 """Rows times binary problems at most, and how many arrays there are of that size: about 10 GB."""
@@ -74,6 +75,8 @@ class ReductionLearner(Learner):
     features, features_options
         ``"linear"`` (a regularised constant is appended), ``"kernel_pca"``, ``"nystroem"``, or a kernel (``"rbf"``, ``"poly"``,
         ``"precomputed"``), to which a constant 1 is added; and the map's options.
+    bias : {"regularised", "free"}
+        Whether the constant of every problem is penalised.
     max_passes, max_seconds : float
         Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
     n_classes : int or None
@@ -86,7 +89,8 @@ class ReductionLearner(Learner):
     classes_ : ndarray (k,)
         The labels, in the order of the scores.
     theta_ : ndarray (d, m)
-        One column of weights for each problem, the last row the constant's; with a kernel coefficients of the training rows.
+        One column of weights for each problem, the last row the constant's; with a kernel coefficients of the training rows, and with a
+        free bias one row more, the biases.
     certificate_ : Certificate
         Primal and dual value of the sum of all problems.
     """
@@ -102,6 +106,7 @@ class ReductionLearner(Learner):
     max_seconds: float = float("inf")
     n_classes: int | None = None
     random_state: int = 0
+    bias: str = "regularised"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -112,7 +117,7 @@ class ReductionLearner(Learner):
     @classmethod
     def option_names(cls) -> tuple[str, ...]:
         """Return the options that a configuration may set beside the strength and the limits."""
-        return ()
+        return ("bias",)
 
     @classmethod
     def needs(cls, loss: Options) -> frozenset[str]:
@@ -129,6 +134,7 @@ class ReductionLearner(Learner):
         """Refuse unknown options, a map without one column a score, a solver, and labels without the order that costs count steps in."""
         name = loss["name"]
         refuse_unknown_options(loss, own_options(loss), cls.option_names())
+        one_of("bias", loss.get("bias", BIASES[0]), BIASES)
         if not _takes(features["name"]):
             raise IncompatibleError(f"loss={name}", "one column of parameters for every score", f"{_FEATURES}")
         if features.get("moments", "ball") != "ball":
@@ -170,6 +176,7 @@ class ReductionLearner(Learner):
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam)
         if not self.max_passes >= 1:
             raise ConfigError(f"max_passes must be at least 1, got {self.max_passes}")
+        one_of("bias", self.bias, BIASES)
         if not _takes(self.features):
             raise IncompatibleError(f"{type(self).__name__}", "one column of parameters for every score", f"{_FEATURES}")
 
@@ -211,13 +218,10 @@ class ReductionLearner(Learner):
             bound.features.adopt(start.features_)
         labels, weights, margins = self.scheme.split(bound.codes, bound.own["costs"], getattr(self, "pairs", PAIRS[0]))
         self.lam_ = float(self.lam if self.lam is not None else 1.0 / (self.C * total))
-        problems = BinaryProblems(bound.features, labels, weights, self.lam_, bound.weights, margins, self._constant)
-        found = solve_binary(
-            problems,
-            Limits(self.tol, self.max_passes, self.max_seconds),
-            None if start is None else start.solution_,
-            seed_of(self.random_state),
-        )
+        problems = BinaryProblems(bound.features, labels, weights, self.lam_, bound.weights, margins, self._constant, self._free)
+        limits, before = Limits(self.tol, self.max_passes, self.max_seconds), None if start is None else start.solution_
+        seed = seed_of(self.random_state)
+        found = solve_free(problems, limits, before) if self._free else solve_binary(problems, limits, before, seed)
         self.certificate_ = certify(problems, found, self.tol)
         origin = np.zeros(found.theta.shape)
         if not self.certificate_.converged and problems.primal(origin) < self.certificate_.primal:
@@ -237,13 +241,17 @@ class ReductionLearner(Learner):
 
     @property
     def appends_constant(self) -> bool:
-        """Always, to rows of maps that take one."""
-        return True
+        """To rows of maps that take one, unless the bias is free."""
+        return not self._free
+
+    @property
+    def _free(self) -> bool:
+        return self.bias == "free"
 
     @property
     def _constant(self) -> float:
         """What is added to a kernel."""
-        return 1.0 if issubclass(feature_class(self.features), KernelMap) else 0.0
+        return 1.0 if not self._free and issubclass(feature_class(self.features), KernelMap) else 0.0
 
     def _bind(self, X: Any) -> FeatureMap:
         return make_features(self.features, self._with_constant(X), self.scheme.count(len(self.classes_)), **(self.features_options or {}))
@@ -253,19 +261,23 @@ class ReductionLearner(Learner):
         return self._bind(X) if self.features_ is None else self.features_.at(X)
 
     def _scores(self, mapped: FeatureMap) -> Array:
-        S = plus_constant(mapped, self.theta_, self._constant)
+        S = scores_of(mapped, self.theta_, self._constant, self._free)
         if not np.isfinite(S).all():
             return np.full((len(S), len(self.classes_)), np.nan)  # which is told with its row
         return np.ascontiguousarray(self.scheme.join(S, len(self.classes_), np.asarray(self.theta_.any(axis=0))))
 
     def binary_scores(self, X: Any) -> Array:
         """Return the scores of the binary problems at rows X (n, d), shape (n, m), in the order of `advcli.learners.schemes`."""
-        return plus_constant(self.look(X).at, self.theta_, self._constant)
+        return scores_of(self.look(X).at, self.theta_, self._constant, self._free)
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep."""
-        rows, theta = (None, self.theta_) if self.features_ is None else self.features_.support(self.theta_)
+        rows, theta = None, self.theta_
+        if self.features_ is not None:
+            size = self.features_.shape[0]  # beyond are the biases
+            rows, held = self.features_.support(np.ascontiguousarray(theta[:size]))
+            theta = np.ascontiguousarray(np.vstack([held, theta[size:]]))
         return self._saved_parameters({}), {"theta": theta}, rows
 
     def restore(self, attributes: Entries) -> None:
@@ -276,7 +288,7 @@ class ReductionLearner(Learner):
         if bound is None:  # one row of zeros, which takes no memory, tells the shape of the parameters
             row = np.broadcast_to(0.0, (1, self.n_columns_))
             bound = make_features(self.features, row, count, **(self.features_options or {}))
-        self.theta_ = attributes.array("theta", (bound.shape[0], count))
+        self.theta_ = attributes.array("theta", (bound.shape[0] + self._free, count))
         self.n_iter_ = max(1, int(np.ceil(self.certificate_.passes)))
 
 
@@ -295,7 +307,7 @@ class OneVersusOneClassifier(ReductionLearner):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CostLearner(ReductionLearner):
+class CostLearner(LearnsFromCosts, ReductionLearner):
     """A reduction that learns from costs: what predicting each class costs on a row.
 
     Parameters
@@ -303,37 +315,14 @@ class CostLearner(ReductionLearner):
     cost : {"zero_one", "absolute", "squared"}, array (k, k) or None
         The cost matrix, rows = predictions, columns = classes in sorted order; ``"absolute"`` and ``"squared"`` count steps between sorted
         classes. None: the scheme's own, ``"zero_one"``.
-    C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state
+    C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state, bias
         As in `ReductionLearner`.
     """
 
-    has_costs: ClassVar[bool] = True
-    default_cost: ClassVar[str] = "zero_one"
-    without_order: ClassVar[str] = "give it with dataset.order=[lowest,...,highest] or choose loss.cost=zero_one"
-
-    cost: Any = None
-
     @classmethod
     def option_names(cls) -> tuple[str, ...]:
-        """Return the costs, by name, as a matrix, or from a file."""
-        return ("cost", "file")
-
-    @classmethod
-    def needs(cls, loss: Options) -> frozenset[str]:
-        """Return the order of the labels for costs that count steps between them."""
-        return frozenset({"order"}) if loss.get("cost") in ("absolute", "squared") else frozenset()
-
-    @classmethod
-    def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
-        """Return the options with a cost: that of the file, else absolute for labels with an order and zero-one for others."""
-        if loss.get("file") is not None:
-            if loss.get("cost") is not None:
-                raise ConfigError(f"loss={loss['name']} needs its costs once: give loss.cost or loss.file")
-            matrix = matrices.read_csv(loss["file"])
-            return {**loss, "cost": (matrix.align(facts["classes"]) if "classes" in facts else matrix).values.tolist()}
-        if loss.get("cost") is None:
-            return {**loss, "cost": "absolute" if facts.get("ordered") else cls.default_cost}
-        return dict(loss)
+        """Return the costs and the bias."""
+        return (*super().option_names(), "bias")
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
@@ -343,79 +332,13 @@ class CostLearner(ReductionLearner):
             one_of("pairs", loss.get("pairs", PAIRS[0]), PAIRS)
         check_costs(loss.get("cost"), n_classes)
 
-    def check_parameters(self) -> None:
-        """Refuse what a reduction refuses, and costs that are no costs."""
-        super().check_parameters()
-        check_costs(self.cost, self.n_classes)
-
-    @property
-    def _cost(self) -> Any:
-        return self.default_cost if self.cost is None else self.cost
-
-    def cost_matrix(self) -> Array:
-        """Return the cost matrix (k, k)."""
-        k = len(self.classes_)
-        check_costs(self._cost, k)
-        return NAMED[self._cost][1](k) if isinstance(self._cost, str) else matrices.check_matrix(self._cost, k, "cost")
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, start: Any = None, costs: Any = None) -> Self:
-        """Fit to rows X (n, d) and labels y (n,), whose costs the matrix ``cost`` tells, or to every row's own costs.
-
-        Parameters
-        ----------
-        X : array or sparse matrix (n, d)
-        y : array (n,), optional
-            Labels. Beside ``costs`` they only name the classes, in sorted order, and may be left out: the classes are then 0..k-1.
-        sample_weight : array (n,), optional
-            How often each row occurs.
-        start : CostLearner, optional
-            Fitted to the same rows at another strength, from whose solution the fit may begin.
-        costs : array (n, k), optional
-            What predicting class j on row i costs, at least 0: each row has its own costs, and its label is its first cheapest class.
-
-        Raises
-        ------
-        DataError
-            Costs of the wrong shape, negative ones, or ones that are no finite numbers.
-        """
-        if costs is None:
-            return super().fit(X, y, sample_weight, start)
-        self.check_parameters()
-        return self.fit_bound(self.bind_costs(X, y, costs, sample_weight), start)
-
-    def bind_costs(self, X: Any, y: Any, costs: Any, sample_weight: Any = None) -> Bound:
-        """Return rows and their own costs as fits take them, as `bind` does."""
-        table = check_cost_rows(costs)
-        if y is None:
-            X, weights = self._validated(X), None
-            if sample_weight is not None:
-                weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            self.classes_ = np.arange(table.shape[1])
-        else:
-            X, _, weights = self._checked(X, y, sample_weight)
-        if table.shape != (X.shape[0], len(self.classes_)):
-            raise DataError(
-                f"costs have the shape {table.shape[0]} x {table.shape[1]}; give one row for each of the {X.shape[0]} rows and one column "
-                f"for each of the {len(self.classes_)} classes"
-            )
-        codes = table.argmin(axis=1).astype(np.intp)
-        return self._bound(X, codes, table, weights)
-
-    @property
-    def metric_(self) -> str:
-        """The metric that counts the costs: error, mae, mse, or cost for a matrix."""
-        return NAMED[self._cost][0] if isinstance(self._cost, str) else "cost"
-
-    @property
-    def cost_matrix_(self) -> Array | None:
-        """The cost matrix (k, k)."""
-        return self.cost_matrix()
+    def _bound_to(self, X: Any, codes: Labels, costs: Array, weights: Array | None) -> Bound:
+        return self._bound(X, codes, costs, weights)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds, the matrix as numbers."""
         parameters, attributes, rows = super().saved()
-        cost = self.cost if self.cost is None or isinstance(self.cost, str) else np.asarray(self.cost, dtype=np.float64).tolist()
-        return {**parameters, "cost": cost}, attributes, rows
+        return {**parameters, **self._saved_cost()}, attributes, rows
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model."""
@@ -464,7 +387,7 @@ class CostOneVersusOneClassifier(CostLearner):
     ----------
     pairs : {"own", "all"}
         Rows of a pair: those of its two classes, or all whose costs of the two differ.
-    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state
+    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state, bias
         As in `CostLearner`.
     """
 
@@ -505,7 +428,7 @@ class CostSensitiveClassifier(CostLearner):
         (`advcli.learners.schemes`).
     pairs : {"own", "all"}
         Rows of a pair of ``method="csovo"``: those of its two classes, or all whose costs of the two differ.
-    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state
+    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state, bias
         As in `CostLearner`.
 
     Examples
@@ -529,35 +452,3 @@ class CostSensitiveClassifier(CostLearner):
         """Take over the fitted attributes of a saved model."""
         one_of("method", self.method, METHODS)
         super().restore(attributes)
-
-
-def check_costs(cost: Any, n_classes: int | None) -> None:
-    """Refuse a cost matrix that is none, by one line; ``n_classes`` is None while the classes are unknown."""
-    if cost is None:
-        return
-    if isinstance(cost, str):
-        one_of("cost", cost, NAMED)
-        return
-    matrix = matrices.check_matrix(cost, n_classes, "cost")
-    if matrix.shape[0] != matrix.shape[1]:
-        raise ConfigError(
-            f"cost has {matrix.shape[0]} rows and {matrix.shape[1]} columns; these methods predict classes: give a square matrix"
-        )
-    if (matrix < 0.0).any():
-        i, j = np.argwhere(matrix < 0.0)[0]
-        raise ConfigError(f"cost, row {i}, column {j}, is {matrix[i, j]:g}; costs must be at least 0: add a constant to the column")
-
-
-def check_cost_rows(costs: Any) -> Array:
-    """Return costs of rows (n, k), checked."""
-    try:
-        table = np.ascontiguousarray(costs, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("costs must be numbers, one row for each row of X and one column for each class") from None
-    if table.ndim != 2 or table.shape[1] < 2:
-        raise DataError(f"costs must be a table of one row for each row of X and one column for each class, got the shape {table.shape}")
-    wrong = np.argwhere(~np.isfinite(table) | (table < 0.0))
-    if len(wrong):
-        i, j = wrong[0]
-        raise DataError(f"costs, row {i + 1}, column {j + 1}, is {table[i, j]:g}; costs must be finite numbers of at least 0")
-    return table

@@ -290,6 +290,15 @@ def minimise(
     return solver.run(tol, max_steps)
 
 
+def moved(problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | None) -> ThresholdPoint | None:
+    """Return a point of the same rows at another C as a start; None where it does not fit."""
+    if start is None or start.alpha.shape != (problem.m, rows.n):
+        return None
+    z = 1.0 - problem.signs * (problem.seen(start.g) - start.eta[:, None])
+    alpha = np.where(np.abs(z) < 1e-6, np.minimum(start.alpha, problem.U), problem.U * (z > 0.0))
+    return ThresholdPoint(start.v, start.eta.copy(), start.g, alpha, start.primal, start.dual, 0, start.sigma, "")
+
+
 def _from_part(problem: ThresholdProblem, rows: ScoredRows, width: float) -> ThresholdPoint | None:
     """Return the solution of every fourth row, with the scores of all; None where a class would be missing."""
     y = problem.y[::_THIN]
@@ -297,11 +306,12 @@ def _from_part(problem: ThresholdProblem, rows: ScoredRows, width: float) -> Thr
     if not weight.any():
         return None
     C = problem.C * problem.mass / float(weight.sum())
-    part = replace(problem, y=np.ascontiguousarray(y), weight=np.ascontiguousarray(weight), C=C)
+    offset = None if problem.offset is None else np.ascontiguousarray(problem.offset[::_THIN])
+    part = replace(problem, y=np.ascontiguousarray(y), weight=np.ascontiguousarray(weight), C=C, offset=offset)
     found = minimise(part, rows.thinned(_THIN), 3e-2, 100)
     v = rows.lifted(found.v, _THIN)
     g = rows.scores(v)
-    z = 1.0 - problem.signs * (g - found.eta[:, None])
+    z = 1.0 - problem.signs * (problem.seen(g) - found.eta[:, None])
     alpha = problem.U * np.clip(0.5 + z / width, 0.0, 1.0)
     return replace(found, v=v, g=g, alpha=alpha)
 
@@ -370,8 +380,8 @@ class _ThresholdNewton:
         for inner in range(_INNER + 1):
             # a threshold that settles stops at a kink, where a Newton step may know one side alone and be cut to nothing, again and again
             if t > _SETTLES:
-                step.settle(*given, self.g, self.eta, self.A, self.sigma, p.M, self.centre, self.ease)
-            short = step.step(*given, self.g, self.eta, self.A, self.sigma, self.alpha, self.beta, self.total, self.free)
+                step.settle(*given, p.seen(self.g), self.eta, self.A, self.sigma, p.M, self.centre, self.ease)
+            short = step.step(*given, p.seen(self.g), self.eta, self.A, self.sigma, self.alpha, self.beta, self.total, self.free)
             residual = rows.spanned(self.beta) - self.v
             gradient = -(p.M @ self.eta + self.total)
             if len(self.centre):
@@ -415,8 +425,10 @@ class _ThresholdNewton:
         linear = self.rows.inner(self.v, dv, dg) + float(self.eta @ p.M @ deta)
         square = self.rows.inner(dv, dv, dg) + float(deta @ p.M @ deta)
 
+        g = p.seen(self.g)
+
         def slope(t: float) -> float:
-            hinges = kernels.threshold.slope(p.y, p.U, self.g, self.eta, self.A, self.sigma, dg, deta, self.centre, self.ease, t)
+            hinges = kernels.threshold.slope(p.y, p.U, g, self.eta, self.A, self.sigma, dg, deta, self.centre, self.ease, t)
             return float(linear + t * square + hinges)
 
         first = slope(0.0)

@@ -2,12 +2,13 @@
 
     minimise  1/2 |w|^2 + 1/2 eta'M eta + C sum_i s_i sum_j W[y_i, j] [1 - s_ij (g_i - eta_j)]_+,    g_i = w.x_i            (1)
 
-over w and eta, j = 1..m = k - 1, s_ij = +1 where y_i > j, else -1. The learners of `ordinal` differ in which terms occur (W), in the
-penalty M of the thresholds and in whether these are held in order. Dual variables alpha_ij in [0, U_ij], U_ij = C s_i W[y_i, j], span
+over w and eta, j = 1..m = k - 1, s_ij = +1 where y_i > j, else -1; rows may have offsets o, and hinges then see g_i + o_i. The learners
+of `ordinal` differ in which terms occur (W), in the penalty M of the thresholds and in whether these are held in order. Dual variables
+alpha_ij in [0, U_ij], U_ij = C s_i W[y_i, j], span
 
     w = sum_i beta_i x_i,   beta_i = sum_j s_ij alpha_ij,   total_j = sum_i s_ij alpha_ij
 
-and the dual is sum alpha - 1/2 |w|^2 - 1/2 total'M^+ total, subject to
+and the dual is sum alpha - beta.o - 1/2 |w|^2 - 1/2 total'M^+ total, subject to
 
     total = 0                                       M = 0, thresholds free
     total_1 + ... + total_j <= 0, all of them 0     M = 0, thresholds in order: these sums are minus the order's multipliers
@@ -47,6 +48,8 @@ class ThresholdProblem:
         Weight of the summed loss.
     coupling : str
         One of `COUPLINGS`.
+    offset : ndarray (n,) or None
+        What hinges see beside the scores; None for nothing.
     """
 
     y: Labels
@@ -54,6 +57,7 @@ class ThresholdProblem:
     weight: Array
     C: float
     coupling: str
+    offset: Array | None = None
 
     @property
     def m(self) -> int:
@@ -83,10 +87,14 @@ class ThresholdProblem:
             return np.zeros((m, m))
         return np.eye(m) - 1.0 / (m if self.coupling == "sum" else m + 1)
 
+    def seen(self, g: Array) -> Array:
+        """Return scores g (n,) as the hinges see them."""
+        return g if self.offset is None else g + self.offset
+
     # ---- values, in the scaling of (1) ----------------------------------------------------------------------------
     def primal(self, square: float, g: Array, eta: Array) -> float:
         """Return the objective at |w|^2 = ``square``, scores g (n,) and thresholds eta (m,)."""
-        return 0.5 * square + 0.5 * float(eta @ self.M @ eta) + kernels.threshold.hinges(self.y, self.U, g, eta)
+        return 0.5 * square + 0.5 * float(eta @ self.M @ eta) + kernels.threshold.hinges(self.y, self.U, self.seen(g), eta)
 
     def dual(self, alpha: Array, square: float) -> float:
         """Return the dual value of a feasible alpha (m, n) with |w(alpha)|^2 = ``square``."""
@@ -95,7 +103,8 @@ class ThresholdProblem:
             penalty = float(total @ total) + float(total.sum()) ** 2
         else:
             penalty = float(total @ total) if self.coupling == "sum" else 0.0
-        return float(alpha.sum()) - 0.5 * square - 0.5 * penalty
+        moved = 0.0 if self.offset is None else float(self.spanned(alpha) @ self.offset)
+        return float(alpha.sum()) - moved - 0.5 * square - 0.5 * penalty
 
     def spanned(self, alpha: Array) -> Array:
         """Return beta (n,)."""
@@ -144,7 +153,7 @@ class ThresholdProblem:
 
         Where thresholds are penalised they follow from the totals of the dual point alpha, and the free bias from the scores.
         """
-        kinks, heights = g - self.signs, self.weight * self.W.T[:, self.y]
+        kinks, heights = self.seen(g) - self.signs, self.weight * self.W.T[:, self.y]
         if self.coupling == "none":
             total = self.totals(alpha)
             return -(total + total.sum())

@@ -5,7 +5,12 @@ For every problem p with labels +-1, weights w and margins m
     P = lambda/2 |v|^2 + 1/n sum_i s_i w_i [m_i - label_i u_i]_+          at most what the scores u allow
     D = 1/n sum_i s_i a_i m_i - |sum_i s_i a_i label_i x_i|^2 / (2 lambda n^2)  <= min P   for every a_i in [0, w_i]
 
-so that a stored a outside its box is cut at it, and nothing else has to be proved.
+so that a stored a outside its box is cut at it, and nothing else has to be proved. With a free bias b, u_i = v.x_i + b and
+
+    sum_i s_i a_i label_i = 0
+
+Shrinking some a_i by m in all meets it, m being what the sum misses. That lowers the sum of a_i m_i by at most m times the largest
+|margin|, and |sum_i s_i a_i label_i x_i| rises by at most m times the longest row.
 """
 
 from __future__ import annotations
@@ -16,11 +21,21 @@ from typing import Any
 import numpy as np
 
 from .. import costs
-from .bounds import Array, Ball, ball, inverse
+from .bounds import Array, Ball, ball, inverse, outward
 from .gap import Bounds, ScoreMap
 
 NAMES = ("ova", "ovo", "red_mc", "csosr", "csovo", "csova")
 _NAMED = {"zero_one": costs.zero_one, "absolute": costs.absolute, "squared": costs.squared}
+
+
+def cost_matrix(options: Mapping[str, Any], k: int, labels: list[str], ordered: bool) -> Array:
+    """Return the matrix (k, k) of a group ``loss`` with the options cost and file."""
+    cost, file = options.get("cost"), options.get("file")
+    if cost is None and file is None:
+        cost = "absolute" if ordered else "zero_one"
+    if isinstance(cost, str):
+        return np.asarray(_NAMED[cost](k))
+    return costs.matrix_from(cost, file, k, str(options["name"])).align(labels).values
 
 
 class Reduction:
@@ -43,21 +58,25 @@ class Reduction:
 
     def __init__(self, options: Mapping[str, Any], k: int, labels: list[str], ordered: bool) -> None:
         self.name, self.k = str(options["name"]), k
-        self.every = options.get("pairs") == "all"
-        self.matrix = costs.zero_one(k)
-        if self.has_costs:
-            cost, file = options.get("cost"), options.get("file")
-            if cost is None and file is None:
-                cost = "absolute" if ordered else "zero_one"
-            if isinstance(cost, str):
-                self.matrix = _NAMED[cost](k)
-            else:
-                self.matrix = costs.matrix_from(cost, file, k, self.name).align(labels).values
+        self.every, self.free = options.get("pairs") == "all", options.get("bias") == "free"
+        self.matrix = cost_matrix(options, k, labels, ordered) if self.has_costs else costs.zero_one(k)
 
     @property
     def has_costs(self) -> bool:
         """Whether costs matter."""
         return self.name not in ("ova", "ovo")
+
+    def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
+        """Return the map of the problems' scores over training rows X (n, d), less a free bias."""
+        found = ScoreMap(options, gamma, X, self.columns, 0.0 if self.free else 1.0)
+        found.constant = found.constant and not self.free
+        return found
+
+    def scores(self, features: ScoreMap, X: Any, theta: Array) -> Ball:
+        """Return the scores of the problems at rows X, (rows, m)."""
+        if not self.free:
+            return features.scores(X, theta)
+        return features.scores(X, theta[:-1]) + theta[-1:]
 
     @property
     def columns(self) -> int:
@@ -131,13 +150,20 @@ class Reduction:
             raise ValueError(f"r has the shape {a.shape}, not {(len(y), self.columns)}")
         counts = np.ones(len(y)) if s is None else s
         share = inverse(ball(counts).sum() if s is not None else ball(float(len(y))))
-        V, _ = features.parts(theta)
+        V, _ = features.parts(theta[:-1] if self.free else theta)
         c = np.ascontiguousarray(self.matrix[:, y].T) if costs_of_rows is None else costs_of_rows
         L, W, M = (np.column_stack(each) for each in zip(*self.problems(y, c), strict=True))
-        hinges = (ball(M) - features.scores(features.X, theta) * L).positive() * W
+        hinges = (ball(M) - self.scores(features, features.X, theta) * L).positive() * W
         losses = (hinges * counts[:, None]).sum() * share
-        inside = np.clip(a, 0.0, W)
-        offset = (ball(inside) * M * counts[:, None]).sum() * share
-        square = features.square_norm(features.moments(ball(inside) * L * counts[:, None]))
+        inside = ball(np.clip(a, 0.0, W)) * counts[:, None]
+        offset = (inside * M).sum() * share
         ridge = features.square_norm(V) * (0.5 * lam)
+        spanned = features.moments(inside * L)
+        square = features.square_norm(spanned)
+        if self.free:
+            missed = outward(float((inside * L).sum(axis=0).size.sum()), self.columns)
+            offset = offset - outward(missed * float(np.abs(M).max(initial=0.0))) * share.size
+            length = outward(np.sqrt(max(float(square.high), 0.0)))
+            extra = outward(2.0 * length * features.longest * missed + (features.longest * missed) ** 2)
+            square = Ball(square.mid + extra, outward(square.rad + 4e-16 * (square.mid + extra)))
         return Bounds(ridge + losses, offset - square * share * share * inverse(ball(2.0 * lam)), ridge)

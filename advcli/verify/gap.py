@@ -18,6 +18,7 @@ that takes its moments into the box, and c(t r*) >= t c(r*) + (1 - t) c(0), beca
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,10 +61,16 @@ class ScoreMap:
         self.B = np.arange(1.0, k + 1)[:, None] if self.free else np.eye(k)
         self.constant = self.kernel == "linear"  # a last feature that is 1
 
+    def of_outcomes(self, outcomes: Array) -> ScoreMap:
+        """Return the map whose scores are those of outcomes (l, m), -A's by the scores s of the l predictions."""
+        found = copy(self)
+        found.B, found.k = -outcomes.T, outcomes.shape[1]
+        return found
+
     def parts(self, theta: Array) -> tuple[Array, Array]:
         """Return V and the thresholds eta; `ValueError` for another shape."""
         rows = (self.X.shape[1] + self.constant) if self.explicit else self.X.shape[0]
-        wanted = (rows + self.k - 1,) if self.free else (rows, self.k)
+        wanted = (rows + self.k - 1,) if self.free else (rows, self.B.shape[1])
         if theta.shape != wanted:
             raise ValueError(f"theta has the shape {theta.shape}, not {wanted}")
         return (theta[:rows, None], theta[rows:]) if self.free else (theta, np.zeros(0))
@@ -99,7 +106,8 @@ class ScoreMap:
         elif self.kernel == "poly":
             value, degree = squares * self.gamma + float(self.options.get("coef0", 1.0)), int(self.options.get("degree", 3))
             squares = Ball(outward(value.high**degree, 4 * degree)) + self.plus
-        return float(outward(np.sqrt(squares.high.max()) * (self.k if self.free else 1.0)))
+        # an entry of r moves the scores of a row of B
+        return float(outward(np.sqrt(squares.high.max() * (self.B**2).sum(axis=1).max()), self.B.shape[1]))
 
     def scores(self, X: Any, theta: Array) -> Ball:
         """Return f (rows of X, k)."""

@@ -1,4 +1,4 @@
-"""What a cell's method is to the checker: a surrogate behind scores, a reduction to binary problems, or a threshold model."""
+"""What a cell's method is to the checker: a surrogate behind scores, a game of outcomes, binary problems, or a threshold model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .binary import NAMES, Reduction
+from .binary import NAMES, Reduction, cost_matrix
 from .bounds import Array
 from .gap import Bounds, ScoreMap, bound
 from .surrogates import Surrogate
@@ -78,14 +78,37 @@ class _ByReduction:
         self.reduction = Reduction(options, len(labels), labels, ordered)
 
     def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
-        return ScoreMap(options, gamma, X, self.reduction.columns, 1.0)
+        return self.reduction.score_map(options, gamma, X)
 
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
         costs = rows.costs if self.reduction.has_costs else None
         return self.reduction.bound(features, rows.y, lam, rows.counts, arrays["theta"], arrays["r"], costs)
 
     def possible(self, features: ScoreMap, X: Any, rows: LearnedRows, theta: Array) -> Any:
-        return self.reduction.possible(features.scores(X, theta), theta)
+        return self.reduction.possible(self.reduction.scores(features, X, theta), theta)
+
+
+class _ByOutcomes:
+    """The game of the different vectors of costs: the columns of a matrix where rows have labels."""
+
+    game, example_costs = True, False
+
+    def __init__(self, options: Mapping[str, Any], labels: list[str], ordered: bool) -> None:
+        self.matrix, self.k = cost_matrix(options, len(labels), labels, ordered), len(labels)
+
+    def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
+        return ScoreMap(options, gamma, X, self.k)
+
+    def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
+        costs = self.matrix.T if rows.costs is None else rows.costs
+        outcomes, outcome = np.unique(costs + 0.0, axis=0, return_inverse=True)  # -0.0 is 0.0
+        y = outcome.ravel()[rows.y] if rows.costs is None else outcome.ravel()
+        loss = Surrogate({"name": "general", "matrix": outcomes.T}, len(outcomes), list(map(str, range(len(outcomes)))))
+        proof = arrays["theta"], arrays["r"], arrays.get("predictor")
+        return bound(features.of_outcomes(outcomes.T), loss, y, lam, rows.counts, np.ones(len(y)), *proof)
+
+    def possible(self, features: ScoreMap, X: Any, rows: LearnedRows, theta: Array) -> Any:
+        return None
 
 
 class _ByThresholds:
@@ -112,6 +135,8 @@ def method_of(options: Mapping[str, Any], labels: list[str], ordered: bool, hier
     """Return the method of a cell by its group ``loss``; `CannotError` for one that the checker does not know."""
     if options["name"] in NAMES:
         return _ByReduction(options, labels, ordered)
+    if options["name"] == "adversarial_costs":
+        return _ByOutcomes(options, labels, ordered)
     if ThresholdModel.knows(options):
         return _ByThresholds(options, labels)
     return _BySurrogate(options, labels, hierarchy)

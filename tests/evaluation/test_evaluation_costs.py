@@ -30,7 +30,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return table
 
 
-@pytest.mark.parametrize("loss", ["csosr", "csovo", "csova", "ova", "zero_one"])
+@pytest.mark.parametrize("loss", ["adversarial_costs", "csosr", "csovo", "csova", "ova", "zero_one"])
 def test_every_method_is_judged_by_what_its_predictions_cost(rows: Any, loss: str) -> None:
     assert main([*COMMON, f"loss={loss}", "hyper.C=1", "name=run", "record.proofs=true"]) == 0
     found = pd.read_csv("results/run/runs.csv")

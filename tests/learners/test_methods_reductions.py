@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.datasets import load_iris, load_wine
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 from advcli import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier, costs, data
 from advcli.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
@@ -139,6 +139,123 @@ def test_one_versus_all_is_liblinears(C: float) -> None:
     peer = LinearSVC(loss="hinge", C=C, tol=1e-8, max_iter=1_000_000, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.theta_, np.column_stack([peer.coef_, peer.intercept_]).T, atol=2e-4)
     assert np.array_equal(model.predict(X), peer.predict(X))
+
+
+# ---- a free bias ---------------------------------------------------------------------------------------------------------
+def problems_of(name: str, c: Any, y: Any, options: Any) -> Any:
+    """Return labels, weights and margins (n, m) of the problems, read off the losses far out on both sides."""
+    n, k = len(y), c.shape[1]
+    m = len(list(range(k))) if name in ("ova", "csosr", "csova") else k - 1 if name == "red_mc" else k * (k - 1) // 2
+    found = np.empty((3, n, m))
+    for q in range(m):
+
+        def at(u: float, q: int = q) -> Any:
+            scores = np.zeros(m)
+            rest = [losses(name, c[i], y[i], scores, options.get("pairs", "own")) for i in range(n)]
+            scores[q] = u
+            return np.array([losses(name, c[i], y[i], scores, options.get("pairs", "own")) for i in range(n)]) - rest
+
+        label = np.where(at(1e3) > at(-1e3), -1.0, 1.0)
+        far, further = (np.where(label > 0, at(-each), at(each)) for each in (1e3, 2e3))
+        near = np.where(label > 0, at(1e3), at(-1e3))
+        weight = (further - far) / 1e3
+        found[:, :, q] = label, weight, np.divide(far - near, weight, out=np.full(n, 1e3), where=weight > 1e-9) - 1e3
+    return found
+
+
+@pytest.mark.parametrize(("name", "options"), VARIANTS)
+@pytest.mark.parametrize("features", ["linear", "rbf"])
+def test_a_free_bias_is_that_of_the_dual_with_its_constraint(name: str, options: Any, features: str) -> None:
+    """max over a in the boxes, sum of a label = 0, of the sum of a margins less |v(a)|^2/2, by SciPy's SLSQP: no code in common."""
+    X, y = some(n=16)
+    lam, n = 0.2, len(y)
+    weight = np.random.default_rng(1).integers(1, 4, size=n).astype(float)
+    model = made(name, lam=lam, tol=1e-9, features=features, bias="free", **options).fit(X, y, weight)
+    c = (1 - np.eye(3) if name in ("ova", "ovo") else MATRIX)[:, y].T
+    U = model.binary_scores(X)
+    K = X @ X.T if features == "linear" else np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 3.0)
+    if features == "linear":
+        square = (model.theta_[:-1] ** 2).sum()
+        np.testing.assert_allclose(U, X @ model.theta_[:-1] + model.theta_[-1], atol=1e-12)
+    else:
+        rows = model.features_.anchors
+        among = np.exp(-((rows[:, None] - rows) ** 2).sum(axis=2) / 3.0)
+        square = np.trace(model.theta_[:-1].T @ among @ model.theta_[:-1])
+    mean = sum(w * losses(name, c[i], y[i], U[i], options.get("pairs", "own")) for i, w in enumerate(weight)) / weight.sum()
+    assert model.certificate_.primal == pytest.approx(0.5 * lam * square + mean, rel=1e-8)
+    total = 0.0
+    for label, most, margin in zip(*(each.T for each in problems_of(name, c, y, options)), strict=True):
+        C = weight / (lam * weight.sum())
+        G = K * np.outer(label, label)
+
+        def negative(a: Any, G: Any = G, margin: Any = margin) -> Any:
+            return 0.5 * a @ G @ a - margin @ a, G @ a - margin
+
+        balance = {"type": "eq", "fun": lambda a, label=label: a @ label, "jac": lambda a, label=label: label}
+        bounds = [(0.0, each) for each in most * C]
+        precise = {"ftol": 1e-13, "maxiter": 1000}
+        found = minimize(negative, np.zeros(n), jac=True, method="SLSQP", bounds=bounds, constraints=[balance], options=precise)
+        total -= lam * found.fun
+    assert model.certificate_.primal == pytest.approx(total, rel=1e-6)
+    assert model.certificate_.converged
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("C", [0.05, 4.0, 300.0])
+def test_a_free_bias_is_libsvms(kernel: str, C: float) -> None:
+    X, y = load_wine(return_X_y=True)
+    X = standardised(X)
+    options = {} if kernel == "linear" else {"features_options": {"gamma": 0.1}}
+    model = OneVersusAllClassifier(C=C, tol=1e-8, features=kernel, bias="free", **options).fit(X, y)
+    U = model.binary_scores(X)
+    total = 0.0
+    for j in range(3):
+        label = np.where(y == j, 1, -1)
+        peer = SVC(C=C, kernel=kernel, gamma=0.1, tol=1e-8).fit(X, label)
+        u = peer.decision_function(X)
+        support = X[peer.support_]
+        K = support @ support.T if kernel == "linear" else np.exp(-0.1 * ((support[:, None] - support) ** 2).sum(axis=2))
+        square = float(peer.dual_coef_[0] @ K @ peer.dual_coef_[0])
+        total += 0.5 * square + C * np.maximum(1 - label * u, 0.0).sum()
+        # an optimal bias may be an interval, the function is one
+        np.testing.assert_allclose(U[:, j] - U[:, j].mean(), u - u.mean(), atol=2e-3)
+    # theirs is a value above the optimum, by what their margins miss; ours is within 1e-8 of it
+    ours = C * len(y) * model.certificate_.primal
+    assert -2e-8 * ours <= total - ours <= 1e-5 * C
+
+
+def test_with_a_free_bias_zero_one_costs_make_csosr_one_versus_all() -> None:
+    X, y = some(n=40)
+    rival = made("ova", lam=0.1, tol=1e-10, bias="free").fit(X, y)
+    own = CostSensitiveClassifier(method="csosr", lam=0.2, tol=1e-10, bias="free").fit(X, y)
+    assert 2.0 * own.certificate_.primal == pytest.approx(rival.certificate_.primal, rel=1e-8)
+
+
+def test_a_free_bias_makes_a_shift_of_the_features_nothing_and_starts_from_another_strength() -> None:
+    X, y = some(n=60)
+    for features in ("linear", "rbf"):
+        bound = learner_class("csovo")(features=features, bias="free").bind(X, y)
+        start = None
+        for C in (0.1, 1.0, 30.0):
+            model = learner_class("csovo")(C=C, tol=1e-7, features=features, bias="free")
+            start = model.fit_bound(bound, start)
+            alone = learner_class("csovo")(C=C, tol=1e-7, features=features, bias="free").fit(X + 5.0, y)
+            assert start.certificate_.converged
+            assert start.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=1e-6)
+
+
+def test_a_problem_of_one_label_costs_nothing_with_a_free_bias() -> None:
+    X, _ = some(n=12)
+    y = np.arange(12) % 2
+    model = learner_class("ova")(n_classes=3, tol=1e-9, bias="free").fit(X, y)
+    assert model.theta_[:-1, 2].tolist() == [0.0] * 3
+    assert model.theta_[-1, 2] == -1.0
+    assert set(model.predict(X)) <= {0, 1}
+    pairs = learner_class("ovo")(n_classes=4, tol=1e-9, bias="free").fit(X, y)
+    assert pairs.certificate_.converged
+    assert set(pairs.predict(X)) <= {0, 1}
+    with pytest.raises(ConfigError, match="bias=loose is unknown"):
+        learner_class("ova")(bias="loose").fit(X, y)
 
 
 # ---- known answers ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import pytest
 from advcli.learners import learner_class
 from advcli.verify.binary import NAMES, Reduction
 from advcli.verify.bounds import ball
-from advcli.verify.gap import ScoreMap
 
 
 def fitted(name: str, features: str = "linear", **options: Any) -> tuple[Any, ...]:
@@ -22,16 +21,17 @@ def fitted(name: str, features: str = "linear", **options: Any) -> tuple[Any, ..
     own = {} if name in ("ova", "ovo") else {"cost": "absolute"}
     model = learner_class(name)(lam=0.05, features=features, tol=1e-8, **own, **options).fit(X, y, weight)
     checker = Reduction({"name": name, **own, **options}, 3, list("abc"), True)
-    mapped = ScoreMap({"name": features}, None, X, checker.columns, 1.0)
+    mapped = checker.score_map({"name": features}, None, X)
     rows = model.rows_
-    theta = model.theta_ if features == "linear" else model.theta_[rows]
+    theta = model.theta_ if features == "linear" else np.vstack([model.theta_[rows], model.theta_[len(y) :]])
     return model, checker, mapped, y, weight, theta, model.solution_.R[rows]
 
 
+@pytest.mark.parametrize("bias", ["regularised", "free"])
 @pytest.mark.parametrize("features", ["linear", "rbf", "poly"])
 @pytest.mark.parametrize("name", NAMES)
-def test_bounds_hold_the_certified_values(name: str, features: str) -> None:
-    model, checker, mapped, y, weight, theta, a = fitted(name, features)
+def test_bounds_hold_the_certified_values(name: str, features: str, bias: str) -> None:
+    model, checker, mapped, y, weight, theta, a = fitted(name, features, bias=bias)
     found = checker.bound(mapped, y, 0.05, weight, theta, a)
     for value, proved in ((model.certificate_.primal, found.primal), (model.certificate_.dual, found.dual)):
         assert proved.low - 1e-12 <= value <= proved.high + 1e-12
@@ -50,6 +50,17 @@ def test_other_points_prove_less(name: str) -> None:
         assert other.dual.low < model.certificate_.dual
     # far outside its box is at its end
     assert np.isfinite(checker.bound(mapped, y, 0.05, weight, theta, np.full(a.shape, 1e9)).dual.low)
+
+
+def test_a_dual_point_that_misses_the_constraint_of_a_free_bias_proves_less() -> None:
+    model, checker, mapped, y, weight, theta, a = fitted("ova", bias="free")
+    dual = checker.bound(mapped, y, 0.05, weight, theta, a).dual.low
+    # all numbers of one side raised to their ends: a larger sum, which no bound may be made of
+    raised = np.where((y[:, None] == np.arange(3)), 1.0, a)
+    assert (raised.sum() - a.sum()) * 0.01 > 0
+    found = checker.bound(mapped, y, 0.05, weight, theta, raised).dual.low
+    assert found < model.certificate_.dual
+    assert found < dual
 
 
 def test_arrays_of_other_shapes_are_told() -> None:
