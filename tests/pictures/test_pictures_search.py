@@ -14,6 +14,7 @@ from advcli.outputs.psi import make_psi
 from advcli.outputs.sets import EnumeratedSets, pair_table
 from advcli.pictures.base import write_picture
 from advcli.pictures.search import plane_picture, searches_of
+from advcli.pictures.searches import published
 
 pytest.importorskip("matplotlib", reason="drawing is optional: matplotlib is not installed")
 
@@ -60,3 +61,48 @@ def test_labels_without_a_structure_are_refused(
     monkeypatch.chdir(tmp_path)
     assert main(["report", "figure=search", "dataset=iris", "loss=zero_one"]) == 2
     assert "figure=search needs labels with a structure; loss=zero_one has none: choose loss=sets" in capsys.readouterr().err
+
+
+@pytest.fixture
+def label_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Rows with sets of four labels in a file, and the words that learn them by slack rescaling."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(3)
+    X = random.normal(size=(30, 3))
+    Y = (X @ random.normal(size=(3, 4)) + 0.5 * random.normal(size=(30, 4)) > 0.0).astype(int)
+    Y[Y.sum(axis=1) == 0, 0] = 1
+    table = pd.DataFrame(np.hstack([X, Y]), columns=["a", "b", "c", "label_w", "label_x", "label_y", "label_z"])
+    table.astype({name: int for name in table.columns if name.startswith("label")}).to_csv("sets.csv", index=False)
+    return ["dataset=csv", "dataset.path=sets.csv", "dataset.target=label_*", "dataset.name=four", "loss=sets", "loss.surrogate=slack"]
+
+
+def test_a_row_of_a_fit_is_searched_and_the_files_are_the_same_again(label_sets: list[str]) -> None:
+    kept = []
+    for _ in range(2):
+        assert main(["report", "figure=search", *label_sets, "hyper.C=0.1", "protocol.metric=null", "protocol.metrics=[]"]) == 0
+        kept.append({path.name: path.read_bytes() for path in Path("results").iterdir()})
+    assert kept[0] == kept[1]
+    table = pd.read_csv("results/search_four_sets_slack.csv")
+    assert (table["kind"] == "label").sum() == 16
+    assert set(table["search"].dropna()) == {"hull", "angular", "bisecting", "binary"}
+
+
+def test_searches_are_compared_along_a_training(label_sets: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["report", "figure=searches", *label_sets, "hyper.C=0.5", "draw.rows=10", "protocol.metric=null", "protocol.metrics=[]"]) == 0
+    )
+    assert "all sets, here hull" in capsys.readouterr().out
+    table = pd.read_csv("results/searches_four_10.csv").set_index(["source", "search"])
+    assert (table.loc[("all sets, here", "angular"), ["not_best"]] == 0.0).all()
+    assert ("relaxation, here", "sarawagi") not in table.index
+    assert (table["calls"] >= 1.0).all()
+    assert main(["report", "figure=searches", *label_sets[:-1], "loss.surrogate=margin"]) == 2
+    assert "figure=searches needs slack rescaling of sets; loss=sets loss.surrogate=margin is another" in capsys.readouterr().err
+
+
+def test_published_numbers_are_read_in_the_units_of_the_columns() -> None:
+    found = published("yeast")
+    assert found["4.1", "sarawagi", "calls"] == 43.2
+    assert found["5.1", "hull", "calls"] == 3.1
+    assert found["5.1", "hull", "not_best"] == pytest.approx(7.0)
+    assert published("emotions") == {}
