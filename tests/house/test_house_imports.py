@@ -33,6 +33,7 @@ losses                 costs compiled hierarchy.graph
 features               compiled hyper stored
 hierarchy              compiled
 outputs                compiled
+outputs.hierarchical   hierarchy.multilabel
 problem                losses.base features.base
 binary                 features.base
 certificate            problem
