@@ -140,6 +140,8 @@ class DrawGroup:
     C: list[float] = field(metadata=POSITIVE)
     columns: list[str] | None = field(metadata=NAME)
     classes: int = field(metadata=at_least(2))
+    rows: int = field(metadata=at_least(1))
+    epsilon: float = field(metadata=POSITIVE)
 
 
 @dataclass

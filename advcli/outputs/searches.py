@@ -360,15 +360,22 @@ def angular(
     if start is None or not space.integral:
         tallest = max(1.0, calls.plain(0.0).h + 1.0)
         start = start or tallest / widest
-    a, b, floor = math.inf, 0.0, 0.0
+    floor, sides = 0.0, [(math.inf, 0.0)]
     if not space.integral:
-        # a label of the slope a or more, or b or less, has at most the value phi
-        calls.plain(start)
+        vertex = calls.plain(start)
         floor = max(calls.value, _LEAST_SHARE * calls.upper)
-        a, b = max(widest**2 / floor, 1.0 / start), min(floor / tallest**2, 1.0 / start)
+        # a better label than phi has a slope between these, and one between the two points of value phi on the line that the call proves
+        a, b = widest**2 / floor, floor / tallest**2
+        if vertex.g > 0.0 and vertex.h > -1.0:
+            one, other = vertex.g / (vertex.h + 1.0), (vertex.h + 1.0) / (start * start * vertex.g)
+            a, b = min(a, max(one, other)), max(b, min(one, other))
+        middle = min(max(1.0 / start, b), a)
+        sides = [(a, middle), (middle, b)]
     # of angles: minus the bound, or the turn, then the turn; sides, strict side, l, bound
-    turn = 0
-    angles: list[tuple[float, int, float, float, int, float, float]] = [(0.0, 0, a, b, 0, start, calls.upper)]
+    turn = len(sides)
+    angles: list[tuple[float, int, float, float, int, float, float]] = [
+        (float(at) if breadth else -calls.upper, at, a, b, 0, start, calls.upper) for at, (a, b) in enumerate(sides)
+    ]
     while angles and len(calls.queries) < most:
         if max(each[-1] for each in angles) * ratio <= calls.value * (1.0 + ROUNDING):
             break

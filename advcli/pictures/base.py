@@ -38,6 +38,10 @@ class Request:
         Names of the two features; None leaves the choice to the picture.
     classes : int
         Classes of a loss that needs no data.
+    rows : int
+        Rows of a training that searches are compared along.
+    epsilon : float
+        Violation of a margin above which its label is new to that training.
     """
 
     cell: Cell
@@ -46,6 +50,8 @@ class Request:
     C: tuple[float, ...] = (10.0, 100.0, 1000.0, 10_000.0)
     columns: tuple[str, ...] | None = None
     classes: int = 4
+    rows: int = 80
+    epsilon: float = 0.3
 
 
 @dataclass(frozen=True)

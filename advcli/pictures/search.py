@@ -20,6 +20,7 @@ from .base import Picture, Request, register
 
 _ROOM = 0.06  # beyond the points, in parts of their range
 _GRID = 241  # points of the contour along each axis
+_ROWS = 200  # that are searched for one to show
 
 
 def searches_of(space: OutputSpace, psi: Psi, wanted: str = "auto") -> dict[str, Found]:
@@ -105,18 +106,19 @@ def _paint_calls(axes: Any, found: Found, horizontal: tuple[float, float], verti
             axes.plot(*ends, color=COLOURS[0], linewidth=0.8, zorder=2)
         if at is not None:
             numbers.setdefault((at.h, at.g), []).append(step)
-    for turn, ((h, g), steps) in enumerate(numbers.items()):
+    for (h, g), steps in numbers.items():
         axes.plot(h, g, "o", color=COLOURS[0], markersize=6, markeredgecolor="black", markeredgewidth=0.5, zorder=4)
         text = ", ".join(map(str, steps[:3])) + (", ..." if len(steps) > 3 else "")
-        # towards the middle of the panel, in turns above and below
-        right = h > 0.5 * (horizontal[0] + horizontal[1])
-        place = (-7 if right else 7, -14 if turn % 2 else 6)
-        axes.annotate(text, (h, g), xytext=place, textcoords="offset points", ha="right" if right else "left", fontsize=11, zorder=6)
+        # away from the other labels, but inside the panel
+        last = h > 0.2 * horizontal[0] + 0.8 * horizontal[1]
+        axes.annotate(
+            text, (h, g), xytext=(-7 if last else 7, 5), textcoords="offset points", ha="right" if last else "left", fontsize=11, zorder=6
+        )
 
 
 @register("search")
 def search_picture(request: Request) -> Iterator[Picture]:
-    """Yield the searches at the row of a fit, to all rows, whose bound lies farthest above its best label."""
+    """Yield the searches at a row of a fit to all rows: of the first of them that whose bound lies farthest above its best label."""
     cell = request.cell
     if not hasattr(learner_of(cell.loss), "spaces"):
         raise IncompatibleError("figure=search", "labels with a structure", f"loss={cell.loss['name']} has none: choose loss=sets")
@@ -126,9 +128,9 @@ def search_picture(request: Request) -> Iterator[Picture]:
     learner: Any = fitted.learner
     psi = learner.psi()
     row, widest = 0, -math.inf
-    for at, space in enumerate(learner.spaces(fitted.rows(everything.X), everything.y)):
-        found = SEARCHES["hull"](space, psi)
-        gap = found.upper - SEARCHES["exact"](space, psi).value if found.upper > widest else -math.inf
+    few = everything[: min(_ROWS, everything.X.shape[0])]
+    for at, space in enumerate(learner.spaces(fitted.rows(few.X), few.y)):
+        gap = SEARCHES["hull"](space, psi).upper - search_of("auto", space)(space, psi).value
         if gap > widest:
             row, widest, chosen = at, gap, space
     name = f"search_{recipe.dataset.name}_{cell.loss['name']}_{psi.name}"

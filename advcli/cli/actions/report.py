@@ -54,7 +54,8 @@ class Report(Task):
         beside = draw["losses"] or [settings.loss["name"], *drawing.beside]
         losses = [settings.loss if name == settings.loss["name"] else self._composed(name) for name in dict.fromkeys(beside)]
         columns = None if draw["columns"] is None else tuple(draw["columns"])
-        request = Request(cell_of(settings), settings.data_dir, tuple(losses), tuple(draw["C"]), columns, draw["classes"])
+        others = {name: draw[name] for name in ("classes", "rows", "epsilon")}
+        request = Request(cell_of(settings), settings.data_dir, tuple(losses), tuple(draw["C"]), columns, **others)
         for picture in drawing.make(request):
             files = write_picture(picture, settings.results_dir)
             print(f"{short(files[-1])}: {picture.said}; also {', '.join(path.suffix for path in files[:-1])}")
