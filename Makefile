@@ -13,20 +13,24 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CYTHON := $(CURDIR)/$(BIN)/cython
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test test-slow mutants assault sanitize check lint types bench clean
+.PHONY: rebuilt run test test-slow mutants assault sanitize check lint types bench clean
 
 run: $(VENV)/.installed
 	$(BIN)/advcli +experiment=quickstart
+
+# An import compiles what has changed since the last one: here once, before several processes of tests do it at the same time.
+rebuilt: $(VENV)/.installed-test
+	$(BIN)/python -c "import advcli"
 
 # One process of tests for each core, and one thread of linear algebra for each of them.
 test: $(VENV)/.installed-test lint types check
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist worksteal
 
-test-slow: $(VENV)/.installed-test
+test-slow: rebuilt
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow --numprocesses auto --dist worksteal
 
 # Hostile command lines, files, models, inputs and kills; ends with a table of how many ended well.
-assault: $(VENV)/.installed-test
+assault: rebuilt
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m assault --numprocesses auto --dist worksteal
 
 # Chosen ones: make mutants ONLY=advcli/proofs.py

@@ -99,7 +99,7 @@ def coverage_file(model: Model, source: Path, out: Path) -> CoverageReport:
 
 
 def write(found: CoverageReport, out: Path) -> None:
-    """Write curve.csv, curve.svg, curve.pdf, confusion.csv and guarantees.csv into a folder, which is made where it is not there."""
+    """Write curve.csv, .svg, .pdf and .png, confusion.csv and guarantees.csv into a folder, which is made where it is not there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -120,6 +120,7 @@ def write(found: CoverageReport, out: Path) -> None:
         axes.set_xlabel("coverage: share of rows that are accepted")
         axes.set_ylabel("risk: share of these that are wrong")
 
-    figure = draw("curve", f"Risk over coverage on {found.rows} rows; AURC {curve.aurc:.4f}.", (5.0, 3.5), paint)
+    figure = draw("curve", f"Risk over coverage on {found.rows} rows; AURC {curve.aurc:.4f}.", (5.0, 3.5), paint, raster=True)
     write_text(out / "curve.svg", figure.svg)
     write_bytes(out / "curve.pdf", figure.pdf)
+    write_bytes(out / "curve.png", figure.png)

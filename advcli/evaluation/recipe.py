@@ -303,11 +303,11 @@ class Recipe:
             seconds = float(learner.certificate_.seconds)
         return Fitted(learner, standardiser, codes, weight, n_train, seconds, labels.facts, labels.notes)
 
-    def judge(self, learner: Learner, view: View, held: Part) -> tuple[str, float]:
-        """Return the metric that selects and its value on held-out rows, of which the learner has this view."""
+    def judge(self, learner: Learner, held: View, y: Any) -> tuple[str, float]:
+        """Return the metric that selects and its value on held-out rows of labels y, or of costs (`Part.truth`)."""
         metric = self.metric(learner)
-        facts = self.facts(learner) | self._probabilities([metric], learner, view) | {"sequences": held.groups}
-        return metric, self._value(metric, held.truth, learner.predict_codes(view), facts)
+        facts = self.facts(learner) | self._probabilities([metric], learner, held) | {"sequences": held.groups}
+        return metric, self._value(metric, y, learner.predict_codes(held), facts)
 
     @staticmethod
     def _probabilities(names: Iterable[str], learner: Learner, X: Any) -> dict[str, Any]:
@@ -334,7 +334,7 @@ class Recipe:
         learner, options = fitted.learner, self.facts(fitted.learner)
         X = fitted.rows(test.X)
         clock = time.perf_counter()
-        X = replace(test, X=X).look(learner) if learner.has_groups else X
+        X = X if test.groups is None else replace(test, X=X).look(learner)
         predicted = learner.predict_codes(X)
         columns: dict[str, Any] = {"predict_seconds": time.perf_counter() - clock} | certificate_columns(learner)
         certificate = learner.certificate_

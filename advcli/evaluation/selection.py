@@ -29,8 +29,8 @@ from .standardise import Standardiser
 Make = Callable[[Mapping[str, float], int], Learner]
 """Hyper-parameters and a seed to an unfitted learner of the method."""
 
-Judge = Callable[[Learner, View, "Part"], tuple[str, float]]
-"""A fitted learner, its view of held-out rows and these rows to the name and the value of the metric that selects."""
+Judge = Callable[[Learner, View, Any], tuple[str, float]]
+"""A fitted learner, its view of held-out rows and their labels (or `Part.truth`) to the name and the value of the metric that selects."""
 
 
 @dataclass(frozen=True)
@@ -212,10 +212,11 @@ class Part:
         return learner.bind(self.X, self.y, self.weight)
 
     def look(self, learner: Learner) -> View:
-        """Return the rows as the fitted learner looks at them, as sequences if it predicts such."""
-        if self.groups is not None and learner.has_groups:
-            return learner.look_groups(self.X, self.groups)
-        return learner.look(self.X)
+        """Return the rows as the fitted learner looks at them, with their sequences, which it predicts if it learned from such."""
+        if self.groups is None:
+            return learner.look(self.X)
+        view = learner.look_groups(self.X, self.groups) if learner.has_groups else learner.look(self.X)
+        return replace(view, groups=self.groups)
 
 
 @dataclass(frozen=True)
@@ -261,7 +262,7 @@ def select(
         The training rows.
     make : callable (hyper, seed) -> Learner
         Learners whose fits stop at the tolerance of a search.
-    judge : callable (Learner, View, Part) -> (str, float)
+    judge : callable (Learner, View, labels) -> (str, float)
         The metric that selects, and its value on held-out rows.
     protocol, axes
         The checked protocol and what is searched.
@@ -361,7 +362,7 @@ def _judged(
             learner.fit_bound(bound, previous)
             view = held.look(learner) if view is None else view
             previous = learner
-            metric, value = judge(learner, view, held)
+            metric, value = judge(learner, view, held.truth)
             certificate = learner.certificate_
             yield (
                 (strength_at, other_at),

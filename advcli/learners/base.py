@@ -118,9 +118,13 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """New rows as the fits to one `Bound` look at them: validated and mapped once; `potentials` and `predict_codes` take it for X."""
+    """New rows as the fits to one `Bound` look at them: validated and mapped once; `potentials` and `predict_codes` take it for X.
+
+    ``groups`` (n,) are the sequences of the rows, where the data have such.
+    """
 
     at: Any
+    groups: Any = None
 
 
 class Learner(ClassifierMixin, BaseEstimator):

@@ -5,7 +5,8 @@
     it, svorex   its terms next to the class, j = y - 1 and j = y             g              svorex: held; it: where ``ordered``
     red_th       that of at, g - eta_j = w.x + b - theta_j                    w and theta    (Li & Lin 2007)
 
-with s_j = +1 where y > j, else -1: Shashua & Levin 2003, "Ranking with large margin principle" (NIPS 15); Chu & Keerthi 2007, "Support
+with s_j = +1 where y > j, else -1, and in red_th term j weighted by |c_y[j] - c_y[j + 1]| for costs c_y of the classes other than absolute
+ones (Lin & Li 2012): Shashua & Levin 2003, "Ranking with large margin principle" (NIPS 15); Chu & Keerthi 2007, "Support
 vector ordinal regression" (Neural Computation 19:792-815), whose implicit and explicit constraints are svorim and svorex; Li & Lin 2007,
 "Ordinal regression by extended binary classification" (NIPS 19:865-872). All minimise lambda/2 |penalised|^2 + 1/n sum_i s_i loss_i; a
 kernel gives g a function of its space (`threshold_problem`, `threshold_newton`).
@@ -43,6 +44,7 @@ from .base import (
     register,
     registry,
 )
+from .row_costs import check_costs, matrix_of, metric_of, plain_cost, with_cost
 from .threshold_newton import ExplicitRows, KernelRows, ScoredRows, ThresholdPoint, minimise, moved
 from .threshold_problem import ThresholdProblem
 
@@ -405,16 +407,57 @@ class ReducedThresholds(ThresholdLearner):
     ----------
     bias : {"free", "regularised"}
         Of the binary machine: unregularised, or the weight of a constant that is appended to x.
+    cost : {"absolute", "squared", "zero_one"} or array (k, k)
+        What predictions cost, rows = predictions, columns = classes in their order. Term j of a row of class y weighs
+        |c_y[j] - c_y[j + 1]|: the terms whose side is wrong add up to the cost of the prediction where c_y grows away from y.
     C, lam, tol, max_passes, ridge, features, features_options, n_classes, random_state
         As in `ThresholdLearner`.
     """
 
     bias: str = "free"
+    cost: Any = "absolute"
+
+    @classmethod
+    def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
+        """Return the options with a cost, that of the file where one is named."""
+        found = with_cost(loss, {**facts, "ordered": True}, "absolute")
+        return {name: value for name, value in found.items() if name != "file"}
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse what a threshold model refuses, and costs that are no costs."""
+        own = {name: value for name, value in loss.items() if name not in ("cost", "file")}
+        super().check(own, features, solver, ordered, n_classes)
+        check_costs(loss.get("cost"), n_classes)
+
+    def check_parameters(self) -> None:
+        """Refuse what a threshold model refuses, and costs that are no costs."""
+        super().check_parameters()
+        check_costs(self.cost, self.n_classes)
 
     @property
     def coupling(self) -> str:
         """That of theta and the bias."""
         return BIASES[one_of("bias", self.bias, BIASES)]
+
+    def _terms(self, k: int) -> Array:
+        """Return the weights W (k, k - 1) of the terms of the loss: what neighbouring predictions' costs differ by."""
+        return np.ascontiguousarray(np.abs(np.diff(matrix_of(self.cost, k), axis=0)).T)
+
+    @property
+    def metric_(self) -> str:
+        """The metric that counts the costs."""
+        return metric_of(self.cost)
+
+    @property
+    def cost_matrix_(self) -> Array | None:
+        """The cost matrix (k, k)."""
+        return matrix_of(self.cost, len(self.classes_))
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds, a cost matrix as numbers."""
+        parameters, attributes, rows = super().saved()
+        return {**parameters, "cost": plain_cost(self.cost)}, attributes, rows
 
 
 @register("svorim")
@@ -449,8 +492,8 @@ class OrdinalClassifier(ThresholdLearner):
         Feature map; None: ``rbf`` for svorim and svorex, else ``linear``.
     order : sequence or None
         The labels from the lowest to the highest; None: sorted.
-    ordered, bias : bool or None, str or None
-        Options of `it` and of `red_th`; None: the method's.
+    ordered, bias, cost : bool or None, str or None, str, array (k, k) or None
+        Options of `it` and, the last two, of `red_th`; None: the method's.
     C, lam, tol, max_passes, ridge, features_options, n_classes, random_state
         As in `ThresholdLearner`.
     """
@@ -461,6 +504,7 @@ class OrdinalClassifier(ThresholdLearner):
     order: Any = None
     ordered: bool | None = None
     bias: str | None = None
+    cost: Any = None
     features: Any = None
 
     @property
@@ -486,11 +530,30 @@ class OrdinalClassifier(ThresholdLearner):
         one_of("method", self.method, METHODS)
         self._model()
         super().check_parameters()
+        check_costs(self.cost, self.n_classes)
+
+    def _terms(self, k: int) -> Array:
+        return self._model()._terms(k)
+
+    @property
+    def metric_(self) -> str:
+        """The method's."""
+        return self._model().metric_
+
+    @property
+    def cost_matrix_(self) -> Array | None:
+        """The cost matrix (k, k) where one is given."""
+        return None if self.cost is None else matrix_of(self.cost, len(self.classes_))
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds, a cost matrix as numbers."""
+        parameters, attributes, rows = super().saved()
+        return {**parameters, "cost": plain_cost(self.cost)}, attributes, rows
 
     def _model(self) -> ThresholdLearner:
         """Return the chosen method with its options."""
         chosen: Any = registry.get(one_of("method", self.method, METHODS))
-        own = {name: getattr(self, name) for name in ("ordered", "bias") if getattr(self, name) is not None}
+        own = {name: getattr(self, name) for name in ("ordered", "bias", "cost") if getattr(self, name) is not None}
         for name in own:
             if name not in chosen.option_names():
                 raise ConfigError(f"method={self.method} has no option {name}")

@@ -46,15 +46,8 @@ class LearnsFromCosts(Learner):
 
     @classmethod
     def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
-        """Return the options with a cost: that of the file, else absolute for labels with an order and zero-one for others."""
-        if loss.get("file") is not None:
-            if loss.get("cost") is not None:
-                raise ConfigError(f"loss={loss['name']} needs its costs once: give loss.cost or loss.file")
-            matrix = matrices.read_csv(loss["file"])
-            return {**loss, "cost": (matrix.align(facts["classes"]) if "classes" in facts else matrix).values.tolist()}
-        if loss.get("cost") is None:
-            return {**loss, "cost": "absolute" if facts.get("ordered") else cls.default_cost}
-        return dict(loss)
+        """Return the options with a cost: that of the file, else absolute for labels with an order and the learner's own for others."""
+        return with_cost(loss, facts, cls.default_cost)
 
     def check_parameters(self) -> None:
         """Refuse what any such learner refuses, and costs that are no costs."""
@@ -67,9 +60,7 @@ class LearnsFromCosts(Learner):
 
     def cost_matrix(self) -> Array:
         """Return the cost matrix (k, k)."""
-        k = len(self.classes_)
-        check_costs(self._cost, k)
-        return NAMED[self._cost][1](k) if isinstance(self._cost, str) else matrices.check_matrix(self._cost, k, "cost")
+        return matrix_of(self._cost, len(self.classes_))
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, start: Any = None, costs: Any = None) -> Self:
         """Fit to rows X (n, d) and labels y (n,), whose costs the matrix ``cost`` tells, or to every row's own costs.
@@ -121,7 +112,7 @@ class LearnsFromCosts(Learner):
     @property
     def metric_(self) -> str:
         """The metric that counts the costs: error, mae, mse, or cost for a matrix."""
-        return NAMED[self._cost][0] if isinstance(self._cost, str) else "cost"
+        return metric_of(self._cost)
 
     @property
     def cost_matrix_(self) -> Array | None:
@@ -130,7 +121,35 @@ class LearnsFromCosts(Learner):
 
     def _saved_cost(self) -> dict[str, Any]:
         """Return the parameter ``cost`` as a saved model holds it, a matrix as numbers."""
-        return {"cost": self.cost if self.cost is None or isinstance(self.cost, str) else np.asarray(self.cost, dtype=np.float64).tolist()}
+        return {"cost": plain_cost(self.cost)}
+
+
+def with_cost(loss: Options, facts: Options, default: str) -> dict[str, Any]:
+    """Return the group ``loss`` with a cost in the place of null: the file's, else absolute for ordered labels, else ``default``."""
+    if loss.get("file") is not None:
+        if loss.get("cost") is not None:
+            raise ConfigError(f"loss={loss['name']} needs its costs once: give loss.cost or loss.file")
+        matrix = matrices.read_csv(loss["file"])
+        return {**loss, "cost": (matrix.align(facts["classes"]) if "classes" in facts else matrix).values.tolist()}
+    if loss.get("cost") is None:
+        return {**loss, "cost": "absolute" if facts.get("ordered") else default}
+    return dict(loss)
+
+
+def matrix_of(cost: Any, n_classes: int) -> Array:
+    """Return the matrix (k, k) of a cost by name or by numbers."""
+    check_costs(cost, n_classes)
+    return NAMED[cost][1](n_classes) if isinstance(cost, str) else matrices.check_matrix(cost, n_classes, "cost")
+
+
+def metric_of(cost: Any) -> str:
+    """Return the metric that counts a cost: error, mae, mse, or cost for a matrix."""
+    return NAMED[cost][0] if isinstance(cost, str) else "cost"
+
+
+def plain_cost(cost: Any) -> Any:
+    """Return a cost as a saved model holds it, a matrix as numbers."""
+    return cost if cost is None or isinstance(cost, str) else np.asarray(cost, dtype=np.float64).tolist()
 
 
 def check_costs(cost: Any, n_classes: int | None) -> None:

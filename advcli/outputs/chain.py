@@ -175,7 +175,7 @@ def _distributions(p: Array) -> Array:
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
-class Columns:
+class ChainColumns:
     """The max-min margin's game at one chain by columns: sequences found so far, and the small linear program over their mixtures.
 
     The sequences stay from one call of `solve` to the next, at other scores: what was in a mixture before is likely to be again.

@@ -88,12 +88,15 @@ class Figure:
         Its SVG text, whose texts and lines are black.
     pdf : bytes
         The same as PDF.
+    png : bytes
+        The same as PNG on white ground, where one was asked for.
     """
 
     name: str
     caption: str
     svg: str
     pdf: bytes
+    png: bytes = b""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ COLOURS = ("#3b82c4", "#d9822b", "#2f9e6e", "#c2588f", "#8f6fd1", "#a3862b", "#3
 MARKERS = "osD^vP*X"
 MAX_POINTS = 800
 """More results than this make no readable plot."""
+WIDTH = 1200
+"""Pixels of a PNG."""
 MAX_METHODS = 20
 """More methods than this make no readable legend; a sweep over an option has its curves."""
 
@@ -60,7 +62,7 @@ def style() -> Iterator[None]:
         yield
 
 
-def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[Axes], None]) -> Figure:
+def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[Axes], None], raster: bool = False) -> Figure:
     """Return a figure; the same drawing gives the same bytes.
 
     Parameters
@@ -73,6 +75,8 @@ def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[Ax
         Width and height in inches.
     paint : callable
         Draws on the axes that it is given.
+    raster : bool
+        Make a PNG as well, about `WIDTH` pixels wide on white ground.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
@@ -85,7 +89,10 @@ def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[Ax
         # without dates the same rows give the same bytes
         canvas.savefig(svg, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None, "Creator": None})
         canvas.savefig(pdf, format="pdf", bbox_inches="tight", metadata={"CreationDate": None})
-    return Figure(name, caption, svg.getvalue(), pdf.getvalue())
+        png = io.BytesIO()
+        if raster:
+            canvas.savefig(png, format="png", dpi=WIDTH / size[0], bbox_inches="tight", facecolor="white", metadata={"Software": None})
+    return Figure(name, caption, svg.getvalue(), pdf.getvalue(), png.getvalue())
 
 
 def look(at: int) -> dict[str, Any]:

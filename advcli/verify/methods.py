@@ -115,7 +115,7 @@ class _ByThresholds:
     game = example_costs = False
 
     def __init__(self, options: Mapping[str, Any], labels: list[str]) -> None:
-        self.model = ThresholdModel(options, len(labels))
+        self.model = ThresholdModel(options, len(labels), labels)
 
     def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
         return self.model.features(options, gamma, X)

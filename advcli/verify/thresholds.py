@@ -2,8 +2,9 @@
 
     P(w, eta) = lambda/2 (|w|^2 + |theta|^2 + b^2) + 1/n sum_i s_i sum_j [1 - t_ij (g_i - eta_j)]_+,   t_ij = +1 where y_i > j, else -1
 
-theta and b only for red_th, with eta = theta - b: for a free b, |theta|^2 is at least that of eta less its mean; for a penalised b,
-|eta + b|^2 + b^2 is least at b = -sum(eta)/k. The stored r in [0, 1] are shares of the dual variables: alpha_ij = s_i r_ij / (lambda n).
+each hinge of red_th times the step |c_y[j] - c_y[j + 1]| of the costs. theta and b only for red_th, with eta = theta - b: for a free b,
+|theta|^2 is at least that of eta less its mean; for a penalised b, |eta + b|^2 + b^2 is least at b = -sum(eta)/k. The stored r in [0, 1]
+are shares of the dual variables: alpha_ij = s_i r_ij / (lambda n), times the step.
 With beta_i = sum_j t_ij alpha_ij and u_j = sum_i t_ij alpha_ij, D = lambda (sum alpha - |w(beta)|^2/2 - penalty(u)) is at most the optimum
 for an alpha that meets
 
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from .binary import cost_matrix
 from .bounds import Array, Ball, ball, dot, inverse, join, outward
 from .gap import Bounds, ScoreMap
 from .surrogates import CannotError
@@ -37,16 +39,21 @@ class ThresholdModel:
         The group ``loss``.
     k : int
         Number of classes.
+    labels : sequence of str
+        Labels of the classes, which order the named columns of a matrix.
     """
 
     game, by_scores, weight = False, True, 1.0
 
-    def __init__(self, options: Mapping[str, Any], k: int) -> None:
+    def __init__(self, options: Mapping[str, Any], k: int, labels: list[str]) -> None:
         self.name, self.k = str(options["name"]), k
         self.near = self.name in ("it", "svorex")
         self.ordered = bool(options.get("ordered", self.name == "svorex")) and self.near
         self.bias = str(options.get("bias", "free")) if self.name == "red_th" else None
         self.ridge = float(options.get("ridge", 0.0))
+        self.steps = np.ones((k, max(k - 1, 0)))  # of red_th: what neighbouring predictions' costs differ by
+        if self.name == "red_th":
+            self.steps = np.abs(np.diff(cost_matrix(options, k, labels, ordered=True), axis=0)).T
 
     @staticmethod
     def knows(options: Mapping[str, Any]) -> bool:
@@ -97,7 +104,7 @@ class ThresholdModel:
             raise ValueError(f"r has the shape {r.shape}, not {(len(y), m)}")
         code = np.minimum(np.searchsorted(observed, y), m)
         signs = np.where(code[:, None] > np.arange(m), 1.0, -1.0)
-        occurs = np.ones((len(y), m))
+        occurs = self.steps[y] if self.bias is not None else np.ones((len(y), m))
         if self.near:
             occurs = ((code[:, None] == np.arange(m)) | (code[:, None] == np.arange(m) + 1)).astype(float)
         if self.ordered and (np.diff(eta) < 0).any():

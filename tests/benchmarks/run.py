@@ -35,6 +35,8 @@ BENCHMARKS = {
     "scale": ("scale", "scale", "hierarchical machines on documents of SWIKI's shape; --all-peers for 100,000 rows and 20,000 nodes"),
     "thresholds": ("thresholds", "thresholds", "threshold models with a Gaussian kernel against skordinal on stocks and abalone"),
     "thresholds_linear": ("thresholds", "linear", "linear threshold models on calhousing"),
+    "viterbi": ("chains", "viterbi", "Viterbi's algorithm, transitions a second"),
+    "chains": ("chains", "fits", "certified chains on wnut17_ner against CRFsuite, CPU time"),
     "large_c_peer": ("large_c", "large_c_peer", "LinearSVC at C >= 2^12"),
 }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import image
 
 from advcli.abstention import guarantee, risk_coverage
 from advcli.cli import main
@@ -61,6 +62,10 @@ def test_the_files_say_what_the_model_does(
         assert str(found) in said
     assert Path("found/curve.svg").read_text().startswith("<?xml")
     assert Path("found/curve.pdf").read_bytes().startswith(b"%PDF")
+    picture = image.imread("found/curve.png")
+    assert 1000 <= picture.shape[1] <= 1400
+    np.testing.assert_array_equal(picture[0, 0, :3], 1.0)  # white ground
+    assert (picture[:, :, :3].min(axis=2) < 0.5).mean() > 0.002  # and something on it
 
 
 def test_bad_input_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -349,13 +349,19 @@ def test_splits_must_be_permutations(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "task"),
-    [("yeast", "multilabel"), ("wnut17_ner", "sequence"), ("bibtex", "multilabel")],
+    [("yeast", "multilabel"), ("bibtex", "multilabel")],
 )
 def test_sets_that_cannot_be_loaded_yet(shared: Path, name: str, task: str) -> None:
     with pytest.raises(DataError, match=f"is a {task} set, which cannot be loaded yet"):
         load({"name": name, "source": "folder"}, shared)
     assert next(entry for entry in list_datasets(shared) if entry.name == name).command == "not loadable yet"
     assert show(name, shared)["here"] == "yes, but not loadable yet"
+
+
+def test_a_set_of_sequences_names_its_source(shared: Path) -> None:
+    with pytest.raises(DataError, match="is a set of sequences: load it with dataset.source=sequences"):
+        load({"name": "wnut17_ner", "source": "folder"}, shared)
+    assert next(entry for entry in list_datasets(shared) if entry.name == "wnut17_ner").source == "sequences"
 
 
 def test_missing_and_unknown_sets(tmp_path: Path) -> None:
@@ -477,7 +483,7 @@ def test_loading_never_uses_the_network(monkeypatch: pytest.MonkeyPatch, tmp_pat
             load(options(name), tmp_path)
         elif source == "choi_synthetic":
             load({**options(name), "runs": 1, "rows": 300, "features": 20}, tmp_path)
-        elif source in ("text", "hierarchical"):
+        elif source in ("text", "hierarchical", "sequences"):
             with pytest.raises(DataError, match="is not here"):
                 load(options(name), tmp_path)
         elif name not in TEMPLATES:

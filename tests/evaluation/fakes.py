@@ -12,6 +12,7 @@ import numpy as np
 
 from advcli.errors import DataError
 from advcli.evaluation import recipe
+from advcli.learners.base import View
 
 N_FITS = {"count": 0}
 LOG = []
@@ -62,7 +63,7 @@ class FakeLearner:
         return self.fit(*bound, start)
 
     def look(self, X):
-        return X
+        return View(X)
 
     def fit(self, X, y, sample_weight=None, start=None):
         N_FITS["count"] += 1
@@ -94,6 +95,7 @@ class FakeLearner:
         return self
 
     def predict_codes(self, X):
+        X = X.at if isinstance(X, View) else X
         X = np.asarray(X.todense() if hasattr(X, "todense") else X)
         A = np.hstack([X * self.hyper.get("gamma", 1.0), np.ones((X.shape[0], 1))])
         return (A @ self.theta).argmax(axis=1).astype(np.intp)

@@ -88,3 +88,56 @@ def test_direction():
     assert not meaning("error").higher_is_better
     assert value("accuracy", Y, Y) > value("accuracy")
     assert value("error", Y, Y) < value("error")
+
+
+TAGS = ("B-loc", "B-per", "I-loc", "I-per", "O")
+
+
+def entities(truth, predicted, groups=None):
+    y, p = ([TAGS.index(tag) for tag in text.split()] for text in (truth, predicted))
+    groups = np.zeros(len(y), dtype=int) if groups is None else np.array(groups)
+    return value("entity_f1", np.array(y), np.array(p), len(TAGS), labels=TAGS, sequences=groups)
+
+
+def test_entities_are_right_as_a_whole_and_of_their_kind():
+    assert entities("B-per I-per O B-loc", "B-per I-per O B-loc") == 1.0
+    assert entities("B-per I-per O B-loc", "B-per O O B-loc") == 0.5
+    assert entities("B-per I-per O", "B-loc I-loc O") == 0.0
+    assert entities("B-per I-per O", "I-per I-per O") == 1.0  # an I that continues nothing begins
+    assert entities("B-per B-per O", "B-per I-per O") == 0.0
+    assert entities("B-per I-loc O", "B-per I-per O") == 0.0
+    assert entities("B-per B-per O", "B-per O O") == pytest.approx(2 / 3)
+    assert entities("O O", "O O") == 1.0
+    assert entities("O O", "O B-per") == 0.0
+
+
+def test_an_entity_ends_with_its_sequence():
+    assert entities("B-per I-per", "B-per I-per", [0, 1]) == 1.0
+    assert entities("B-per I-per", "B-per B-per", [0, 1]) == 1.0
+    assert entities("B-per I-per", "B-per B-per", [0, 0]) == 0.0
+
+
+def test_entities_against_spans_that_are_collected_by_regular_expressions():
+    import re
+
+    random = np.random.default_rng(0)
+
+    def spans(tags):
+        found = set()
+        for kind in ("per", "loc"):
+            letters = "".join(tag[0] if tag[2:] == kind else "O" for tag in tags)
+            found |= {(match.start(), match.end(), kind) for match in re.finditer("[BI]I*", letters)}
+        return found
+
+    for _ in range(200):
+        y, p = random.integers(5, size=(2, 12))
+        a, b = (spans([TAGS[code] for code in each]) for each in (y, p))
+        expected = 2 * len(a & b) / (len(a) + len(b)) if a or b else 1.0
+        assert entities(" ".join(TAGS[code] for code in y), " ".join(TAGS[code] for code in p)) == pytest.approx(expected)
+
+
+def test_the_measure_of_entities_says_what_it_needs():
+    with pytest.raises(ConfigError, match="rows that form sequences"):
+        value("entity_f1", labels=TAGS)
+    with pytest.raises(ConfigError, match="the class 'per' is none"):
+        value("entity_f1", labels=("O", "per"), sequences=np.zeros(7), y=Y * 0, p=P * 0, k=2)

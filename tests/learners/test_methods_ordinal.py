@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
 
 from advcli import OrdinalClassifier, data
 from advcli.errors import ConfigError, IncompatibleError, NotConvergedWarning
@@ -426,6 +427,47 @@ def test_scikit_learns_checks_pass(method):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check_estimator(OrdinalClassifier(method=method))
+
+
+# ---- red_th with other costs ----------------------------------------------------------------------------------------
+STEEP = np.array([[0.0, 1.0, 9.0], [2.0, 0.0, 3.0], [5.0, 0.5, 0.0]])
+
+
+@pytest.mark.parametrize("cost", ["absolute", "squared", "zero_one", STEEP])
+@pytest.mark.parametrize("kernel", [False, True])
+def test_red_th_is_a_weighted_machine_on_extended_examples(cost, kernel):
+    """LIBSVM on rows (x, e_j) with the kernel K + [j = j'] and the weights |c_y[j] - c_y[j + 1]|."""
+    X, y = ordered_data(21, n=40)
+    y = np.digitize(y, [y.max() / 3, 2 * y.max() / 3])
+    c = {"absolute": np.abs(np.subtract.outer(range(3), range(3)))}
+    c |= {"squared": c["absolute"] ** 2, "zero_one": 1 - np.eye(3)}
+    c = c[cost] if isinstance(cost, str) else cost
+    own = {"features": "rbf", "features_options": {"gamma": 0.4}} if kernel else {}
+    model = OrdinalClassifier(method="red_th", cost=cost, C=2.0, tol=1e-8, **own).fit(X, y)
+    K = rbf_kernel(X, gamma=0.4) if kernel else X @ X.T
+    row, j = np.repeat(np.arange(40), 2), np.tile(np.arange(2), 40)
+    label, weight = np.where(y[row] > j, 1, -1), np.abs(c[j, y[row]] - c[j + 1, y[row]])
+    used = weight > 0
+    row, j, label, weight = row[used], j[used], label[used], weight[used]
+    G = K[np.ix_(row, row)] + (j[:, None] == j)
+    peer = SVC(C=2.0, kernel="precomputed", tol=1e-9).fit(G, label, sample_weight=weight)
+    beta = np.zeros(len(row))
+    beta[peer.support_] = peer.dual_coef_[0]
+    value = 0.5 * beta @ G @ beta + 2.0 * weight @ np.maximum(1 - label * peer.decision_function(G), 0.0)
+    assert model.certificate_.converged
+    ours = model.certificate_.primal * 2.0 * 40
+    assert ours == pytest.approx(value, rel=1e-5)
+    assert model.metric_ == {"absolute": "mae", "squared": "mse", "zero_one": "error"}.get(cost if isinstance(cost, str) else "", "cost")
+
+
+def test_costs_of_red_th_that_are_none_are_told():
+    X, y = ordered_data(3)
+    with pytest.raises(ConfigError, match="did you mean squared"):
+        OrdinalClassifier(method="red_th", cost="square").fit(X, y)
+    with pytest.raises(ConfigError, match="method=at has no option cost"):
+        OrdinalClassifier(method="at", cost="squared").fit(X, y)
+    with pytest.raises(ConfigError, match="cost"):
+        OrdinalClassifier(method="red_th", cost=[[0.0, 1.0], [1.0, 0.0]]).fit(X, y)
 
 
 # ---- a peer ---------------------------------------------------------------------------------------------------------

@@ -78,7 +78,9 @@ def test_every_method_comes_back(name: str, features: str, tmp_path: Path) -> No
     assert (back.certificate is None) == (certificate is None)
     save(back, tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes() or certificate is None
-    assert [each for each in back.table(NEW) if each != "abstain"] == ["label", "potential_a", "potential_bb", "potential_ccc"]
+    kinds = ["potential", "probability"] if hasattr(model, "predictor_distribution") else ["potential"]
+    wanted = ["label", *(f"{kind}_{label}" for kind in kinds for label in ("a", "bb", "ccc"))]
+    assert [each for each in back.table(NEW) if each != "abstain"] == wanted
 
 
 @pytest.mark.parametrize("name", ["hsvm", "nhsvm", "ssvm"])

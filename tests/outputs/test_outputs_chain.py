@@ -7,7 +7,7 @@ import pytest
 
 from advcli.losses import make_loss
 from advcli.outputs.base import ORACLES
-from advcli.outputs.chain import ChainSpace, Columns, best_paths, chain_game
+from advcli.outputs.chain import ChainSpace, ChainColumns, best_paths, chain_game
 
 SHAPES = [(1, 2), (1, 4), (2, 3), (4, 3), (3, 5), (6, 2)]
 
@@ -86,7 +86,7 @@ def test_the_game_is_the_adversarial_loss_of_the_matrix_over_all_sequences(shape
         game = space.game()
         assert game.value == pytest.approx(expected, abs=1e-9)
         assert game.upper == pytest.approx(expected, abs=1e-9)
-        columns = Columns().solve(space.U, space.A, space.own)
+        columns = ChainColumns().solve(space.U, space.A, space.own)
         assert columns.value == pytest.approx(expected, abs=1e-8)
         assert columns.upper == pytest.approx(expected, abs=1e-8)
 
@@ -127,11 +127,11 @@ def test_any_targets_bound_the_game_from_above_and_any_shares_from_below(shape):
 
 
 def test_columns_stay_between_calls_and_give_the_program_of_the_polytope():
-    random, columns = np.random.default_rng(1), Columns()
+    random, columns = np.random.default_rng(1), ChainColumns()
     U, A = random.normal(size=(10, 5)), random.normal(size=(5, 5))
     first = columns.solve(U, A)
     assert first.value == pytest.approx(chain_game(U, A).value, abs=1e-7)
     again = columns.solve(U + 0.01 * random.normal(size=U.shape), A)
     assert again.calls < first.calls
     with pytest.raises(ArithmeticError, match="more than 2 sequences"):
-        Columns(most=2).solve(U, A)
+        ChainColumns(most=2).solve(U, A)

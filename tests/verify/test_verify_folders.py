@@ -37,6 +37,7 @@ SWEEPS: dict[str, tuple[list[str], int]] = {
     "counted": (["dataset.weight=w", "loss=zero_one,absolute,cs", "features=linear,rbf", "hyper.C=1", "hyper.gamma=0.3"], 12),
     "hinges": (["dataset.weight=w", "loss=at,it,red_th,svorim,svorex", "features=linear,rbf", "hyper.C=1", "hyper.gamma=0.3"], 20),
     "hinges_in_order": (["loss=it", "loss.ordered=true", "features=linear,poly", "hyper.C=1"], 4),
+    "hinges_of_costs": (["loss=red_th", "loss.cost=squared,zero_one", "loss.bias=free,regularised", "features=linear", "hyper.C=1"], 8),
     "hinges_and_bias": (["loss=red_th", "loss.bias=regularised", "loss.ridge=0.01", "features=rbf", "hyper.C=1", "hyper.gamma=0.3"], 2),
     "costs": (
         ["dataset.weight=w", "loss=weighted", "loss.weight=column", "loss.base=zero_one,absolute", "features=linear,rbf_threshold"],

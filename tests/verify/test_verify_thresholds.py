@@ -24,7 +24,7 @@ def problem(seed, model, features):
     weight = random.integers(1, 4, size=14).astype(float)
     options = {"gamma": 0.5} if features == "rbf" else {}
     fit = OrdinalClassifier(C=0.7, tol=1e-9, features=features, features_options=options, **model).fit(X, y, sample_weight=weight)
-    checker = ThresholdModel({"name": model["method"], **model}, 4)
+    checker = ThresholdModel({"name": model["method"], **model}, 4, list("abcd"))
     return X, y, weight, fit, checker, checker.features({"name": features, **options}, None, X)
 
 

@@ -39,4 +39,4 @@ class Coverage(Task):
             print(each)
         if not found.guarantees:
             print(f"{found.rows} rows are too few for a threshold with a guarantee")
-        print(f"{short(settings.out)}: curve.csv, curve.svg, curve.pdf, confusion.csv, guarantees.csv")
+        print(f"{short(settings.out)}: curve.csv, curve.svg, curve.pdf, curve.png, confusion.csv, guarantees.csv")

@@ -17,9 +17,9 @@ from sklearn.utils.validation import _check_sample_weight
 from ...certificate import judge
 from ...compiled import Rows, aligned_zeros, compiled_rows, kernels
 from ...errors import ConfigError, DataError, IncompatibleError
-from ...groups import Starts, group_starts
+from ...groups import Starts, group_starts, rows_of
 from ...outputs.chain import best_paths, chain_game
-from ...outputs.psi import SURROGATES, Psi, make_psi
+from ...outputs.psi import SURROGATES, Psi
 from ...stored import Entries
 from ..base import Array, Bound, Labels, View, one_of, register, seed_of
 from .base import StructuredLearner
@@ -108,7 +108,7 @@ class ChainFit(NamedTuple):
 
 
 class ChainTrainer:
-    """Stored sequences of chains with their weights, and compiled visits that move them (`_ext/chain.pyx`).
+    """Stored sequences of chains with their weights, and compiled visits that move them.
 
     Minimises lambda/2 |w|^2 + sum_s share_s S_s(w) from a mixture of stored sequences of every chain. The max-min margin learns targets p at
     every position beside w: any p bounds P from above and any mixture from below.
@@ -273,6 +273,32 @@ def squared(W: Array, A: Array) -> float:
     return float(np.vdot(W, W) + np.vdot(A, A))
 
 
+def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions, Starts, Array]:
+    """Return rows (n',) of the sequences that differ, sorted by their content, where each begins, and the weight of all that equal it.
+
+    Sequences of weight 0 are left out. The order of the data does not matter then, nor whether a sequence has weight 2 or is there twice.
+    """
+    found: dict[bytes, tuple[int, float]] = {}
+    parts = (X.indptr, X.indices, X.data) if sparse.issparse(X) else None
+    for s, (first, last) in enumerate(itertools.pairwise(start.tolist())):
+        if weights[s] == 0.0:
+            continue
+        if parts is None:
+            content = X[first:last].tobytes()
+        else:
+            pointer, columns, values = parts
+            filled = slice(pointer[first], pointer[last])
+            sizes = np.diff(pointer[first : last + 1])
+            content = sizes.tobytes() + columns[filled].tobytes() + values[filled].tobytes()
+        key = y[first:last].tobytes() + content
+        at, before = found.get(key, (s, 0.0))
+        found[key] = (at, before + float(weights[s]))
+    chosen = np.array([found[key][0] for key in sorted(found)], dtype=np.intp)
+    sizes = np.diff(start)[chosen]
+    merged = np.array([found[key][1] for key in sorted(found)])
+    return rows_of(start, chosen), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), merged
+
+
 @register("chain")
 @dataclass(kw_only=True, eq=False, repr=False)
 class ChainClassifier(StructuredLearner):
@@ -381,7 +407,9 @@ class ChainClassifier(StructuredLearner):
             raise DataError(f"row {row + 1} has another weight than the first of its sequence; sequences have weights, not rows")
         if not weights.any():
             raise ConfigError("sample_weight is zero for every row")
-        return replace(bound, own={**bound.own, "start": start, "weights": weights[start[:-1]].astype(np.float64)})
+        rows, start, merged = _merged(bound.own["X"], bound.codes, start, weights[start[:-1]])
+        own = {**bound.own, "X": bound.own["X"][rows], "start": start, "weights": merged}
+        return replace(bound, codes=np.ascontiguousarray(bound.codes[rows]), own=own)
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Fit to bound rows, from the stored sequences of ``start`` where it was fitted to the same ones with the same surrogate."""
