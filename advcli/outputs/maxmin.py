@@ -10,7 +10,7 @@ mixture mu of sets from below. p at 0 and 1 of the true set is margin rescaling.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,7 @@ def free_game(U: Array) -> SetGame:
 
 
 def solve_games(U: Array, pairs: Array, best: BestSets, columns: list[NDArray[np.int8]], tolerance: float) -> SetGame:
-    """Solve the games of sets with pairs by columns: a linear program over the sets found, then the best set at its p, until none is better.
+    """Solve the games of sets with pairs by columns: a linear program over the sets found, and the best set at its p, until none is better.
 
     Parameters
     ----------
@@ -79,13 +79,13 @@ def solve_games(U: Array, pairs: Array, best: BestSets, columns: list[NDArray[np
     first, second = np.triu_indices(m, 1)
     labels, both = np.zeros((n, m)), np.zeros((n, len(pairs)))
     targets, loss, upper = np.zeros((n, m)), np.zeros(n), np.full(n, np.inf)
-    left, calls = np.arange(n), 0
+    left, calls, master = np.arange(n), 0, _Master(m)
     for _ in range(MOST_ROUNDS):
         lower, p = np.zeros(len(left)), np.zeros((len(left), m))
         for at, i in enumerate(left):
             Y = columns[i].astype(np.float64)
             score = Y @ U[i] + (Y[:, first] * Y[:, second]) @ pairs
-            p[at], q, lower[at] = _master(Y, score)
+            p[at], q, lower[at] = master.solve(Y, score)
             labels[i], both[i] = q @ Y, q @ (Y[:, first] * Y[:, second])
             loss[i] = np.minimum(labels[i], 1.0 - labels[i]).sum()
         value, found = best(U[left] + 1.0 - 2.0 * p)
@@ -104,19 +104,42 @@ def solve_games(U: Array, pairs: Array, best: BestSets, columns: list[NDArray[np
     return SetGame(labels, both, targets, loss, upper, calls)
 
 
-def _master(Y: Array, score: Array) -> tuple[Array, Array, float]:
-    """Return p, the mixture of the sets Y (c, m) and the value of min over p of max over the sets of sum_j |y_j - p_j| + score."""
-    from scipy.optimize import linprog
+class _Master:
+    """The game over a few sets as a linear program in HiGHS: least t >= sum_j |y_j - p_j| + score for every set."""
 
-    m = Y.shape[1]
-    if len(Y) == 1:
-        return Y[0].copy(), np.ones(1), float(score[0])
-    # t >= sum_j p_j + sum_j y_j (1 - 2 p_j) + score for every set
-    A = np.hstack([1.0 - 2.0 * Y, np.full((len(Y), 1), -1.0)])
-    cost = np.zeros(m + 1)
-    cost[m] = 1.0
-    found: Any = linprog(cost, A_ub=A, b_ub=-(score + Y.sum(axis=1)), bounds=[(0.0, 1.0)] * m + [(None, None)], method="highs")
-    q = np.maximum(-found.ineqlin.marginals, 0.0)
-    q /= q.sum()
-    value = float(q @ score + np.minimum(q @ Y, 1.0 - q @ Y).sum())
-    return np.clip(found.x[:m], 0.0, 1.0), q, value
+    def __init__(self, m: int) -> None:
+        import highspy
+
+        self.kinds, self.m, self.solver = highspy, m, highspy.Highs()
+        self.solver.silent()
+        for name, value in (
+            ("threads", 1),
+            ("presolve", "off"),
+            ("primal_feasibility_tolerance", 1e-10),
+            ("dual_feasibility_tolerance", 1e-10),
+        ):
+            self.solver.setOptionValue(name, value)
+
+    def solve(self, Y: Array, score: Array) -> tuple[Array, Array, float]:
+        """Return p (m,), the mixture q (c,) of the sets Y (c, m) and its value, a lower bound of the game's."""
+        count, m, highspy = len(Y), self.m, self.kinds
+        if count == 1:
+            return Y[0].copy(), np.ones(1), float(score[0])
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = m + 1, count
+        model.col_cost_ = np.append(np.zeros(m), 1.0)
+        model.col_lower_ = np.append(np.zeros(m), -highspy.kHighsInf)
+        model.col_upper_ = np.append(np.ones(m), highspy.kHighsInf)
+        # t - sum_j (1 - 2 y_j) p_j >= score + |y|
+        model.row_lower_, model.row_upper_ = score + Y.sum(axis=1), np.full(count, highspy.kHighsInf)
+        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        model.a_matrix_.start_ = np.arange(count + 1) * (m + 1)
+        model.a_matrix_.index_ = np.tile(np.arange(m + 1), count)
+        model.a_matrix_.value_ = np.hstack([2.0 * Y - 1.0, np.ones((count, 1))]).ravel()
+        self.solver.passModel(model)
+        self.solver.run()
+        found = self.solver.getSolution()
+        q = np.maximum(np.array(found.row_dual), 0.0)
+        q /= q.sum()
+        value = float(q @ score + np.minimum(q @ Y, 1.0 - q @ Y).sum())
+        return np.clip(np.array(found.col_value)[:m], 0.0, 1.0), q, value
