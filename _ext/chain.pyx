@@ -710,11 +710,12 @@ def sweep(
     int kind, double beta, const double[::1] values, const int[::1] columns, const long long[::1] begin, Py_ssize_t n, Py_ssize_t d,
     const long long[::1] start, const Py_ssize_t[::1] y, const double[::1] grams, double[:, ::1] theta, double[:, ::1] A,
     short[::1] held, double[:, ::1] alpha, double[:, ::1] scale, double[:, ::1] offset, int[::1] used, double[:, ::1] cost,
-    double[:, ::1] shares, double strength, double delta, double skip, double[::1] gap, int steps, int passes, long long seed
+    double[:, ::1] shares, const double[::1] strength, double delta, double skip, double[::1] gap, int steps, int passes, long long seed
 ):
     """Visit every chain whose ``gap`` is above ``skip``, in random order, ``passes`` times; return how many had no room for a sequence.
 
-    theta (d, Kp), Kp = `width`, and A (K, Kp) are w, kept in step with alpha (S, P), of which slot 0 is the truth; ``strength`` = lambda S.
+    theta (d, Kp), Kp = `width`, and A (K, Kp) are w, kept in step with alpha (S, P), of which slot 0 is the truth; strength (S,) =
+    lambda over the share of each chain in the mean.
     ``steps`` pairs move in a visit. gap (S,) becomes the gap of each chain as it was met.
 
     kind 4: ``cost`` (n, K) holds 1 - p and moves with the shares of the states, shares (n, K), by proximal steps of 1 / delta.
@@ -733,6 +734,7 @@ def sweep(
     demand(offset.shape[0] == S and offset.shape[1] == P, f"offset must have shape ({S}, {P})")
     demand(cost.shape[0] == n and cost.shape[1] == K, f"costs must have shape ({n}, {K})")
     demand(shares.shape[0] == (n if kind == MAXMIN else 0) and shares.shape[1] == K, "shares must have K columns, and a row a position for the max-min margin")
+    demand(strength.shape[0] == S, f"strength must be {S} numbers")
     demand(gap.shape[0] == S, f"gap must be {S} numbers")
     demand(P < 2147483647 and most < 2147483647, "too many positions")
     for s in range(S):
@@ -842,7 +844,7 @@ def sweep(
                         square = step_between(
                             &work, mine + high * T, scale[s, high], mine + low * T, scale[s, low], truth, G, T, K, Kp, &count
                         )
-                        curvature = square / strength
+                        curvature = square / strength[s]
                         if kind == MAXMIN:
                             curvature += 2.0 * count / delta
                         amount = alpha[s, low]
@@ -852,7 +854,7 @@ def sweep(
                         else:
                             alpha[s, low] = 0.0
                         alpha[s, high] += amount
-                        factor = -amount / strength
+                        factor = -amount / strength[s]
                         if not moves:
                             memset(work.total, 0, T * Kp * sizeof(double))
                             moves = True

@@ -26,6 +26,8 @@ FACTS = {
     "alpha": "the cost of an abstention; use a loss with the option alpha",
     "cost_matrix": "a loss with a matrix; choose loss=general or metric error",
     "probabilities": "a distribution over the classes; choose loss=logistic, zero_one or another that has one",
+    "labels": "the names of the classes",
+    "sequences": "rows that form sequences; give dataset.sequence=COLUMN or choose metric accuracy",
     "label_graph": "a hierarchy over the labels; give dataset.hierarchy=EDGES.csv or choose another metric",
 }
 """What a metric may need beside codes: options of the loss, its matrix, probabilities, ancestors of the labels; what to do without."""
@@ -314,6 +316,48 @@ def confusion_rate(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Map
 def confusion_rate_scaled(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Return the confusion rate divided by sqrt(Q), as louche2015 section 4 defines it: within [0, 1] without abstentions."""
     return confusion_rate(y_true, y_predicted, n_classes, facts) / n_classes**0.5
+
+
+# ---- sequences of labels ------------------------------------------------------------------------------------------------------
+
+
+@register("entity_f1", higher_is_better=True, percent=True, needs=("labels", "sequences"))
+def entity_f1(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """F-measure of entities: 2 |found and true| / (|found| + |true|), an entity being a span of rows and a kind, right as a whole.
+
+    Labels are BIO tags (Ramshaw & Marcus 1995): O, B-KIND and I-KIND. An entity begins with B, or with an I that continues none of its
+    kind, as in the CoNLL shared tasks, and ends with its sequence at the latest. 1 where there are no entities in either.
+    """
+    tags = _bio(facts["labels"])
+    found = [_entities(codes, tags, facts["sequences"]) for codes in (y_true, y_predicted)]
+    total = sum(map(len, found))
+    return 2.0 * len(found[0] & found[1]) / total if total else 1.0
+
+
+def _bio(labels: Any) -> list[tuple[str, str]]:
+    """Return (letter, kind) of every label; `ConfigError` for one that is no BIO tag."""
+    tags = [(str(label)[:1], str(label)[2:]) for label in labels]
+    for label, (letter, kind) in zip(labels, tags, strict=True):
+        if str(label) != "O" and not (letter in ("B", "I") and str(label)[1:2] == "-" and kind):
+            raise ConfigError(f"the metric entity_f1 reads BIO tags (O, B-KIND, I-KIND), and the class {str(label)!r} is none")
+    return tags
+
+
+def _entities(codes: Codes, tags: list[tuple[str, str]], groups: Any) -> set[tuple[int, int, str]]:
+    """Return the entities of a column of tags as (first row, row after the last, kind); an abstention is O."""
+    found: set[tuple[int, int, str]] = set()
+    first, kind = -1, ""
+    for row, code in enumerate(codes.tolist()):
+        letter, here = tags[code] if code < len(tags) else ("O", "")
+        goes_on = first >= 0 and letter == "I" and here == kind and groups[row] == groups[row - 1]
+        if first >= 0 and not goes_on:
+            found.add((first, row, kind))
+            first = -1
+        if letter != "O" and not goes_on:
+            first, kind = row, here
+    if first >= 0:
+        found.add((first, len(codes), kind))
+    return found
 
 
 # ---- sets of labels, and labels with a hierarchy ----------------------------------------------------------------------------

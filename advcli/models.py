@@ -47,7 +47,7 @@ from .features import feature_class
 from .files import atomic_file, write_bytes
 from .learners import Learner
 from .learners.abstention import AbstainingClassifier
-from .learners.base import registry
+from .learners.base import NOT_OPTIONS, registry
 from .learners.hierarchical import HierarchicalClassifier
 from .learners.ordinal import OrdinalClassifier
 from .learners.reductions import CostSensitiveClassifier
@@ -81,6 +81,7 @@ _UNREADABLE = (
 )
 # what parts raise on parameters and arrays that are not theirs
 _UNFIT = (ValueError, LookupError, TypeError, AttributeError, MemoryError, ArithmeticError, RuntimeError, AssertionError)
+_WHOLE = 2**31  # rows that no file has
 _LOCAL = 30  # bytes before the name of an entry in a zip archive
 _LONGEST = 500  # characters of what is wrong with a file
 # classes of a type that is wider than they are: bytes that are always allowed, and for every character of theirs in model.json
@@ -139,13 +140,17 @@ class Model:
         """The certificate of the fit; None for a learner that has none."""
         return self.estimator.certificate_
 
-    def features(self, X: Any) -> Any:
-        """Return rows X (n, d) as the estimator takes them."""
-        return X if self.standardiser is None else self.standardiser.transform(X)
+    def features(self, X: Any, groups: Any = None) -> Any:
+        """Return rows X (n, d) as the estimator takes them; with the sequence of each (n,) where it learned from sequences."""
+        X = X if self.standardiser is None else self.standardiser.transform(X)
+        return X if groups is None or not self.estimator.has_groups else self.estimator.look_groups(X, groups)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels of rows X (n, d), shape (n,); where rows have several the lists of theirs."""
-        codes: Any = self.estimator.predict_codes(self.features(X))
+    def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
+        """Return the predicted labels of rows X (n, d), shape (n,); where rows have several the lists of theirs.
+
+        ``groups`` (n,) are the sequences of the rows, for a model of sequences.
+        """
+        codes: Any = self.estimator.predict_codes(self.features(X, groups))
         labels = _label_array(self.labels)
         if not self.of_sets:
             return labels[codes]
@@ -153,8 +158,8 @@ class Model:
         found[:] = [labels[at].tolist() for at in np.split(codes.indices, codes.indptr[1:-1])]
         return found
 
-    def table(self, X: Any) -> pd.DataFrame:
-        """Return all there is to say about rows X (n, d), one line each.
+    def table(self, X: Any, groups: Any = None) -> pd.DataFrame:
+        """Return all there is to say about rows X (n, d), one line each; ``groups`` as in `predict`.
 
         Returns
         -------
@@ -168,7 +173,7 @@ class Model:
 
         if self.of_sets:
             return self._table_of_sets(X)
-        X = self.features(X)
+        X = self.features(X, groups)
         estimator = self.estimator
         codes = estimator.predict_codes(X)
         columns: dict[str, Any] = {"label": _label_array(self.labels)[codes]}
@@ -280,6 +285,46 @@ def _labels(estimator: Learner, classes: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*classes, *beyond)
 
 
+def describe(model: Model) -> dict[str, str]:
+    """Return what there is to say about a model, as labelled lines of text."""
+    estimator, about = model.estimator, model.about
+    cell, certificate = about.get("cell") or {}, model.certificate
+    lines = {"kind": type(estimator).__name__}
+    if cell:
+        own = {key: value for key, value in cell["loss"].items() if key not in NOT_OPTIONS and value is not None}
+        said = ", ".join(f"{key}={_at_most(json.dumps(value), 60)}" for key, value in own.items())
+        lines["method"] = f"{cell['loss']['name']} {cell['features']['name']}" + (f" ({said})" if said else "")
+    hyper = about.get("hyper") or {}
+    if hyper:
+        lines["chosen"] = ", ".join(f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in hyper.items())
+    if certificate is not None:
+        lines["certificate"] = (
+            f"{certificate.status}: relative gap {certificate.relative_gap:.1e} (objective {certificate.primal:.6g}, "
+            f"no less than {certificate.dual:.6g})"
+        )
+    if about.get("dataset"):
+        lines["learned from"] = f"{about['dataset']}, {about['rows']} rows (SHA-256 {about['dataset_sha256'][:12]})"
+    lines["classes"] = _at_most(", ".join(map(str, model.classes)), 300)
+    beyond = [str(label) for label in model.labels if label not in model.classes]
+    if beyond:
+        lines["may also predict"] = _at_most(", ".join(beyond), 300)
+    encoding = model.encoding
+    if encoding is not None:
+        columns = [f"{column.name} (one of {len(column.categories)})" if column.categories else column.name for column in encoding.columns]
+        lines["columns"] = _at_most(", ".join(columns), 600)
+    elif (named := getattr(estimator, "feature_names_in_", None)) is not None:
+        lines["columns"] = _at_most(", ".join(map(str, named)), 600)
+    lines["features"] = str(estimator.n_features_in_)
+    lines["standardised"] = "no" if model.standardiser is None else "yes, by the mean and the deviation of the training rows"
+    if about.get("versions"):
+        lines["versions"] = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    return lines
+
+
+def _at_most(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 4]} ..."
+
+
 # ----------------------------------------------------------------------------------------------------------------- saving, loading
 
 
@@ -370,9 +415,14 @@ def save(model: Model | Learner, path: str | Path) -> None:
         "encoding": None
         if encoding is None
         else {
-            "columns": [{"name": column.name, "categories": plain(column.categories)} for column in encoding.columns],
+            "columns": [
+                {"name": column.name, "categories": plain(column.categories)}
+                | ({} if column.attributes is None else {"attributes": list(column.attributes)})
+                for column in encoding.columns
+            ],
             "others": list(encoding.others),
             "separator": encoding.separator,
+            **({} if encoding.sequence is None else {"sequence": encoding.sequence}),
         },
         "about": plain(model.about),
     }
@@ -646,13 +696,18 @@ def _restored_encoding(document: Any, d: int) -> Encoding | None:
         categories = _field(stored, "categories", list, type(None))
         if categories is not None and not (categories and all(map(_is_label, categories)) and len(set(categories)) == len(categories)):
             raise ModelError("encoding in model.json has categories that are not different values")
-        columns.append(Column(_field(stored, "name", str), None if categories is None else tuple(categories)))
+        attributes = _field(stored, "attributes", list) if "attributes" in stored else None
+        if attributes is not None and not (all(isinstance(each, str) for each in attributes) and len(set(attributes)) == len(attributes)):
+            raise ModelError("encoding in model.json has attributes that are not different names")
+        named = _field(stored, "name", str)
+        columns.append(Column(named, *(None if values is None else tuple(values) for values in (categories, attributes))))
     others, separator = _field(document, "others", list), _field(document, "separator", str)
     if not all(isinstance(name, str) for name in others) or len({column.name for column in columns}) < len(columns):
         raise ModelError("encoding in model.json does not name different columns")
     if len(separator) != 1 or separator in '"\r\n\0':
         raise ModelError("encoding in model.json separates fields by more or less than one character, or by one that cannot")
-    encoding = Encoding(tuple(columns), tuple(others), separator)
+    sequence = _field(document, "sequence", str) if "sequence" in document else None
+    encoding = Encoding(tuple(columns), tuple(others), separator, sequence)
     if len(encoding.feature_names) != d:
         raise ModelError(f"encoding in model.json makes {len(encoding.feature_names)} features, and n_features is {d}")
     return encoding
@@ -692,7 +747,7 @@ def predict_file(model: Model, source: Path, out: Path, rows: int = 10_000) -> P
     out : Path
         The columns of `Model.table`; appears whole or not at all.
     rows : int
-        Rows in memory at a time.
+        Rows in memory at a time; a model of sequences takes all, as no sequence may be cut.
 
     Raises
     ------
@@ -703,11 +758,12 @@ def predict_file(model: Model, source: Path, out: Path, rows: int = 10_000) -> P
         raise ModelError("this model was saved without a table's columns; load it in Python with advcli.models.load")
     count = abstained = 0
     ignored: list[str] = []
+    rows = rows if model.encoding.sequence is None else _WHOLE
     with atomic_file(out, "free space or choose another out=FILE.csv", streams=True) as file:
         for table in stream_tables(source, rows, separator=model.encoding.separator, text=model.encoding.text):
             if not count:
                 ignored = model.encoding.check_columns(source, list(map(str, table.frame.columns)))
-            predictions = model.table(model.encoding.encode(table))
+            predictions = model.table(model.encoding.encode(table), model.encoding.groups(table))
             predictions.to_csv(file, header=not count, index=False, lineterminator="\n")
             count += len(predictions)
             if ABSTAIN in predictions:

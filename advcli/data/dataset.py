@@ -41,15 +41,15 @@ class Dataset:
     ordered : bool
         Whether the order of the classes has a meaning (ordinal targets).
     sizes : (int, int) or None
-        Rows of the train and test part of every random split, where a paper prints them.
+        Rows of the train and test part of every random split, where a paper prints them; sequences where rows form such.
     splits : tuple of (train, test) or None
         The authors' own splits, 0-based row numbers, when asked for and present.
     example_weight : ndarray of float64, shape (n,), or None
         Positive weights of the examples, from a column of the data.
-    groups : ndarray or None
-        Groups of examples that belong together; no source fills it yet.
+    groups : ndarray of intp, shape (n,), or None
+        The sequence that a row is of, numbered in the order of the rows, which stand together; None where rows stand alone.
     sha256 : str
-        Checksum of the content (X, y, classes, weights and hierarchy).
+        Checksum of the content (X, y, classes, weights, hierarchy and groups).
     notes : tuple of str
         What was dropped, cut or encoded; to be told to the user.
     allow_small_classes : bool
@@ -101,9 +101,15 @@ class Dataset:
 
 
 def content_sha256(
-    X: Any, y: Any, classes: Sequence[Any], example_weight: Any = None, hierarchy: Edges | None = None, costs: Any = None
+    X: Any,
+    y: Any,
+    classes: Sequence[Any],
+    example_weight: Any = None,
+    hierarchy: Edges | None = None,
+    costs: Any = None,
+    groups: Any = None,
 ) -> str:
-    """Return the SHA-256 of what a learner sees: X (dense or CSR), the codes, the labels, the weights, the hierarchy and the costs."""
+    """Return the SHA-256 of what a learner sees: X (dense or CSR), the codes, the labels, weights, hierarchy, costs and groups."""
     import numpy as np
 
     digest = hashlib.sha256()
@@ -117,6 +123,8 @@ def content_sha256(
         parts.append(np.asarray(example_weight, "<f8"))
     if costs is not None:
         parts.append(np.asarray(costs, "<f8"))
+    if groups is not None:
+        parts.append(np.asarray(groups, "<i8"))
     for part in parts:
         digest.update(repr(part.shape).encode())
         digest.update(part.tobytes())
@@ -143,6 +151,7 @@ def make_dataset(
     hierarchy: Edges | None = None,
     stubs: Sequence[str] = (),
     costs: Any = None,
+    groups: Any = None,
 ) -> Dataset:
     """Check the parts once, for all sources, and build a `Dataset`.
 
@@ -182,8 +191,8 @@ def make_dataset(
         sizes=None if sizes is None else (int(sizes[0]), int(sizes[1])),
         splits=splits,
         example_weight=None if example_weight is None else np.ascontiguousarray(example_weight, dtype=np.float64),
-        groups=None,
-        sha256=content_sha256(X, y, classes, example_weight, hierarchy, costs),
+        groups=None if groups is None else np.ascontiguousarray(groups, dtype=np.intp),
+        sha256=content_sha256(X, y, classes, example_weight, hierarchy, costs, groups),
         notes=tuple(notes),
         allow_small_classes=allow_small_classes,
         encoding=encoding,

@@ -1,9 +1,8 @@
-"""Tables whose rows are the elements of sequences, such as the tokens of sentences: which rows belong together, and attributes of tokens."""
+"""Tables whose rows are elements of sequences, such as tokens of sentences: which rows belong together, and attributes of tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ..errors import DataError
+from ..groups import interrupted
 from .table import Table, choose_column
 
 AFFIXES = (1, 2, 3)
@@ -30,33 +30,28 @@ def read_groups(table: Table, column: str) -> NDArray[np.intp]:
     """
     names = list(map(str, table.frame.columns))
     if column not in names:
-        raise DataError(f"{table.path} has no column {column!r} for the sequences; {choose_column(column, names)} (dataset.sequence=...)")
+        raise DataError(f"{table.path} has no column {column!r}, which dataset.sequence names; {choose_column(column, names)}")
     text = table.frame[column].astype(str).str.strip()
     empty = np.flatnonzero(text == "")
     if empty.size:
         raise DataError(f"{table.path}: column {column!r} names no sequence in {table.place(int(empty[0]))}; fill it or remove the row")
     codes, distinct = pd.factorize(text)
-    fault = not_contiguous(codes)
-    if fault is not None:
+    row = interrupted(codes, np.append(np.flatnonzero(np.append(True, codes[1:] != codes[:-1])), len(codes)).astype(np.int64))
+    if row is not None:
         raise DataError(
-            f"{table.path}: sequence {distinct[codes[fault]]!r} of column {column!r} goes on in {table.place(fault)} after another has begun; "
-            "the rows of a sequence must stand together"
+            f"{table.path}: sequence {distinct[codes[row]]!r} of column {column!r} goes on in {table.place(row)} after another has "
+            "begun; the rows of a sequence must stand together"
         )
-    return codes.astype(np.intp)
+    return np.asarray(codes, dtype=np.intp)
 
 
-def not_contiguous(groups: NDArray[Any]) -> int | None:
-    """Return the first row whose group has ended before; None where the rows of every group stand together."""
-    begins = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
-    _, first = np.unique(groups[begins], return_index=True)
-    again = np.setdiff1d(np.arange(len(begins)), first)
-    return int(begins[again[0]]) if len(again) else None
+def token_attributes(tokens: Sequence[str], groups: NDArray[np.intp]) -> Iterator[list[str]]:
+    """Yield the attributes of every token: its word in small letters, shape and affixes, and its neighbours' words and shapes.
 
-
-def token_attributes(tokens: Sequence[str], groups: NDArray[np.intp]) -> Iterable[list[str]]:
-    """Yield the attributes of every token: the word, its shape, its affixes, its neighbours' words and shapes, and whether it ends a sequence."""
+    An attribute of its own says that there is no neighbour, where a sequence begins and ends, and which letters are capitals.
+    """
     words = [token.lower() for token in tokens]
-    forms = shapes(tokens)
+    forms = _shapes(tokens)
     last = len(words) - 1
     for t, (token, word, form) in enumerate(zip(tokens, words, forms, strict=True)):
         found = [f"word={word}", f"shape={form}"]
@@ -72,7 +67,7 @@ def token_attributes(tokens: Sequence[str], groups: NDArray[np.intp]) -> Iterabl
         yield found
 
 
-def shapes(tokens: Sequence[str]) -> list[str]:
+def _shapes(tokens: Sequence[str]) -> list[str]:
     """Return the shape of every token: capitals X, small letters x, digits 0, each run once, all else as it is."""
     text = pd.Series(tokens, dtype=object)
     for characters, stands in SHAPES:
@@ -80,21 +75,23 @@ def shapes(tokens: Sequence[str]) -> list[str]:
     return list(text)
 
 
-def attribute_rows(attributes: Iterable[list[str]], known: dict[str, int] | None = None) -> tuple[csr_array, dict[str, int]]:
-    """Return ones where a row has an attribute, shape (n, d), and the column of every attribute.
+def attribute_columns(tokens: Sequence[str], groups: NDArray[np.intp], rows: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Return every attribute that some of these rows have, in the order in which they are met."""
+    found: dict[str, None] = {}
+    for wanted, attributes in zip(rows.tolist(), token_attributes(tokens, groups), strict=True):
+        if wanted:
+            found.update(dict.fromkeys(attributes))
+    return tuple(found)
 
-    With ``known`` columns others are left out; else every attribute has one, in the order in which they are met.
-    """
-    columns: dict[str, int] = {} if known is None else known
+
+def attribute_rows(tokens: Sequence[str], groups: NDArray[np.intp], columns: Mapping[str, int]) -> csr_array:
+    """Return ones where a token has an attribute, shape (n, d); attributes that have no column are left out."""
     at: list[int] = []
     start = [0]
-    for found in attributes:
-        if known is None:
-            at.extend(columns.setdefault(name, len(columns)) for name in found)
-        else:
-            at.extend(columns[name] for name in found if name in columns)
+    for attributes in token_attributes(tokens, groups):
+        at.extend(columns[name] for name in attributes if name in columns)
         start.append(len(at))
     indices, indptr = np.array(at, dtype=np.int32), np.array(start, dtype=np.int32)
-    X = csr_array((np.ones(len(indices)), indices, indptr), shape=(len(indptr) - 1, len(columns)))
+    X = csr_array((np.ones(len(indices)), indices, indptr), shape=(len(tokens), len(columns)))
     X.sum_duplicates()
-    return X, columns
+    return X

@@ -20,6 +20,9 @@ COLUMN_OPTIONS: dict[str, Any] = {"target": "target", "features": None, "drop": 
 # Options of sources that read a table with one label a row (`advcli.data.from_table`).
 TABLE_OPTIONS: dict[str, Any] = {**COLUMN_OPTIONS, "order": None, "cut": "none", "n_classes": None, "edges": None}
 
+# Options of sources whose rows may form sequences (`advcli.data.sequences`).
+SEQUENCE_OPTIONS: dict[str, Any] = {"sequence": None, "tokens": None}
+
 # Options of sources whose rows may have several labels, or labels with a hierarchy (`advcli.data.label_sets`).
 LABEL_OPTIONS: dict[str, Any] = {
     "hierarchy": None,

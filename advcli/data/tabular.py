@@ -36,7 +36,7 @@ def from_table(
         The raw columns. A frame's columns may have any type (`advcli.data.frames.frame_table`).
     options : mapping
         What `Source.load` is called with: the common options and `advcli.data.source.TABLE_OPTIONS`; where they are there too,
-        `advcli.data.source.LABEL_OPTIONS`.
+        `advcli.data.source.LABEL_OPTIONS` and `advcli.data.source.SEQUENCE_OPTIONS`.
     where : str
         What messages call a frame, such as its file.
     ignore : sequence of str
@@ -47,7 +47,8 @@ def from_table(
     Returns
     -------
     Dataset
-        X of shape (n, d) with one feature for a column of numbers and one for each value of a categorical column.
+        X of shape (n, d) with one feature for a column of numbers, one for each value of a categorical column and one for each attribute
+        of tokens.
 
     Raises
     ------
@@ -77,6 +78,10 @@ def from_table(
         hierarchy, stubs = found.hierarchy, found.stubs
     else:
         codes, classes, ordered = target_codes(table, str(options["target"]), options, said)
+    groups = encoding.groups(table)
+    if groups is not None:
+        lengths = np.bincount(groups)
+        said.append(f"{len(lengths)} sequences of {lengths.mean():.1f} rows, the longest of {lengths.max()}")
     weights = None if options["weight"] is None else _weights(table, str(options["weight"]), said)
     return make_dataset(
         name=options["name"],
@@ -91,6 +96,7 @@ def from_table(
         encoding=encoding,
         # a prediction that is seldom or never the cheapest still has costs to learn from
         allow_small_classes=bool(named) or options["allow_small_classes"],
+        groups=groups,
         costs=costs,
         hierarchy=hierarchy,
         stubs=stubs,

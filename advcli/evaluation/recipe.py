@@ -26,7 +26,7 @@ from ..protocol import Protocol
 from .cell import Cell
 from .seeds import derive_seed
 from .selection import Axes, Part, Selection, certificate_columns, check_fixed, find_axes, select
-from .splits import Split, random_splits
+from .splits import Split, keeping_groups, random_splits
 from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels
 
@@ -205,7 +205,7 @@ class Recipe:
     def part(self, rows: Any = slice(None)) -> Part:
         """Return rows of the data set with their labels and weights."""
         data = self.dataset
-        return Part(data.X, data.y, data.example_weight, data.costs)[rows]
+        return Part(data.X, data.y, data.example_weight, data.costs, data.groups)[rows]
 
     # ---- splits -----------------------------------------------------------------------------------------------------
     def splits(self) -> tuple[list[Split], list[str]]:
@@ -228,9 +228,12 @@ class Recipe:
                 "dataset.sizes=null frees them"
             )
         if dataset.groups is not None:
-            notes.append("random splits do not keep groups together")
-        n = dataset.X.shape[0]
-        return random_splits(n, protocol.n_splits, protocol.train_size, self.cell.seed, dataset.name, dataset.sizes), notes
+            notes.append("random splits and folds keep sequences whole; their sizes count sequences")
+
+        def draw(units: int) -> list[Split]:
+            return random_splits(units, protocol.n_splits, protocol.train_size, self.cell.seed, dataset.name, dataset.sizes)
+
+        return keeping_groups(dataset.groups, dataset.X.shape[0], draw), notes
 
     # ---- labels, search, fit ------------------------------------------------------------------------------------------
     def labels(self, part: Part, number: int | str) -> TrainingLabels:
@@ -255,7 +258,7 @@ class Recipe:
         given = {**(loss.get("options") or {}), **loss}
         if given.get("alpha") is None:
             given["alpha"] = learner.abstention_cost_  # the default of the loss, or of the one that it weighs
-        return {**given, "cost_matrix": learner.cost_matrix_, "label_graph": self.graph}
+        return {**given, "cost_matrix": learner.cost_matrix_, "label_graph": self.graph, "labels": self.dataset.classes}
 
     def search(self, part: Part, number: int | str = 1) -> Selection:
         """Choose hyper-parameters on a training part, that of split ``number``, by the labels that the method learns from."""
@@ -292,18 +295,19 @@ class Recipe:
         learner = make_learner(loss, cell.features, cell.solver, hyper, self.n_classes, seed, float(cell.solver["tol"]))
         learner.limit(**limits)
         clock = time.perf_counter()
-        own = {"costs": part.costs} if part.costs is not None and learner.has_costs else {}
+        own: dict[str, Any] = {"costs": part.costs} if part.costs is not None and learner.has_costs else {}
+        own |= {"groups": part.groups} if part.groups is not None and learner.has_groups else {}
         learner.fit(X, codes, sample_weight=weight, start=None, **own)
         seconds = time.perf_counter() - clock
         if learner.certificate_ is not None:
             seconds = float(learner.certificate_.seconds)
         return Fitted(learner, standardiser, codes, weight, n_train, seconds, labels.facts, labels.notes)
 
-    def judge(self, learner: Learner, held: View, y: Any) -> tuple[str, float]:
-        """Return the metric that selects and its value on held-out rows of labels y, or of costs (`Part.truth`)."""
+    def judge(self, learner: Learner, view: View, held: Part) -> tuple[str, float]:
+        """Return the metric that selects and its value on held-out rows, of which the learner has this view."""
         metric = self.metric(learner)
-        facts = self.facts(learner) | self._probabilities([metric], learner, held)
-        return metric, self._value(metric, y, learner.predict_codes(held), facts)
+        facts = self.facts(learner) | self._probabilities([metric], learner, view) | {"sequences": held.groups}
+        return metric, self._value(metric, held.truth, learner.predict_codes(view), facts)
 
     @staticmethod
     def _probabilities(names: Iterable[str], learner: Learner, X: Any) -> dict[str, Any]:
@@ -330,6 +334,7 @@ class Recipe:
         learner, options = fitted.learner, self.facts(fitted.learner)
         X = fitted.rows(test.X)
         clock = time.perf_counter()
+        X = replace(test, X=X).look(learner) if learner.has_groups else X
         predicted = learner.predict_codes(X)
         columns: dict[str, Any] = {"predict_seconds": time.perf_counter() - clock} | certificate_columns(learner)
         certificate = learner.certificate_
@@ -339,7 +344,7 @@ class Recipe:
             columns["train_expected_loss"] = learner.mean_cost(fitted.rows(train.X), fitted.codes, fitted.weight)
             columns["test_expected_loss"] = learner.mean_cost(X, test.y, test.weight)
         names = dict.fromkeys([self.metric(learner), *self.protocol.metrics])
-        options |= self._probabilities(names, learner, X)
+        options |= self._probabilities(names, learner, X) | {"sequences": test.groups}
         values = {name: self._value(name, test.truth, predicted, options) for name in names}
         return columns, values | learner.counts_
 

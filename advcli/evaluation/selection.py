@@ -23,14 +23,14 @@ from ..protocol import Protocol
 from ..rows import hyper_value
 from ..rules import POSITIVE, refuse
 from .seeds import derive_seed
-from .splits import make_folds, make_holdout
+from .splits import keeping_groups, make_folds, make_holdout
 from .standardise import Standardiser
 
 Make = Callable[[Mapping[str, float], int], Learner]
 """Hyper-parameters and a seed to an unfitted learner of the method."""
 
-Judge = Callable[[Learner, View, Any], tuple[str, float]]
-"""A fitted learner, its view of held-out rows and their labels (or `Part.truth`) to the name and the value of the metric that selects."""
+Judge = Callable[[Learner, View, "Part"], tuple[str, float]]
+"""A fitted learner, its view of held-out rows and these rows to the name and the value of the metric that selects."""
 
 
 @dataclass(frozen=True)
@@ -185,16 +185,18 @@ class Part:
         Example weights.
     costs : ndarray, shape (n, k), or None
         What predictions cost on each row, where rows have their own costs; y is then the first cheapest class.
+    groups : ndarray, shape (n,), or None
+        The sequence of each row, where rows form such; they stand together.
     """
 
     X: Any
     y: Any
     weight: NDArray[np.float64] | None = None
     costs: NDArray[np.float64] | None = None
+    groups: NDArray[np.intp] | None = None
 
     def __getitem__(self, rows: Any) -> Part:
-        weight, costs = (None if each is None else each[rows] for each in (self.weight, self.costs))
-        return Part(self.X[rows], self.y[rows], weight, costs)
+        return Part(self.X[rows], self.y[rows], *(None if each is None else each[rows] for each in (self.weight, self.costs, self.groups)))
 
     @property
     def truth(self) -> Any:
@@ -202,10 +204,18 @@ class Part:
         return self.y if self.costs is None else self.costs
 
     def bind(self, learner: Learner) -> Bound:
-        """Return the rows as the learner's fits take them, with their own costs if it learns from such."""
+        """Return the rows as the learner's fits take them, with their own costs or as sequences if it learns from such."""
         if self.costs is not None and learner.has_costs:
             return learner.bind_costs(self.X, self.y, self.costs, self.weight)
+        if self.groups is not None and learner.has_groups:
+            return learner.bind_groups(self.X, self.y, self.groups, self.weight)
         return learner.bind(self.X, self.y, self.weight)
+
+    def look(self, learner: Learner) -> View:
+        """Return the rows as the fitted learner looks at them, as sequences if it predicts such."""
+        if self.groups is not None and learner.has_groups:
+            return learner.look_groups(self.X, self.groups)
+        return learner.look(self.X)
 
 
 @dataclass(frozen=True)
@@ -251,7 +261,7 @@ def select(
         The training rows.
     make : callable (hyper, seed) -> Learner
         Learners whose fits stop at the tolerance of a search.
-    judge : callable (Learner, View, labels) -> (str, float)
+    judge : callable (Learner, View, Part) -> (str, float)
         The metric that selects, and its value on held-out rows.
     protocol, axes
         The checked protocol and what is searched.
@@ -322,10 +332,14 @@ def _candidates(axes: Axes, values: Mapping[str, Sequence[Any]]) -> _Candidates:
 def _folds(part: Part, protocol: Protocol, seed: int, dataset: str, stage: int) -> Iterator[tuple[Part, Part]]:
     """Yield the rows to fit and the rows to judge by, standardised by the former where the protocol says so."""
     n = part.X.shape[0]
-    if protocol.holdout is None:
-        folds = make_folds(n, protocol.folds, seed, dataset, stage)
-    else:
-        folds = [make_holdout(n, protocol.holdout, seed, dataset)]
+    share = protocol.holdout
+    folds = keeping_groups(
+        part.groups,
+        n,
+        lambda units: (
+            make_folds(units, protocol.folds, seed, dataset, stage) if share is None else [make_holdout(units, share, seed, dataset)]
+        ),
+    )
     for fit_rows, held_rows in folds:
         fit, held = part[fit_rows], part[held_rows]
         if protocol.standardise == "fold":
@@ -345,9 +359,9 @@ def _judged(
             learner = make(chosen, seed)
             bound = fit.bind(learner) if bound is None else bound
             learner.fit_bound(bound, previous)
-            view = learner.look(held.X) if view is None else view
+            view = held.look(learner) if view is None else view
             previous = learner
-            metric, value = judge(learner, view, held.truth)
+            metric, value = judge(learner, view, held)
             certificate = learner.certificate_
             yield (
                 (strength_at, other_at),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..groups import group_starts, rows_of
 from .seeds import derive_seed
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -79,6 +82,17 @@ def make_folds(n: int, folds: int, seed: int, dataset: str, stage: int) -> list[
         raise DataError(f"{n} training rows are too few for {folds} folds; lower protocol.folds or fix the hyper-parameters")
     splitter = KFold(folds, shuffle=True, random_state=derive_seed(seed, "folds", dataset, stage))
     return [(fit.astype(np.intp), held.astype(np.intp)) for fit, held in splitter.split(np.empty((n, 0)))]
+
+
+def keeping_groups(groups: NDArray[Any] | None, n: int, draw: Callable[[int], list[Split]]) -> list[Split]:
+    """Return splits of ``n`` rows that keep groups whole: ``draw`` splits a number of rows, here of groups.
+
+    The rows of a group follow each other, in their order, in the part that it falls into. Without groups it is ``draw(n)``.
+    """
+    if groups is None:
+        return draw(n)
+    start = group_starts(groups, n)
+    return [(rows_of(start, one), rows_of(start, other)) for one, other in draw(len(start) - 1)]
 
 
 def make_holdout(n: int, share: float, seed: int, dataset: str) -> Split:

@@ -147,6 +147,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     certified: ClassVar[bool] = True  # whether a fit has a certificate
     storable: ClassVar[bool] = True  # whether a model file, which executes nothing, can hold a fit
     has_costs: ClassVar[bool] = False  # whether it learns from costs of rows (`bind_costs`)
+    has_groups: ClassVar[bool] = False  # whether rows that form a sequence are one example (`bind_groups`)
 
     certificate_: Certificate | None = None
     remarks_: tuple[str, ...] = ()
@@ -226,6 +227,10 @@ class Learner(ClassifierMixin, BaseEstimator):
     def bind_costs(self, X: Any, y: Any, costs: Any, sample_weight: Any = None) -> Bound:
         """Return rows with what each prediction costs on them (n, k) as fits take them; of learners with `has_costs`."""
         raise NotImplementedError(f"loss={self.name} learns from labels")
+
+    def bind_groups(self, X: Any, y: Any, groups: Any, sample_weight: Any = None) -> Bound:
+        """Return rows with the sequence of each (n,) as fits take them; of learners with `has_groups`."""
+        raise NotImplementedError(f"loss={self.name} learns from rows that stand alone")
 
     @abstractmethod
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
@@ -386,6 +391,10 @@ class Learner(ClassifierMixin, BaseEstimator):
             return X
         check_is_fitted(self)
         return View(self._mapped(self._validated(X, reset=False)))
+
+    def look_groups(self, X: Any, groups: Any) -> View:
+        """Return new rows with the sequence of each (n,) as this fit looks at them; of learners with `has_groups`."""
+        raise NotImplementedError(f"loss={self.name} predicts rows that stand alone")
 
     @abstractmethod
     def _mapped(self, X: Any) -> Any:

@@ -110,13 +110,13 @@ class EnumeratedSets(PointSpace):
     name: ClassVar[str] = "sets"
 
     def __init__(self, u: Array, table: Array, y: int, axes: str = "margin") -> None:
-        score = np.zeros(1)
-        for each in u:
-            score = np.concatenate([score, score + each])
+        score, size, hamming = np.zeros(1), np.zeros(1), np.zeros(1)
+        for j, each in enumerate(u):
+            has = y >> j & 1
+            score, size = np.concatenate([score, score + each]), np.concatenate([size, size + 1.0])
+            hamming = np.concatenate([hamming + has, hamming + 1 - has])
         score = score + table
-        size = np.bitwise_count(np.arange(len(table)))
-        hamming = size[np.arange(len(table)) ^ y].astype(np.float64)
         if axes == "f1":
-            super().__init__(score - score[y] + hamming, -(size + float(size[y])), y)
+            super().__init__(score - score[y] + hamming, -(size + size[y]), y)
         else:
             super().__init__(score - score[y], hamming, y)

@@ -493,7 +493,7 @@ def chain_calls(module, random):
             stored = {name: stored[name] for name in ("held", "alpha", "scale", "offset", "used")}
             own_weights = {"theta": np.zeros((D, width)), "A": np.zeros((K, width))}
             shares_of_states = 1.0 - cost if kind == 4 else np.empty((0, K))
-            steps = {"strength": 0.3, "delta": 0.3, "skip": -1.0, "gap": np.zeros(S), "steps": 3, "passes": 2, "seed": 1}
+            steps = {"strength": np.full(S, 0.3), "delta": 0.3, "skip": -1.0, "gap": np.zeros(S), "steps": 3, "passes": 2, "seed": 1}
             moving = {"cost": cost.copy(), "shares": shares_of_states, **steps}
             yield "sweep", {**settings, **rows, **given, "grams": grams, **own_weights, **stored, **moving}
     yield "mixture", {"start": chains, "y": y, **store, "unary": np.zeros((N, K)), "pair": np.zeros((K, K))}

@@ -23,6 +23,7 @@ EVERYONE = {"errors", "paths", "plugins", "registry", "rules"}
 LAW = """
 costs confusion        -
 hyper limits progress  -
+groups                 -
 metrics compiled        -
 abstention stored      -
 protocol               hyper metrics
@@ -36,7 +37,7 @@ problem                losses.base features.base
 binary                 features.base
 certificate            problem
 solvers                problem binary compiled losses.base features.base features.kernel features.linear features.threshold
-learners               certificate problem binary solvers losses features hierarchy confusion compiled costs hyper outputs stored
+learners               certificate problem binary solvers losses features hierarchy confusion compiled costs hyper outputs groups stored
 learners.abstention    abstention
 __init__               learners
 
@@ -45,8 +46,8 @@ rows                   files
 identity cell_files    files rows
 records                cell_files files identity rows provenance
 proofs                 files records rows
-data                   files confusion hierarchy.graph
-evaluation             learners certificate features.shared compiled data hierarchy confusion metrics protocol hyper
+data                   files confusion groups hierarchy.graph
+evaluation             learners groups certificate features.shared compiled data hierarchy confusion metrics protocol hyper
 evaluation             limits records rows proofs
 evaluation.jobs        config progress
 evaluation.sweep       config progress
@@ -58,7 +59,7 @@ coverage               models abstention data files losses reports
 statistics             -
 reports                statistics metrics files records rows
 surfaces               losses
-pictures               surfaces losses features learners evaluation models hyper files reports.drawing
+pictures               surfaces losses features learners evaluation models hyper files outputs reports.drawing
 verify                 proofs files records rows data costs
 testing                learners losses features solvers problem certificate data metrics
 testing.figures        records reports
@@ -75,6 +76,8 @@ cli.actions            config cli.console cli.folders cli.task
 cli.actions.run        evaluation metrics progress records reports rows statistics
 cli.actions.bench      data learners evaluation reports
 cli.actions.fit        certificate evaluation learners models rows
+cli.actions.model      models
+cli.actions.runs       records
 cli.actions.predict    models
 cli.actions.certify    evaluation foreign
 cli.actions.coverage   coverage models

@@ -12,7 +12,7 @@ from ...errors import ConfigError, DataError, nearest
 from ..columns import cost_columns
 from ..cut import cut_target
 from ..dataset import Dataset, make_dataset
-from ..source import LABEL_OPTIONS, TABLE_OPTIONS, Source, cut_of, options_give_order
+from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, cut_of, options_give_order
 from ..table import read_bytes, read_table
 from ..tabular import from_table
 from ..target import check_cut, order_labels
@@ -38,6 +38,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     if costs:  # the labels follow from them: the column of labels need not be there
         return from_table(read_table(path, costs[0], separator=separator), options)
     text = [categorical] if isinstance(categorical, str) else [str(name) for name in categorical or ()]
+    text += [str(options[key]) for key in SEQUENCE_OPTIONS if options[key] is not None]
     return from_table(read_table(path, str(options["target"]), separator=separator, text=text), options)
 
 
@@ -45,7 +46,7 @@ def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
 
-    for key in ("features", "drop", "categorical", "weight", "costs", "hierarchy", "label_separator"):
+    for key in ("features", "drop", "categorical", "weight", "costs", "hierarchy", "label_separator", "sequence", "tokens"):
         if options[key]:
             raise ConfigError(f"dataset.{key} needs named columns; dataset.format=svmlight has none")
     read_bytes(path)  # for its messages: missing, folder, not readable
@@ -107,6 +108,7 @@ def _ordered(options: Mapping[str, Any]) -> bool:
 def _examples(folder: Path) -> list[dict[str, Any]]:
     table, sparse = folder / "example.csv", folder / "example.svmlight"
     table.write_text("size,colour,weight,label\n" + "".join(f"{i % 7},{'rgb'[i % 3]},{1 + i % 2},c{i % 4}\n" for i in range(24)))
+    (folder / "words.csv").write_text("who,word,tag\n" + "".join(f"{i // 5},w{i * i % 7},{'OBI'[i % 3]}\n" for i in range(40)))
     sparse.write_text("".join(f"{i % 3} {1 + i % 4}:{i + 1}\n" for i in range(24)))
     columns = {"name": "table", "path": str(table), "categorical": ["colour"]}
     return [
@@ -115,9 +117,18 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
         {**columns, "target": "size", "cut": "edges", "edges": [2.5, 4], "features": ["colour", "weight"]},
         {**columns, "target": "label", "label_separator": "c", "drop": ["weight"]},
         {**columns, "target": "label", "costs": ["size", "weight"], "allow_small_classes": True},
+        {"name": "words", "path": str(folder / "words.csv"), "target": "tag", "sequence": "who", "tokens": "word"},
         {"name": "sparse", "path": str(sparse), "format": "svmlight"},
     ]
 
 
-_OPTIONS: dict[str, Any] = {"path": None, "format": "csv", "separator": ",", "costs": None, **TABLE_OPTIONS, **LABEL_OPTIONS}
+_OPTIONS: dict[str, Any] = {
+    "path": None,
+    "format": "csv",
+    "separator": ",",
+    "costs": None,
+    **TABLE_OPTIONS,
+    **LABEL_OPTIONS,
+    **SEQUENCE_OPTIONS,
+}
 SOURCE = Source("csv", _OPTIONS, _load, ordered=_ordered, examples=_examples)

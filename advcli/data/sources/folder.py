@@ -1,7 +1,8 @@
 """The folder of data sets: ``NAME.csv.gz`` files of one format and a ``MANIFEST.csv`` with their checksums.
 
 The format: a heading line, features first, an optional column ``split`` (the official train and test parts, which the protocol
-does not use) and ``target`` last. Columns ``label_*`` and ``sentence_id`` mark multi-label and sequence sets.
+does not use) and ``target`` last. Columns ``label_*`` and ``sentence_id`` mark multi-label and sequence sets, for which there are
+other sources.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from ...errors import DataError, nearest
 from ..catalogue import CATALOGUE, known_set
 from ..dataset import Dataset
 from ..manifest import check_file, find_file, read_manifest
-from ..source import TABLE_OPTIONS, Entry, Source, asks_for_label_sets, options_give_order
+from ..source import SEQUENCE_OPTIONS, TABLE_OPTIONS, Entry, Source, asks_for_label_sets, options_give_order
 from ..table import read_bytes, read_table
 from ..tabular import from_table
 
 _LOADABLE = ("multiclass", "ordinal", "regression_to_ordinal")
-_TEXT = "text"
+_TEXT, _SEQUENCE = "text", "sequence"
 
 
 def task_of(name: str, row: Mapping[str, str] | None) -> str:
@@ -44,6 +45,8 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         raise DataError(f"data set {name!r} is a set of texts: load it with dataset.source=text, for example dataset={example}")
     if name in CATALOGUE["hierarchical"]:
         raise DataError(f"data set {name!r} has labels with a hierarchy: load it with dataset={name} or dataset.source=hierarchical")
+    if task == _SEQUENCE:
+        raise DataError(f"data set {name!r} is a set of sequences: load it with dataset.source=sequences, for example dataset={name}")
     if task not in _LOADABLE:
         loadable = [known for known in manifest if task_of(known, manifest[known]) in _LOADABLE]
         raise DataError(
@@ -57,19 +60,22 @@ def load_table(options: Mapping[str, Any], path: Path, row: Mapping[str, str] | 
     """Load the table of a set, checked against its line of the manifest; a column ``split`` becomes the official parts."""
     name = options["name"]
     if not path.is_file():
-        known = {*CATALOGUE["folder"], *CATALOGUE["hierarchical"], *read_manifest(path.parent)}
+        known = {*CATALOGUE["folder"], *CATALOGUE["hierarchical"], *CATALOGUE["sequences"], *read_manifest(path.parent)}
         if name not in known and options["file"] is None:
             raise DataError(f"no data set is named {name!r}, and {path} does not exist; {nearest(name, known)} (see `advcli data list`)")
-        fetch = "" if name in CATALOGUE["hierarchical"] else f"run `advcli data fetch {name}`, or "
+        fetch = "" if name in CATALOGUE["hierarchical"] or name in CATALOGUE["sequences"] else f"run `advcli data fetch {name}`, or "
         raise DataError(
             f"data set {name!r} is not here: no file {path}; {fetch}point data_dir= or ADVCLI_DATA to the folder that has {path.name}"
         )
     raw = read_bytes(path)
     check_file(path, raw, row, f"run `advcli data fetch {name}`")
-    table = read_table(path, str(options["target"]), raw)
+    text = [str(options[key]) for key in SEQUENCE_OPTIONS if options.get(key) is not None]
+    table = read_table(path, str(options["target"]), raw, text=text)
     reserved, notes = [], []
     for column in map(str, table.frame.columns):
-        if column == "sentence_id" or (column.startswith("label_") and not asks_for_label_sets(options)):
+        if (column == "sentence_id" and options.get("sequence") is None) or (
+            column.startswith("label_") and not asks_for_label_sets(options)
+        ):
             raise DataError(f"{path} has the reserved column {column!r}: multi-label and sequence sets cannot be loaded yet")
         if column == "split":
             reserved.append(column)
@@ -79,9 +85,11 @@ def load_table(options: Mapping[str, Any], path: Path, row: Mapping[str, str] | 
             )
     dataset = from_table(table, options, ignore=reserved, notes=notes)
     if "split" in reserved:
-        train = (table.frame["split"] != "test").to_numpy()  # with the validation part, where there is one
+        split = table.frame["split"].to_numpy()
+        # with the validation part, where there is one; the shared tasks of sequences leave it out
+        train = split == "train" if options.get("sequence") is not None else split != "test"
         if len(train) == dataset.X.shape[0]:
-            dataset = dataclasses.replace(dataset, official=(np.flatnonzero(train), np.flatnonzero(~train)))
+            dataset = dataclasses.replace(dataset, official=(np.flatnonzero(train), np.flatnonzero(split == "test")))
     return dataset
 
 
@@ -96,7 +104,7 @@ def _entries(data_dir: Path) -> list[Entry]:
                 names.append(name)
     entries = []
     for name in dict.fromkeys(names):
-        if name in CATALOGUE["text"] or name in CATALOGUE["hierarchical"]:
+        if any(name in CATALOGUE[source] for source in ("text", "hierarchical", "sequences")):
             continue  # those sources list them
         row, known = manifest.get(name), known_set(name, "folder")
         task = task_of(name, row)

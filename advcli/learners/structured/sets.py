@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,10 +12,11 @@ from scipy import sparse
 
 from ...errors import ConfigError, IncompatibleError, ModelError
 from ...features.rows import equal_rows, summed
+from ...outputs.base import OutputSpace
 from ...outputs.maxmin import free_game, solve_games
 from ...outputs.psi import Psi, make_psi
 from ...outputs.relaxed import PairField, RelaxedSets
-from ...outputs.searches import SEARCHES, is_slack, search_of
+from ...outputs.searches import SEARCHES, Found, is_slack, search_of
 from ...outputs.sets import (
     MOST_LABELS,
     EnumeratedSets,
@@ -126,32 +128,37 @@ class LevelledSets(SetStructure):
 
 
 class SearchedSets(SetStructure):
-    """Rows whose worst set a search finds, one at a time: among all sets of few labels, over the relaxation of many (`RelaxedSets`)."""
+    """Rows whose worst set a search finds, one at a time: among all sets of few labels, over the relaxation of many (`RelaxedSets`).
 
-    def __init__(self, *given: Any, search: str) -> None:
+    ``relaxed`` takes the relaxation for few labels too.
+    """
+
+    def __init__(self, *given: Any, search: str = "auto", relaxed: bool = False) -> None:
         super().__init__(*given)
-        self.by = search
-        if self.K <= MOST_LABELS:
-            self.numbers = set_numbers(self.Y)
+        self.by, self.relaxed = search, relaxed or self.K > MOST_LABELS
+
+    def spaces(self, U: Array, shared: Array, examples: Positions) -> Iterator[OutputSpace]:
+        """Yield the sets of these examples as searches see them."""
+        linear, pairs = self.weights.potentials(shared)
+        if self.relaxed:
+            field = PairField(pairs, self.K)
+            yield from (RelaxedSets(field, u, self.Y[i], self.psi.axes) for u, i in zip(U + linear, examples, strict=True))
+        else:
+            table, numbers = pair_table(pairs, self.K), set_numbers(self.Y[examples]).tolist()
+            yield from (EnumeratedSets(u, table, y, self.psi.axes) for u, y in zip(U + linear, numbers, strict=True))
 
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
         """Return what the search finds for each row, of a relaxation as a plane of the relaxed surrogate."""
-        linear, pairs = self.weights.potentials(shared)
-        U, few = U + linear, self.K <= MOST_LABELS
-        table = pair_table(pairs, self.K) if few else np.empty(0)
-        field = None if few else PairField(pairs, self.K)
-        rows, founds = [], []
-        for u, i in zip(U, examples, strict=True):
-            y = self.Y[i]
-            space = (
-                EnumeratedSets(u, table, int(self.numbers[i]), self.psi.axes) if field is None else RelaxedSets(field, u, y, self.psi.axes)
-            )
-            found = search_of(self.by, space)(space, self.psi)
-            founds.append(found)
-            if field is None:
-                labels, both = set_rows([found.label], self.K).astype(np.float64), None
-            else:
+        return self.cuts([search_of(self.by, space)(space, self.psi) for space in self.spaces(U, shared, examples)], examples)
+
+    def cuts(self, founds: Sequence[Found], examples: Positions) -> Cuts:
+        """Return what searches found for these examples as planes."""
+        rows = []
+        for found, y in zip(founds, self.Y[examples], strict=True):
+            if self.relaxed:
                 labels, both = found.label.labels[None], found.label.pairs[None]
+            else:
+                labels, both = set_rows([found.label], self.K).astype(np.float64), None
             gained = self.weights.counts(labels, both) - self.weights.counts(y[None])
             rows.append((sparse.csr_array(np.hstack([gained, labels - y])), (labels + (1.0 - 2.0 * labels) * y).sum()))
         h, g = (np.array([getattr(found.point, name) for found in founds]) for name in ("h", "g"))
@@ -307,6 +314,13 @@ class MultilabelClassifier(StructuredLearner):
             return super().learn(X, y, weights)
         first, inverse = found
         return super().learn(X[first], y[first], summed(inverse, weights))
+
+    def spaces(self, X: Any, y: Any) -> Iterator[OutputSpace]:
+        """Yield the sets of rows X (n, d), whose true ones are y (n, m), as searches see them at the learned weights."""
+        Y = (y.toarray() if self.of_sets_ else np.eye(len(self.classes_))[y]).astype(np.int8)
+        rows = np.arange(len(Y))
+        seen = SearchedSets(X, Y, np.full(len(Y), 1.0 / len(Y)), self.psi(), PairWeights(Y.shape[1], self.pairs))
+        return seen.spaces(self.potentials(X), self.shared_, rows)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def best_sets(self, X: Any) -> NDArray[np.int8]:

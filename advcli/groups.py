@@ -1,0 +1,51 @@
+"""Rows that are one example together, such as the tokens of a sentence: they follow each other, and a column says which they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import DataError
+
+Starts = NDArray[np.int64]
+
+
+def group_starts(groups: Any, n: int) -> Starts:
+    """Return the first row of every group and the number of rows, shape (g + 1,): group i has the rows start[i]:start[i + 1].
+
+    Parameters
+    ----------
+    groups : array (n,)
+        The group of every row, numbers or text.
+    n : int
+        The number of rows.
+
+    Raises
+    ------
+    DataError
+        Another number of groups than rows, no rows, or a group that goes on after another has begun.
+    """
+    groups = np.asarray(groups)
+    if groups.shape != (n,) or n == 0:
+        raise DataError(f"groups must name the group of each of {n} rows, at least one; they have the shape {groups.shape}")
+    start = np.append(np.flatnonzero(np.append(True, groups[1:] != groups[:-1])), n).astype(np.int64)
+    row = interrupted(groups, start)
+    if row is not None:
+        raise DataError(f"group {groups[row]!s} goes on in row {row + 1} after another has begun; the rows of a group must stand together")
+    return start
+
+
+def interrupted(groups: NDArray[Any], start: Starts) -> int | None:
+    """Return the first row of a run of equal groups (`group_starts`) whose group has been there before; None where there is none."""
+    _, first = np.unique(groups[start[:-1]], return_index=True)
+    again = np.setdiff1d(np.arange(len(start) - 1), first)
+    return int(start[again[0]]) if len(again) else None
+
+
+def rows_of(start: Starts, chosen: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the rows of some groups, one group after the other."""
+    sizes = np.diff(start)[chosen]
+    before = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return (np.repeat(start[chosen], sizes) + np.arange(int(sizes.sum())) - before).astype(np.intp)
