@@ -407,6 +407,14 @@ def instance_f1(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[st
     return float(np.mean(2 * _counts(true.multiply(predicted)) / np.maximum(_counts(true) + _counts(predicted), 1)))
 
 
+@register("jaccard", higher_is_better=True, percent=True, sets=True)
+def jaccard(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Mean over rows of |y & y'| / |y or y'|, which choi2018 calls accuracy; a row with neither counts 1."""
+    true, predicted = _sets(y_true, n_classes), _sets(y_predicted, n_classes)
+    both, either = _counts(true.multiply(predicted)), _counts((true + predicted) > 0)
+    return float(np.mean(np.where(either > 0, both / np.maximum(either, 1), 1.0)))
+
+
 @register("macro_f1", higher_is_better=True, percent=True, sets=True)
 def macro_f1(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Mean of the labels' own F1 over the labels that are true or predicted somewhere."""

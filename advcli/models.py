@@ -47,7 +47,7 @@ from .features import feature_class
 from .files import atomic_file, write_bytes
 from .learners import Learner
 from .learners.abstention import AbstainingClassifier
-from .learners.base import registry
+from .learners.base import NOT_OPTIONS, registry
 from .learners.hierarchical import HierarchicalClassifier
 from .learners.ordinal import OrdinalClassifier
 from .learners.reductions import CostSensitiveClassifier
@@ -283,6 +283,46 @@ def _labels(estimator: Learner, classes: tuple[Any, ...]) -> tuple[Any, ...]:
     while taken & set(beyond):
         beyond = [f"_{label}" for label in beyond]
     return (*classes, *beyond)
+
+
+def describe(model: Model) -> dict[str, str]:
+    """Return what there is to say about a model, as labelled lines of text."""
+    estimator, about = model.estimator, model.about
+    cell, certificate = about.get("cell") or {}, model.certificate
+    lines = {"kind": type(estimator).__name__}
+    if cell:
+        own = {key: value for key, value in cell["loss"].items() if key not in NOT_OPTIONS and value is not None}
+        said = ", ".join(f"{key}={_at_most(json.dumps(value), 60)}" for key, value in own.items())
+        lines["method"] = f"{cell['loss']['name']} {cell['features']['name']}" + (f" ({said})" if said else "")
+    hyper = about.get("hyper") or {}
+    if hyper:
+        lines["chosen"] = ", ".join(f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in hyper.items())
+    if certificate is not None:
+        lines["certificate"] = (
+            f"{certificate.status}: relative gap {certificate.relative_gap:.1e} (objective {certificate.primal:.6g}, "
+            f"no less than {certificate.dual:.6g})"
+        )
+    if about.get("dataset"):
+        lines["learned from"] = f"{about['dataset']}, {about['rows']} rows (SHA-256 {about['dataset_sha256'][:12]})"
+    lines["classes"] = _at_most(", ".join(map(str, model.classes)), 300)
+    beyond = [str(label) for label in model.labels if label not in model.classes]
+    if beyond:
+        lines["may also predict"] = _at_most(", ".join(beyond), 300)
+    encoding = model.encoding
+    if encoding is not None:
+        columns = [f"{column.name} (one of {len(column.categories)})" if column.categories else column.name for column in encoding.columns]
+        lines["columns"] = _at_most(", ".join(columns), 600)
+    elif (named := getattr(estimator, "feature_names_in_", None)) is not None:
+        lines["columns"] = _at_most(", ".join(map(str, named)), 600)
+    lines["features"] = str(estimator.n_features_in_)
+    lines["standardised"] = "no" if model.standardiser is None else "yes, by the mean and the deviation of the training rows"
+    if about.get("versions"):
+        lines["versions"] = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    return lines
+
+
+def _at_most(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 4]} ..."
 
 
 # ----------------------------------------------------------------------------------------------------------------- saving, loading

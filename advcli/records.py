@@ -26,6 +26,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -528,3 +529,33 @@ class ResultsFolder:
             document = provenance.document(plain(config), hashes, sorted(levels), sessions) | plain(extra or {})
             write_text(file, json.dumps(document, indent=1) + "\n")
         return file
+
+
+def overview(results_dir: Path) -> list[dict[str, Any]]:
+    """Return what every results folder holds, the latest last.
+
+    Returns
+    -------
+    list of dict
+        ``name``; ``ended``, local time; ``minutes`` of work; ``cells`` that are done and ``failed`` ones; ``data sets`` and ``methods`` of
+        the rows, and the ``metric`` that its table shows. None where a folder does not say.
+    """
+    found = []
+    for path in results_dir.iterdir() if results_dir.is_dir() else ():
+        folder = ResultsFolder(path)
+        if not folder.cells_path.is_dir():
+            continue
+        made = read_json(path / "provenance.json") or {}
+        ended = datetime.fromisoformat(made["end"]).astimezone() if made.get("end") else None
+        try:
+            runs = folder.runs()
+        except ResultsError:
+            runs = None
+        one: dict[str, Any] = {"name": path.name, "ended": None if ended is None else f"{ended:%Y-%m-%d %H:%M}"}
+        one["minutes"] = None if ended is None else round(made["wall_seconds"] / 60.0, 1)
+        one |= {"cells": len(folder.finished_keys()), "failed": len(list(folder.cells_path.glob(f"*{FAILED}.json")))}
+        one["data sets"] = None if runs is None else runs["dataset"].nunique()
+        one["methods"] = None if runs is None else len(runs[["method", "options"]].drop_duplicates())
+        one["metric"] = None if runs is None or not len(runs) else str(runs["metric"].iloc[0])
+        found.append(one)
+    return sorted(found, key=lambda one: (one["ended"] is None, one["ended"] or "", one["name"]))

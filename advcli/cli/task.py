@@ -11,7 +11,37 @@ from omegaconf import DictConfig
 
 from ..config import Settings, validate
 from ..config.words import refuse_added_keys
-from ..errors import ConfigError
+from ..errors import ConfigError, nearest
+
+
+def subject(action: str, words: list[str], choices: Sequence[str], named: str = "") -> tuple[str, str, list[str]]:
+    """Return what an action with choices does, the name that it does it to, and the words that remain.
+
+    Parameters
+    ----------
+    action : str
+        Its name, for messages.
+    words : list of str
+        The words after it.
+    choices : sequence of str
+        What may stand first; ``list`` has no name after it.
+    named : str
+        What the name is.
+
+    Raises
+    ------
+    ConfigError
+        Another first word, or no name.
+    """
+    what, *rest = words or [""]
+    if what not in choices:
+        wanted = choices[0] if len(choices) == 1 else f"{', '.join(choices[:-1])} or {choices[-1]}"
+        raise ConfigError(f"unknown action '{action} {what}'; {nearest(what, choices)}" if what else f"{action} needs {wanted}")
+    if what == "list":
+        return what, "", rest
+    if not rest or "=" in rest[0] or rest[0].startswith("-"):
+        raise ConfigError(f"{action} {what} needs {named}")
+    return what, rest[0], rest[1:]
 
 
 class Task:

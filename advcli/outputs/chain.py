@@ -63,6 +63,7 @@ class ChainSpace(OutputSpace):
         self.wrong[np.arange(len(self.labels)), self.labels] = 0.0
         self.own = self.score(self.labels)
         self.truth = LabelPoint(0.0, 0.0, self.labels, tuple(self.labels.tolist()))
+        self.extent = (1.0, float(len(self.labels))) if self.U.shape[1] > 1 else (0.0, 0.0)
 
     def score(self, y: Codes) -> float:
         """Return f(y)."""

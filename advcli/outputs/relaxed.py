@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from .base import LabelPoint, OutputSpace
+from .sets import pairs_of
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.intp]
@@ -56,7 +57,7 @@ class PairField:
         self.m, self.pairs = int(m), np.asarray(pairs, dtype=np.float64)
         if self.pairs.shape != (m * (m - 1) // 2,) or not np.isfinite(self.pairs).all():
             raise DataError(f"{m} labels need {m * (m - 1) // 2} finite weights of pairs; they have the shape {self.pairs.shape}")
-        self.first, self.second = np.triu_indices(self.m, 1)
+        self.first, self.second = pairs_of(self.m)
         self.attracts = bool((self.pairs >= 0.0).all())
 
     def marginals(self, mu: Array) -> Marginals:

@@ -5,12 +5,13 @@ A set is a number whose bit j says whether it has label j, or a row of 0 and 1.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import kernels
+from .classes import PointSpace
 
 Array = NDArray[np.float64]
 
@@ -66,3 +67,56 @@ def levels_of_sets(U: Array, table: Array, centre: NDArray[np.intp]) -> tuple[Ar
     best, label = np.empty(shape), np.empty(shape, dtype=np.intp)
     kernels.sets.levels(np.ascontiguousarray(U), table, centre, best, label)
     return best, label
+
+
+def levels_of_free_labels(U: Array, Y: NDArray[np.int8]) -> tuple[Array, NDArray[np.intp]]:
+    """Return the levels of labels without pairs, for any number of them: at distance l the l labels whose change gains most.
+
+    Parameters
+    ----------
+    U : ndarray (n, m)
+        Scores of the labels.
+    Y : ndarray (n, m)
+        The centres, of 0 and 1.
+
+    Returns
+    -------
+    best : ndarray (n, m + 1)
+        The largest score at every distance, less that of the centre.
+    order : ndarray of intp (n, m)
+        The labels by falling gain: the set at distance l differs from the centre in the first l.
+    """
+    gain = (1.0 - 2.0 * Y) * U
+    order = np.argsort(-gain, axis=1, kind="stable")
+    sums = np.cumsum(np.take_along_axis(gain, order, axis=1), axis=1)
+    return np.hstack([np.zeros((len(U), 1)), sums]), order
+
+
+class EnumeratedSets(PointSpace):
+    """All sets of at most `MOST_LABELS` labels, seen from the true one; a set is called by its number.
+
+    Parameters
+    ----------
+    u : ndarray (m,)
+        Scores of the labels.
+    table : ndarray (2^m,)
+        What sets get beside them (`pair_table`).
+    y : int
+        The true set.
+    axes : str
+        ``margin``: h the margin and g the number of labels that differ; ``f1``: h their sum, g minus the sizes of both sets.
+    """
+
+    name: ClassVar[str] = "sets"
+
+    def __init__(self, u: Array, table: Array, y: int, axes: str = "margin") -> None:
+        score, size, hamming = np.zeros(1), np.zeros(1), np.zeros(1)
+        for j, each in enumerate(u):
+            has = y >> j & 1
+            score, size = np.concatenate([score, score + each]), np.concatenate([size, size + 1.0])
+            hamming = np.concatenate([hamming + has, hamming + 1 - has])
+        score = score + table
+        if axes == "f1":
+            super().__init__(score - score[y] + hamming, -(size + size[y]), y)
+        else:
+            super().__init__(score - score[y], hamming, y)

@@ -59,7 +59,7 @@ coverage               models abstention data files losses reports
 statistics             -
 reports                statistics metrics files records rows
 surfaces               losses
-pictures               surfaces losses features learners evaluation models hyper files reports.drawing
+pictures               surfaces losses features learners evaluation models hyper files outputs reports.drawing
 verify                 proofs files records rows data costs
 testing                learners losses features solvers problem certificate data metrics
 testing.figures        records reports
@@ -76,6 +76,8 @@ cli.actions            config cli.console cli.folders cli.task
 cli.actions.run        evaluation metrics progress records reports rows statistics
 cli.actions.bench      data learners evaluation reports
 cli.actions.fit        certificate evaluation learners models rows
+cli.actions.model      models
+cli.actions.runs       records
 cli.actions.predict    models
 cli.actions.certify    evaluation foreign
 cli.actions.coverage   coverage models

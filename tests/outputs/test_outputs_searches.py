@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from advcli.errors import ConfigError, DataError, IncompatibleError
 from advcli.outputs.base import LabelPoint, OutputSpace
+from advcli.outputs.chain import ChainSpace
 from advcli.outputs.classes import ClassSpace, PointSpace
 from advcli.outputs.psi import SURROGATES, Psi, make_psi
 from advcli.outputs.searches import SEARCHES, angular, binary, bisecting, exact, hull, levels, sarawagi, search_of
+from advcli.outputs.sets import EnumeratedSets, pair_table
 
 Array = NDArray[np.float64]
 
@@ -417,3 +419,33 @@ def test_labels_that_are_all_free_end_every_search_at_once() -> None:
     for name, search in SEARCHES.items():
         found = search(space, SLACK)
         assert (found.value, found.upper) == (0.0, 0.0) if name != "bisecting" else found.value == 0.0
+
+
+# ---- other spaces -----------------------------------------------------------------------------------------------------
+def test_sets_have_the_coordinates_of_their_margins_and_losses() -> None:
+    random = np.random.default_rng(15)
+    for _ in range(30):
+        m = int(random.integers(1, 6))
+        Y = (np.arange(2**m)[:, None] >> np.arange(m)) & 1
+        u, pairs, y = random.normal(0.0, 1.0, m), random.normal(0.0, 1.0, m * (m - 1) // 2), int(random.integers(2**m))
+        first, second = np.triu_indices(m, 1)
+        f = Y @ u + (Y[:, first] * Y[:, second]) @ pairs
+        space, other = (EnumeratedSets(u, pair_table(pairs, m), y, axes) for axes in ("margin", "f1"))
+        np.testing.assert_allclose(space.h, f - f[y], atol=1e-12)
+        np.testing.assert_array_equal(space.g, np.abs(Y - Y[y]).sum(axis=1))
+        np.testing.assert_allclose(other.h, space.h + space.g, atol=1e-12)
+        np.testing.assert_array_equal(other.g, -Y.sum(axis=1) - Y[y].sum())
+        assert space.truth.key == other.truth.key == y
+
+
+@pytest.mark.parametrize("name", ["hull", "exact", "bisecting", "binary", "sarawagi"])
+def test_searches_over_chains_agree_with_the_levels(name: str) -> None:
+    random = np.random.default_rng(16)
+    for _ in range(15):
+        T, K = int(random.integers(1, 6)), int(random.integers(1, 4))
+        space = ChainSpace(random.normal(0.0, 1.0, (T, K)), random.normal(0.0, 1.0, (K, K)), random.integers(0, K, T))
+        found, best = SEARCHES[name](space, SLACK), levels(space, SLACK).value
+        assert found.value <= best + ROUNDING
+        assert found.upper >= best - ROUNDING
+        if name == "exact":
+            assert same(found.value, best)

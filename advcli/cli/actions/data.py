@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...config import Settings
-from ...errors import ConfigError, nearest
 from ...paths import conf_dir
-from ..task import Task
+from ..task import Task, subject
 
 
 class Data(Task):
@@ -23,15 +22,8 @@ class Data(Task):
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
-        what, *rest = words or [""]
-        if what not in self.choices:
-            unknown = f"unknown action 'data {what}'; {nearest(what, self.choices)}"
-            raise ConfigError(unknown if what else "data needs list, show or fetch")
-        self.what, self.name, self.url = what, "", None
-        if what != "list":
-            if not rest or "=" in rest[0] or rest[0].startswith("-"):
-                raise ConfigError(f"data {what} needs the name of a data set; advcli data list has them")
-            self.name, *rest = rest
+        self.what, self.name, rest = subject("data", words, self.choices, "the name of a data set; advcli data list has them")
+        self.url, what = None, self.what
         self.overrides = []
         for word in rest:
             if what == "fetch" and word.startswith("url="):

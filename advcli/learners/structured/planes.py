@@ -9,8 +9,8 @@ with alpha_i >= 0 of sum at most 1, the rest being the weight of the plane 0 (th
 lie above S_i, however they were found: what an inexact search costs is only in the upper bound of P.
 
 An example is one row of X, or several that follow each other (a sentence). Every row has K scores, W x, and labels share G further
-weights (of pairs or of transitions). A plane a is a list of parts, the coefficients of the G shared weights and of the K scores of its rows:
-a.w is their product with ``(shared, scores of its rows)``. Nothing here knows what a label is.
+weights (of pairs or of transitions). A plane a is a list of parts, the coefficients of the G shared weights and of the K scores of its
+rows: a.w is their product with ``(shared, scores of its rows)``. Nothing here knows what a label is.
 """
 
 from __future__ import annotations

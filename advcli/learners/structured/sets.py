@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,14 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...errors import ConfigError, ModelError
-from ...outputs.psi import Psi
-from ...outputs.sets import MOST_LABELS, levels_of_sets, pair_table, pairs_of, set_numbers, set_rows
+from ...errors import ConfigError, IncompatibleError, ModelError
+from ...features.rows import equal_rows, summed
+from ...outputs.base import OutputSpace
+from ...outputs.maxmin import free_game, solve_games
+from ...outputs.psi import Psi, make_psi
+from ...outputs.relaxed import PairField, RelaxedSets
+from ...outputs.searches import SEARCHES, Found, is_slack, search_of
+from ...outputs.sets import (
+    MOST_LABELS,
+    EnumeratedSets,
+    levels_of_free_labels,
+    levels_of_sets,
+    pair_table,
+    pairs_of,
+    set_numbers,
+    set_rows,
+)
 from ...stored import Entries
 from ..base import Array, one_of, register
 from .base import StructuredLearner
 from .planes import Cuts, Positions, Structure
 
+MAXMIN = "maxmin"
+RULES = ("potentials", "predictor")
 PAIRS = {"one": 1, "four": 4, "none": 0}
 """Weights of a pair of labels: one where a set has both, one for each of its four states, or none."""
 
@@ -37,48 +54,156 @@ class PairWeights:
         linear = np.bincount(self.j, first - off, self.m) + np.bincount(self.k, second - off, self.m)
         return linear, both - first - second + off
 
-    def counts(self, Y: NDArray[np.int8]) -> Array:
-        """Return what sets (n, m) of 0 and 1 have of every shared weight, shape (n, G)."""
+    def counts(self, labels: Any, pairs: Any = None) -> Array:
+        """Return what sets, or mixtures of sets, have of every shared weight, shape (n, G).
+
+        ``labels`` (n, m) and ``pairs`` (n, m (m - 1) / 2) are the shares of the labels and of pairs that are both there; of sets these are
+        products of 0 and 1.
+        """
+        labels = np.asarray(labels, dtype=np.float64)
         if not self.states:
-            return np.zeros((len(Y), 0))
-        first, second = Y[:, self.j], Y[:, self.k]
+            return np.zeros((len(labels), 0))
+        first, second = labels[:, self.j], labels[:, self.k]
+        both = first * second if pairs is None else pairs
         if self.states == 1:
-            return (first * second).astype(np.float64)
-        states = np.stack([(1 - first) * (1 - second), first * (1 - second), (1 - first) * second, first * second], axis=2)
-        return states.reshape(len(Y), -1).astype(np.float64)
+            return np.asarray(both)
+        return np.stack([1.0 - first - second + both, first - both, second - both, both], axis=2).reshape(len(labels), -1)
 
 
 class SetStructure(Structure):
-    """Rows with sets of labels Y (n, m), of which all 2^m are searched."""
+    """Rows with sets of labels Y (n, m)."""
 
-    def __init__(self, X: Any, Y: NDArray[np.int8], share: Array, psi: Psi, field: PairWeights) -> None:
-        self.X, self.Y, self.share, self.psi, self.field = X, Y, share, psi, field
+    def __init__(self, X: Any, Y: NDArray[np.int8], share: Array, psi: Psi, weights: PairWeights) -> None:
+        self.X, self.Y, self.share, self.psi, self.weights = X, Y, share, psi, weights
         self.start = np.arange(len(Y) + 1)
-        self.K, self.G = Y.shape[1], field.G
-        self.numbers, self.sizes = set_numbers(Y), Y.sum(axis=1, dtype=np.int64)
-        self.own = field.counts(Y)
+        self.K, self.G = Y.shape[1], weights.G
+        self.sizes = Y.sum(axis=1, dtype=np.int64)
+
+    def tangents(self, h: Array, g: Array, hamming: Array) -> tuple[Array, Array, Array]:
+        """Return psi at points (h, g), its slope in the margin, and the constant of the plane that touches it there."""
+        value, slope = self.psi.value(h, g), self.psi.slopes(h, g)[0]
+        margin = h - hamming if self.psi.axes == "f1" else h
+        return np.maximum(value, 0.0), slope, value - slope * margin
+
+
+class LevelledSets(SetStructure):
+    """Rows whose worst set comes from the levels of all sets: of 2^m sets, or of any number of labels without pairs."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.free = self.G == 0
+        if not self.free:
+            self.numbers, self.own = set_numbers(self.Y), self.weights.counts(self.Y)
 
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
         """Return the worst set of each row from its levels."""
-        Y, size, m = self.Y[examples], self.sizes[examples], self.K
-        linear, pairs = self.field.potentials(shared)
-        U, table, at = U + linear, pair_table(pairs, m), np.arange(len(examples))
-        if self.psi.axes == "f1":
-            score = (U * Y).sum(axis=1) + table[self.numbers[examples]]
-            best, label = levels_of_sets(U + (1.0 - 2.0 * Y), table, np.zeros(len(at), dtype=np.intp))
-            h, g = best + (size - score)[:, None], -(np.arange(m + 1.0) + size[:, None])
+        Y, size, m, at = self.Y[examples], self.sizes[examples], self.K, np.arange(len(examples))
+        f1, level = self.psi.axes == "f1", np.arange(m + 1.0)
+        g = -(level + size[:, None]) if f1 else np.broadcast_to(level, (len(at), m + 1))
+        if self.free:
+            centre = np.zeros_like(Y) if f1 else Y
+            h, label = levels_of_free_labels(U + (1.0 - 2.0 * Y) if f1 else U, centre)
+            h = h + (size - (U * Y).sum(axis=1))[:, None] if f1 else h
         else:
-            best, label = levels_of_sets(U, table, self.numbers[examples])
-            h, g = best - best[:, :1], np.broadcast_to(np.arange(m + 1.0), best.shape)
-        value = self.psi.value(h, g)
-        level = np.argmax(value, axis=1)
-        value, h, g = value[at, level], h[at, level], g[at, level]
-        found = set_rows(label[at, level], m)
-        slope = self.psi.slopes(h, g)[0]
-        margin = h - (found != Y).sum(axis=1) if self.psi.axes == "f1" else h
-        parts = np.hstack([self.field.counts(found) - self.own[examples], found - Y.astype(np.float64)]) * slope[:, None]
-        value = np.maximum(value, 0.0)
-        return Cuts(sparse.csr_array(parts), value - slope * margin, value, value, len(at))
+            linear, pairs = self.weights.potentials(shared)
+            U, table = U + linear, pair_table(pairs, m)
+            if f1:
+                score = (U * Y).sum(axis=1) + table[self.numbers[examples]]
+                h, label = levels_of_sets(U + (1.0 - 2.0 * Y), table, np.zeros(len(at), dtype=np.intp))
+                h = h + (size - score)[:, None]
+            else:
+                h, label = levels_of_sets(U, table, self.numbers[examples])
+                h = h - h[:, :1]
+        best = np.argmax(self.psi.value(h, g), axis=1)
+        if self.free:
+            turned = np.zeros_like(Y)
+            np.put_along_axis(turned, label, (np.arange(m) < best[:, None]).astype(np.int8), axis=1)
+            found = centre ^ turned
+        else:
+            found = set_rows(label[at, best], m)
+        value, slope, constant = self.tangents(h[at, best], g[at, best], (found != Y).sum(axis=1))
+        gained = [] if self.free else [self.weights.counts(found) - self.own[examples]]
+        parts = np.hstack([*gained, found - Y.astype(np.float64)]) * slope[:, None]
+        return Cuts(sparse.csr_array(parts), constant, value, value, len(at))
+
+
+class SearchedSets(SetStructure):
+    """Rows whose worst set a search finds, one at a time: among all sets of few labels, over the relaxation of many (`RelaxedSets`).
+
+    ``relaxed`` takes the relaxation for few labels too.
+    """
+
+    def __init__(self, *given: Any, search: str = "auto", relaxed: bool = False) -> None:
+        super().__init__(*given)
+        self.by, self.relaxed = search, relaxed or self.K > MOST_LABELS
+
+    def spaces(self, U: Array, shared: Array, examples: Positions) -> Iterator[OutputSpace]:
+        """Yield the sets of these examples as searches see them."""
+        linear, pairs = self.weights.potentials(shared)
+        if self.relaxed:
+            field = PairField(pairs, self.K)
+            yield from (RelaxedSets(field, u, self.Y[i], self.psi.axes) for u, i in zip(U + linear, examples, strict=True))
+        else:
+            table, numbers = pair_table(pairs, self.K), set_numbers(self.Y[examples]).tolist()
+            yield from (EnumeratedSets(u, table, y, self.psi.axes) for u, y in zip(U + linear, numbers, strict=True))
+
+    def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
+        """Return what the search finds for each row, of a relaxation as a plane of the relaxed surrogate."""
+        return self.cuts([search_of(self.by, space)(space, self.psi) for space in self.spaces(U, shared, examples)], examples)
+
+    def cuts(self, founds: Sequence[Found], examples: Positions) -> Cuts:
+        """Return what searches found for these examples as planes."""
+        rows = []
+        for found, y in zip(founds, self.Y[examples], strict=True):
+            if self.relaxed:
+                labels, both = found.label.labels[None], found.label.pairs[None]
+            else:
+                labels, both = set_rows([found.label], self.K).astype(np.float64), None
+            gained = self.weights.counts(labels, both) - self.weights.counts(y[None])
+            rows.append((sparse.csr_array(np.hstack([gained, labels - y])), (labels + (1.0 - 2.0 * labels) * y).sum()))
+        h, g = (np.array([getattr(found.point, name) for found in founds]) for name in ("h", "g"))
+        value, slope, constant = self.tangents(h, g, np.array([hamming for _, hamming in rows]))
+        parts = sparse.csr_array(sparse.dia_array((slope[None], 0), shape=(len(rows),) * 2) @ sparse.vstack([row for row, _ in rows]))
+        upper = np.maximum(np.array([found.upper for found in founds]), value)
+        return Cuts(parts, constant, value, upper, sum(found.calls for found in founds))
+
+
+def best_of(U: Array, table: Array) -> tuple[Array, NDArray[np.int8]]:
+    """Return the largest scores of sets at scores U (n, m) with a table of pair sums, shape (n,), and the sets (n, m)."""
+    best, label = levels_of_sets(U, table, np.zeros(len(U), dtype=np.intp))
+    at = np.argmax(best, axis=1)
+    rows = np.arange(len(U))
+    return best[rows, at], set_rows(label[rows, at], U.shape[1])
+
+
+class PlayedSets(SetStructure):
+    """Rows whose surrogate is the max-min margin: the worst mixture of sets in the game of each row, in closed form without pairs."""
+
+    def __init__(self, *given: Any, tolerance: float) -> None:
+        super().__init__(*given)
+        self.tolerance, self.columns = tolerance, [y[None] for y in self.Y]
+        self.own = self.weights.counts(self.Y)
+        self.first, self.second = pairs_of(self.K)
+
+    def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
+        """Return the worst mixture of each row as a plane."""
+        Y = self.Y[examples].astype(np.float64)
+        linear, pairs = self.weights.potentials(shared)
+        U = U + linear
+        if self.G:
+            table, columns = pair_table(pairs, self.K), [self.columns[i] for i in examples]
+            game = solve_games(U, pairs, lambda V: best_of(V, table), columns, self.tolerance)
+            for i, found in zip(examples, columns, strict=True):
+                self.columns[i] = found
+            own = (U * Y).sum(axis=1) + (Y[:, self.first] * Y[:, self.second]) @ pairs
+            gained = (game.labels - Y, self.weights.counts(game.labels, game.pairs) - self.own[examples])
+            score = (U * game.labels).sum(axis=1) + game.pairs @ pairs
+        else:
+            game, own, gained = free_game(U), (U * Y).sum(axis=1), None
+            score = (U * game.labels).sum(axis=1)
+        parts = game.labels - Y if gained is None else np.hstack(gained[::-1])
+        value = np.maximum(game.loss + score - own, 0.0)
+        return Cuts(sparse.csr_array(parts), game.loss, value, np.maximum(game.upper - own, value), game.calls)
 
 
 @register("sets")
@@ -91,15 +216,18 @@ class MultilabelClassifier(StructuredLearner):
 
     Parameters
     ----------
-    surrogate : {"margin", "slack", "scaling", "log", "prob", "f1"}
-        psi (`advcli.outputs.psi`).
+    surrogate : {"margin", "slack", "scaling", "log", "prob", "f1", "maxmin"}
+        psi (`advcli.outputs.psi`), or the max-min margin (`advcli.outputs.maxmin`).
     pairs : {"one", "four", "none"}
         Weights of a pair of labels: one where a set has both; one for each of its four states, which is the same functions under another
         ridge; none, which leaves each label to itself.
+    rule : {"potentials", "predictor"}
+        What predicts: the set of the largest score; with ``surrogate="maxmin"`` also the labels of p_j > 1/2 in the game at the row.
     beta : float or None
         Of ``surrogate="scaling"``; None: 0.5.
-    search : {"auto", "levels"}
-        How the worst set of a row is found.
+    search : {"auto", "levels", "hull", "exact", "angular", "bisecting", "binary", "sarawagi"}
+        How the worst set of a row is found (`advcli.outputs.searches`). ``auto``: levels of all sets of at most 16 labels, or of any number
+        without pairs; else the convex hull search over the linear relaxation, whose surrogate is then what is minimised and certified.
     C : float
         Weight of the summed surrogate against |w|^2 / 2.
     lam : float or None
@@ -131,40 +259,116 @@ class MultilabelClassifier(StructuredLearner):
     empty_sets: ClassVar[bool] = True
 
     pairs: str = "one"
+    rule: str = "potentials"
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
         super().check_parameters()
-        one_of("pairs", self.pairs, PAIRS)
-        one_of("search", self.search, ("auto", "levels"))
+        one_of("loss.pairs", self.pairs, PAIRS)
+        one_of("loss.rule", self.rule, RULES)
+        if self.rule == "predictor" and self.surrogate != MAXMIN:
+            raise ConfigError(f"loss.rule=predictor is for loss.surrogate={MAXMIN}, which has one; {self.surrogate} has potentials alone")
+        if one_of("loss.search", self.search, ("auto", *SEARCHES)) == "auto":
+            return
+        if self.surrogate == MAXMIN:
+            raise IncompatibleError(
+                f"loss.search={self.search}", "a surrogate of margin and loss", f"loss.surrogate={MAXMIN} is a game: choose auto"
+            )
+        if SEARCHES[self.search].slack and not is_slack(self.psi()):
+            instead = f"loss.surrogate={self.surrogate} has loss.search=levels, hull or exact"
+            raise IncompatibleError(f"loss.search={self.search}", "loss.surrogate=slack", instead)
+
+    def psi(self) -> Psi:
+        """Return the surrogate of margin and loss; the max-min margin, a game, stands beside margin rescaling, which bounds it."""
+        if self.surrogate == "prob_raw":
+            raise IncompatibleError(
+                "loss.surrogate=prob_raw", "a method for losses that are not convex", "choose prob, its convex continuation"
+            )
+        return make_psi("margin" if self.surrogate == MAXMIN else self.surrogate, self.beta)
 
     def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> SetStructure:
-        """Return the rows and their sets."""
+        """Return the rows and their sets, and remark what is taken in place of all sets."""
         m = len(self.classes_)
+        Y = (y.toarray() if self.of_sets_ else np.eye(m)[y]).astype(np.int8)
+        weights = PairWeights(m, self.pairs)
+        self.remarks_ = ()
+        if self.surrogate == MAXMIN:
+            if m > MOST_LABELS and weights.states:
+                raise IncompatibleError(
+                    f"loss.surrogate={MAXMIN} with pairs", f"at most {MOST_LABELS} labels", f"the data have {m}: choose loss.pairs=none"
+                )
+            return PlayedSets(X, Y, share, psi, weights, tolerance=0.1 * self.tol)
+        if self.search in ("auto", "levels") and (m <= MOST_LABELS or not weights.states):
+            return LevelledSets(X, Y, share, psi, weights)
         if m > MOST_LABELS:
-            raise ConfigError(f"loss.search={self.search} enumerates sets of at most {MOST_LABELS} labels, the data have {m}")
-        Y = y.toarray() if self.of_sets_ else np.eye(m)[y]
-        return SetStructure(X, Y.astype(np.int8), share, psi, PairWeights(m, self.pairs))
+            self.remarks_ = (
+                f"{m} labels are too many for all sets: the relaxation is searched, and the gap is that of the relaxed surrogate",
+            )
+        return SearchedSets(X, Y, share, psi, weights, search=self.search)
+
+    def learn(self, X: Any, y: Any, weights: Array | None) -> Array:
+        """Train on distinct rows: equal rows with equal sets are one of their summed weight."""
+        sets = y.toarray() if self.of_sets_ else y[:, None]
+        found = equal_rows(X, sets.astype(np.float64))
+        if found is None:
+            return super().learn(X, y, weights)
+        first, inverse = found
+        return super().learn(X[first], y[first], summed(inverse, weights))
+
+    def spaces(self, X: Any, y: Any) -> Iterator[OutputSpace]:
+        """Yield the sets of rows X (n, d), whose true ones are y (n, m), as searches see them at the learned weights."""
+        Y = (y.toarray() if self.of_sets_ else np.eye(len(self.classes_))[y]).astype(np.int8)
+        rows = np.arange(len(Y))
+        seen = SearchedSets(X, Y, np.full(len(Y), 1.0 / len(Y)), self.psi(), PairWeights(Y.shape[1], self.pairs))
+        return seen.spaces(self.potentials(X), self.shared_, rows)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def best_sets(self, X: Any) -> NDArray[np.int8]:
-        """Return the set of the largest score at rows X (n, d), as 0 and 1 (n, m); of sets that tie the smallest number."""
-        m = len(self.classes_)
+        """Return the set of the largest score at rows X (n, d), as 0 and 1 (n, m); of equals the smallest number.
+
+        With more than `MOST_LABELS` labels and pairs it is the maximum of the relaxation, rounded (`PairField.rounded`): the best set where
+        no pair has a negative weight.
+        """
+        U, m = self.potentials(X), len(self.classes_)
         linear, pairs = PairWeights(m, self.pairs).potentials(self.shared_)
-        U = self.potentials(X) + linear
-        best, label = levels_of_sets(U, pair_table(pairs, m), np.zeros(len(U), dtype=np.intp))
-        return set_rows(label[np.arange(len(best)), np.argmax(best, axis=1)], m)
+        U = U + linear
+        if self.rule == "predictor":
+            return (self._played(U, pairs) > 0.5).astype(np.int8)
+        if not pairs.any():
+            return (U > 0.0).astype(np.int8)
+        if m > MOST_LABELS:
+            field = PairField(pairs, m)
+            return np.array([field.rounded(u, field.flow(u)[0]) for u in U])
+        return best_of(U, pair_table(pairs, m))[1]
+
+    def _played(self, U: Array, pairs: Array) -> Array:
+        """Return the predictor's p (n, m) in the games at scores U (n, m)."""
+        if not pairs.any():
+            return free_game(U).targets
+        table = pair_table(pairs, U.shape[1])
+        return solve_games(U, pairs, lambda V: best_of(V, table), list(best_of(U, table)[1][:, None]), 1e-9).targets
 
     def predict_codes(self, X: Any) -> Any:
         """Return the best sets as csr_array (n, m) where labels are sets, else the code of the best set of one label."""
         if self.of_sets_:
             return sparse.csr_array(self.best_sets(X))
-        linear = PairWeights(len(self.classes_), self.pairs).potentials(self.shared_)[0]
-        return np.argmax(self.potentials(X) + linear, axis=1).astype(np.intp)
+        return np.argmax(self.potentials(X), axis=1).astype(np.intp)
 
     def predict(self, X: Any) -> Any:
         """Return sets of labels as `predict_codes` does, or labels (n,)."""
         return self.predict_codes(X) if self.of_sets_ else super().predict(X)
+
+    def potentials(self, X: Any) -> Array:
+        """Return the scores of the labels at rows X (n, d), shape (n, m): u, or of rows with one label f of the sets of one label."""
+        U = super().potentials(X)
+        return U if self.of_sets_ else U + PairWeights(U.shape[1], self.pairs).potentials(self.shared_)[0]
+
+    @property
+    def metric_(self) -> str:
+        """The metric of the task loss: Hamming, of ``surrogate="f1"`` the F-measure of the row."""
+        if not self.of_sets_:
+            return super().metric_
+        return "instance_f1" if self.surrogate == "f1" else "hamming"
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def restore(self, attributes: Entries) -> None:

@@ -1,0 +1,49 @@
+"""The action ``experiment``: which presets there are and what each computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...config import Settings
+from ...config.presets import about, names
+from ...errors import ConfigError, nearest
+from ..task import Task, subject
+
+
+class Experiment(Task):
+    """List the presets, or show one."""
+
+    place = 2
+    usage = (
+        ("experiment list", "every preset: what it is, its cells, the published table beside it"),
+        ("experiment show NAME", "one preset in detail; advcli +experiment=NAME runs it"),
+    )
+    choices = ("list", "show")
+
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(words)
+        self.what, self.name, self.overrides = subject(
+            "experiment", words, self.choices, "the name of a preset; advcli experiment list has them"
+        )
+        if self.name and self.name not in names():
+            raise ConfigError(f"there is no preset {self.name}; {nearest(self.name, names())} (see advcli experiment list)")
+
+    @classmethod
+    def complete(cls, words: list[str]) -> tuple[Iterable[str] | None, int]:
+        """Complete list or show, and the name of a preset."""
+        if len(words) == 1:
+            return cls.choices, 0
+        return (names(), 0) if len(words) == 2 and words[0] == "show" else (None, 2 if words[0] == "show" else 1)
+
+    def act(self, settings: Settings) -> None:
+        """Print what the files of the presets say."""
+        from tabulate import tabulate
+
+        if self.what == "show":
+            lines = about(self.name).lines()
+            rows = [[f"{key}:", value] for key, value in lines.items()]
+            print(tabulate(rows, tablefmt="plain", disable_numparse=True, maxcolwidths=[None, 100]))
+        else:
+            rows = [[preset.name, str(preset.n_cells), preset.published or "-", preset.title] for preset in map(about, names())]
+            print(tabulate(rows, ["name", "cells", "beside", "what it is"], tablefmt="simple", maxcolwidths=[None, None, None, 90]))
+            print("\nadvcli +experiment=NAME runs one")

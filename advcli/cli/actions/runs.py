@@ -1,0 +1,32 @@
+"""The action ``runs``: which results there are."""
+
+from __future__ import annotations
+
+from ...config import Settings
+from ..console import short
+from ..task import Task, subject
+
+
+class Runs(Task):
+    """List the results folders."""
+
+    place = 3
+    usage = (("runs list", "every folder in results/: when it ran, its cells, data sets and methods"),)
+    choices = ("list",)
+
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(words)
+        _, _, self.overrides = subject("runs", words, self.choices)
+
+    def act(self, settings: Settings) -> None:
+        """Print a line for each folder, the latest last."""
+        from tabulate import tabulate
+
+        from ...records import overview
+
+        found = overview(settings.results_dir)
+        if found:
+            print(tabulate([list(run.values()) for run in found], list(found[0]), tablefmt="simple", missingval="-"))
+        else:
+            print("no results yet: advcli -m dataset=iris,wine name=first makes some")
+        print(f"\nfolder: {short(settings.results_dir)} (results_dir=...)")

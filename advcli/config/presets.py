@@ -1,0 +1,106 @@
+"""The presets, read off their files in conf/experiment and in users' folders."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf
+
+from .. import plugins
+from ..paths import conf_dir
+
+_SENTENCE = re.compile(r"(?<! al)(?<!Fig)\.(?= [A-Z])")  # the end of one
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What the file of a preset says.
+
+    Attributes
+    ----------
+    name : str
+    description : str
+        The comment at the top of the file, without what says how to run it.
+    published : str or None
+        The published table that its report sets beside the results.
+    sweep : mapping
+        What it varies: keys, and the values of each as they are written.
+    fixed : mapping
+        Further keys that it sets, with dots.
+    """
+
+    name: str
+    description: str
+    published: str | None
+    sweep: dict[str, list[str]]
+    fixed: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        """The first sentence of the description."""
+        ends = _SENTENCE.search(self.description)
+        return self.description if ends is None else self.description[: ends.end()]
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells it has."""
+        return math.prod(len(values) for values in self.sweep.values())
+
+    def lines(self) -> dict[str, str]:
+        """Return what there is to say about it, as labelled lines of text."""
+        return {
+            "name": self.name,
+            "what": self.description,
+            **{key.lstrip("+"): f"{', '.join(values)} ({len(values)})" for key, values in self.sweep.items()},
+            "cells": str(self.n_cells),
+            **{key: str(value) for key, value in self.fixed.items()},
+            "beside": self.published or "no published table",
+            "run": f"advcli +experiment={self.name}",
+            "table": f"advcli report results=results/{self.name}",
+        }
+
+
+def _files() -> dict[str, Path]:
+    folders = [conf_dir(), *map(Path, plugins.folders())]
+    return {file.stem: file for folder in folders for file in sorted((folder / "experiment").glob("*.yaml"))}
+
+
+def names() -> list[str]:
+    """Return the names of all presets."""
+    return sorted(_files())
+
+
+def about(name: str) -> Preset:
+    """Return what the file of a preset says; `KeyError` if there is none."""
+    file = _files()[name]
+    text = file.read_text(encoding="utf-8")
+    comment = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        if not line.startswith("# @package"):
+            comment.append(line.lstrip("# ").strip())
+    config: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
+    params = ((config.pop("hydra", None) or {}).get("sweeper") or {}).get("params") or {}
+    config.pop("defaults", None)
+    config.pop("name", None)
+    published = config.pop("published", None)
+    parser = OverridesParser.create()
+    sweep = {}
+    for key, value in params.items():
+        override = parser.parse_override(f"{key}={value}")
+        sweep[key] = list(override.sweep_string_iterator()) if override.is_sweep_override() else [str(value)]
+    described = " ".join(comment).partition("Usage: ")[0].strip()
+    return Preset(name, described, published, sweep, _flat(config))
+
+
+def _flat(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return found
