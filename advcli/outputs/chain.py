@@ -71,8 +71,8 @@ class ChainSpace(OutputSpace):
 
     def point(self, y: NDArray[np.integer]) -> LabelPoint:
         """Return a label sequence as a point."""
-        y = np.asarray(y, dtype=np.intp)
-        return LabelPoint(self.score(y) - self.own, float((y != self.labels).sum()), y, tuple(y.tolist()))
+        codes = np.asarray(y, dtype=np.intp)
+        return LabelPoint(self.score(codes) - self.own, float((codes != self.labels).sum()), codes, tuple(codes.tolist()))
 
     def argmax(self) -> LabelPoint:
         """Return the sequence of the largest score, by Viterbi's algorithm."""

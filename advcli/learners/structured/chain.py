@@ -21,7 +21,7 @@ from ...groups import Starts, group_starts, rows_of
 from ...outputs.chain import best_paths, chain_game
 from ...outputs.psi import SURROGATES, Psi
 from ...stored import Entries
-from ..base import Array, Bound, Labels, View, one_of, register, seed_of
+from ..base import Array, Bound, Labels, Options, View, one_of, own_options, read_grid, register, seed_of
 from .base import StructuredLearner
 from .planes import Cuts, Positions, Structure
 
@@ -352,6 +352,13 @@ class ChainClassifier(StructuredLearner):
     has_groups: ClassVar[bool] = True
 
     rule: str = "potentials"
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse what every learner of rows does, and options without meaning, before any work."""
+        super().check(loss, features, solver, ordered, n_classes)
+        searched = read_grid(loss)
+        cls(**{name: value for name, value in own_options(loss).items() if name not in searched}).check_parameters()
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
