@@ -95,6 +95,8 @@ def estimators(folder: Path) -> Iterator[tuple[str, Any, Any]]:
     yield "abstain-bep", learner("abstain_bep", code="gray", tol=0.01), NEW
     yield "abstain-ova-rbf", learner("abstain_ova", features="rbf", tau=0.2, tol=0.01), NEW
     yield "two-stage-rbf", learner("two_stage", features="rbf", tol=0.01), NEW
+    for pairs in ("one", "four", "none"):
+        yield f"sets-{pairs}", learner("sets", labels=sets, pairs=pairs, n_classes=3, tol=0.1), NEW
     yield "hierarchical", hierarchical.HierarchicalClassifier(TREE, model="nhsvm", tol=0.01).fit(X, NAMES[CODES]), NEW
     yield "cost-sensitive", learner("csosr", cost=[[0, 1, 4], [1, 0, 2], [3, 1, 0]]), NEW
     yield "ovo-free", learner("ovo", bias="free"), NEW

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,8 +71,8 @@ class ChainSpace(OutputSpace):
 
     def point(self, y: NDArray[np.integer]) -> LabelPoint:
         """Return a label sequence as a point."""
-        y = y.astype(np.intp)
-        return LabelPoint(self.score(y) - self.own, float((y != self.labels).sum()), y, tuple(y.tolist()))
+        codes = np.asarray(y, dtype=np.intp)
+        return LabelPoint(self.score(codes) - self.own, float((codes != self.labels).sum()), codes, tuple(codes.tolist()))
 
     def argmax(self) -> LabelPoint:
         """Return the sequence of the largest score, by Viterbi's algorithm."""
@@ -131,8 +131,8 @@ def best_paths(U: Array, A: Array, start: NDArray[np.integer]) -> tuple[Codes, A
 def chain_game(U: Array, A: Array, own: float = 0.0) -> ChainGame:
     """Return max over mu of sum_t (1 - max_a mu_t(a)) + <U, mu> + <A, pairs> less ``own``, by the linear program over the tree polytope.
 
-    mu are distributions of neighbours that agree where they meet, T K + (T - 1) K^2 numbers, and s_t >= mu_t(a) another T. The multipliers of
-    these last rows are the targets p.
+    mu are distributions of neighbours that agree where they meet, T K + (T - 1) K^2 numbers, and s_t >= mu_t(a) another T. The multipliers
+    of these last rows are the targets p.
 
     Raises
     ------
@@ -142,6 +142,7 @@ def chain_game(U: Array, A: Array, own: float = 0.0) -> ChainGame:
     from scipy import sparse
     from scipy.optimize import linprog
 
+    solve: Any = linprog  # its stubs do not know sparse arrays
     T, K = U.shape
     singles, pairs = T * K, (T - 1) * K * K
     cost = -np.concatenate([U.ravel(), np.tile(A.ravel(), T - 1), -np.ones(T)])
@@ -160,7 +161,7 @@ def chain_game(U: Array, A: Array, own: float = 0.0) -> ChainGame:
     )
     right = np.zeros(equal.shape[0])
     right[0] = 1.0
-    found = linprog(cost, A_ub=below, b_ub=np.zeros(singles), A_eq=equal, b_eq=right, bounds=(0, None), method="highs")
+    found = solve(cost, A_ub=below, b_ub=np.zeros(singles), A_eq=equal, b_eq=right, bounds=(0, None), method="highs")
     if not found.success:
         raise ArithmeticError(f"HiGHS stopped at the linear program of a chain's game: {found.message}")
     unary = found.x[:singles].reshape(T, K)
@@ -214,6 +215,7 @@ class ChainColumns:
         from scipy import sparse
         from scipy.optimize import linprog
 
+        solve: Any = linprog
         T, K = U.shape
         Y = np.array(list(self.labels.values()))
         m = len(Y)
@@ -222,7 +224,7 @@ class ChainColumns:
         counts = sparse.coo_array((np.ones(m * T), (at, np.repeat(np.arange(m), T))), shape=(T * K, m))
         below = sparse.csr_array(sparse.hstack([counts, -sparse.kron(sparse.eye_array(T), np.ones((K, 1)))]))
         total = np.append(np.ones(m), np.zeros(T))[None]
-        found = linprog(
+        found = solve(
             np.append(-scores, np.ones(T)), A_ub=below, b_ub=np.zeros(T * K), A_eq=total, b_eq=[1.0], bounds=(0, None), method="highs"
         )
         if not found.success:

@@ -474,14 +474,14 @@ def chain_calls(module, random):
     yield "marginals", {"U": U, "A": A, "unary": np.empty((N, K)), "pair": np.empty((N - 1, K, K))}
     cost = 1.0 - np.eye(K)[y]
     sizes = np.diff(chains)
-    own = np.concatenate([np.tile(y[a:b], P) for a, b in zip(chains[:-1], chains[1:], strict=True)]).astype(np.int16)
+    own = np.concatenate([np.tile(y[a:b], P) for a, b in itertools.pairwise(chains)]).astype(np.int16)
     alpha = np.zeros((S, P))
     alpha[:, 0] = 1.0
     store = {"held": own, "alpha": alpha, "scale": np.ones((S, P)), "used": np.ones(S, np.int32)}
     for sparse in (False, True):
         rows, X = some_rows(random, sparse)
         rows = {"begin" if name == "start" else name: value for name, value in rows.items()}
-        grams = np.concatenate([(X[a:b] @ X[a:b].T).ravel() for a, b in zip(chains[:-1], chains[1:], strict=True)])
+        grams = np.concatenate([(X[a:b] @ X[a:b].T).ravel() for a, b in itertools.pairwise(chains)])
         yield "gram", {**rows, "start": chains, "out": np.empty(int((sizes**2).sum()))}
         for kind in range(5):
             settings = {"kind": kind, "beta": 0.5}

@@ -1,5 +1,7 @@
 """The compiled dynamic programmes of chains against plain Python and against every label sequence."""
 
+import itertools
+
 import numpy as np
 import pytest
 from instruction_sets import levels as instruction_sets
@@ -47,7 +49,7 @@ def test_chains_of_any_lengths_are_answered_as_each_alone(chain):
     U, A = random.normal(size=(40, 6)), random.normal(size=(6, 6))
     labels, value = np.empty(40, np.int16), np.empty(5)
     chain.viterbi(U, A, start, labels, value)
-    for s, (a, b) in enumerate(zip(start[:-1], start[1:], strict=True)):
+    for s, (a, b) in enumerate(itertools.pairwise(start)):
         assert (labels[a:b].tolist(), value[s]) == viterbi(U[a:b], A)
 
 
@@ -136,5 +138,5 @@ def test_gram_matrices_are_those_of_each_chain(chain, sparse):
     start = np.array([0, 2, 3, 9])
     out = np.empty(4 + 1 + 36)
     chain.gram(*compiled_rows(csr_array(X) if sparse else X), start, out)
-    expected = [(X[a:b] @ X[a:b].T).ravel() for a, b in zip(start[:-1], start[1:], strict=True)]
+    expected = [(X[a:b] @ X[a:b].T).ravel() for a, b in itertools.pairwise(start)]
     np.testing.assert_allclose(out, np.concatenate(expected), atol=1e-13)

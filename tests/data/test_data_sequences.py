@@ -1,4 +1,4 @@
-"""Rows that form sequences: groups, attributes of tokens, bad input, splits and folds that keep sequences whole, fit and predict from files."""
+"""Rows that form sequences: groups, attributes of tokens, bad input, splits and folds that keep them whole, fit and predict from files."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def test_bad_sequences_are_refused_by_one_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"column 'sentence' names no sequence in row 13 \(line 14\)"):
         load(options(write(tmp_path, [*ROWS, ("", "x", "O")])), tmp_path)
     path = write(tmp_path, ROWS)
-    with pytest.raises(DataError, match="has no column 'sentnce', which dataset.sequence names; did you mean sentence"):
+    with pytest.raises(DataError, match=r"has no column 'sentnce', which dataset.sequence names; did you mean sentence"):
         load(options(path, sequence="sentnce"), tmp_path)
-    with pytest.raises(DataError, match="has no column 'word', which dataset.tokens names"):
+    with pytest.raises(DataError, match=r"has no column 'word', which dataset.tokens names"):
         load(options(path, tokens="word"), tmp_path)
-    with pytest.raises(ConfigError, match="dataset.features names 'sentence', which is the target, the sequence"):
+    with pytest.raises(ConfigError, match=r"dataset\.features names 'sentence', which is the target, the sequence"):
         load(options(path, features=["sentence", "token"]), tmp_path)
-    with pytest.raises(ConfigError, match="dataset.sequence needs named columns"):
+    with pytest.raises(ConfigError, match=r"dataset\.sequence needs named columns"):
         load(options(path, format="svmlight"), tmp_path)
 
 
@@ -116,7 +116,8 @@ def test_rows_of_groups_are_theirs_in_the_order_asked_for() -> None:
 
 def test_a_model_of_sequences_is_fitted_saved_and_predicts_a_new_file(tmp_path: Path) -> None:
     from advcli.evaluation import Cell
-    from advcli.models import fit, load as load_model, predict_file, save
+    from advcli.models import fit, predict_file, save
+    from advcli.models import load as load_model
     from advcli.protocol import Protocol
 
     path = write(tmp_path, ROWS * 1)

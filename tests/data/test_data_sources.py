@@ -359,7 +359,7 @@ def test_sets_that_cannot_be_loaded_yet(shared: Path, name: str, task: str) -> N
 
 
 def test_a_set_of_sequences_names_its_source(shared: Path) -> None:
-    with pytest.raises(DataError, match="is a set of sequences: load it with dataset.source=sequences"):
+    with pytest.raises(DataError, match=r"is a set of sequences: load it with dataset\.source=sequences"):
         load({"name": "wnut17_ner", "source": "folder"}, shared)
     assert next(entry for entry in list_datasets(shared) if entry.name == "wnut17_ner").source == "sequences"
 

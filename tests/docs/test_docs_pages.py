@@ -99,6 +99,8 @@ def test_commands_of_the_readme(number: int, tmp_path: Path, monkeypatch: pytest
     write_csv(tmp_path / "held_out.csv", "label")
     (tmp_path / "new.csv").write_text("size,ears\n0.1,0.2\n2.5,3.1\n", encoding="utf-8")
     (tmp_path / "tree.csv").write_text(TREE, encoding="utf-8")
+    words = "".join(f"{number},Ann,B-per\n{number},w{number % 4},O\n{number},Rome,B-place\n" for number in range(20))
+    (tmp_path / "words.csv").write_text(f"sentence,token,tag\n{words}", encoding="utf-8")
     skipped = []
     for command, figures in commands(readme_blocks()[number]):
         words = shlex.split(command)[1:]

@@ -7,7 +7,7 @@ import pytest
 
 from advcli.losses import make_loss
 from advcli.outputs.base import ORACLES
-from advcli.outputs.chain import ChainSpace, ChainColumns, best_paths, chain_game
+from advcli.outputs.chain import ChainColumns, ChainSpace, best_paths, chain_game
 
 SHAPES = [(1, 2), (1, 4), (2, 3), (4, 3), (3, 5), (6, 2)]
 

@@ -17,7 +17,7 @@ def features(x, y, pairs):
 
 
 def points(X, Y, pairs):
-    """Return for every row the differences phi(x, y) - phi(x, y_i) (2^m, D), the numbers of labels that differ and the sizes of both sets."""
+    """Return for every row phi(x, y) - phi(x, y_i) (2^m, D), the numbers of labels that differ and the sizes of both sets."""
     every = [np.array(y) for y in itertools.product((0, 1), repeat=Y.shape[1])]
     found = []
     for x, truth in zip(X, Y, strict=True):

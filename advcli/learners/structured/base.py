@@ -35,7 +35,7 @@ class StructuredLearner(LinearLearner):
         The part of the gap that the searches do not close: mean upper bound less the value of the label that was found; 0 for exact ones.
     oracle_calls_ : int
         Calls of oracles during the fit.
-    planes_ : Planes
+    dual_ : Planes
         The dual point: stored planes and their weights; not part of a saved model.
     """
 
@@ -87,7 +87,7 @@ class StructuredLearner(LinearLearner):
         structure = self.structure(X, y, sample / sample.sum(), self.psi())
         self.lam_ = float(self.lam or 1.0 / (self.C * self._mass(structure, sample)))
         fit = learn_planes(structure, self.lam_, self.tol, self.max_passes, seed_of(self.random_state))
-        self.planes_: Planes = fit.planes
+        self.dual_: Planes = fit.planes
         self.shared_, self.oracle_gap_, self.oracle_calls_, self.n_iter_ = fit.shared, fit.oracle_gap, fit.calls, fit.passes
         self.certificate_ = judge(
             fit.primal,
@@ -123,5 +123,5 @@ class StructuredLearner(LinearLearner):
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds: all but the dual point."""
         parameters, attributes, rows = super().saved()
-        attributes.pop("planes_", None)
+        attributes.pop("dual_", None)
         return parameters, attributes, rows

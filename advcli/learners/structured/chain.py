@@ -21,7 +21,7 @@ from ...groups import Starts, group_starts, rows_of
 from ...outputs.chain import best_paths, chain_game
 from ...outputs.psi import SURROGATES, Psi
 from ...stored import Entries
-from ..base import Array, Bound, Labels, View, one_of, register, seed_of
+from ..base import Array, Bound, Labels, Options, View, one_of, own_options, read_grid, register, seed_of
 from .base import StructuredLearner
 from .planes import Cuts, Positions, Structure
 
@@ -110,16 +110,17 @@ class ChainFit(NamedTuple):
 class ChainTrainer:
     """Stored sequences of chains with their weights, and compiled visits that move them.
 
-    Minimises lambda/2 |w|^2 + sum_s share_s S_s(w) from a mixture of stored sequences of every chain. The max-min margin learns targets p at
-    every position beside w: any p bounds P from above and any mixture from below.
+    Minimises lambda/2 |w|^2 + sum_s share_s S_s(w) from a mixture of stored sequences of every chain. The max-min margin learns targets p
+    at every position beside w: any p bounds P from above and any mixture from below.
     """
 
     def __init__(self, X: Any, y: Labels, start: Starts, share: Array, K: int, surrogate: str, beta: float) -> None:
-        self.X, self.y, self.start, self.share, self.K = X, y, start, share, K
+        self.X: Any = X
+        self.y, self.start, self.share, self.K = y, start, share, K
         self.kind, self.beta = KINDS[surrogate], beta
         self.added = surrogate in ("margin", MAXMIN)  # the loss is a sum over positions
         self.rows: Rows = compiled_rows(X)
-        self.transposed = sparse.csr_array(X.T) if sparse.issparse(X) else np.ascontiguousarray(X.T)
+        self.transposed: Any = sparse.csr_array(self.X.T) if sparse.issparse(X) else np.ascontiguousarray(X.T)
         sizes = np.diff(start)
         total = int((sizes.astype(np.float64) ** 2).sum())
         if total > MOST_GRAM:
@@ -279,7 +280,7 @@ def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions
     Sequences of weight 0 are left out. The order of the data does not matter then, nor whether a sequence has weight 2 or is there twice.
     """
     found: dict[bytes, tuple[int, float]] = {}
-    parts = (X.indptr, X.indices, X.data) if sparse.issparse(X) else None
+    parts = (X.indptr, X.indices, X.data) if hasattr(X, "indptr") else None
     for s, (first, last) in enumerate(itertools.pairwise(start.tolist())):
         if weights[s] == 0.0:
             continue
@@ -351,6 +352,13 @@ class ChainClassifier(StructuredLearner):
     has_groups: ClassVar[bool] = True
 
     rule: str = "potentials"
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse what every learner of rows does, and options without meaning, before any work."""
+        super().check(loss, features, solver, ordered, n_classes)
+        searched = read_grid(loss)
+        cls(**{name: value for name, value in own_options(loss).items() if name not in searched}).check_parameters()
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...errors import IncompatibleError, ModelError
+from ...errors import ConfigError, IncompatibleError, ModelError
+from ...features.rows import equal_rows, summed
 from ...outputs.base import OutputSpace
-from ...outputs.psi import Psi
+from ...outputs.maxmin import free_game, solve_games
+from ...outputs.psi import Psi, make_psi
 from ...outputs.relaxed import PairField, RelaxedSets
 from ...outputs.searches import SEARCHES, Found, is_slack, search_of
 from ...outputs.sets import (
@@ -30,6 +32,8 @@ from ..base import Array, one_of, register
 from .base import StructuredLearner
 from .planes import Cuts, Positions, Structure
 
+MAXMIN = "maxmin"
+RULES = ("potentials", "predictor")
 PAIRS = {"one": 1, "four": 4, "none": 0}
 """Weights of a pair of labels: one where a set has both, one for each of its four states, or none."""
 
@@ -164,6 +168,44 @@ class SearchedSets(SetStructure):
         return Cuts(parts, constant, value, upper, sum(found.calls for found in founds))
 
 
+def best_of(U: Array, table: Array) -> tuple[Array, NDArray[np.int8]]:
+    """Return the largest scores of sets at scores U (n, m) with a table of pair sums, shape (n,), and the sets (n, m)."""
+    best, label = levels_of_sets(U, table, np.zeros(len(U), dtype=np.intp))
+    at = np.argmax(best, axis=1)
+    rows = np.arange(len(U))
+    return best[rows, at], set_rows(label[rows, at], U.shape[1])
+
+
+class PlayedSets(SetStructure):
+    """Rows whose surrogate is the max-min margin: the worst mixture of sets in the game of each row, in closed form without pairs."""
+
+    def __init__(self, *given: Any, tolerance: float) -> None:
+        super().__init__(*given)
+        self.tolerance, self.columns = tolerance, [y[None] for y in self.Y]
+        self.own = self.weights.counts(self.Y)
+        self.first, self.second = pairs_of(self.K)
+
+    def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
+        """Return the worst mixture of each row as a plane."""
+        Y = self.Y[examples].astype(np.float64)
+        linear, pairs = self.weights.potentials(shared)
+        U = U + linear
+        if self.G:
+            table, columns = pair_table(pairs, self.K), [self.columns[i] for i in examples]
+            game = solve_games(U, pairs, lambda V: best_of(V, table), columns, self.tolerance)
+            for i, found in zip(examples, columns, strict=True):
+                self.columns[i] = found
+            own = (U * Y).sum(axis=1) + (Y[:, self.first] * Y[:, self.second]) @ pairs
+            gained = (game.labels - Y, self.weights.counts(game.labels, game.pairs) - self.own[examples])
+            score = (U * game.labels).sum(axis=1) + game.pairs @ pairs
+        else:
+            game, own, gained = free_game(U), (U * Y).sum(axis=1), None
+            score = (U * game.labels).sum(axis=1)
+        parts = game.labels - Y if gained is None else np.hstack(gained[::-1])
+        value = np.maximum(game.loss + score - own, 0.0)
+        return Cuts(sparse.csr_array(parts), game.loss, value, np.maximum(game.upper - own, value), game.calls)
+
+
 @register("sets")
 @dataclass(kw_only=True, eq=False, repr=False)
 class MultilabelClassifier(StructuredLearner):
@@ -174,11 +216,13 @@ class MultilabelClassifier(StructuredLearner):
 
     Parameters
     ----------
-    surrogate : {"margin", "slack", "scaling", "log", "prob", "f1"}
-        psi (`advcli.outputs.psi`).
+    surrogate : {"margin", "slack", "scaling", "log", "prob", "f1", "maxmin"}
+        psi (`advcli.outputs.psi`), or the max-min margin (`advcli.outputs.maxmin`).
     pairs : {"one", "four", "none"}
         Weights of a pair of labels: one where a set has both; one for each of its four states, which is the same functions under another
         ridge; none, which leaves each label to itself.
+    rule : {"potentials", "predictor"}
+        What predicts: the set of the largest score; with ``surrogate="maxmin"`` also the labels of p_j > 1/2 in the game at the row.
     beta : float or None
         Of ``surrogate="scaling"``; None: 0.5.
     search : {"auto", "levels", "hull", "exact", "angular", "bisecting", "binary", "sarawagi"}
@@ -215,15 +259,32 @@ class MultilabelClassifier(StructuredLearner):
     empty_sets: ClassVar[bool] = True
 
     pairs: str = "one"
+    rule: str = "potentials"
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
         super().check_parameters()
-        one_of("pairs", self.pairs, PAIRS)
-        if one_of("search", self.search, ("auto", *SEARCHES)) != "auto" and SEARCHES[self.search].slack and not is_slack(self.psi()):
+        one_of("loss.pairs", self.pairs, PAIRS)
+        one_of("loss.rule", self.rule, RULES)
+        if self.rule == "predictor" and self.surrogate != MAXMIN:
+            raise ConfigError(f"loss.rule=predictor is for loss.surrogate={MAXMIN}, which has one; {self.surrogate} has potentials alone")
+        if one_of("loss.search", self.search, ("auto", *SEARCHES)) == "auto":
+            return
+        if self.surrogate == MAXMIN:
             raise IncompatibleError(
-                f"search={self.search}", "surrogate=slack", f"surrogate={self.surrogate} has search=levels, hull or exact"
+                f"loss.search={self.search}", "a surrogate of margin and loss", f"loss.surrogate={MAXMIN} is a game: choose auto"
             )
+        if SEARCHES[self.search].slack and not is_slack(self.psi()):
+            instead = f"loss.surrogate={self.surrogate} has loss.search=levels, hull or exact"
+            raise IncompatibleError(f"loss.search={self.search}", "loss.surrogate=slack", instead)
+
+    def psi(self) -> Psi:
+        """Return the surrogate of margin and loss; the max-min margin, a game, stands beside margin rescaling, which bounds it."""
+        if self.surrogate == "prob_raw":
+            raise IncompatibleError(
+                "loss.surrogate=prob_raw", "a method for losses that are not convex", "choose prob, its convex continuation"
+            )
+        return make_psi("margin" if self.surrogate == MAXMIN else self.surrogate, self.beta)
 
     def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> SetStructure:
         """Return the rows and their sets, and remark what is taken in place of all sets."""
@@ -231,6 +292,12 @@ class MultilabelClassifier(StructuredLearner):
         Y = (y.toarray() if self.of_sets_ else np.eye(m)[y]).astype(np.int8)
         weights = PairWeights(m, self.pairs)
         self.remarks_ = ()
+        if self.surrogate == MAXMIN:
+            if m > MOST_LABELS and weights.states:
+                raise IncompatibleError(
+                    f"loss.surrogate={MAXMIN} with pairs", f"at most {MOST_LABELS} labels", f"the data have {m}: choose loss.pairs=none"
+                )
+            return PlayedSets(X, Y, share, psi, weights, tolerance=0.1 * self.tol)
         if self.search in ("auto", "levels") and (m <= MOST_LABELS or not weights.states):
             return LevelledSets(X, Y, share, psi, weights)
         if m > MOST_LABELS:
@@ -238,6 +305,15 @@ class MultilabelClassifier(StructuredLearner):
                 f"{m} labels are too many for all sets: the relaxation is searched, and the gap is that of the relaxed surrogate",
             )
         return SearchedSets(X, Y, share, psi, weights, search=self.search)
+
+    def learn(self, X: Any, y: Any, weights: Array | None) -> Array:
+        """Train on distinct rows: equal rows with equal sets are one of their summed weight."""
+        sets = y.toarray() if self.of_sets_ else y[:, None]
+        found = equal_rows(X, sets.astype(np.float64))
+        if found is None:
+            return super().learn(X, y, weights)
+        first, inverse = found
+        return super().learn(X[first], y[first], summed(inverse, weights))
 
     def spaces(self, X: Any, y: Any) -> Iterator[OutputSpace]:
         """Yield the sets of rows X (n, d), whose true ones are y (n, m), as searches see them at the learned weights."""
@@ -250,30 +326,42 @@ class MultilabelClassifier(StructuredLearner):
     def best_sets(self, X: Any) -> NDArray[np.int8]:
         """Return the set of the largest score at rows X (n, d), as 0 and 1 (n, m); of equals the smallest number.
 
-        With more than `MOST_LABELS` labels and pairs it is the maximum of the relaxation, rounded (`PairField.rounded`): the best set where no
-        pair has a negative weight.
+        With more than `MOST_LABELS` labels and pairs it is the maximum of the relaxation, rounded (`PairField.rounded`): the best set where
+        no pair has a negative weight.
         """
-        m = len(self.classes_)
+        U, m = self.potentials(X), len(self.classes_)
         linear, pairs = PairWeights(m, self.pairs).potentials(self.shared_)
-        U = self.potentials(X) + linear
+        U = U + linear
+        if self.rule == "predictor":
+            return (self._played(U, pairs) > 0.5).astype(np.int8)
         if not pairs.any():
             return (U > 0.0).astype(np.int8)
         if m > MOST_LABELS:
             field = PairField(pairs, m)
             return np.array([field.rounded(u, field.flow(u)[0]) for u in U])
-        best, label = levels_of_sets(U, pair_table(pairs, m), np.zeros(len(U), dtype=np.intp))
-        return set_rows(label[np.arange(len(best)), np.argmax(best, axis=1)], m)
+        return best_of(U, pair_table(pairs, m))[1]
+
+    def _played(self, U: Array, pairs: Array) -> Array:
+        """Return the predictor's p (n, m) in the games at scores U (n, m)."""
+        if not pairs.any():
+            return free_game(U).targets
+        table = pair_table(pairs, U.shape[1])
+        return solve_games(U, pairs, lambda V: best_of(V, table), list(best_of(U, table)[1][:, None]), 1e-9).targets
 
     def predict_codes(self, X: Any) -> Any:
         """Return the best sets as csr_array (n, m) where labels are sets, else the code of the best set of one label."""
         if self.of_sets_:
             return sparse.csr_array(self.best_sets(X))
-        linear = PairWeights(len(self.classes_), self.pairs).potentials(self.shared_)[0]
-        return np.argmax(self.potentials(X) + linear, axis=1).astype(np.intp)
+        return np.argmax(self.potentials(X), axis=1).astype(np.intp)
 
     def predict(self, X: Any) -> Any:
         """Return sets of labels as `predict_codes` does, or labels (n,)."""
         return self.predict_codes(X) if self.of_sets_ else super().predict(X)
+
+    def potentials(self, X: Any) -> Array:
+        """Return the scores of the labels at rows X (n, d), shape (n, m): u, or of rows with one label f of the sets of one label."""
+        U = super().potentials(X)
+        return U if self.of_sets_ else U + PairWeights(U.shape[1], self.pairs).potentials(self.shared_)[0]
 
     @property
     def metric_(self) -> str:
