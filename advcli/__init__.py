@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .learners.hierarchical import HierarchicalClassifier
     from .learners.ordinal import OrdinalClassifier
     from .learners.reductions import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier
+    from .learners.structured import ChainClassifier, MultilabelClassifier
     from .learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
     from .learners.ultraconservative import PerceptronClassifier, UMAClassifier
 
@@ -17,8 +18,10 @@ __version__ = "0.1.0"
 __all__ = [
     "AbstainingClassifier",
     "AdversarialClassifier",
+    "ChainClassifier",
     "CostSensitiveClassifier",
     "HierarchicalClassifier",
+    "MultilabelClassifier",
     "OneVersusAllClassifier",
     "OneVersusOneClassifier",
     "OrdinalAdversarialClassifier",
@@ -28,7 +31,7 @@ __all__ = [
     "UMAClassifier",
     "__version__",
 ]
-_HOMES = ("surrogate", "ultraconservative", "hierarchical", "ordinal", "reductions", "abstention")
+_HOMES = ("surrogate", "ultraconservative", "hierarchical", "ordinal", "reductions", "abstention", "structured")
 
 
 def __getattr__(name: str) -> Any:
