@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .learners.hierarchical import HierarchicalClassifier
     from .learners.ordinal import OrdinalClassifier
     from .learners.reductions import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier
+    from .learners.structured import ChainClassifier, MultilabelClassifier
     from .learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
     from .learners.ultraconservative import PerceptronClassifier, UMAClassifier
 
@@ -19,8 +20,10 @@ __all__ = [
     "AbstainingClassifier",
     "AdversarialClassifier",
     "AdversarialCostClassifier",
+    "ChainClassifier",
     "CostSensitiveClassifier",
     "HierarchicalClassifier",
+    "MultilabelClassifier",
     "OneVersusAllClassifier",
     "OneVersusOneClassifier",
     "OrdinalAdversarialClassifier",
@@ -30,7 +33,7 @@ __all__ = [
     "UMAClassifier",
     "__version__",
 ]
-_HOMES = ("surrogate", "ultraconservative", "hierarchical", "ordinal", "reductions", "abstention", "adversarial_costs")
+_HOMES = ("surrogate", "ultraconservative", "hierarchical", "ordinal", "reductions", "abstention", "adversarial_costs", "structured")
 
 
 def __getattr__(name: str) -> Any:

@@ -169,7 +169,7 @@ class Recipe:
             )
         if dataset.multilabel and not learner_of(cell.loss).sets:
             raise IncompatibleError(
-                f"loss={cell.loss['name']}", "one label a row", f"{dataset.name} has several: choose loss=flat, hsvm or nhsvm"
+                f"loss={cell.loss['name']}", "one label a row", f"{dataset.name} has several: choose loss=sets, flat, hsvm or nhsvm"
             )
         edges = dataset.hierarchy
         hierarchy = None if edges is None else {"edges": [list(edge) for edge in edges], "classes": list(dataset.classes)}

@@ -79,7 +79,7 @@ def solve_games(U: Array, pairs: Array, best: BestSets, columns: list[NDArray[np
     first, second = np.triu_indices(m, 1)
     labels, both = np.zeros((n, m)), np.zeros((n, len(pairs)))
     targets, loss, upper = np.zeros((n, m)), np.zeros(n), np.full(n, np.inf)
-    left, calls, master = np.arange(n), 0, _Master(m)
+    left, calls, master = np.arange(n), 0, _SetsFound(m)
     for _ in range(MOST_ROUNDS):
         lower, p = np.zeros(len(left)), np.zeros((len(left), m))
         for at, i in enumerate(left):
@@ -104,7 +104,7 @@ def solve_games(U: Array, pairs: Array, best: BestSets, columns: list[NDArray[np
     return SetGame(labels, both, targets, loss, upper, calls)
 
 
-class _Master:
+class _SetsFound:
     """The game over a few sets as a linear program in HiGHS: least t >= sum_j |y_j - p_j| + score for every set."""
 
     def __init__(self, m: int) -> None:

@@ -1,6 +1,6 @@
 """The actions, one file each: the first word of a command line is the name of its file, and ``advcli --help`` lists them all.
 
-The class of an action has the name of its file, as in ``run.py`` the class ``Run``. The file is imported when somebody asks for its action:
+The class of an action is the only `Task` that its file defines. The file is imported when somebody asks for its action:
 every <TAB> of completion imports this package.
 """
 
@@ -21,7 +21,10 @@ def names() -> list[str]:
 
 def get(name: str) -> type[Task]:
     """Return the class of an action."""
-    kind: type[Task] = getattr(import_module(f"{__name__}.{name}"), name.capitalize())
+    from ..task import Task
+
+    module = import_module(f"{__name__}.{name}")
+    (kind,) = (kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Task) and kind is not Task)
     return kind
 
 

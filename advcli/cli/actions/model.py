@@ -6,7 +6,7 @@ from ...config import Settings
 from ..task import Task, subject
 
 
-class Model(Task):
+class ModelFile(Task):
     """Show a saved model."""
 
     place = 8

@@ -13,7 +13,7 @@ import numpy as np
 from ...certificate import Certificate, judge
 from ...errors import ConfigError, NotConvergedWarning
 from ...outputs.psi import Psi, make_psi
-from ..base import Array, Labels, LinearLearner, refuse_not_positive, seed_of
+from ..base import Array, Labels, LinearLearner, Options, refuse_not_positive, seed_of
 from .planes import Planes, Structure, learn_planes
 
 
@@ -62,6 +62,12 @@ class StructuredLearner(LinearLearner):
     def appends_constant(self) -> bool:
         """Whether a constant 1 is appended to the rows: ``fit_intercept``."""
         return self.fit_intercept
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse options without meaning before any work."""
+        super().check(loss, features, solver, ordered, n_classes)
+        cls.build(loss, features, solver, {}, n_classes or 2, 0, 1e-3).check_parameters()
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""

@@ -134,8 +134,10 @@ class Planes:
     def __init__(self, structure: Structure) -> None:
         self.structure = structure
         self.parts = sparse.csr_array((0, structure.width))
-        self.constant = self.alpha = np.zeros(0)
-        self.owner = self.idle = np.zeros(0, dtype=np.intp)
+        self.constant: Array = np.zeros(0)
+        self.alpha: Array = np.zeros(0)
+        self.owner: Positions = np.zeros(0, dtype=np.intp)
+        self.idle: Positions = np.zeros(0, dtype=np.intp)
 
     @property
     def start(self) -> Positions:
@@ -159,7 +161,8 @@ class Planes:
         kept = self.idle <= IDLE_ROUNDS
         if not kept.all():
             self.parts = sparse.csr_array(self.parts[np.flatnonzero(kept)])
-            self.constant, self.alpha, self.owner, self.idle = (each[kept] for each in (self.constant, self.alpha, self.owner, self.idle))
+            self.constant, self.alpha = self.constant[kept], self.alpha[kept]
+            self.owner, self.idle = self.owner[kept], self.idle[kept]
 
     def weights(self, lam: float) -> tuple[Array, Array]:
         """Return W (K, d) and the shared weights (G,) of (1)."""
@@ -172,8 +175,8 @@ class Planes:
         local = sparse.coo_array(total[:, at.G :])
         example, column = local.coords
         rows = sparse.csr_array((local.data, (at.start[example] + column // at.K, column % at.K)), shape=(at.X.shape[0], at.K))
-        W = -(rows.T @ at.X) / lam
-        return np.ascontiguousarray(W.toarray() if sparse.issparse(W) else W), shared
+        W: Any = -(rows.T @ at.X) / lam
+        return np.ascontiguousarray(W.toarray() if hasattr(W, "toarray") else W), shared
 
     def outside(self) -> float:
         """Return how far alpha lies outside its simplices."""
@@ -217,8 +220,8 @@ class Visits:
         if (lengths == 1).all():
             self.gram = np.ascontiguousarray(row_norms(at.X, squared=True), dtype=np.float64)
         else:
-            few = [at.X[a:b] @ at.X[a:b].T for a, b in itertools.pairwise(at.start)]
-            self.gram = np.concatenate([(each.toarray() if sparse.issparse(each) else each).ravel() for each in few]).astype(np.float64)
+            few: list[Any] = [at.X[a:b] @ at.X[a:b].T for a, b in itertools.pairwise(at.start)]
+            self.gram = np.concatenate([(each.toarray() if hasattr(each, "toarray") else each).ravel() for each in few]).astype(np.float64)
 
     def run(self, planes: Planes, lam: float, W: Array, shared: Array, enough: float) -> float:
         """Ascend D until the gap of the stored planes is at most ``enough``; returns it. The planes' alpha change."""

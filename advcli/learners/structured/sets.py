@@ -52,7 +52,7 @@ class PairWeights:
             return np.zeros(self.m), shared if self.states else np.zeros(len(self.j))
         off, first, second, both = shared.reshape(-1, 4).T  # neither, j alone, k alone, both
         linear = np.bincount(self.j, first - off, self.m) + np.bincount(self.k, second - off, self.m)
-        return linear, both - first - second + off
+        return np.asarray(linear, dtype=np.float64), both - first - second + off
 
     def counts(self, labels: Any, pairs: Any = None) -> Array:
         """Return what sets, or mixtures of sets, have of every shared weight, shape (n, G).
