@@ -95,7 +95,7 @@ class Scaling(Psi):
         """Return g^beta and beta h g^(beta - 1) + alpha g^(alpha - 1)."""
         h, g = np.asarray(h, dtype=np.float64), np.asarray(g, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            first = 0.0 if self.beta == 0.0 else self.beta * h * np.power(g, self.beta - 1.0)
+            first = 0.0 if self.beta == 0.0 else np.where(h == 0.0, 0.0, self.beta * h * np.power(g, self.beta - 1.0))
             second = 0.0 if self.alpha == 0.0 else self.alpha * np.power(g, self.alpha - 1.0)
         return np.power(g, self.beta), np.asarray(first + second, dtype=np.float64)
 

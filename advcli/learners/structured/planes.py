@@ -275,7 +275,8 @@ class PlaneFit(NamedTuple):
 def learn_planes(structure: Structure, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float = float("inf")) -> PlaneFit:
     """Minimise P by cutting planes: search every example, store the plane where it is violated, ascend D by pairwise steps.
 
-    The fit ends at a gap of ``tol`` times the primal. The w returned is the best that was searched, with the last dual point.
+    The fit ends at a gap of ``tol`` times the primal, or once what is left of the gap is the searches' alone. The w returned is the best
+    that was searched, with the last dual point.
     """
     began = time.perf_counter()
     visits = Visits(structure, seed)
@@ -296,12 +297,17 @@ def learn_planes(structure: Structure, lam: float, tol: float, max_passes: float
         if passes >= max_passes or time.perf_counter() - began >= max_seconds:
             stopped = "max_passes" if passes >= max_passes else "max_seconds"
             break
+        # what planes can still close: where searches are exact no less than the whole gap
+        own = primal - float(structure.share @ (cuts.upper - cuts.value)) - dual
+        if own <= tol * abs(primal):
+            stopped = "inexact_search"
+            break
         known = np.zeros(structure.n)
         np.maximum.at(known, planes.owner, planes.values(W, shared))
         violated = np.flatnonzero(cuts.value > known + 1e-12 * np.maximum(1.0, known))
         if len(violated):
             planes.add(Cuts(cuts.parts[violated], cuts.constant[violated], *cuts[2:]), violated)
-        visits.run(planes, lam, W, shared, INNER_SHARE * gap)
+        visits.run(planes, lam, W, shared, INNER_SHARE * min(gap, own))
         planes.forget()
         planes.feasible()
         W, shared = planes.weights(lam)
