@@ -176,10 +176,11 @@ def interrupts_reach_this_process_only() -> Iterator[None]:
 def bound_to_this_process() -> dict[str, Any]:
     """Return joblib's options that bind workers to this process from their first moment: importing what a job needs takes seconds."""
     here = threading.current_thread() is threading.main_thread()
-    return {"initializer": end_with_parent, "initargs": (os.getpid(), here)}
+    # a pool of joblib serves later calls that are asked for with the same words: not after this process has changed its folder
+    return {"initializer": end_with_parent, "initargs": (os.getpid(), here, os.getcwd())}
 
 
-def end_with_parent(parent: int, by_signal: bool) -> None:
+def end_with_parent(parent: int, by_signal: bool, folder: str | None = None) -> None:
     """Bind this process to the one that started it: it ends when that one does, and now if that one has ended already.
 
     The first thing that a worker of a pool does: it would otherwise wait or compute on, for nobody. Ctrl-C, which a terminal sends to every
@@ -192,7 +193,11 @@ def end_with_parent(parent: int, by_signal: bool) -> None:
     by_signal : bool
         Whether Linux may end this process, which nothing that it computes can delay. Only where the parent's main thread started it: the
         signal comes when the starting thread ends. Elsewhere a thread looks for the parent twice a second.
+    folder : str, optional
+        Where it works: names of files are read from there.
     """
+    if folder is not None:
+        os.chdir(folder)
     if threading.current_thread() is threading.main_thread():
         # the blocked signals that a worker inherits do not last: starting a resource tracker lets them in again
         signal.signal(signal.SIGINT, signal.SIG_IGN)

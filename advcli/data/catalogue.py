@@ -16,7 +16,7 @@ name, source
 rows, features, classes
     Size of the stored table; no classes for continuous targets.
 task
-    ``multiclass``, ``ordinal``, ``regression_to_ordinal``, ``hierarchical`` or ``hierarchical multi-label``.
+    ``multiclass``, ``ordinal``, ``regression_to_ordinal``, ``hierarchical``, ``multi-label``, ``hierarchical multi-label`` or ``sequence``.
 options
     What its YAML file sets beside name and source, as on the command line; ``cut=edges`` alone: the edges are those of `ordinal_edges`.
 protocol

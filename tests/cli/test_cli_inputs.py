@@ -63,7 +63,7 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
         (["+seeed=1"], "unknown key 'seeed'; did you mean seed?"),
         (["+dataset.pth=a.csv", "dataset=csv"], "unknown key 'dataset.pth'; did you mean dataset.path"),
         (["protocol.metric=eror"], "unknown metric 'eror': did you mean error?"),
-        (["rnu"], "unknown action 'rnu'; did you mean run?"),
+        (["rnu"], "unknown action 'rnu'; did you mean run"),
         (["data", "lst"], "unknown action 'data lst'; did you mean list?"),
         (["data"], "data needs list, show or fetch"),
         (["data", "show"], "data show needs the name of a data set"),

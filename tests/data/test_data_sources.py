@@ -347,15 +347,18 @@ def test_splits_must_be_permutations(tmp_path: Path) -> None:
         _splits("a", ["1,2", "1,3"], ["3"], 3, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("name", "task"),
-    [("yeast", "multilabel"), ("bibtex", "multilabel")],
-)
-def test_sets_that_cannot_be_loaded_yet(shared: Path, name: str, task: str) -> None:
-    with pytest.raises(DataError, match=f"is a {task} set, which cannot be loaded yet"):
+@pytest.mark.parametrize("name", ["yeast", "bibtex", "imclef07a"])
+def test_sets_of_labels_name_their_source(shared: Path, name: str) -> None:
+    with pytest.raises(DataError, match=f"load it with dataset={name} or dataset.source=hierarchical"):
         load({"name": name, "source": "folder"}, shared)
-    assert next(entry for entry in list_datasets(shared) if entry.name == name).command == "not loadable yet"
-    assert show(name, shared)["here"] == "yes, but not loadable yet"
+    assert next(entry for entry in list_datasets(shared) if entry.name == name).source == "hierarchical"
+
+
+def test_sets_of_another_task_cannot_be_loaded_yet(tmp_path: Path) -> None:
+    (tmp_path / "MANIFEST.csv").write_text("name,file,rows,features,classes,task,sha256\npairs,pairs.csv,2,1,2,ranking,0\n")
+    with pytest.raises(DataError, match="is a ranking set, which cannot be loaded yet"):
+        load({"name": "pairs", "source": "folder"}, tmp_path)
+    assert next(entry for entry in list_datasets(tmp_path) if entry.name == "pairs").command == "not loadable yet"
 
 
 def test_a_set_of_sequences_names_its_source(shared: Path) -> None:

@@ -330,13 +330,21 @@ def test_published_splits_and_weights(fakes, folder, monkeypatch):
 
 
 def test_printed_sizes_and_notes(fakes, folder, monkeypatch):
-    data = fakes.make_dataset(sizes=(30, 20), notes=("2 rows dropped",), groups=np.zeros(60))
+    data = fakes.make_dataset(sizes=(30, 20), notes=("2 rows dropped",))
     monkeypatch.setattr("advcli.evaluation.recipe.load_data", lambda *arguments, **more: data)
     outcome = run_cell(fakes.cell(protocol={"train_size": 0.5}), folder, DATA)
     assert {(row["n_train"], row["n_test"]) for row in outcome.rows} == {(30, 20)}
     assert outcome.notes[0] == "2 rows dropped"
     assert any("30/20 win over protocol.train_size=0.5" in note for note in outcome.notes)
-    assert any("groups" in note for note in outcome.notes)
+    assert not any("sequences" in note for note in outcome.notes)
+
+
+def test_sizes_of_sequences_count_sequences(fakes, folder, monkeypatch):
+    data = fakes.make_dataset(sizes=(20, 10), groups=np.repeat(np.arange(30), 2))
+    monkeypatch.setattr("advcli.evaluation.recipe.load_data", lambda *arguments, **more: data)
+    outcome = run_cell(fakes.cell(protocol={}), folder, DATA)
+    assert {(row["n_train"], row["n_test"]) for row in outcome.rows} == {(40, 20)}
+    assert any("keep sequences whole" in note for note in outcome.notes)
 
 
 def test_sparse_data(fakes, folder, monkeypatch):

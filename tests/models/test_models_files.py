@@ -71,7 +71,18 @@ def test_every_method_comes_back(name: str, features: str, tmp_path: Path) -> No
     options = settled or model.features_options
     assert back.estimator.get_params() == model.get_params() | {"features_options": options}
     # of the training problem, which a model does not hold
-    apart = {"features_", "certificate_", "dual_", "rows_", "solution_", "lam_", "loss_", "rejector_certificate_"}
+    apart = {
+        "features_",
+        "certificate_",
+        "dual_",
+        "rows_",
+        "solution_",
+        "lam_",
+        "loss_",
+        "rejector_certificate_",
+        "trainer_",
+        "trained_on_",
+    }
     attributes = {each: value for each, value in vars(model).items() if each.endswith("_") and each not in apart}
     assert all(np.array_equal(vars(back.estimator)[each], value) for each, value in attributes.items())
     certificate = getattr(model, "certificate_", None)

@@ -343,26 +343,26 @@ RECIPE = (
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "learner.mean_cost(fitted.rows(train.X), fitted.codes, fitted.weight)",
-        "learner.mean_cost(X, test.y, test.weight)",
+        "learner.mean_cost(fitted.rows(train.X), train.costs if own else fitted.codes, fitted.weight)",
+        "learner.mean_cost(X, test.costs if own else test.y, test.weight)",
         GUARANTEE,
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "learner.mean_cost(fitted.rows(train.X), fitted.codes, fitted.weight)",
-        "learner.mean_cost(fitted.rows(train.X), train.y, fitted.weight)",
+        "learner.mean_cost(fitted.rows(train.X), train.costs if own else fitted.codes, fitted.weight)",
+        "learner.mean_cost(fitted.rows(train.X), train.costs if own else train.y, fitted.weight)",
         f"{GUARANTEE} -k learned_from",
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "learner.mean_cost(X, test.y, test.weight)",
-        "learner.mean_cost(fitted.rows(train.X), fitted.codes, fitted.weight)",
+        "learner.mean_cost(X, test.costs if own else test.y, test.weight)",
+        "learner.mean_cost(fitted.rows(train.X), train.costs if own else fitted.codes, fitted.weight)",
         GUARANTEE,
     ),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "learner.mean_cost(X, test.y, test.weight)",
-        "learner.mean_cost(X, test.y, None if train.weight is None else train.weight[: len(test.y)])",
+        "learner.mean_cost(X, test.costs if own else test.y, test.weight)",
+        "learner.mean_cost(X, test.costs if own else test.y, None if train.weight is None else train.weight[: len(test.y)])",
         GUARANTEE,
     ),
     # the key of a cell
@@ -424,8 +424,8 @@ SELECTION = "tests/evaluation/test_evaluation_selection.py"
 SEARCH = (
     Mutant(
         "advcli/evaluation/selection.py",
-        "view = learner.look(held.X) if view is None else view",
-        "view = learner.look(fit.X[: len(held.X)])",
+        "view = held.look(learner) if view is None else view",
+        "view = fit[: len(held.X)].look(learner)",
         CELLS,
     ),
     Mutant(
@@ -970,9 +970,7 @@ MODELS = (
     Mutant("advcli/stored.py", '"i", 0, columns - 1)', '"i", 0, columns)', f"{BROKEN} -k sparse"),
     Mutant("advcli/stored.py", "(np.diff(pointers) < 0).any() or ", "", f"{BROKEN} -k sparse"),
     Mutant("advcli/models.py", "if version != FORMAT_VERSION:", "if False:", f"{FILES} -k refused"),
-    Mutant(
-        "advcli/models.py", "return X if self.standardiser is None else self.standardiser.transform(X)", "return X", f"{CELLS} -k model"
-    ),
+    Mutant("advcli/models.py", "X = X if self.standardiser is None else self.standardiser.transform(X)", "X = X", f"{CELLS} -k model"),
 )
 
 BINARY, THRESHOLD = "tests/compiled/test_compiled_binary.py", "tests/compiled/test_compiled_threshold.py"

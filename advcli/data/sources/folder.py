@@ -44,7 +44,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         example = next(iter(CATALOGUE["text"]))
         raise DataError(f"data set {name!r} is a set of texts: load it with dataset.source=text, for example dataset={example}")
     if name in CATALOGUE["hierarchical"]:
-        raise DataError(f"data set {name!r} has labels with a hierarchy: load it with dataset={name} or dataset.source=hierarchical")
+        raise DataError(f"data set {name!r} has sets of labels or a hierarchy: load it with dataset={name} or dataset.source=hierarchical")
     if task == _SEQUENCE:
         raise DataError(f"data set {name!r} is a set of sequences: load it with dataset.source=sequences, for example dataset={name}")
     if task not in _LOADABLE:
