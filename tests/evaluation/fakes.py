@@ -48,6 +48,7 @@ class FakeLearner:
     """Ridge regression on one-hot labels; options of the loss make it slow, failing or unconverged."""
 
     certified, remarks_, solver_choice_, cost_matrix_, abstention_cost_ = True, (), "", None, None
+    has_costs = has_groups = False
 
     def __init__(self, loss, features, solver, hyper, n_classes, seed, tol):
         self.loss, self.hyper, self.n_classes, self.seed, self.tol = loss, dict(hyper), n_classes, seed, tol
