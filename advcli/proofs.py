@@ -2,10 +2,12 @@
 
 ``proofs/KEY.npz`` holds those of a cell, in NumPy's format, compressed, without pickle. For split N
 
-    theta_N      the parameters; with a kernel the coefficients of the training rows, then the thresholds where there are any
+    theta_N      the parameters; with a kernel the coefficients of the training rows, then the thresholds where there are any;
+                 of structured labels W' row by row, then the weights that labels share
     r_N          the dual point, shape (n, k), one row for each training row in the order of the split; absent if the solver has none. Of a
                  reduction the dual numbers of its m binary problems, (n, m); of threshold models
-                 (`advcli.learners.ordinal`) shares in [0, 1] of the largest values, one for each threshold
+                 (`advcli.learners.ordinal`) shares in [0, 1] of the largest values, one for each threshold. Of sets of labels the stored
+                 planes, (p, 4): example, weight, set as a number, and the margin of the tangent
     predictor_N  a mixed prediction for each training row, shape (n, l), only for loss=general, whose games have no closed form: it bounds
                  the surrogate from above, as r bounds the optimum from below
 

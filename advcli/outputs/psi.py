@@ -50,6 +50,10 @@ class Psi(ABC):
     def slopes(self, h: Any, g: Any) -> tuple[Array, Array]:
         """Return d psi / d h and d psi / d g."""
 
+    def at_slope(self, slope: Array, g: Array) -> Array:
+        """Return h where d psi / d h is a slope above 0, at g above 0; 0 where psi is affine and every h will do."""
+        return np.zeros(np.broadcast_shapes(np.shape(slope), np.shape(g)))
+
 
 @dataclass(frozen=True)
 class Margin(Psi):
@@ -125,6 +129,11 @@ class Log(Psi):
         soft = np.logaddexp(0.0, h)
         return np.asarray(g * np.exp(h - soft), dtype=np.float64), np.asarray(soft, dtype=np.float64)
 
+    def at_slope(self, slope: Array, g: Array) -> Array:
+        """Return log p - log(1 - p), p = slope / g in (0, 1)."""
+        share = np.clip(slope / g, np.finfo(np.float64).tiny, 1.0 - 2.0**-53)
+        return np.asarray(np.log(share) - np.log1p(-share), dtype=np.float64)
+
 
 @dataclass(frozen=True)
 class RawProb(Psi):
@@ -170,6 +179,11 @@ class Prob(RawProb):
         with np.errstate(divide="ignore", invalid="ignore"):
             above = 1.0 + h / (2.0 * root)
         return np.where(below, left[0], root), np.where(below, left[1], above)
+
+    def at_slope(self, slope: Array, g: Array) -> Array:
+        """Return h <= 0 of slope = sqrt(g) e^(-z^2 / 2)."""
+        share = np.clip(slope / np.sqrt(g), np.finfo(np.float64).tiny, 1.0)
+        return np.asarray(-np.sqrt(-2.0 * np.log(share)) * np.sqrt(2.0 * g / np.pi), dtype=np.float64)
 
 
 @dataclass(frozen=True)

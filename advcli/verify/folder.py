@@ -34,8 +34,8 @@ from ..files import write_text
 from ..records import ResultsFolder
 from ..rows import canonical_json, format_value
 from .bounds import Array
-from .gap import Bounds
-from .methods import LearnedRows, Method, method_of
+from .gap import Bounds, LearnedRows
+from .methods import Method, method_of
 from .surrogates import CannotError
 
 SLACK, FLOOR = 1e-9, 1e-12
@@ -324,7 +324,13 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     s = None if cell.method.example_costs else weight
     hyper = {name: float(row[name]) for name in ("C", "lambda", "gamma", "tolerance") if row.get(name)}
     features = cell.method.score_map({**config["features"], **hyper}, hyper.get("gamma"), X)
-    lam = 0.0 if features.box else hyper["lambda"] if "lambda" in hyper else 1.0 / (hyper["C"] * (len(y) if s is None else float(s.sum())))
+    lam = (
+        0.0
+        if features.box
+        else hyper["lambda"]
+        if "lambda" in hyper
+        else 1.0 / (hyper["C"] * (X.shape[0] if s is None else float(s.sum())))
+    )
     if not (features.box or 0 < lam < math.inf):
         raise RefutedError("lambda is no number above 0")
     learned = LearnedRows(y, s, weight, None if dataset.costs is None else dataset.costs[train])

@@ -151,6 +151,28 @@ def _dense(X: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
+class LearnedRows:
+    """What a fit learned from, beside its features.
+
+    Attributes
+    ----------
+    y : ndarray of int (n,), or csr_array (n, k)
+        Codes of the labels, or ones at the labels of rows that have several.
+    counts : ndarray (n,) or None
+        How often every row counts; None for once.
+    weight : ndarray (n,) or None
+        The example weights, which may be factors on costs instead of counts.
+    costs : ndarray (n, k) or None
+        What every prediction costs, where rows have costs of their own.
+    """
+
+    y: Any
+    counts: Array | None
+    weight: Array | None
+    costs: Array | None
+
+
+@dataclass(frozen=True, eq=False)
 class Bounds:
     """What is proved of a fit.
 

@@ -1,40 +1,18 @@
-"""What a cell's method is to the checker: a surrogate behind scores, a game of outcomes, binary problems, or a threshold model."""
+"""What a cell's method is to the checker: a surrogate of scores, a game of outcomes, binary problems, thresholds or structured labels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from .binary import NAMES, Reduction, cost_matrix
 from .bounds import Array
-from .gap import Bounds, ScoreMap, bound
+from .gap import Bounds, LearnedRows, ScoreMap, bound
+from .structured import SetsOfLabels
 from .surrogates import Surrogate
 from .thresholds import ThresholdModel
-
-
-@dataclass(frozen=True, eq=False)
-class LearnedRows:
-    """What a fit learned from, beside its features.
-
-    Attributes
-    ----------
-    y : ndarray of int (n,)
-        Codes of the labels.
-    counts : ndarray (n,) or None
-        How often every row counts; None for once.
-    weight : ndarray (n,) or None
-        The example weights, which may be factors on costs instead of counts.
-    costs : ndarray (n, k) or None
-        What every prediction costs, where rows have costs of their own.
-    """
-
-    y: Any
-    counts: Array | None
-    weight: Array | None
-    costs: Array | None
 
 
 class Method(Protocol):
@@ -139,4 +117,6 @@ def method_of(options: Mapping[str, Any], labels: list[str], ordered: bool, hier
         return _ByOutcomes(options, labels, ordered)
     if ThresholdModel.knows(options):
         return _ByThresholds(options, labels)
+    if options["name"] == "sets":
+        return SetsOfLabels(options, len(labels))
     return _BySurrogate(options, labels, hierarchy)

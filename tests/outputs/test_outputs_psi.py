@@ -27,6 +27,17 @@ def test_known_values():
     assert float(make_psi("log").value(0.7, 4.0)) == pytest.approx(4.412744, abs=5e-7)
 
 
+@pytest.mark.parametrize("name", ["log", "prob"])
+@given(h=st.floats(-30.0, 30.0), g=g_values)
+@settings(max_examples=40, deadline=None)
+def test_the_tangent_of_a_slope_is_the_one_that_it_was_taken_of(name, h, g):
+    psi = make_psi(name)
+    slope = psi.slopes(h, g)[0]
+    found = psi.at_slope(slope, np.float64(g))
+    assert psi.slopes(found, g)[0] == pytest.approx(slope, rel=1e-12)
+    assert psi.value(found, g) - slope * found == pytest.approx(psi.value(h, g) - slope * h, rel=1e-9, abs=1e-12)
+
+
 @named
 @given(h=h_values, g=g_values)
 @settings(max_examples=40, deadline=None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -12,13 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sealing import sealed
+from altered_folders import edit_cell, edit_config, edit_proof, edit_rows, forge_hashes, judged, write_table
 
 from advcli import proofs
 from advcli.cli import main
 from advcli.records import ResultsFolder
-from advcli.rows import format_value
-from advcli.verify import Verdict, verify_folder
 
 COMMON = ["-m", "dataset=csv", "dataset.path=rows.csv", "dataset.target=y", "dataset.ordered=true", "quiet=true", "workers=1"]
 COMMON += ["protocol.n_splits=2", "record.proofs=true", "hydra/launcher=basic"]
@@ -119,12 +116,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return folder
 
 
-def judged(path: Path) -> list[Verdict]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(path.parents[1])
-        return verify_folder(ResultsFolder(path), Path("data").absolute())
-
-
 @pytest.mark.parametrize("name", SWEEPS)
 def test_every_fit_is_proved(name: str, made: Callable[[str], Path]) -> None:
     verdicts = judged(made(name))
@@ -186,82 +177,6 @@ def test_what_cannot_be_proved_has_a_reason(tmp_path: Path, monkeypatch: pytest.
 
 
 # ---- alterations ------------------------------------------------------------------------------------------------------------------
-
-
-def edit_cell(path: Path, change: Callable[[dict[str, Any]], None], at: int = 0) -> str:
-    """Change the file of a cell; return its key."""
-    file = sorted((path / "cells").glob("*.json"))[at]
-    shard = json.loads(file.read_text())
-    change(shard)
-    file.write_text(sealed(shard))
-    return file.stem
-
-
-def edit_rows(path: Path, at: int, column: str, change: Callable[[str], str], both: bool) -> None:
-    """Change a column of runs.csv in the rows of one fit, the at-th; with ``both`` in the cell's file, too."""
-    with (path / "runs.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    fits = list(dict.fromkeys((row["cell"], row["split"]) for row in rows))
-    key, split = fits[at % len(fits)]
-    for row in rows:
-        if (row["cell"], row["split"]) == (key, split):
-            row[column] = change(row[column])
-    write_table(path, rows)
-    if both:
-        file = path / "cells" / f"{key}.json"
-        shard = json.loads(file.read_text())
-        columns = shard["runs"]["columns"]
-        for values in shard["runs"]["values"]:
-            if str(values[columns.index("split")]) == split:
-                before = values[columns.index(column)]
-                text = change(format_value(before))
-                values[columns.index(column)] = text == "True" if isinstance(before, bool) else type(before)(text)
-        file.write_text(sealed(shard))
-
-
-def write_table(path: Path, rows: list[dict[str, str]]) -> None:
-    with (path / "runs.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def edit_proof(path: Path, at: int, change: Callable[[dict[str, np.ndarray]], None], forge: bool) -> None:
-    """Change the stored arrays of a fit; with ``forge`` the hash in cell and table fits them again."""
-    file = sorted((path / "proofs").iterdir())[at % len(list((path / "proofs").iterdir()))]
-    folder, split = ResultsFolder(path), 1 + at % 2
-    arrays = proofs.read(folder, file.stem)
-    change(arrays[split])
-    np.savez_compressed(file, **{f"{part}_{number}": array for number, parts in arrays.items() for part, array in parts.items()})
-    if forge:
-        forge_hashes(path, file.stem)
-
-
-def forge_hashes(path: Path, key: str) -> None:
-    """Make the hashes of a cell fit its arrays and its configuration."""
-    folder = ResultsFolder(path)
-    arrays = proofs.read(folder, key)
-    config = folder.read_cell(key)["about"]["cell"]
-    hashes = {str(split): proofs.digest(config, split, parts) for split, parts in arrays.items()}
-
-    def change(shard: dict[str, Any]) -> None:
-        columns = shard["runs"]["columns"]
-        for values in shard["runs"]["values"]:
-            values[columns.index("proof")] = hashes[str(values[columns.index("split")])]
-
-    edit_cell(path, change, sorted(file.stem for file in (path / "cells").glob("*.json")).index(key))
-    with (path / "runs.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
-        if row["cell"] == key:
-            row["proof"] = hashes[row["split"]]
-    write_table(path, rows)
-
-
-def edit_config(path: Path, at: int, group: str, change: Callable[[Any], Any]) -> None:
-    """Change the configuration of a cell, and every hash with it."""
-    key = edit_cell(path, lambda shard: shard["about"]["cell"].update({group: change(shard["about"]["cell"][group])}), at)
-    forge_hashes(path, key)
 
 
 def alter_theta(path: Path, random: np.random.Generator, forge: bool) -> None:

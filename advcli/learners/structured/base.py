@@ -125,9 +125,18 @@ class StructuredLearner(LinearLearner):
         """The oracle's share of the gap, and its calls."""
         return {"oracle_gap": float(self.oracle_gap_), "oracle_calls": float(self.oracle_calls_)}
 
+    def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
+        """Return the weights, W' row by row and the shared ones behind them, and the stored planes (`stored_planes`)."""
+        planes = self.stored_planes()
+        theta = np.concatenate([np.ravel(self.coef_.T), self.shared_])
+        return {"theta": theta} | ({} if planes is None else {"r": planes})
+
+    def stored_planes(self) -> Array | None:
+        """Return the dual point as `advcli.proofs` keeps it; None for one that labels alone do not give."""
+        return None
+
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds: all but the dual point."""
         parameters, attributes, rows = super().saved()
-        attributes.pop("dual_", None)
-        return parameters, attributes, rows
+        return parameters, {name: value for name, value in attributes.items() if name not in ("dual_", "became_")}, rows

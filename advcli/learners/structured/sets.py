@@ -30,7 +30,7 @@ from ...outputs.sets import (
 from ...stored import Entries
 from ..base import Array, one_of, register
 from .base import StructuredLearner
-from .planes import Cuts, Positions, Structure
+from .planes import Cuts, Planes, Positions, Structure
 
 MAXMIN = "maxmin"
 RULES = ("potentials", "predictor")
@@ -311,9 +311,33 @@ class MultilabelClassifier(StructuredLearner):
         sets = y.toarray() if self.of_sets_ else y[:, None]
         found = equal_rows(X, sets.astype(np.float64))
         if found is None:
+            self.became_ = np.arange(X.shape[0])
             return super().learn(X, y, weights)
         first, inverse = found
+        self.became_ = inverse.ravel()
         return super().learn(X[first], y[first], summed(inverse, weights))
+
+    def stored_planes(self) -> Array | None:
+        """Return a row (example, alpha, set as a number, h of the tangent) for every plane with a weight; equal examples have equal ones.
+
+        None for mixtures of sets: those of the max-min margin and of the relaxation.
+        """
+        planes: Planes = self.dual_
+        structure: Any = planes.structure
+        if self.surrogate == MAXMIN or structure.K > MOST_LABELS:
+            return None
+        used = np.flatnonzero(planes.alpha > 0.0)
+        turned = planes.parts[used][:, structure.G :].toarray()  # the labels that a set turns, times the slope
+        slope, wrong = np.abs(turned).max(axis=1, initial=0.0), np.count_nonzero(turned, axis=1)
+        some = np.flatnonzero(wrong)  # a plane of slope 0 bounds nothing
+        used, turned, slope, wrong = used[some], turned[some], slope[some], wrong[some]
+        owner = planes.owner[used]
+        numbers = set_numbers(structure.Y[owner] ^ (turned != 0.0))
+        table = np.column_stack([planes.alpha[used], numbers, self.psi().at_slope(slope, wrong.astype(np.float64))])
+        first = np.searchsorted(owner, np.arange(structure.n + 1))
+        sizes = np.diff(first)[self.became_]
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return np.column_stack([np.repeat(np.arange(len(sizes)), sizes), table[np.repeat(first[self.became_], sizes) + within]])
 
     def spaces(self, X: Any, y: Any) -> Iterator[OutputSpace]:
         """Yield the sets of rows X (n, d), whose true ones are y (n, m), as searches see them at the learned weights."""

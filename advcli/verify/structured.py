@@ -1,0 +1,218 @@
+"""Bounds of structured labels: sets of labels and sequences, from the definition of their surrogates (advcli.verify of ``loss=sets``).
+
+    P(w) = lambda/2 |w|^2 + 1/n sum_i s_i max over y of psi(h, g),   h = f(y) - f(y_i),   g = labels in which y and y_i differ
+
+psi rises in h and is convex in it, so that a label y and any number h0 make a plane c + a (f(y) - f(y_i)) below the surrogate of row i: the
+tangent of psi(., g) at h0, which for an affine psi is psi. With stored labels, numbers h0 and weights alpha of sum at most 1 for each row
+
+    D = 1/n sum_i s_i sum_p alpha_ip c_ip - |sum_i s_i sum_p alpha_ip a_ip (F(y_p) - F(y_i))|^2 / (2 lambda n^2)  <= min P,
+
+F(y) being what f weighs. The maximum is taken over all 2^m sets, one by one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .bounds import UNIT, Array, Ball, ball, dot, exp, inverse, join, outward
+from .gap import Bounds, LearnedRows, ScoreMap
+from .surrogates import CannotError
+
+_MOST_LABELS = 16
+_SCORES = 2**20  # scores of sets that are held at once
+_STATES = {"none": 0, "one": 1, "four": 4}  # weights of a pair
+_SURROGATES = ("margin", "slack", "scaling", "log", "prob", "f1")
+_erfc = np.vectorize(math.erfc, otypes=[float])
+
+
+class SurrogateOfMargin:
+    """psi(h, g) as balls, for whole numbers g >= 0; of ``f1`` the margin is divided by ``sizes``, those of both sets together.
+
+    Parameters
+    ----------
+    options : mapping
+        The group ``loss``.
+    """
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.name = str(options["surrogate"])
+        if self.name not in _SURROGATES:
+            raise CannotError(f"loss.surrogate={self.name}: its dual point is a mixture, of which no labels are kept")
+        given = options.get("beta")
+        self.power = {"margin": 0.0, "slack": 1.0, "scaling": 0.5 if given is None else float(given)}.get(self.name)
+
+    def value(self, h: Ball, g: Array, sizes: Array) -> Ball:
+        """Return psi at margins h."""
+        if self.power is not None:
+            return h * self._scale(g) + g
+        if self.name == "f1":
+            return (h + g) * self._share(sizes)
+        if self.name == "log":
+            return _rising(lambda x: g * np.logaddexp(0.0, x), h, np.full(np.shape(g), 32.0))
+        return _rising(lambda x: _probability(x, g), h, 64.0 + 16.0 * np.minimum(h.low, 0.0) ** 2 / np.maximum(g, 1.0))
+
+    def tangent(self, h: Array, g: Array, sizes: Array) -> tuple[Ball, Ball]:
+        """Return the slope and the constant of the tangent in the margin at h."""
+        if self.power is not None:
+            return self._scale(g), ball(g)
+        if self.name == "f1":
+            share = self._share(sizes)
+            return share, share * g
+        if self.name == "log":
+            rest = exp(ball(-np.abs(h)))  # e^h / (1 + e^h) with an exponent that is not above 0
+            below = rest.mid + 1.0
+            share = Ball(np.where(h > 0.0, 1.0, rest.mid) / below)
+            slope = Ball(share.mid, outward(32.0 * UNIT * share.mid)) * g
+        else:
+            left = np.minimum(h, 0.0)
+            exponent = ball(left) * left * (-0.25 * math.pi) * (1.0 / np.maximum(g, 1.0))
+            exponent = Ball(exponent.mid, outward(exponent.rad + 4.0 * UNIT * np.abs(exponent.mid)))
+            slope = exp(exponent) * _near(np.sqrt(g))
+        return slope, self.value(ball(h), g, sizes) - slope * h
+
+    def _scale(self, g: Array) -> Ball:
+        return _near(np.power(g, self.power or 0.0))
+
+    @staticmethod
+    def _share(sizes: Array) -> Ball:
+        return _near(np.where(sizes > 0.0, 1.0 / np.maximum(sizes, 1.0), 0.0))
+
+
+def _near(value: Array) -> Ball:
+    return Ball(value, outward(16.0 * UNIT * np.abs(value)))
+
+
+def _rising(function: Any, x: Ball, error: Array) -> Ball:
+    """Return a function that rises and is not negative, of relative error ``error`` in units of rounding."""
+    low, high = function(x.low), function(x.high)
+    return _between(low * (1.0 - error * UNIT), outward(high * (1.0 + error * UNIT)))
+
+
+def _between(low: Array, high: Array) -> Ball:
+    mid = 0.5 * (low + high)
+    return Ball(mid, outward(np.maximum(high - mid, mid - low) + UNIT * np.abs(mid)))
+
+
+def _probability(h: Array, g: Array) -> Array:
+    """Return 2 g N(h sqrt(pi / (2 g))) for h <= 0 and its tangent g + sqrt(g) h above."""
+    z = np.minimum(h, 0.0) * np.sqrt(0.25 * math.pi / np.maximum(g, 1.0))
+    return np.asarray(g * _erfc(-z) + np.sqrt(g) * np.maximum(h, 0.0))
+
+
+class SetsOfLabels:
+    """Sets of m labels with weights of pairs, by the configuration of a cell.
+
+    Parameters
+    ----------
+    options : mapping
+        The group ``loss``.
+    m : int
+        Number of labels.
+    """
+
+    game = example_costs = False
+
+    def __init__(self, options: Mapping[str, Any], m: int) -> None:
+        self.psi, self.m, self.states = SurrogateOfMargin(options), m, _STATES[str(options["pairs"])]
+        if m > _MOST_LABELS:
+            raise CannotError(f"{m} labels: the checker looks at all sets, of at most {_MOST_LABELS} labels")
+        if options["search"] not in ("auto", "levels"):
+            raise CannotError(f"loss.search={options['search']}: what it states is its own bound of the surrogate, not its value")
+        self.with_constant = bool(options["fit_intercept"])
+        self.first, self.second = np.triu_indices(m, 1)
+        self.bits = ((np.arange(2**m)[:, None] >> np.arange(m)) & 1).astype(np.float64)
+        self.sizes = self.bits.sum(axis=1)
+        self.by_size = np.argsort(self.sizes, kind="stable")
+        self.starts = np.searchsorted(self.sizes[self.by_size], np.arange(m + 1))
+
+    def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
+        """Return the map of the labels' scores over training rows X (n, d)."""
+        found = ScoreMap(options, gamma, X, self.m)
+        if found.kernel != "linear" or found.free or found.box:
+            raise CannotError(f"features={options['name']}: the checker knows structured labels of linear features")
+        found.constant = self.with_constant
+        return found
+
+    def possible(self, features: ScoreMap, X: Any, rows: LearnedRows, theta: Array) -> Any:
+        """Return None: metrics of sets are not judged."""
+        return None
+
+    def pairs(self, Y: Array) -> Array:
+        """Return what sets Y (n, m) have of every weight of a pair, (n, G)."""
+        if not self.states:
+            return np.zeros((len(Y), 0))
+        j, k = Y[:, self.first], Y[:, self.second]
+        if self.states == 1:
+            return np.asarray(j * k)
+        return np.stack([(1.0 - j) * (1.0 - k), j * (1.0 - k), (1.0 - j) * k, j * k], axis=2).reshape(len(Y), -1)
+
+    def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
+        """Return the bounds of a fit to the rows of ``features``.
+
+        Raises
+        ------
+        ValueError
+            An array of the wrong shape, or planes of examples or sets that there are not.
+        """
+        n, d, G = features.X.shape[0], features.X.shape[1] + features.constant, self.states * len(self.first)
+        theta, planes = arrays["theta"], arrays["r"]
+        if theta.shape != (d * self.m + G,):
+            raise ValueError(f"theta has the shape {theta.shape}, not {(d * self.m + G,)}")
+        W, shared = theta[: d * self.m].reshape(d, self.m), theta[d * self.m :]
+        Y = rows.y.toarray() if hasattr(rows.y, "toarray") else np.eye(self.m)[rows.y]
+        numbers = Y.astype(np.int64) @ (1 << np.arange(self.m))
+        counts = np.ones(n) if rows.counts is None else rows.counts
+        share = inverse(ball(counts).sum())  # 1 / n
+        ridge = (features.square_norm(W) + (ball(shared) * shared).sum()) * (0.5 * lam)
+        losses = (self.above(features.times(features.X, W), shared, numbers) * counts).sum() * share
+        # below: tangents at the stored sets
+        owner, number, alpha = planes_of(planes, 4, n, 2**self.m)
+        found, true = self.bits[number], self.bits[numbers[owner]]
+        slope, constant = self.psi.tangent(planes[:, 3], np.abs(found - true).sum(axis=1), found.sum(axis=1) + true.sum(axis=1))
+        weight = ball(alpha) * counts[owner]
+        coefficient, offset = weight * slope, (weight * constant).sum() * share
+        owned = sparse.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(n, len(owner)))
+        moments = features.moments(dot(owned, coefficient[:, None] * (found - true)))
+        square = features.square_norm(moments)
+        if G:
+            together = dot(coefficient[None], self.pairs(found) - self.pairs(true))
+            square = square + (together * together).sum()
+        return Bounds(ridge + losses, offset - square * share * share * inverse(ball(2.0 * lam)), ridge)
+
+    def above(self, U: Ball, shared: Array, numbers: Any) -> Ball:
+        """Return the surrogate of rows (n,) with scores U (n, m) of the labels, whose sets are these: the largest psi of all sets."""
+        pieces = (dot(self.pairs(self.bits[at : at + 4096]), shared[:, None]) for at in range(0, 2**self.m, 4096))
+        table = join(*pieces)[:, 0] if self.states else ball(np.zeros(2**self.m))
+        found = []
+        step = max(1, _SCORES >> self.m)
+        for at in range(0, len(numbers), step):
+            own, every = numbers[at : at + step], np.arange(len(numbers[at : at + step]))[:, None]
+            scores = dot(U[at : at + step], self.bits.T) + table
+            h = scores - scores[every, own[:, None]]
+            if self.psi.name == "f1":
+                value = self.psi.value(h, self.sizes[np.arange(2**self.m) ^ own[:, None]], self.sizes + self.sizes[own][:, None])
+            else:  # psi rises: at every distance the largest margin
+                h = h[every, self.by_size ^ own[:, None]]
+                low, high = (np.maximum.reduceat(each, self.starts, axis=1) for each in (h.low, h.high))
+                g = np.broadcast_to(np.arange(self.m + 1.0), low.shape)
+                value = self.psi.value(_between(low, high), g, g)
+            found.append(value.max(axis=1))
+        return Ball(np.concatenate([each.mid for each in found]), np.concatenate([each.rad for each in found]))
+
+
+def planes_of(planes: Array, columns: int, examples: int, labels: int) -> tuple[Any, Any, Array]:
+    """Return examples, labels and weights of stored planes (p, columns); weights are cut to be non-negative with sums of at most 1."""
+    if planes.ndim != 2 or planes.shape[1] != columns:
+        raise ValueError(f"r has the shape {planes.shape}, not {columns} columns")
+    owner, number = planes[:, 0].astype(np.int64), planes[:, 2].astype(np.int64)
+    for each, column, limit in ((owner, 0, examples), (number, 2, labels)):
+        if not ((each == planes[:, column]) & (each >= 0) & (each < limit)).all():
+            raise ValueError(f"r names {('an example', '', 'a label')[column]} that there is not")
+    alpha = np.maximum(planes[:, 1], 0.0)
+    sums = outward(np.bincount(owner, weights=alpha, minlength=examples), len(owner))
+    return owner, number, np.where(sums[owner] > 1.0, alpha / np.maximum(sums[owner], 1.0) * (1.0 - 8.0 * UNIT), alpha)

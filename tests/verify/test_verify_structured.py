@@ -1,0 +1,214 @@
+"""The checker's bounds of structured labels hold for any parameters and planes; fits of every surrogate are proved, altered ones not."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from altered_folders import edit_config, edit_proof, edit_rows, judged
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from advcli import MultilabelClassifier
+from advcli.cli import main
+from advcli.outputs.psi import make_psi
+from advcli.records import ResultsFolder
+from advcli.verify.bounds import ball
+from advcli.verify.gap import LearnedRows
+from advcli.verify.structured import SetsOfLabels, SurrogateOfMargin
+from advcli.verify.surrogates import CannotError
+
+SURROGATES = ("margin", "slack", "scaling", "log", "prob", "f1")
+OPTIONS = {"name": "sets", "search": "auto", "fit_intercept": True, "beta": None}
+
+
+def rows(seed: int, m: int = 4, n: int = 24) -> tuple[Any, Any, Any]:
+    """Return rows, some of them equal, sets of labels and weights."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 2)).round(1)
+    Y = (X @ random.normal(size=(2, m)) + 0.5 * random.normal(size=(n, m)) > 0).astype(int)
+    X[:5], Y[:5] = X[5:10], Y[5:10]
+    return X, Y, random.integers(1, 4, size=n).astype(float)
+
+
+@pytest.mark.parametrize("pairs", ["one", "four", "none"])
+@pytest.mark.parametrize("surrogate", SURROGATES)
+@given(seed=st.integers(0, 10**6), share=st.floats(0.0, 1.0))
+@settings(max_examples=5, deadline=None)
+def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(surrogate: str, pairs: str, seed: int, share: float) -> None:
+    X, Y, weight = rows(seed)
+    fit = MultilabelClassifier(surrogate=surrogate, pairs=pairs, C=0.7, tol=1e-2).fit(X, Y, sample_weight=weight)
+    stated, proof = fit.certificate_, fit.proof(X, sparse.csr_array(Y), weight)
+    checker = SetsOfLabels({**OPTIONS, "surrogate": surrogate, "pairs": pairs}, 4)
+    features, learned = checker.score_map({"name": "linear"}, None, X), LearnedRows(sparse.csr_array(Y), weight, None, None)
+    found = checker.bounds(features, learned, fit.lam_, proof)
+    assert float(found.primal.high) == pytest.approx(stated.primal, rel=1e-10)
+    assert float(found.dual.low) == pytest.approx(stated.dual, rel=1e-10)
+    random = np.random.default_rng(seed)
+    theta, planes = proof["theta"], proof["r"].copy()
+    theta = share * theta + (1.0 - share) * random.normal(size=theta.shape)
+    planes[:, 1] += random.normal(size=len(planes))
+    planes[:, 2] = random.integers(0, 16, len(planes))
+    planes[:, 3] += random.normal(size=len(planes))
+    other = checker.bounds(features, learned, fit.lam_, {"theta": theta, "r": planes})
+    assert float(other.dual.low) <= stated.primal
+    assert float(other.primal.high) >= stated.dual
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES)
+@given(h=st.floats(-60.0, 60.0), at=st.floats(-60.0, 60.0), g=st.integers(0, 16), kept=st.integers(0, 5))
+def test_the_checkers_psi_is_that_of_the_house_and_above_its_tangents(surrogate: str, h: float, at: float, g: int, kept: int) -> None:
+    mine, theirs = SurrogateOfMargin({"surrogate": surrogate, "beta": None}), make_psi(surrogate)
+    wrong, sizes = np.array([float(g)]), np.array([float(g + 2 * kept)])
+    point = (h + wrong, -sizes) if surrogate == "f1" else (np.array([h]), wrong)
+    value = mine.value(ball(np.array([h])), wrong, sizes)
+    assert value.low[0] <= theirs.value(*point)[0] <= value.high[0]
+    assert value.rad[0] <= 1e-12 * max(1.0, abs(value.mid[0]))
+    slope, constant = mine.tangent(np.array([at]), wrong, sizes)
+    assert (slope * h + constant).low[0] <= value.high[0]
+
+
+@pytest.mark.parametrize("change", ["theta", "columns", "example", "label"])
+def test_arrays_of_another_problem_are_refused(change: str) -> None:
+    X, Y, _ = rows(0)
+    fit = MultilabelClassifier(tol=1e-2).fit(X, Y)
+    proof = fit.proof(X, sparse.csr_array(Y), None)
+    checker = SetsOfLabels({**OPTIONS, "surrogate": "margin", "pairs": "one"}, 4)
+    if change == "theta":
+        proof["theta"] = proof["theta"][:-1]
+    elif change == "columns":
+        proof["r"] = proof["r"][:, :3]
+    else:
+        proof["r"][0, 0 if change == "example" else 2] = 0.5 if change == "example" else 16.0
+    with pytest.raises(ValueError, match=r"theta has the shape|r has the shape|r names an example|r names a label"):
+        checker.bounds(checker.score_map({"name": "linear"}, None, X), LearnedRows(sparse.csr_array(Y), None, None, None), 0.1, proof)
+
+
+@pytest.mark.parametrize(
+    ("m", "change", "said"),
+    [
+        (4, {"surrogate": "maxmin"}, "loss.surrogate=maxmin"),
+        (4, {"search": "hull"}, "loss.search=hull"),
+        (17, {}, "17 labels"),
+    ],
+)
+def test_what_it_cannot_prove_has_a_reason(m: int, change: dict[str, Any], said: str) -> None:
+    with pytest.raises(CannotError, match=said):
+        SetsOfLabels({**OPTIONS, "surrogate": "margin", "pairs": "one", **change}, m)
+
+
+# ---- folders ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a results folder of every surrogate; beside it are its data, one of weighted rows and one of a game."""
+    root = tmp_path_factory.mktemp("verify")
+    X, Y, weight = rows(5, n=40)
+    Y[~Y.any(axis=1), 0] = 1
+    lines = [",".join(map(str, [*x, w, *y])) for x, w, y in zip(X, weight, Y, strict=True)]
+    (root / "rows.csv").write_text("a,b,w,y_1,y_2,y_3,y_4\n" + "\n".join(lines) + "\n")
+    words = ["-m", "dataset=csv", "dataset.path=rows.csv", "dataset.target=y_*", "hyper.C=1", "protocol.n_splits=2", "record.proofs=true"]
+    words += ["dataset.allow_small_classes=true", "solver.tol=1e-2", "quiet=true", "workers=1", "hydra/launcher=basic", "loss=sets"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        assert main([*words, "dataset.drop=[w]", f"loss.surrogate={','.join(SURROGATES)}", "name=made"]) == 0
+        assert main([*words, "dataset.weight=w", "loss.pairs=four,none", "loss.surrogate=log", "name=counted"]) == 0
+        assert main([*words, "dataset.drop=[w]", "loss.surrogate=maxmin", "name=game"]) == 0
+    return root / "results" / "made"
+
+
+@pytest.mark.parametrize("name", ["made", "counted"])
+def test_every_fit_is_proved(name: str, made: Path) -> None:
+    verdicts = judged(made.with_name(name))
+    assert [each.reason for each in verdicts if each.verdict != "proved"] == []
+    assert len(verdicts) == (12 if name == "made" else 4)
+    assert all(0 <= each.relative_gap <= each.stated_gap + 1e-9 for each in verdicts)
+
+
+def test_a_game_has_a_reason(made: Path) -> None:
+    assert {(each.verdict, each.reason.split(":")[0]) for each in judged(made.with_name("game"))} == {("cannot", "loss.surrogate=maxmin")}
+
+
+def cell_of(path: Path, **wanted: str) -> int:
+    """Return the place of the first cell with these options of its loss."""
+    folder = ResultsFolder(path)
+    keys = sorted(file.stem for file in folder.cells_path.glob("*.json"))
+    losses = [folder.read_cell(key)["about"]["cell"]["loss"] for key in keys]
+    return next(at for at, loss in enumerate(losses) if all(loss[name] == value for name, value in wanted.items()))
+
+
+def turned(alpha: float = 0.0, label: int = 0, h: float = 0.0) -> Callable[[dict[str, np.ndarray]], None]:
+    def change(arrays: dict[str, np.ndarray]) -> None:
+        planes = arrays["r"]
+        planes[0, 1] += alpha
+        planes[0, 2] = int(planes[0, 2]) ^ label
+        planes[:, 3] += h
+
+    return change
+
+
+def heavier(arrays: dict[str, np.ndarray]) -> None:
+    arrays["theta"][-1] += 1e-3  # a weight that labels share
+
+
+def beyond(arrays: dict[str, np.ndarray]) -> None:
+    arrays["r"][:, 1] += 2.0  # every sum is above 1
+
+
+def exchanged(arrays: dict[str, np.ndarray]) -> None:
+    arrays["r"][:, 0] = arrays["r"][::-1, 0].copy()
+
+
+ALTERATIONS: dict[str, tuple[dict[str, str], Callable[[dict[str, np.ndarray]], None], str]] = {
+    "weights": ({"surrogate": "margin"}, heavier, "objective is"),
+    "alpha": ({"surrogate": "slack"}, turned(alpha=-1e-3), "dual_objective is"),
+    "alpha beyond": ({"surrogate": "slack"}, beyond, "dual_objective is"),
+    "label": ({"surrogate": "scaling"}, turned(label=3), "dual_objective is"),
+    "tangent": ({"surrogate": "log"}, turned(h=0.1), "dual_objective is"),
+    "examples": ({"surrogate": "prob"}, exchanged, "dual_objective is"),
+}
+
+
+def copied(made: Path, tmp_path: Path) -> Path:
+    copy = tmp_path / "results" / "copy"
+    shutil.copytree(made, copy)
+    shutil.copy(made.parents[1] / "rows.csv", tmp_path / "rows.csv")
+    return copy
+
+
+@pytest.mark.parametrize("name", ALTERATIONS)
+@pytest.mark.parametrize("forge", [False, True])
+def test_altered_proofs_are_refuted(name: str, forge: bool, made: Path, tmp_path: Path) -> None:
+    wanted, change, said = ALTERATIONS[name]
+    copy = copied(made, tmp_path)
+    folder, key = ResultsFolder(copy), sorted(file.stem for file in (copy / "cells").glob("*.json"))[cell_of(copy, **wanted)]
+    at = [file.stem for file in sorted(folder.proofs_path.iterdir())].index(key)
+    edit_proof(copy, at, change, forge)
+    reasons = [each.reason for each in judged(copy) if each.verdict == "refuted"]
+    assert len(reasons) == 1
+    assert said in reasons[0] if forge else "the hash of the proof is not that of the row" in reasons[0]
+
+
+def test_another_strength_option_or_table_is_refuted(made: Path, tmp_path: Path) -> None:
+    copy = copied(made, tmp_path / "strength")
+    edit_rows(copy, 0, "C", lambda text: repr(1.001 * float(text)), both=True)
+    assert sum(each.verdict == "refuted" for each in judged(copy)) == 1
+
+    copy = copied(made, tmp_path / "option")
+    edit_config(copy, cell_of(copy, surrogate="margin"), "loss", lambda options: {**options, "surrogate": "slack"})
+    assert sum(each.verdict == "refuted" for each in judged(copy)) == 2
+
+    copy = copied(made, tmp_path / "table")
+    table = copy.parents[1] / "rows.csv"
+    lines = table.read_text().splitlines()
+    lines[3] = lines[3].replace(lines[3].split(",")[0], "2.5", 1)
+    table.write_text("\n".join(lines) + "\n")
+    assert {each.reason for each in judged(copy) if each.verdict == "refuted"} == {
+        "the data are not those of the rows: their checksum is another"
+    }
