@@ -13,7 +13,8 @@ from scipy import sparse
 from ...errors import ConfigError, IncompatibleError, ModelError
 from ...features.rows import equal_rows, summed
 from ...outputs.base import OutputSpace
-from ...outputs.maxmin import free_game, solve_games
+from ...outputs.fmeasure import SizedLabels, best_f_sets, sized_of_free_labels, sized_of_gibbs, sized_of_sets
+from ...outputs.maxmin import SetGame, free_game, solve_games
 from ...outputs.psi import Psi, make_psi
 from ...outputs.relaxed import PairField, RelaxedSets
 from ...outputs.searches import SEARCHES, Found, is_slack, search_of
@@ -33,7 +34,8 @@ from .base import StructuredLearner
 from .planes import Cuts, Positions, Structure
 
 MAXMIN = "maxmin"
-RULES = ("potentials", "predictor")
+RULES = ("potentials", "predictor", "f1")
+F1_ROWS = 256  # rows whose best sets of the F-measure are sought together
 PAIRS = {"one": 1, "four": 4, "none": 0}
 """Weights of a pair of labels: one where a set has both, one for each of its four states, or none."""
 
@@ -221,8 +223,10 @@ class MultilabelClassifier(StructuredLearner):
     pairs : {"one", "four", "none"}
         Weights of a pair of labels: one where a set has both; one for each of its four states, which is the same functions under another
         ridge; none, which leaves each label to itself.
-    rule : {"potentials", "predictor"}
-        What predicts: the set of the largest score; with ``surrogate="maxmin"`` also the labels of p_j > 1/2 in the game at the row.
+    rule : {"potentials", "predictor", "f1"}
+        What predicts: the set of the largest score; with ``surrogate="maxmin"`` also the labels of p_j > 1/2 in the game at the row; or the
+        set of the largest expected F-measure (`advcli.outputs.fmeasure`) under the worst mixture of that game, of the other surrogates
+        under probabilities in proportion to exp f(y).
     beta : float or None
         Of ``surrogate="scaling"``; None: 0.5.
     search : {"auto", "levels", "hull", "exact", "angular", "bisecting", "binary", "sarawagi"}
@@ -292,6 +296,10 @@ class MultilabelClassifier(StructuredLearner):
         Y = (y.toarray() if self.of_sets_ else np.eye(m)[y]).astype(np.int8)
         weights = PairWeights(m, self.pairs)
         self.remarks_ = ()
+        if self.rule == "f1":
+            if not self.of_sets_:
+                raise IncompatibleError("loss.rule=f1", "sets of labels", "the data have one label a row: choose rule=potentials")
+            self._refuse_many_for_f1()
         if self.surrogate == MAXMIN:
             if m > MOST_LABELS and weights.states:
                 raise IncompatibleError(
@@ -333,7 +341,11 @@ class MultilabelClassifier(StructuredLearner):
         linear, pairs = PairWeights(m, self.pairs).potentials(self.shared_)
         U = U + linear
         if self.rule == "predictor":
-            return (self._played(U, pairs) > 0.5).astype(np.int8)
+            return (self._played(U, pairs)[0].targets > 0.5).astype(np.int8)
+        if self.rule == "f1":
+            self._refuse_many_for_f1()
+            found = [best_f_sets(self._sized(U[i : i + F1_ROWS], pairs))[0] for i in range(0, len(U), F1_ROWS)]
+            return np.concatenate([np.zeros((0, m), dtype=np.int8), *found])
         if not pairs.any():
             return (U > 0.0).astype(np.int8)
         if m > MOST_LABELS:
@@ -341,12 +353,33 @@ class MultilabelClassifier(StructuredLearner):
             return np.array([field.rounded(u, field.flow(u)[0]) for u in U])
         return best_of(U, pair_table(pairs, m))[1]
 
-    def _played(self, U: Array, pairs: Array) -> Array:
-        """Return the predictor's p (n, m) in the games at scores U (n, m)."""
+    def _played(self, U: Array, pairs: Array) -> tuple[SetGame, list[NDArray[np.int8]]]:
+        """Return the games at scores U (n, m), and with pairs the sets of each."""
         if not pairs.any():
-            return free_game(U).targets
+            return free_game(U), []
         table = pair_table(pairs, U.shape[1])
-        return solve_games(U, pairs, lambda V: best_of(V, table), list(best_of(U, table)[1][:, None]), 1e-9).targets
+        columns = list(best_of(U, table)[1][:, None])
+        return solve_games(U, pairs, lambda V: best_of(V, table), columns, 1e-9), columns
+
+    def _refuse_many_for_f1(self) -> None:
+        m = len(self.classes_)
+        if m > MOST_LABELS and self.pairs != "none":
+            needs = f"at most {MOST_LABELS} labels where they have pairs"
+            raise IncompatibleError("loss.rule=f1", needs, f"the data have {m}: choose loss.pairs=none or loss.rule=potentials")
+
+    def _sized(self, U: Array, pairs: Array) -> SizedLabels:
+        """Return what the expected F-measure needs of the distributions over sets at scores U (n, m)."""
+        if self.surrogate == MAXMIN:
+            game, columns = self._played(U, pairs)
+            if not columns:  # any mixture of these shares is worst: that of independent labels
+                return sized_of_free_labels(game.labels)
+            each = [sized_of_sets(q[None], Y[: len(q)]) for q, Y in zip(game.shares, columns, strict=True)]
+            return SizedLabels(*(np.concatenate(parts) for parts in zip(*each, strict=True)))
+        if not pairs.any():
+            from scipy.special import expit  # takes a tenth of a second, and the other rules do without
+
+            return sized_of_free_labels(expit(U))
+        return sized_of_gibbs(U, pair_table(pairs, U.shape[1]))
 
     def predict_codes(self, X: Any) -> Any:
         """Return the best sets as csr_array (n, m) where labels are sets, else the code of the best set of one label."""
@@ -365,10 +398,10 @@ class MultilabelClassifier(StructuredLearner):
 
     @property
     def metric_(self) -> str:
-        """The metric of the task loss: Hamming, of ``surrogate="f1"`` the F-measure of the row."""
+        """The metric of the task loss: Hamming; of ``surrogate="f1"`` and of ``rule="f1"`` the F-measure of the row."""
         if not self.of_sets_:
             return super().metric_
-        return "instance_f1" if self.surrogate == "f1" else "hamming"
+        return "instance_f1" if "f1" in (self.surrogate, self.rule) else "hamming"
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def restore(self, attributes: Entries) -> None:
