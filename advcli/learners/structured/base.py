@@ -14,7 +14,7 @@ from ...certificate import Certificate, judge
 from ...errors import ConfigError, NotConvergedWarning
 from ...outputs.psi import Psi, make_psi
 from ..base import Array, Labels, LinearLearner, Options, refuse_not_positive, seed_of
-from .planes import Planes, Structure, learn_planes
+from .planes import PlaneFit, Planes, Structure, learn_planes
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -85,14 +85,24 @@ class StructuredLearner(LinearLearner):
         return make_psi(self.surrogate, self.beta)
 
     # ---- fitting --------------------------------------------------------------------------------------------------
+    @property
+    def trainer(self) -> str:
+        """The method of `train`, as certificates name it."""
+        return "planes"
+
+    def train(self, structure: Structure, psi: Psi) -> PlaneFit:
+        """Minimise P at `lam_`."""
+        return learn_planes(structure, self.lam_, self.tol, self.max_passes, seed_of(self.random_state))
+
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
-        """Train by planes until the gap is small."""
+        """Train until the gap is small."""
         self.check_parameters()
         began = time.perf_counter()
         sample = np.ones(X.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
-        structure = self.structure(X, y, sample / sample.sum(), self.psi())
+        psi = self.psi()
+        structure = self.structure(X, y, sample / sample.sum(), psi)
         self.lam_ = float(self.lam or 1.0 / (self.C * self._mass(structure, sample)))
-        fit = learn_planes(structure, self.lam_, self.tol, self.max_passes, seed_of(self.random_state))
+        fit = self.train(structure, psi)
         self.dual_: Planes = fit.planes
         self.shared_, self.oracle_gap_, self.oracle_calls_, self.n_iter_ = fit.shared, fit.oracle_gap, fit.calls, fit.passes
         self.certificate_ = judge(
@@ -102,7 +112,7 @@ class StructuredLearner(LinearLearner):
             outside=fit.planes.outside(),
             passes=float(fit.passes),
             status=fit.stopped,
-            solver="planes",
+            solver=self.trainer,
             seconds=time.perf_counter() - began,
         )
         self._warn(self.certificate_)
@@ -113,7 +123,7 @@ class StructuredLearner(LinearLearner):
         return float(sample.sum())
 
     def _warn(self, found: Certificate) -> None:
-        if not found.converged:
+        if not (found.converged or found.status == "not_convex"):
             text = (
                 f"loss={self.name}, lambda={self.lam_:.3g}: relative gap {found.relative_gap:.2e} after {found.passes:.0f} passes "
                 f"({found.status}), tolerance {self.tol:g}"

@@ -29,9 +29,10 @@ from ...outputs.sets import (
     set_rows,
 )
 from ...stored import Entries
-from ..base import Array, one_of, register
+from ..base import Array, one_of, register, seed_of
 from .base import StructuredLearner
-from .planes import Cuts, Positions, Structure
+from .planes import Cuts, PlaneFit, Positions, Structure
+from .row_steps import BY_ROWS, learn_by_rows
 
 MAXMIN = "maxmin"
 RULES = ("potentials", "predictor", "f1")
@@ -218,8 +219,11 @@ class MultilabelClassifier(StructuredLearner):
 
     Parameters
     ----------
-    surrogate : {"margin", "slack", "scaling", "log", "prob", "f1", "maxmin"}
-        psi (`advcli.outputs.psi`), or the max-min margin (`advcli.outputs.maxmin`).
+    surrogate : {"margin", "slack", "scaling", "log", "prob", "prob_raw", "f1", "maxmin"}
+        psi (`advcli.outputs.psi`), or the max-min margin (`advcli.outputs.maxmin`). ``prob_raw``, not convex, is for ``training="sgd"``.
+    training : {"planes", "bcfw", "sgd"}
+        How P is minimised: by stored planes of every row; with one mean plane of each by block-coordinate Frank-Wolfe, or by stochastic
+        subgradients. All are certified but ``sgd`` of ``prob_raw``, whose status is ``not_convex``.
     pairs : {"one", "four", "none"}
         Weights of a pair of labels: one where a set has both; one for each of its four states, which is the same functions under another
         ridge; none, which leaves each label to itself.
@@ -264,12 +268,20 @@ class MultilabelClassifier(StructuredLearner):
 
     pairs: str = "one"
     rule: str = "potentials"
+    training: str = "planes"
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
         super().check_parameters()
         one_of("loss.pairs", self.pairs, PAIRS)
         one_of("loss.rule", self.rule, RULES)
+        one_of("loss.training", self.training, ("planes", *BY_ROWS))
+        if not self.psi().convex:
+            instead = "choose prob, its convex continuation, for a certificate"
+            if self.training != "sgd":
+                raise IncompatibleError(f"loss.surrogate={self.surrogate}", "loss.training=sgd, as it is not convex", instead)
+            if self.search not in ("auto", "levels"):
+                raise IncompatibleError(f"loss.search={self.search}", "a convex surrogate", f"loss.surrogate={self.surrogate} has levels")
         if self.rule == "predictor" and self.surrogate != MAXMIN:
             raise ConfigError(f"loss.rule=predictor is for loss.surrogate={MAXMIN}, which has one; {self.surrogate} has potentials alone")
         if one_of("loss.search", self.search, ("auto", *SEARCHES)) == "auto":
@@ -284,10 +296,6 @@ class MultilabelClassifier(StructuredLearner):
 
     def psi(self) -> Psi:
         """Return the surrogate of margin and loss; the max-min margin, a game, stands beside margin rescaling, which bounds it."""
-        if self.surrogate == "prob_raw":
-            raise IncompatibleError(
-                "loss.surrogate=prob_raw", "a method for losses that are not convex", "choose prob, its convex continuation"
-            )
         return make_psi("margin" if self.surrogate == MAXMIN else self.surrogate, self.beta)
 
     def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> SetStructure:
@@ -307,12 +315,29 @@ class MultilabelClassifier(StructuredLearner):
                 )
             return PlayedSets(X, Y, share, psi, weights, tolerance=0.1 * self.tol)
         if self.search in ("auto", "levels") and (m <= MOST_LABELS or not weights.states):
+            if not psi.convex:
+                self.remarks_ = (f"loss.surrogate={self.surrogate} is not convex: SGD found weights, and no bound says how good they are",)
             return LevelledSets(X, Y, share, psi, weights)
+        if not psi.convex:
+            needs = f"at most {MOST_LABELS} labels where they have pairs"
+            raise IncompatibleError(f"loss.surrogate={self.surrogate}", needs, f"the data have {m}: choose loss.pairs=none")
         if m > MOST_LABELS:
             self.remarks_ = (
                 f"{m} labels are too many for all sets: the relaxation is searched, and the gap is that of the relaxed surrogate",
             )
         return SearchedSets(X, Y, share, psi, weights, search=self.search)
+
+    @property
+    def trainer(self) -> str:
+        """The method of `train`: ``training``."""
+        return self.training
+
+    def train(self, structure: Structure, psi: Psi) -> PlaneFit:
+        """Minimise P at `lam_` as ``training`` says."""
+        if self.training == "planes":
+            return super().train(structure, psi)
+        kind, seed = BY_ROWS[self.training], seed_of(self.random_state)
+        return learn_by_rows(kind, structure, self.lam_, self.tol, self.max_passes, seed, psi.convex)
 
     def learn(self, X: Any, y: Any, weights: Array | None) -> Array:
         """Train on distinct rows: equal rows with equal sets are one of their summed weight."""
