@@ -1,15 +1,19 @@
 """Training row by row: the optimum of the planes, true certificates, and a surrogate that is not convex."""
 
+import pickle
 import warnings
 
 import numpy as np
 import pytest
 from every_set import objective, points
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize
 
 from advcli.errors import IncompatibleError, NotConvergedWarning
 from advcli.learners.structured import MultilabelClassifier
+from advcli.learners.structured.planes import Planes
 from advcli.learners.structured.row_steps import FrankWolfe, Gradients
 from advcli.outputs.psi import make_psi
 
@@ -172,3 +176,63 @@ def test_many_labels_with_pairs_have_no_levels_to_train_by():
     X, Y = problem(0, m=17)
     with pytest.raises(IncompatibleError, match="prob_raw needs at most 16 labels where they have pairs; the data have 17"):
         MultilabelClassifier(surrogate="prob_raw", training="sgd").fit(X, Y)
+
+
+@pytest.mark.parametrize("training", ["planes", "bcfw"])
+@pytest.mark.parametrize("path", [(2.0, 0.3, 0.05), (0.05, 0.3, 2.0)])
+def test_a_path_of_lambda_goes_on_from_the_planes_before(training, path):
+    X, Y = problem(12, n=20)
+    before, warm, cold = None, 0, 0
+    for lam in path:
+        options = {"surrogate": "slack", "lam": lam, "tol": 2e-2, "training": training, "fit_intercept": False}
+        model, alone = MultilabelClassifier(**options), MultilabelClassifier(**options)
+        if before is None:
+            bound = model.bind(X, Y)
+        kept = None if before is None else (before.dual_.alpha.copy(), before.dual_.constant.copy())
+        model.fit_bound(bound, before)
+        if kept is not None:
+            np.testing.assert_array_equal(before.dual_.alpha, kept[0])
+            np.testing.assert_array_equal(before.dual_.constant, kept[1])
+        alone.fit_bound(alone.bind(X, Y))
+        assert model.certificate_.converged
+        assert model.certificate_.dual <= alone.certificate_.primal * (1 + 1e-12)
+        assert alone.certificate_.dual <= model.certificate_.primal * (1 + 1e-12)
+        warm, cold = warm + model.n_iter_, cold + alone.n_iter_
+        before = model
+    assert warm < cold
+
+
+@given(seed=st.integers(0, 10**6), ratio=st.floats(1e-3, 1e3))
+@settings(max_examples=20, deadline=None)
+def test_planes_of_another_lambda_bound_from_below_and_no_worse_than_none(seed, ratio):
+    structure, listed = built(seed, "slack")
+    planes, random = Planes(structure), np.random.default_rng(seed)
+    for _ in range(2):
+        planes.add(structure.all_cuts(random.normal(size=(3, 2)), random.normal(size=structure.G)), np.arange(structure.n))
+    planes.alpha = random.random(len(planes.owner))
+    planes.feasible()
+    other = Planes(structure)
+    other.begin(planes, ratio)
+    dual = other.dual(ratio, *other.weights(ratio))
+    assert -1e-12 <= dual <= objective(make_psi("slack"), ratio, listed, 0.1 * random.normal(size=listed[0][0].shape[1])) + 1e-9
+    assert dual >= planes.dual(ratio, *planes.weights(ratio)) - 1e-9 * abs(dual)
+    assert other.outside() <= 1e-12
+    parts, constant = other.means()
+    mean = FrankWolfe(structure, ratio).mean_planes(parts, constant)
+    assert mean.dual(ratio, *mean.weights(ratio)) == pytest.approx(dual, rel=1e-9, abs=1e-12)
+
+
+def test_planes_of_other_rows_or_another_surrogate_are_not_taken():
+    X, Y = problem(13)
+    first = fitted(X, Y, surrogate="margin")
+    alone, bound = first.n_iter_, first.bind(X, Y)
+    for other in (fitted(X, Y, surrogate="slack").fit_bound(bound), fitted(X, 1 - Y), fitted(X, Y, pairs="none").fit_bound(bound)):
+        assert first.fit_bound(bound, other).n_iter_ == alone
+    assert first.fit_bound(bound, fitted(X, Y).fit_bound(bound)).n_iter_ < alone
+
+
+def test_training_rows_are_in_no_pickle():
+    X, Y = problem(14)
+    model = pickle.loads(pickle.dumps(fitted(X, Y)))
+    assert not {"dual_", "trained_on_"} & set(vars(model))
+    assert model.predict(X).shape == Y.shape

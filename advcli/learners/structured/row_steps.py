@@ -52,6 +52,10 @@ class RowSteps(ABC):
     def planes(self) -> Planes:
         """Return the mean planes after a whole number of sweeps."""
 
+    def begin(self, planes: Planes) -> None:
+        """Begin at planes of these rows, where steps can."""
+        return
+
     def others(self) -> list[tuple[Array, Array]]:
         """Return weights that are to be looked at beside those of the mean planes."""
         return []
@@ -115,6 +119,11 @@ class FrankWolfe(RowSteps):
         self.W, self.shared = self.planes().weights(self.lam)  # sums of many steps are made anew, without their rounding
         return calls
 
+    def begin(self, planes: Planes) -> None:
+        """Begin at the mean of planes."""
+        self.parts, self.constant = planes.means()
+        self.W, self.shared = planes.weights(self.lam)
+
     def planes(self) -> Planes:
         """Return the mean planes."""
         return self.mean_planes(self.parts.copy(), self.constant.copy())
@@ -169,18 +178,23 @@ def learn_by_rows(
     seed: int,
     convex: bool = True,
     max_seconds: float = float("inf"),
+    start: Planes | None = None,
 ) -> PlaneFit:
     """Minimise P by steps at rows in random orders; the w returned is the best that was looked at, with the best dual point.
 
-    A sweep and each look at P count as a pass. Of a surrogate that is not convex planes prove nothing: the dual value is nan, and the fit
-    ends ``not_convex`` once P has moved by at most ``tol`` times P while the sweeps doubled, after the first wide steps.
+    A sweep and each look at P count as a pass. ``start`` are planes of another lambda, at which steps begin that can. Of a surrogate that
+    is not convex planes prove nothing: the dual value is nan, and the fit ends ``not_convex`` once P has moved by at most ``tol`` times P
+    while the sweeps doubled, after the first wide steps.
     """
     began = time.perf_counter()
     random = np.random.default_rng(seed)
     steps, planes = kind(structure, lam), Planes(structure)
+    if start is not None and convex:
+        planes.begin(start, lam)
+        steps.begin(planes)
     W, shared = planes.weights(lam)
     cuts = structure.all_cuts(W, shared)
-    best, dual = (structure.primal(lam, W, shared, cuts), W, shared, cuts), 0.0 if convex else float("nan")
+    best, dual = (structure.primal(lam, W, shared, cuts), W, shared, cuts), planes.dual(lam, W, shared) if convex else float("nan")
     calls, passes, sweeps, look, reached = cuts.calls, 1, 0, 1, {0: best[0]}
     while True:
         primal, W, shared, cuts = best

@@ -31,7 +31,7 @@ from ...outputs.sets import (
 from ...stored import Entries
 from ..base import Array, one_of, register, seed_of
 from .base import StructuredLearner
-from .planes import Cuts, PlaneFit, Positions, Structure
+from .planes import Cuts, PlaneFit, Planes, Positions, Structure
 from .row_steps import BY_ROWS, learn_by_rows
 
 MAXMIN = "maxmin"
@@ -332,12 +332,12 @@ class MultilabelClassifier(StructuredLearner):
         """The method of `train`: ``training``."""
         return self.training
 
-    def train(self, structure: Structure, psi: Psi) -> PlaneFit:
+    def train(self, structure: Structure, psi: Psi, start: Planes | None) -> PlaneFit:
         """Minimise P at `lam_` as ``training`` says."""
         if self.training == "planes":
-            return super().train(structure, psi)
+            return super().train(structure, psi, start)
         kind, seed = BY_ROWS[self.training], seed_of(self.random_state)
-        return learn_by_rows(kind, structure, self.lam_, self.tol, self.max_passes, seed, psi.convex)
+        return learn_by_rows(kind, structure, self.lam_, self.tol, self.max_passes, seed, psi.convex, start=start)
 
     def learn(self, X: Any, y: Any, weights: Array | None) -> Array:
         """Train on distinct rows: equal rows with equal sets are one of their summed weight."""
