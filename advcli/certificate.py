@@ -28,6 +28,7 @@ _ADVICE = {
     "max_seconds": "raise solver.max_seconds or solver.tol",
     "stalled": "the solver makes no more progress: raise solver.tol or choose another solver",
     "inexact_search": "what is left of the gap is the search's, which planes cannot close: choose loss.search=auto or exact",
+    "not_convex": "the objective is not convex and has no bound from below: choose a convex surrogate for one",
     "gap_above_tolerance": "the solver's own bounds were better than these: choose another solver",
     "infeasible_dual": "the solver's dual point lies outside its set and proves nothing, which no limit changes: choose another solver",
     "negative_gap": "the bounds contradict each other, which no limit changes: a value, an offset or a feature map is wrong",

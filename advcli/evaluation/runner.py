@@ -381,6 +381,8 @@ def _search_advice(cell: Cell, row: Mapping[str, Any]) -> str:
     """Return what to do about a fit of the search, of which only the numbers are kept."""
     if row["dual_objective"] == -math.inf:
         return advice("infeasible_dual")
+    if math.isnan(row["dual_objective"]):
+        return advice("not_convex")
     if row["relative_gap"] < 0:
         return advice("negative_gap")
     passes, tol = (key if cell.solver.get(key) is not None else other for key, other in _SEARCH_LIMITS)

@@ -37,6 +37,8 @@ class SetGame(NamedTuple):
         max over y of (1) at p, with f(y) in place of f(y) - f(y_i).
     calls : int
         Maximisations over sets.
+    shares : tuple of ndarray (c,)
+        mu itself over the first c of each row's columns; of several that are worst, the one that the columns came to. Empty without pairs.
     """
 
     labels: Array
@@ -45,6 +47,7 @@ class SetGame(NamedTuple):
     loss: Array
     upper: Array
     calls: int
+    shares: tuple[Array, ...] = ()
 
 
 def free_game(U: Array) -> SetGame:
@@ -79,6 +82,7 @@ def solve_games(U: Array, pairs: Array, best: BestSets, columns: list[NDArray[np
     first, second = np.triu_indices(m, 1)
     labels, both = np.zeros((n, m)), np.zeros((n, len(pairs)))
     targets, loss, upper = np.zeros((n, m)), np.zeros(n), np.full(n, np.inf)
+    shares = [np.zeros(0)] * n
     left, calls, master = np.arange(n), 0, _SetsFound(m)
     for _ in range(MOST_ROUNDS):
         lower, p = np.zeros(len(left)), np.zeros((len(left), m))
@@ -86,7 +90,7 @@ def solve_games(U: Array, pairs: Array, best: BestSets, columns: list[NDArray[np
             Y = columns[i].astype(np.float64)
             score = Y @ U[i] + (Y[:, first] * Y[:, second]) @ pairs
             p[at], q, lower[at] = master.solve(Y, score)
-            labels[i], both[i] = q @ Y, q @ (Y[:, first] * Y[:, second])
+            shares[i], labels[i], both[i] = q, q @ Y, q @ (Y[:, first] * Y[:, second])
             loss[i] = np.minimum(labels[i], 1.0 - labels[i]).sum()
         value, found = best(U[left] + 1.0 - 2.0 * p)
         value, calls = value + p.sum(axis=1), calls + len(left)
@@ -101,7 +105,7 @@ def solve_games(U: Array, pairs: Array, best: BestSets, columns: list[NDArray[np
         left = left[open_]
         if not len(left):
             break
-    return SetGame(labels, both, targets, loss, upper, calls)
+    return SetGame(labels, both, targets, loss, upper, calls, tuple(shares))
 
 
 class _SetsFound:

@@ -121,7 +121,7 @@ def test_what_it_has_not_is_said():
     for options, error, words in [
         ({"surrogate": "maxmin", "search": "hull"}, IncompatibleError, "is a game"),
         ({"rule": "predictor"}, ConfigError, "loss.rule=predictor is for loss.surrogate=maxmin"),
-        ({"surrogate": "prob_raw"}, IncompatibleError, "choose prob"),
+        ({"surrogate": "prob_raw"}, IncompatibleError, "needs loss.training=sgd, as it is not convex; choose prob"),
     ]:
         with pytest.raises(error, match=words):
             MultilabelClassifier(**options).fit(X, Y)

@@ -6,15 +6,17 @@ import time
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ...certificate import Certificate, judge
 from ...errors import ConfigError, NotConvergedWarning
 from ...outputs.psi import Psi, make_psi
-from ..base import Array, Labels, LinearLearner, Options, refuse_not_positive, seed_of
-from .planes import Planes, Structure, learn_planes
+from ..base import Array, Bound, Labels, LinearLearner, Options, refuse_not_positive, seed_of
+from .planes import PlaneFit, Planes, Structure, learn_planes
+
+_OF_TRAINING = ("dual_", "trained_on_", "became_")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -85,14 +87,36 @@ class StructuredLearner(LinearLearner):
         return make_psi(self.surrogate, self.beta)
 
     # ---- fitting --------------------------------------------------------------------------------------------------
+    @property
+    def trainer(self) -> str:
+        """The method of `train`, as certificates name it."""
+        return "planes"
+
+    def train(self, structure: Structure, psi: Psi, start: Planes | None) -> PlaneFit:
+        """Minimise P at `lam_`, from planes of another lambda where there are some."""
+        return learn_planes(structure, self.lam_, self.tol, self.max_passes, seed_of(self.random_state), start=start)
+
+    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
+        """Fit to bound rows, from the stored planes of ``start`` where it was fitted to the same ones with the same options."""
+        own = (name for name in self.option_names() if name != "max_passes")
+        same = start is not None and getattr(start, "trained_on_", None) is bound and type(start) is type(self)
+        self._start = start.dual_ if same and all(getattr(start, name) == getattr(self, name) for name in own) else None
+        try:
+            super().fit_bound(bound)
+        finally:
+            del self._start
+        self.trained_on_ = bound
+        return self
+
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
-        """Train by planes until the gap is small."""
+        """Train until the gap is small."""
         self.check_parameters()
         began = time.perf_counter()
         sample = np.ones(X.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
-        structure = self.structure(X, y, sample / sample.sum(), self.psi())
+        psi = self.psi()
+        structure = self.structure(X, y, sample / sample.sum(), psi)
         self.lam_ = float(self.lam or 1.0 / (self.C * self._mass(structure, sample)))
-        fit = learn_planes(structure, self.lam_, self.tol, self.max_passes, seed_of(self.random_state))
+        fit = self.train(structure, psi, self._start)
         self.dual_: Planes = fit.planes
         self.shared_, self.oracle_gap_, self.oracle_calls_, self.n_iter_ = fit.shared, fit.oracle_gap, fit.calls, fit.passes
         self.certificate_ = judge(
@@ -102,7 +126,7 @@ class StructuredLearner(LinearLearner):
             outside=fit.planes.outside(),
             passes=float(fit.passes),
             status=fit.stopped,
-            solver="planes",
+            solver=self.trainer,
             seconds=time.perf_counter() - began,
         )
         self._warn(self.certificate_)
@@ -113,7 +137,7 @@ class StructuredLearner(LinearLearner):
         return float(sample.sum())
 
     def _warn(self, found: Certificate) -> None:
-        if not found.converged:
+        if not (found.converged or found.status == "not_convex"):
             text = (
                 f"loss={self.name}, lambda={self.lam_:.3g}: relative gap {found.relative_gap:.2e} after {found.passes:.0f} passes "
                 f"({found.status}), tolerance {self.tol:g}"
@@ -139,4 +163,8 @@ class StructuredLearner(LinearLearner):
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds: all but the dual point."""
         parameters, attributes, rows = super().saved()
-        return parameters, {name: value for name, value in attributes.items() if name not in ("dual_", "became_")}, rows
+        return parameters, {name: value for name, value in attributes.items() if name not in _OF_TRAINING}, rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the training rows out of a pickle."""
+        return {name: value for name, value in super().__getstate__().items() if name not in _OF_TRAINING}

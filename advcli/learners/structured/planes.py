@@ -191,6 +191,21 @@ class Planes:
         sums = np.bincount(self.owner, weights=self.alpha, minlength=self.structure.n)
         self.alpha = self.alpha / np.maximum(sums, 1.0)[self.owner]
 
+    def begin(self, start: Planes, lam: float) -> None:
+        """Take planes of the same rows and surrogate, at another lambda, with alpha times what in [0, 1] is best for D."""
+        self.parts, self.constant, self.owner, self.idle = start.parts, start.constant, start.owner, start.idle
+        self.alpha = start.alpha
+        W, shared = self.weights(lam)
+        linear, square = self.dual(lam, W, shared) + 0.5 * lam * squared(W, shared), lam * squared(W, shared)
+        self.alpha = self.alpha * (min(1.0, max(linear, 0.0) / square) if square > 0.0 else 1.0)
+
+    def means(self) -> tuple[Array, Array]:
+        """Return the mean plane of each row, coefficients (n, G + K longest) and constants (n,); the rest of alpha is the plane 0."""
+        at = self.structure
+        mixed = sparse.csr_array((self.alpha, (self.owner, np.arange(len(self.owner)))), shape=(at.n, len(self.owner)))
+        constant: Array = np.bincount(self.owner, weights=self.alpha * self.constant, minlength=at.n).astype(np.float64)
+        return (mixed @ self.parts).toarray(), constant
+
     def dual(self, lam: float, W: Array, shared: Array) -> float:
         """Return D(alpha); W and ``shared`` are `weights`."""
         return float((self.structure.share[self.owner] * self.alpha) @ self.constant) - 0.5 * lam * squared(W, shared)
@@ -272,18 +287,28 @@ class PlaneFit(NamedTuple):
     seconds: float
 
 
-def learn_planes(structure: Structure, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float = float("inf")) -> PlaneFit:
+def learn_planes(
+    structure: Structure,
+    lam: float,
+    tol: float,
+    max_passes: float,
+    seed: int,
+    max_seconds: float = float("inf"),
+    start: Planes | None = None,
+) -> PlaneFit:
     """Minimise P by cutting planes: search every example, store the plane where it is violated, ascend D by pairwise steps.
 
     The fit ends at a gap of ``tol`` times the primal, or once what is left of the gap is the searches' alone. The w returned is the best
-    that was searched, with the last dual point.
+    that was searched, with the last dual point. ``start`` are planes of another lambda to begin with, which are not changed.
     """
     began = time.perf_counter()
     visits = Visits(structure, seed)
     planes = Planes(structure)
+    if start is not None:
+        planes.begin(start, lam)
     W, shared = planes.weights(lam)
     best: tuple[float, Array, Array, Cuts] | None = None
-    dual, calls, passes = 0.0, 0, 0
+    dual, calls, passes = planes.dual(lam, W, shared), 0, 0
     while True:
         cuts = structure.all_cuts(W, shared)
         calls, passes = calls + cuts.calls, passes + 1

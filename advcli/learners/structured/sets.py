@@ -13,7 +13,8 @@ from scipy import sparse
 from ...errors import ConfigError, IncompatibleError, ModelError
 from ...features.rows import equal_rows, summed
 from ...outputs.base import OutputSpace
-from ...outputs.maxmin import free_game, solve_games
+from ...outputs.fmeasure import SizedLabels, best_f_sets, sized_of_free_labels, sized_of_gibbs, sized_of_sets
+from ...outputs.maxmin import SetGame, free_game, solve_games
 from ...outputs.psi import Psi, make_psi
 from ...outputs.relaxed import PairField, RelaxedSets
 from ...outputs.searches import SEARCHES, Found, is_slack, search_of
@@ -28,12 +29,14 @@ from ...outputs.sets import (
     set_rows,
 )
 from ...stored import Entries
-from ..base import Array, one_of, register
+from ..base import Array, one_of, register, seed_of
 from .base import StructuredLearner
-from .planes import Cuts, Planes, Positions, Structure
+from .planes import Cuts, PlaneFit, Planes, Positions, Structure
+from .row_steps import BY_ROWS, learn_by_rows
 
 MAXMIN = "maxmin"
-RULES = ("potentials", "predictor")
+RULES = ("potentials", "predictor", "f1")
+F1_ROWS = 256  # rows whose best sets of the F-measure are sought together
 PAIRS = {"one": 1, "four": 4, "none": 0}
 """Weights of a pair of labels: one where a set has both, one for each of its four states, or none."""
 
@@ -216,13 +219,18 @@ class MultilabelClassifier(StructuredLearner):
 
     Parameters
     ----------
-    surrogate : {"margin", "slack", "scaling", "log", "prob", "f1", "maxmin"}
-        psi (`advcli.outputs.psi`), or the max-min margin (`advcli.outputs.maxmin`).
+    surrogate : {"margin", "slack", "scaling", "log", "prob", "prob_raw", "f1", "maxmin"}
+        psi (`advcli.outputs.psi`), or the max-min margin (`advcli.outputs.maxmin`). ``prob_raw``, not convex, is for ``training="sgd"``.
+    training : {"planes", "bcfw", "sgd"}
+        How P is minimised: by stored planes of every row; with one mean plane of each by block-coordinate Frank-Wolfe, or by stochastic
+        subgradients. All are certified but ``sgd`` of ``prob_raw``, whose status is ``not_convex``.
     pairs : {"one", "four", "none"}
         Weights of a pair of labels: one where a set has both; one for each of its four states, which is the same functions under another
         ridge; none, which leaves each label to itself.
-    rule : {"potentials", "predictor"}
-        What predicts: the set of the largest score; with ``surrogate="maxmin"`` also the labels of p_j > 1/2 in the game at the row.
+    rule : {"potentials", "predictor", "f1"}
+        What predicts: the set of the largest score; with ``surrogate="maxmin"`` also the labels of p_j > 1/2 in the game at the row; or the
+        set of the largest expected F-measure (`advcli.outputs.fmeasure`) under the worst mixture of that game, of the other surrogates
+        under probabilities in proportion to exp f(y).
     beta : float or None
         Of ``surrogate="scaling"``; None: 0.5.
     search : {"auto", "levels", "hull", "exact", "angular", "bisecting", "binary", "sarawagi"}
@@ -260,12 +268,20 @@ class MultilabelClassifier(StructuredLearner):
 
     pairs: str = "one"
     rule: str = "potentials"
+    training: str = "planes"
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
         super().check_parameters()
         one_of("loss.pairs", self.pairs, PAIRS)
         one_of("loss.rule", self.rule, RULES)
+        one_of("loss.training", self.training, ("planes", *BY_ROWS))
+        if not self.psi().convex:
+            instead = "choose prob, its convex continuation, for a certificate"
+            if self.training != "sgd":
+                raise IncompatibleError(f"loss.surrogate={self.surrogate}", "loss.training=sgd, as it is not convex", instead)
+            if self.search not in ("auto", "levels"):
+                raise IncompatibleError(f"loss.search={self.search}", "a convex surrogate", f"loss.surrogate={self.surrogate} has levels")
         if self.rule == "predictor" and self.surrogate != MAXMIN:
             raise ConfigError(f"loss.rule=predictor is for loss.surrogate={MAXMIN}, which has one; {self.surrogate} has potentials alone")
         if one_of("loss.search", self.search, ("auto", *SEARCHES)) == "auto":
@@ -280,10 +296,6 @@ class MultilabelClassifier(StructuredLearner):
 
     def psi(self) -> Psi:
         """Return the surrogate of margin and loss; the max-min margin, a game, stands beside margin rescaling, which bounds it."""
-        if self.surrogate == "prob_raw":
-            raise IncompatibleError(
-                "loss.surrogate=prob_raw", "a method for losses that are not convex", "choose prob, its convex continuation"
-            )
         return make_psi("margin" if self.surrogate == MAXMIN else self.surrogate, self.beta)
 
     def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> SetStructure:
@@ -292,6 +304,10 @@ class MultilabelClassifier(StructuredLearner):
         Y = (y.toarray() if self.of_sets_ else np.eye(m)[y]).astype(np.int8)
         weights = PairWeights(m, self.pairs)
         self.remarks_ = ()
+        if self.rule == "f1":
+            if not self.of_sets_:
+                raise IncompatibleError("loss.rule=f1", "sets of labels", "the data have one label a row: choose rule=potentials")
+            self._refuse_many_for_f1()
         if self.surrogate == MAXMIN:
             if m > MOST_LABELS and weights.states:
                 raise IncompatibleError(
@@ -299,12 +315,29 @@ class MultilabelClassifier(StructuredLearner):
                 )
             return PlayedSets(X, Y, share, psi, weights, tolerance=0.1 * self.tol)
         if self.search in ("auto", "levels") and (m <= MOST_LABELS or not weights.states):
+            if not psi.convex:
+                self.remarks_ = (f"loss.surrogate={self.surrogate} is not convex: SGD found weights, and no bound says how good they are",)
             return LevelledSets(X, Y, share, psi, weights)
+        if not psi.convex:
+            needs = f"at most {MOST_LABELS} labels where they have pairs"
+            raise IncompatibleError(f"loss.surrogate={self.surrogate}", needs, f"the data have {m}: choose loss.pairs=none")
         if m > MOST_LABELS:
             self.remarks_ = (
                 f"{m} labels are too many for all sets: the relaxation is searched, and the gap is that of the relaxed surrogate",
             )
         return SearchedSets(X, Y, share, psi, weights, search=self.search)
+
+    @property
+    def trainer(self) -> str:
+        """The method of `train`: ``training``."""
+        return self.training
+
+    def train(self, structure: Structure, psi: Psi, start: Planes | None) -> PlaneFit:
+        """Minimise P at `lam_` as ``training`` says."""
+        if self.training == "planes":
+            return super().train(structure, psi, start)
+        kind, seed = BY_ROWS[self.training], seed_of(self.random_state)
+        return learn_by_rows(kind, structure, self.lam_, self.tol, self.max_passes, seed, psi.convex, start=start)
 
     def learn(self, X: Any, y: Any, weights: Array | None) -> Array:
         """Train on distinct rows: equal rows with equal sets are one of their summed weight."""
@@ -357,7 +390,11 @@ class MultilabelClassifier(StructuredLearner):
         linear, pairs = PairWeights(m, self.pairs).potentials(self.shared_)
         U = U + linear
         if self.rule == "predictor":
-            return (self._played(U, pairs) > 0.5).astype(np.int8)
+            return (self._played(U, pairs)[0].targets > 0.5).astype(np.int8)
+        if self.rule == "f1":
+            self._refuse_many_for_f1()
+            found = [best_f_sets(self._sized(U[i : i + F1_ROWS], pairs))[0] for i in range(0, len(U), F1_ROWS)]
+            return np.concatenate([np.zeros((0, m), dtype=np.int8), *found])
         if not pairs.any():
             return (U > 0.0).astype(np.int8)
         if m > MOST_LABELS:
@@ -365,12 +402,33 @@ class MultilabelClassifier(StructuredLearner):
             return np.array([field.rounded(u, field.flow(u)[0]) for u in U])
         return best_of(U, pair_table(pairs, m))[1]
 
-    def _played(self, U: Array, pairs: Array) -> Array:
-        """Return the predictor's p (n, m) in the games at scores U (n, m)."""
+    def _played(self, U: Array, pairs: Array) -> tuple[SetGame, list[NDArray[np.int8]]]:
+        """Return the games at scores U (n, m), and with pairs the sets of each."""
         if not pairs.any():
-            return free_game(U).targets
+            return free_game(U), []
         table = pair_table(pairs, U.shape[1])
-        return solve_games(U, pairs, lambda V: best_of(V, table), list(best_of(U, table)[1][:, None]), 1e-9).targets
+        columns = list(best_of(U, table)[1][:, None])
+        return solve_games(U, pairs, lambda V: best_of(V, table), columns, 1e-9), columns
+
+    def _refuse_many_for_f1(self) -> None:
+        m = len(self.classes_)
+        if m > MOST_LABELS and self.pairs != "none":
+            needs = f"at most {MOST_LABELS} labels where they have pairs"
+            raise IncompatibleError("loss.rule=f1", needs, f"the data have {m}: choose loss.pairs=none or loss.rule=potentials")
+
+    def _sized(self, U: Array, pairs: Array) -> SizedLabels:
+        """Return what the expected F-measure needs of the distributions over sets at scores U (n, m)."""
+        if self.surrogate == MAXMIN:
+            game, columns = self._played(U, pairs)
+            if not columns:  # any mixture of these shares is worst: that of independent labels
+                return sized_of_free_labels(game.labels)
+            each = [sized_of_sets(q[None], Y[: len(q)]) for q, Y in zip(game.shares, columns, strict=True)]
+            return SizedLabels(*(np.concatenate(parts) for parts in zip(*each, strict=True)))
+        if not pairs.any():
+            from scipy.special import expit  # takes a tenth of a second, and the other rules do without
+
+            return sized_of_free_labels(expit(U))
+        return sized_of_gibbs(U, pair_table(pairs, U.shape[1]))
 
     def predict_codes(self, X: Any) -> Any:
         """Return the best sets as csr_array (n, m) where labels are sets, else the code of the best set of one label."""
@@ -389,10 +447,10 @@ class MultilabelClassifier(StructuredLearner):
 
     @property
     def metric_(self) -> str:
-        """The metric of the task loss: Hamming, of ``surrogate="f1"`` the F-measure of the row."""
+        """The metric of the task loss: Hamming; of ``surrogate="f1"`` and of ``rule="f1"`` the F-measure of the row."""
         if not self.of_sets_:
             return super().metric_
-        return "instance_f1" if self.surrogate == "f1" else "hamming"
+        return "instance_f1" if "f1" in (self.surrogate, self.rule) else "hamming"
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def restore(self, attributes: Entries) -> None:
