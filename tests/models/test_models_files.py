@@ -82,6 +82,7 @@ def test_every_method_comes_back(name: str, features: str, tmp_path: Path) -> No
         "rejector_certificate_",
         "trainer_",
         "trained_on_",
+        "became_",
     }
     attributes = {each: value for each, value in vars(model).items() if each.endswith("_") and each not in apart}
     assert all(np.array_equal(vars(back.estimator)[each], value) for each, value in attributes.items())

@@ -353,11 +353,11 @@ class MultilabelClassifier(StructuredLearner):
     def stored_planes(self) -> Array | None:
         """Return a row (example, alpha, set as a number, h of the tangent) for every plane with a weight; equal examples have equal ones.
 
-        None for mixtures of sets: those of the max-min margin and of the relaxation.
+        None for mixtures of sets: those of the max-min margin, of the relaxation and of training by rows.
         """
         planes: Planes = self.dual_
         structure: Any = planes.structure
-        if self.surrogate == MAXMIN or structure.K > MOST_LABELS:
+        if self.surrogate == MAXMIN or self.training != "planes" or structure.K > MOST_LABELS:
             return None
         used = np.flatnonzero(planes.alpha > 0.0)
         turned = planes.parts[used][:, structure.G :].toarray()  # the labels that a set turns, times the slope
