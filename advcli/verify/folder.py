@@ -210,7 +210,10 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
         if any(row[column] != str(config[group]["name"]) for row in rows):
             raise RefutedError(f"the rows' {column} is not that of their cell")
     if not any(row["proof"] for row in rows):
-        raise CannotError(f"nothing was kept of loss={config['loss']['name']}" if stored["about"].get("proofs") else "kept without proofs")
+        if not stored["about"].get("proofs"):
+            raise CannotError("kept without proofs")
+        kind = f" with loss.surrogate={config['loss']['surrogate']}" if "surrogate" in config["loss"] else ""
+        raise CannotError(f"nothing was kept of loss={config['loss']['name']}{kind}")
     if protocol.get("rough_per_class") is not None:
         raise CannotError("the training labels are those of a rough classifier")
     request = canonical_json([config["dataset"], protocol["splits"] == "author"])
@@ -240,18 +243,24 @@ def _seed(*dimensions: Any) -> int:
 
 
 def _splits(dataset: Any, protocol: Mapping[str, Any], seed: int) -> list[tuple[Any, Any]]:
-    """Return the (training rows, test rows) of every split."""
+    """Return the (training rows, test rows) of every split; those drawn here keep sequences whole, whose number stands for that of rows."""
     if protocol["splits"] == "author":
         return list(dataset.splits or ())
     if protocol["splits"] == "official":
         return [dataset.official] * int(protocol["n_splits"])
-    n = dataset.X.shape[0]
+    groups, n = dataset.groups, dataset.X.shape[0]
+    if groups is not None:
+        units = np.split(np.arange(n), np.flatnonzero(groups[1:] != groups[:-1]) + 1)
+        n = len(units)
     n_train = math.floor(Fraction(Decimal(repr(float(protocol["train_size"])))) * n)
     n_train, n_test = dataset.sizes or (n_train, n - n_train)
     found = []
     for number in range(int(protocol["n_splits"])):
         order = np.random.default_rng(_seed(seed, "split", dataset.name, number)).permutation(n)
-        found.append((order[:n_train], order[n_train : n_train + n_test]))
+        train, test = order[:n_train], order[n_train : n_train + n_test]
+        if groups is not None:
+            train, test = (np.concatenate([units[at] for at in part]) for part in (train, test))
+        found.append((train, test))
     return found
 
 

@@ -236,7 +236,7 @@ def test_splits_and_standardisation_are_those_of_a_run(form) -> None:
     X[X < 0] = 0.0
     X[:, 3], X[:, 4], X[:, 5] = 0.0, 0.5, -7.0  # constants
     for sizes in (None, (10, 5)):
-        dataset = SimpleNamespace(X=form(X), name="some set", sizes=sizes, splits=None, official=None)
+        dataset = SimpleNamespace(X=form(X), name="some set", sizes=sizes, splits=None, official=None, groups=None)
         found = _splits(dataset, {"splits": "random", "n_splits": 3, "train_size": 0.7}, 4)
         for mine, theirs in zip(found, random_splits(23, 3, 0.7, 4, "some set", sizes), strict=True):
             assert all(np.array_equal(one, other) for one, other in zip(mine, theirs, strict=True))

@@ -132,7 +132,26 @@ def test_every_fit_is_proved(name: str, made: Path) -> None:
 
 
 def test_a_game_has_a_reason(made: Path) -> None:
-    assert {(each.verdict, each.reason.split(":")[0]) for each in judged(made.with_name("game"))} == {("cannot", "loss.surrogate=maxmin")}
+    assert {(each.verdict, each.reason) for each in judged(made.with_name("game"))} == {
+        ("cannot", "nothing was kept of loss=sets with loss.surrogate=maxmin")
+    }
+
+
+def test_splits_keep_sequences_whole_for_the_checker_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(0)
+    sequence = np.repeat(np.arange(12), random.integers(2, 6, 12))
+    a = random.normal(size=len(sequence)).round(2)
+    lines = [f"{one},{value},{'AB'[int(value > 0)]}" for one, value in zip(sequence, a, strict=True)]
+    Path("rows.csv").write_text("s,a,y\n" + "\n".join(lines) + "\n")
+    words = ["dataset=csv", "dataset.path=rows.csv", "dataset.target=y", "dataset.sequence=s", "hyper.C=1", "protocol.n_splits=2"]
+    words += ["record.proofs=true", "quiet=true"]
+    assert main([*words, "loss=zero_one", "name=rows"]) == 0
+    assert [each.verdict for each in judged(tmp_path / "results" / "rows")] == ["proved"] * 2
+    assert main([*words, "loss=chain", "name=chains"]) == 0
+    assert {each.reason for each in judged(tmp_path / "results" / "chains")} == {
+        "nothing was kept of loss=chain with loss.surrogate=margin"
+    }
 
 
 def cell_of(path: Path, **wanted: str) -> int:

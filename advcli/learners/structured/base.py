@@ -150,10 +150,9 @@ class StructuredLearner(LinearLearner):
         return {"oracle_gap": float(self.oracle_gap_), "oracle_calls": float(self.oracle_calls_)}
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
-        """Return the weights, W' row by row and the shared ones behind them, and the stored planes (`stored_planes`)."""
+        """Return the weights, W' row by row and the shared ones behind them, and the stored planes (`stored_planes`); or none."""
         planes = self.stored_planes()
-        theta = np.concatenate([np.ravel(self.coef_.T), self.shared_])
-        return {"theta": theta} | ({} if planes is None else {"r": planes})
+        return {} if planes is None else {"theta": np.concatenate([np.ravel(self.coef_.T), self.shared_]), "r": planes}
 
     def stored_planes(self) -> Array | None:
         """Return the dual point as `advcli.proofs` keeps it; None for one that labels alone do not give."""
