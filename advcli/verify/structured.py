@@ -123,6 +123,8 @@ class SetsOfLabels:
             raise CannotError(f"{m} labels: the checker looks at all sets, of at most {_MOST_LABELS} labels")
         if options["search"] not in ("auto", "levels"):
             raise CannotError(f"loss.search={options['search']}: what it states is its own bound of the surrogate, not its value")
+        if options.get("training", "planes") != "planes":
+            raise CannotError(f"loss.training={options['training']}: its dual point is a mixture, of which no labels are kept")
         self.with_constant = bool(options["fit_intercept"])
         self.first, self.second = np.triu_indices(m, 1)
         self.bits = ((np.arange(2**m)[:, None] >> np.arange(m)) & 1).astype(np.float64)

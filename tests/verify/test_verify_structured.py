@@ -94,6 +94,7 @@ def test_arrays_of_another_problem_are_refused(change: str) -> None:
     [
         (4, {"surrogate": "maxmin"}, "loss.surrogate=maxmin"),
         (4, {"search": "hull"}, "loss.search=hull"),
+        (4, {"training": "bcfw"}, "loss.training=bcfw"),
         (17, {}, "17 labels"),
     ],
 )
