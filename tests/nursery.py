@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 NURSERY = """
-import json, os, resource, signal, sys
+import atexit, json, os, resource, signal, sys, threading
 import advcli.cli, advcli.learners.surrogate, advcli.data.registry, advcli.evaluation.runner, advcli.reports, pandas, psutil, tabulate
 advcli.data.registry.sources()
 # Hydra looks for its plugins once a process
@@ -58,6 +58,9 @@ for line in sys.stdin:
             traceback.print_exc()
             sys.stderr.flush()
         finally:
+            # as at the end of any process, so that pools of joblib put away what they shared; without, their tracker tells of it in stderr
+            threading._shutdown()
+            atexit._run_exitfuncs()
             os._exit(code)
     for file in files:
         os.close(file)

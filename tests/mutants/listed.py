@@ -596,7 +596,9 @@ VERIFY = (
     ),
     Mutant("advcli/verify/gap.py", "R = ball(point.R) * weights[:, None]", "R = ball(point.R)", GAPS),
     # a folder
-    Mutant("advcli/verify/folder.py", "(len(y) if s is None else float(s.sum()))", "len(y)", f"{FOLDERS} -k 'is_proved and counted'"),
+    Mutant(
+        "advcli/verify/folder.py", "(X.shape[0] if s is None else float(s.sum()))", "X.shape[0]", f"{FOLDERS} -k 'is_proved and counted'"
+    ),
     Mutant(
         "advcli/verify/folder.py",
         '_seed(seed, "split", dataset.name, number)',
