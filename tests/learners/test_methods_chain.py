@@ -12,7 +12,7 @@ from advcli import AdversarialClassifier
 from advcli.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
 from advcli.learners import check_compatible
 from advcli.learners.structured import ChainClassifier, learn_planes
-from advcli.learners.structured.chain import KINDS, ChainStructure
+from advcli.learners.structured.chain import KINDS, ChainStructure, ChainTrainer
 from advcli.models import load, save
 from advcli.outputs.chain import chain_game
 from advcli.outputs.psi import make_psi
@@ -266,3 +266,20 @@ def test_what_is_kept_of_the_training_rows_is_in_no_pickle():
         again = pickle.loads(pickle.dumps(fitted))
     assert not hasattr(again, "trainer_")
     assert again.predict(X, groups).tolist() == fitted.predict(X, groups).tolist()
+
+
+@pytest.mark.parametrize("surrogate", ["margin", "slack", "maxmin"])
+def test_the_dual_point_that_is_stated_is_the_one_that_is_judged(surrogate, monkeypatch):
+    X, y, groups = chains()
+    take = ChainTrainer.take
+
+    def beyond(self, lam):
+        found = take(self, lam)
+        if len(self.alpha) and (self.used > 1).any():  # not the truth alone, where every fit begins
+            self.alpha *= 1.01
+        return found
+
+    monkeypatch.setattr(ChainTrainer, "take", beyond)
+    with pytest.warns(NotConvergedWarning, match="infeasible_dual"):
+        found = ChainClassifier(surrogate=surrogate).fit(X, y, groups=groups).certificate_
+    assert found.status == "infeasible_dual"

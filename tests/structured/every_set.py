@@ -5,6 +5,20 @@ import itertools
 import numpy as np
 
 
+def small_problem(seed, n=6, m=3, d=2):
+    """Return rows with sets of labels, one of them empty and one full."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d))
+    Y = (random.random(size=(n, m)) < 0.4).astype(int)
+    Y[0], Y[1] = 0, 1
+    return X, Y
+
+
+def weights(model):
+    """Return w of a fit in the order of `features`."""
+    return np.concatenate([model.coef_.ravel(), model.shared_])
+
+
 def features(x, y, pairs):
     """Return phi(x, y): y_j x for every label, then what the pairs of the set count."""
     own = [y[j] * x for j in range(len(y))]

@@ -2,10 +2,11 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
-from every_set import objective, points
+from every_set import objective, points, small_problem, weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -20,20 +21,11 @@ from advcli.outputs.psi import make_psi
 SURROGATES = [("margin", None), ("slack", None), ("scaling", 0.5), ("f1", None), ("log", None), ("prob", None)]
 
 
-def problem(seed, n=8, m=3, d=2):
-    random = np.random.default_rng(seed)
-    X = random.normal(size=(n, d))
-    Y = (random.random(size=(n, m)) < 0.4).astype(int)
-    Y[0], Y[1] = 0, 1
-    return X, Y
+problem = partial(small_problem, n=8)
 
 
 def fitted(X, Y, **options):
     return MultilabelClassifier(**{"C": 0.5, "tol": 1e-6, "fit_intercept": False} | options).fit(X, Y)
-
-
-def weights(model):
-    return np.concatenate([model.coef_.ravel(), model.shared_])
 
 
 def built(seed, surrogate, beta=None, rows=np.asarray, share=None, **options):

@@ -5,7 +5,8 @@ import warnings
 import clarabel
 import numpy as np
 import pytest
-from every_set import axes, objective, points
+from every_set import axes, objective, points, weights
+from every_set import small_problem as problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -20,23 +21,9 @@ SURROGATES = [("margin", None), ("slack", None), ("scaling", 0.5), ("scaling", 0
 AFFINE = [each for each in SURROGATES if each[0] not in ("log", "prob")]
 
 
-def problem(seed, n=6, m=3, d=2):
-    """Return rows with sets of labels, one of them empty."""
-    random = np.random.default_rng(seed)
-    X = random.normal(size=(n, d))
-    Y = (random.random(size=(n, m)) < 0.4).astype(int)
-    Y[0], Y[1] = 0, 1
-    return X, Y
-
-
 def fitted(X, Y, **options):
     given = {"C": 1.0, "tol": 1e-7, "max_passes": 2000, "fit_intercept": False}
     return MultilabelClassifier(**given | options).fit(X, Y)
-
-
-def weights(model):
-    """Return w of a fit in the order of `every_set.features`."""
-    return np.concatenate([model.coef_.ravel(), model.shared_])
 
 
 def conic_optimum(listed, psi, lam):

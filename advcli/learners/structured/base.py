@@ -13,10 +13,13 @@ import numpy as np
 from ...certificate import Certificate, judge
 from ...errors import ConfigError, NotConvergedWarning
 from ...outputs.psi import Psi, make_psi
-from ..base import Array, Bound, Labels, LinearLearner, Options, refuse_not_positive, seed_of
+from ..base import Array, Bound, Labels, LinearLearner, Options, one_of, refuse_not_positive, seed_of
 from .planes import PlaneFit, Planes, Structure, learn_planes
 
-_OF_TRAINING = ("dual_", "trained_on_", "became_")
+MAXMIN = "maxmin"
+"""The max-min margin, a game and no psi, by its name among the surrogates."""
+
+_OF_TRAINING = ("dual_", "trainer_", "trained_on_", "became_")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -81,6 +84,14 @@ class StructuredLearner(LinearLearner):
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
         if not isinstance(self.fit_intercept, (bool, np.bool_)):
             raise ConfigError(f"fit_intercept={self.fit_intercept} must be true or false")
+
+    def check_rule(self, rule: str, rules: tuple[str, ...]) -> None:
+        """Refuse a rule of prediction that is unknown, or that this surrogate has no predictor for."""
+        one_of("loss.rule", rule, rules)
+        if rule == "predictor" and self.surrogate != MAXMIN:
+            raise ConfigError(
+                f"loss.rule=predictor is for loss.surrogate={MAXMIN}, whose game has one; {self.surrogate} has potentials alone"
+            )
 
     def psi(self) -> Psi:
         """Return the surrogate."""

@@ -22,10 +22,9 @@ from ...outputs.chain import best_paths, chain_game
 from ...outputs.psi import SURROGATES, Psi
 from ...stored import Entries
 from ..base import Array, Bound, Labels, Options, View, one_of, own_options, read_grid, register, seed_of
-from .base import StructuredLearner
+from .base import MAXMIN, StructuredLearner
 from .planes import Cuts, Positions, Structure
 
-MAXMIN = "maxmin"
 KINDS: Mapping[str, int] = {"margin": 0, "slack": 1, "scaling": 1, "log": 2, "prob": 3, MAXMIN: 4}
 """Surrogates of chains by the number that compiled loops have for them."""
 
@@ -260,7 +259,8 @@ class ChainTrainer:
             primal, now = self.primal(lam, W, A), self.dual(lam, W, A)
             passes, calls = passes + 1.0, calls + S
             idle = 0 if now > dual + 1e-3 * tol * abs(dual) or primal < best.primal else idle + 1
-            dual = max(dual, now)
+            if now > dual:
+                dual, best = now, best._replace(outside=self.outside())
             if primal < best.primal:
                 best = best._replace(W=W, A=A, primal=primal)
 
@@ -367,11 +367,7 @@ class ChainClassifier(StructuredLearner):
             raise IncompatibleError(f"loss.surrogate={self.surrogate}", needs, f"loss=chain has {', '.join(KINDS)}")
         one_of("loss.surrogate", self.surrogate, KINDS)
         one_of("loss.search", self.search, ("auto", "levels"))
-        one_of("loss.rule", self.rule, RULES)
-        if self.rule == "predictor" and self.surrogate != MAXMIN:
-            raise ConfigError(
-                f"loss.rule=predictor is for loss.surrogate={MAXMIN}, which learns one; {self.surrogate} has potentials alone"
-            )
+        self.check_rule(self.rule, RULES)
         if self.surrogate != MAXMIN:
             super().check_parameters()
             return
@@ -487,16 +483,7 @@ class ChainClassifier(StructuredLearner):
         return np.concatenate([chain_game(U[a:b], A).targets for a, b in itertools.pairwise(view.at.start)])
 
     # ---- saving ---------------------------------------------------------------------------------------------------
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds: all but the stored sequences."""
-        parameters, attributes, rows = super().saved()
-        return parameters, {name: value for name, value in attributes.items() if name not in ("trainer_", "trained_on_")}, rows
-
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model."""
         self.shared_ = attributes.array("shared_", (len(self.classes_) ** 2,))
         super().restore(attributes)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the training rows out of a pickle."""
-        return {name: value for name, value in super().__getstate__().items() if name not in ("trainer_", "trained_on_")}

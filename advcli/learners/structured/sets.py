@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...errors import ConfigError, IncompatibleError, ModelError
+from ...errors import IncompatibleError, ModelError
 from ...features.rows import equal_rows, summed
 from ...outputs.base import OutputSpace
 from ...outputs.fmeasure import SizedLabels, best_f_sets, sized_of_free_labels, sized_of_gibbs, sized_of_sets
@@ -30,11 +30,10 @@ from ...outputs.sets import (
 )
 from ...stored import Entries
 from ..base import Array, one_of, register, seed_of
-from .base import StructuredLearner
+from .base import MAXMIN, StructuredLearner
 from .planes import Cuts, PlaneFit, Planes, Positions, Structure
 from .row_steps import BY_ROWS, learn_by_rows
 
-MAXMIN = "maxmin"
 RULES = ("potentials", "predictor", "f1")
 F1_ROWS = 256  # rows whose best sets of the F-measure are sought together
 PAIRS = {"one": 1, "four": 4, "none": 0}
@@ -274,7 +273,7 @@ class MultilabelClassifier(StructuredLearner):
         """Refuse parameters that no data can mend."""
         super().check_parameters()
         one_of("loss.pairs", self.pairs, PAIRS)
-        one_of("loss.rule", self.rule, RULES)
+        self.check_rule(self.rule, RULES)
         one_of("loss.training", self.training, ("planes", *BY_ROWS))
         if not self.psi().convex:
             instead = "choose prob, its convex continuation, for a certificate"
@@ -282,8 +281,6 @@ class MultilabelClassifier(StructuredLearner):
                 raise IncompatibleError(f"loss.surrogate={self.surrogate}", "loss.training=sgd, as it is not convex", instead)
             if self.search not in ("auto", "levels"):
                 raise IncompatibleError(f"loss.search={self.search}", "a convex surrogate", f"loss.surrogate={self.surrogate} has levels")
-        if self.rule == "predictor" and self.surrogate != MAXMIN:
-            raise ConfigError(f"loss.rule=predictor is for loss.surrogate={MAXMIN}, which has one; {self.surrogate} has potentials alone")
         if one_of("loss.search", self.search, ("auto", *SEARCHES)) == "auto":
             return
         if self.surrogate == MAXMIN:
