@@ -101,7 +101,8 @@ class Cell:
             "schema": SCHEMA_VERSION,
             "loss": spoken(self.loss),
             "features": spoken(self.features),
-            "solver": spoken(self.solver),
+            # one thread is what fits had before there was a choice
+            "solver": {key: value for key, value in spoken(self.solver).items() if (key, value) != ("threads", 1)},
             # The protocol's name stands in the rows (column `options`); its test and level matter to reports only.
             "protocol": {key: value for key, value in spoken(self.protocol).items() if key not in Protocol.SILENT},
             "hyper": {key: value for key, value in plain(self.hyper).items() if value is not None},
