@@ -115,7 +115,7 @@ class SetsOfLabels:
         Number of labels.
     """
 
-    game = example_costs = False
+    game = example_costs = sequences = False
 
     def __init__(self, options: Mapping[str, Any], m: int) -> None:
         self.psi, self.m, self.states = SurrogateOfMargin(options), m, _STATES[str(options["pairs"])]
@@ -134,13 +134,9 @@ class SetsOfLabels:
 
     def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
         """Return the map of the labels' scores over training rows X (n, d)."""
-        found = ScoreMap(options, gamma, X, self.m)
-        if found.kernel != "linear" or found.free or found.box:
-            raise CannotError(f"features={options['name']}: the checker knows structured labels of linear features")
-        found.constant = self.with_constant
-        return found
+        return linear_map(options, gamma, X, self.m, self.with_constant)
 
-    def possible(self, features: ScoreMap, X: Any, rows: LearnedRows, theta: Array) -> Any:
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
         """Return None: metrics of sets are not judged."""
         return None
 
@@ -207,6 +203,15 @@ class SetsOfLabels:
         return Ball(np.concatenate([each.mid for each in found]), np.concatenate([each.rad for each in found]))
 
 
+def linear_map(options: Mapping[str, Any], gamma: float | None, X: Any, k: int, constant: bool) -> ScoreMap:
+    """Return the map of the k scores of rows X (n, d), with a constant or without; structured labels have linear features alone."""
+    found = ScoreMap(options, gamma, X, k)
+    if found.kernel != "linear" or found.free or found.box:
+        raise CannotError(f"features={options['name']}: the checker knows structured labels of linear features")
+    found.constant = constant
+    return found
+
+
 def planes_of(planes: Array, columns: int, examples: int, labels: int) -> tuple[Any, Any, Array]:
     """Return examples, labels and weights of stored planes (p, columns); weights are cut to be non-negative with sums of at most 1."""
     if planes.ndim != 2 or planes.shape[1] != columns:
@@ -215,6 +220,11 @@ def planes_of(planes: Array, columns: int, examples: int, labels: int) -> tuple[
     for each, column, limit in ((owner, 0, examples), (number, 2, labels)):
         if not ((each == planes[:, column]) & (each >= 0) & (each < limit)).all():
             raise ValueError(f"r names {('an example', '', 'a label')[column]} that there is not")
-    alpha = np.maximum(planes[:, 1], 0.0)
+    return owner, number, cut(planes[:, 1], owner, examples)
+
+
+def cut(alpha: Array, owner: Any, examples: int) -> Array:
+    """Return weights that are not negative and of sums of at most 1 for each example."""
+    alpha = np.maximum(alpha, 0.0)
     sums = outward(np.bincount(owner, weights=alpha, minlength=examples), len(owner))
-    return owner, number, np.where(sums[owner] > 1.0, alpha / np.maximum(sums[owner], 1.0) * (1.0 - 8.0 * UNIT), alpha)
+    return np.where(sums[owner] > 1.0, alpha / np.maximum(sums[owner], 1.0) * (1.0 - 8.0 * UNIT), alpha)
