@@ -129,6 +129,7 @@ class StructuredLearner(LinearLearner):
         self.lam_ = float(self.lam or 1.0 / (self.C * self._mass(structure, sample)))
         fit = self.train(structure, psi, self._start)
         self.dual_: Any = fit.planes
+        self.trained_targets_: Array | None = fit.targets
         self.shared_, self.oracle_gap_, self.oracle_calls_, self.n_iter_ = fit.shared, fit.oracle_gap, fit.calls, fit.passes
         self.certificate_ = judge(
             fit.primal,
