@@ -184,6 +184,7 @@ class PlayedSets(SetStructure):
     def __init__(self, *given: Any, tolerance: float) -> None:
         super().__init__(*given)
         self.tolerance, self.columns = tolerance, [y[None] for y in self.Y]
+        self.earlier: list[list[NDArray[np.int8]]] = []  # columns of the fits whose planes this one began with
         self.own = self.weights.counts(self.Y)
         self.first, self.second = pairs_of(self.K)
 
@@ -205,7 +206,21 @@ class PlayedSets(SetStructure):
             score = (U * game.labels).sum(axis=1)
         parts = game.labels - Y if gained is None else np.hstack(gained[::-1])
         value = np.maximum(game.loss + score - own, 0.0)
-        return Cuts(sparse.csr_array(parts), game.loss, value, np.maximum(game.upper - own, value), game.calls)
+        return Cuts(sparse.csr_array(parts), game.loss, value, np.maximum(game.upper - own, value), game.calls, game.targets)
+
+    def mixtures(self, planes: Planes, used: Positions) -> Iterator[tuple[Array, NDArray[np.int8]]]:
+        """Yield the sets (c, m) whose mixture each of these planes is, and their shares (c,)."""
+        from scipy.optimize import nnls
+
+        for plane, i in zip(planes.parts[used].toarray(), planes.owner[used].tolist(), strict=True):
+            labels = np.rint(2.0 * (plane[self.G :] + self.Y[i]))
+            if not self.G:  # shares of 0, 1/2 and 1: those in half of the sets are all there or none of them
+                yield np.full(2, 0.5), np.array([labels >= least for least in (2.0, 1.0)]).astype(np.int8)
+                continue
+            Y = np.unique(np.vstack([self.columns[i], *(each[i] for each in self.earlier)]), axis=0)
+            parts = np.hstack([self.weights.counts(Y) - self.own[i], Y - self.Y[i].astype(np.float64), np.ones((len(Y), 1))])
+            shares = nnls(parts.T, np.append(plane, 1.0))[0]
+            yield shares[shares > 0.0], Y[shares > 0.0]
 
 
 @register("sets")
@@ -331,6 +346,9 @@ class MultilabelClassifier(StructuredLearner):
 
     def train(self, structure: Structure, psi: Psi, start: Planes | None) -> PlaneFit:
         """Minimise P at `lam_` as ``training`` says."""
+        if isinstance(structure, PlayedSets) and start is not None:
+            before: Any = start.structure
+            structure.earlier = [*before.earlier, before.columns]
         if self.training == "planes":
             return super().train(structure, psi, start)
         kind, seed = BY_ROWS[self.training], seed_of(self.random_state)
@@ -350,13 +368,21 @@ class MultilabelClassifier(StructuredLearner):
     def stored_planes(self) -> Array | None:
         """Return a row (example, alpha, set as a number, h of the tangent) for every plane with a weight; equal examples have equal ones.
 
-        None for mixtures of sets: those of the max-min margin, of the relaxation and of training by rows.
+        A plane of the max-min margin has a row for each set of its mixture: alpha times its share, and the plane's number in the place of
+        h. None for mixtures of the relaxation and of training by rows.
         """
         planes: Planes = self.dual_
         structure: Any = planes.structure
-        if self.surrogate == MAXMIN or self.training != "planes" or structure.K > MOST_LABELS:
+        if self.training != "planes" or structure.K > MOST_LABELS:
             return None
         used = np.flatnonzero(planes.alpha > 0.0)
+        if self.surrogate == MAXMIN:
+            parts = [
+                np.column_stack([planes.alpha[plane] * shares, set_numbers(Y), np.full(len(Y), plane)])
+                for plane, (shares, Y) in zip(used.tolist(), structure.mixtures(planes, used), strict=True)
+            ]
+            owner = np.repeat(planes.owner[used], [len(each) for each in parts])
+            return self._unmerged(owner, np.concatenate([np.zeros((0, 3)), *parts]), structure.n)
         turned = planes.parts[used][:, structure.G :].toarray()  # the labels that a set turns, times the slope
         slope, wrong = np.abs(turned).max(axis=1, initial=0.0), np.count_nonzero(turned, axis=1)
         some = np.flatnonzero(wrong)  # a plane of slope 0 bounds nothing
@@ -364,10 +390,19 @@ class MultilabelClassifier(StructuredLearner):
         owner = planes.owner[used]
         numbers = set_numbers(structure.Y[owner] ^ (turned != 0.0))
         table = np.column_stack([planes.alpha[used], numbers, self.psi().at_slope(slope, wrong.astype(np.float64))])
-        first = np.searchsorted(owner, np.arange(structure.n + 1))
+        return self._unmerged(owner, table, structure.n)
+
+    def _unmerged(self, owner: Positions, table: Array, n: int) -> Array:
+        """Return the rows of a table, whose owners are distinct rows of the fit, for every given row, which comes before them."""
+        first = np.searchsorted(owner, np.arange(n + 1))
         sizes = np.diff(first)[self.became_]
         within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return np.column_stack([np.repeat(np.arange(len(sizes)), sizes), table[np.repeat(first[self.became_], sizes) + within]])
+
+    def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
+        """Return the weights and the stored planes, and the targets that bound the max-min margin, by rows."""
+        found = super().proof(X, codes, weight)
+        return found | {"predictor": self.trained_targets_[self.became_]} if found and self.trained_targets_ is not None else found
 
     def spaces(self, X: Any, y: Any) -> Iterator[OutputSpace]:
         """Yield the sets of rows X (n, d), whose true ones are y (n, m), as searches see them at the learned weights."""
