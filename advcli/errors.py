@@ -14,6 +14,11 @@ class AdvcliError(Exception):
 
     exit_code = 2
 
+    @property
+    def lines(self) -> list[str]:
+        """The text as whole lines for a terminal: one, but for errors that are several."""
+        return [" ".join(str(self).split())]
+
 
 class ConfigError(AdvcliError, ValueError):
     """A key, value or combination in the configuration that cannot be used."""
@@ -21,6 +26,41 @@ class ConfigError(AdvcliError, ValueError):
 
 class DataError(AdvcliError, ValueError):
     """A data set that is missing, damaged or not what its description says."""
+
+
+class ProblemsError(DataError):
+    """Several things that are wrong with one data set, said at once.
+
+    Parameters
+    ----------
+    problems : tuple of str
+        A line for each, with its remedy.
+    """
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return " | ".join(self.problems)
+
+    @property
+    def lines(self) -> list[str]:
+        """A line for each problem."""
+        return [" ".join(problem.split()) for problem in self.problems]
+
+
+def refuse_all(problems: Iterable[str]) -> None:
+    """Raise what is wrong with a data set, all of it at once.
+
+    Raises
+    ------
+    DataError
+        For one problem; `ProblemsError` for several.
+    """
+    found = tuple(dict.fromkeys(problems))
+    if found:
+        raise DataError(found[0]) if len(found) == 1 else ProblemsError(found)
 
 
 class ResultsError(AdvcliError):

@@ -15,7 +15,16 @@ from .dataset import Dataset
 COMMON: dict[str, Any] = {"name": None, "source": None, "ordered": False, "sizes": None, "allow_small_classes": False}
 
 # Options of sources that read columns: which of them are what.
-COLUMN_OPTIONS: dict[str, Any] = {"target": "target", "features": None, "drop": [], "categorical": [], "weight": None}
+COLUMN_OPTIONS: dict[str, Any] = {
+    "target": "target",
+    "features": None,
+    "drop": [],
+    "categorical": [],
+    "keep": [],
+    "max_categories": 50,
+    "missing": "refuse",
+    "weight": None,
+}
 
 # Options of sources that read a table with one label a row (`advcli.data.from_table`).
 TABLE_OPTIONS: dict[str, Any] = {**COLUMN_OPTIONS, "order": None, "cut": "none", "n_classes": None, "edges": None}
@@ -30,7 +39,6 @@ LABEL_OPTIONS: dict[str, Any] = {
     "several_tops": False,
     "stub_leaves": False,
     "label_separator": None,
-    "missing": "refuse",
 }
 
 

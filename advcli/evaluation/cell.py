@@ -88,6 +88,7 @@ class Cell:
             "sizes": plain(dataset.sizes),
             "weights": None if dataset.example_weight is None else _digest(dataset.example_weight),
             **({} if dataset.costs is None else {"costs": _digest(dataset.costs)}),
+            **({} if dataset.cells is None else {"encoding": [dataset.encoding.missing, dataset.encoding.max_categories]}),
             "splits": None if dataset.splits is None else [[_digest(train), _digest(test)] for train, test in dataset.splits],
         }
         return _key({"data": content, "numbers": NUMBERS_VERSION, **self._determining()})

@@ -324,6 +324,7 @@ def _fit_splits(
             notes |= dict.fromkeys(fitted.notes)
             base |= fitted.facts
             base["n_train"] = fitted.n_train
+            base["n_features"] = int(learner.n_features_in_)
             if learner.certificate_ is not None:
                 base["solver"] = str(learner.certificate_.solver)
                 if not learner.certificate_.converged:

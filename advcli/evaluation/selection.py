@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import metrics
+from ..data.encoding import Encoding
 from ..errors import ConfigError
 from ..hyper import SCALES, STRENGTH, hyper
 from ..learners.base import Bound, Learner, View, fixable
@@ -178,7 +179,7 @@ class Part:
     Attributes
     ----------
     X : ndarray or csr_array, shape (n, d)
-        Not standardised.
+        Not standardised; cells (n, p) where there is an ``encoding``.
     y : ndarray of intp, shape (n,), or csr_array, shape (n, L)
         0-based codes, or ones where a row has a label; a part may miss a class.
     weight : ndarray, shape (n,), or None
@@ -187,6 +188,8 @@ class Part:
         What predictions cost on each row, where rows have their own costs; y is then the first cheapest class.
     groups : ndarray, shape (n,), or None
         The sequence of each row, where rows form such; they stand together.
+    encoding : Encoding or None
+        What makes features of cells, to be fitted to the rows that a fit sees; None where X holds features.
     """
 
     X: Any
@@ -194,9 +197,18 @@ class Part:
     weight: NDArray[np.float64] | None = None
     costs: NDArray[np.float64] | None = None
     groups: NDArray[np.intp] | None = None
+    encoding: Encoding | None = None
 
     def __getitem__(self, rows: Any) -> Part:
-        return Part(self.X[rows], self.y[rows], *(None if each is None else each[rows] for each in (self.weight, self.costs, self.groups)))
+        weight, costs, groups = (None if each is None else each[rows] for each in (self.weight, self.costs, self.groups))
+        return Part(self.X[rows], self.y[rows], weight, costs, groups, self.encoding)
+
+    def encoded(self, *others: Part) -> tuple[Part, ...]:
+        """Return these rows and others with features in the place of cells, all as these rows make them."""
+        if self.encoding is None:
+            return (self, *others)
+        encoding = self.encoding.fit(self.X)
+        return tuple(replace(each, X=encoding.features(each.X), encoding=None) for each in (self, *others))
 
     @property
     def truth(self) -> Any:
@@ -274,6 +286,7 @@ def select(
     if not axes.names:
         return Selection(dict(axes.fixed), [], ())
     if protocol.standardise == "train":
+        (part,) = part.encoded()
         part = replace(part, X=Standardiser().fit(part.X).transform(part.X))
     rows: list[dict[str, Any]] = []
     tried: dict[str, list[Any]] = {name: [] for name in axes.names}
@@ -342,7 +355,7 @@ def _folds(part: Part, protocol: Protocol, seed: int, dataset: str, stage: int) 
         ),
     )
     for fit_rows, held_rows in folds:
-        fit, held = part[fit_rows], part[held_rows]
+        fit, held = part[fit_rows].encoded(part[held_rows])
         if protocol.standardise == "fold":
             standardiser = Standardiser().fit(fit.X)
             fit, held = (replace(each, X=standardiser.transform(each.X)) for each in (fit, held))

@@ -317,7 +317,8 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     if "r" not in arrays:
         raise CannotError("the solver has no dual point")
     train, test = cell.splits[split - 1]
-    X, X_test = dataset.X[train], dataset.X[test]
+    X, X_test = dataset.encoded(train, test)
+    d = X.shape[1]
     if config["protocol"]["standardise"] != "none":
         X, X_test = _standardised(X, X_test)
     truth, k = dataset.y[train], len(dataset.classes)
@@ -327,7 +328,7 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
         y = corrupt(truth, confusion.true, _seed(config["seed"], "noisy labels", dataset.name, split))
     _agree(row, "n_train", len(train))
     _agree(row, "n_test", len(test))
-    _agree(row, "n_features", dataset.X.shape[1])
+    _agree(row, "n_features", d)
     _agree(row, "n_classes", k)
     weight = None if dataset.example_weight is None else dataset.example_weight[train]
     s = None if cell.method.example_costs else weight
