@@ -223,6 +223,62 @@ def _is_number(cell: str) -> bool:
     return True
 
 
+def is_frame(matrix: Any) -> bool:
+    """Return whether a matrix is a pandas or polars frame."""
+    return hasattr(matrix, "columns") and hasattr(matrix, "to_numpy")
+
+
+def from_frame(frame: Any, classes: Sequence[object], where: str = "the loss matrix") -> CostMatrix:
+    """Return the matrix of a frame in the order of the classes.
+
+    Columns and rows are named by the classes, rows by the index, or in a frame without one (polars) by a first column of text; rows of
+    other names (abstain, decisions) stay behind in their own order. A frame that has no names but 0, 1, 2, ... is in the order of the
+    classes already, unless these are the classes.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Of pandas or polars, l rows.
+    classes : sequence
+        The k labels in their order.
+    where : str
+        How to call the matrix in an error.
+
+    Raises
+    ------
+    ConfigError
+        A class without a column, a column without a class, rows of only some classes, a name that occurs twice, or an entry that is no
+        number.
+    """
+    names = [_name(label) for label in classes]
+    columns, values = [_name(column) for column in frame.columns], [frame[column].to_list() for column in frame.columns]
+    if hasattr(frame, "index"):
+        rows = [_name(row) for row in frame.index]
+    elif values and all(isinstance(cell, str) for cell in values[0]):
+        rows, columns, values = values[0], columns[1:], values[1:]
+    else:
+        rows = list(map(str, range(len(frame))))
+    for given, kind in ((rows, "row"), (columns, "column")):
+        twice = next((name for name in given if given.count(name) > 1), None)
+        if twice is not None:
+            raise ConfigError(f"{where} has two {kind}s named {twice!r}: names must differ")
+    table = check_matrix([list(row) for row in zip(*values, strict=True)], None, where)
+    if columns == list(map(str, range(len(columns)))) and not set(columns) & set(names):
+        return CostMatrix(check_matrix(table, len(names), where))
+    matched = set(rows) & set(names)
+    if rows == list(map(str, range(len(rows)))) and not matched:
+        raise ConfigError(f"{where} names its columns and not its rows: give the predictions as its index, {names[0]!r}, ...")
+    if matched and matched != set(names):
+        lacks = next(name for name in names if name not in matched)
+        raise ConfigError(f"{where} has no row for class {lacks!r}: {nearest(lacks, rows)}")
+    return CostMatrix(table, tuple(rows), tuple(columns)).align(names)
+
+
+def _name(label: Any) -> str:
+    """Return a label as the names of rows and columns are compared: 1.0 is 1."""
+    return str(int(label)) if isinstance(label, (float, np.floating)) and float(label).is_integer() else str(label)
+
+
 def matrix_from(matrix: Any = None, file: str | Path | None = None, n_classes: int | None = None, loss: str = "general") -> CostMatrix:
     """Return the checked matrix of a loss option pair, ``matrix`` (inline rows) or ``file`` (a CSV): exactly one of them."""
     if (matrix is None) == (file is None):

@@ -629,7 +629,7 @@ def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entr
     if not kind.storable:
         raise ModelError(f"a model file holds no {name}")
     _check_parameters(kind, parameters)
-    estimator = kind(**parameters)
+    estimator = kind.from_saved(parameters)
     estimator.check_parameters()
     codes = _field(document, "codes", dict)
     estimator.classes_ = _restored_classes(_field(codes, "values", list), _field(codes, "type", str))

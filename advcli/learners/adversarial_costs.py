@@ -88,8 +88,9 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
     Parameters
     ----------
     cost : {"zero_one", "absolute", "squared"}, array (k, k) or None
-        The cost matrix for labels, whose columns are the outcomes; not used when `fit` is given costs of rows.
-    C, lam, tol, fit_intercept, max_passes, max_seconds, features_options, n_classes, random_state
+        The cost matrix for labels, in the order of `classes_` or a frame that is named by them; its columns are the outcomes. Not used
+        when `fit` is given costs of rows.
+    C, lam, tol, fit_intercept, max_passes, max_seconds, features_options, n_classes, order, class_weight, random_state
         As in `SurrogateClassifier`.
     features : {"linear", "kernel_pca", "nystroem"}
         Maps with one column of parameters for each prediction.

@@ -24,6 +24,7 @@ from ..hyper import SCALES
 from ..registry import Registry
 from ..rules import refuse_huge
 from ..stored import Entries
+from .labels import in_order, own_order, refuse_unordered, weighted_by_class
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -263,13 +264,34 @@ class Learner(ClassifierMixin, BaseEstimator):
             X = self._validated(X)
             codes: Any = self._encode_sets(y)
         else:
+            own = own_order(y)
             X, y = self._validated(X, y)
-            codes = self._encode(y)
+            codes = self._in_order(self._encode(y), own)
         if hasattr(X, "tocsr") and not X.has_canonical_format:
             X = X.copy()  # the caller's arrays stay as they are
             X.sum_duplicates()
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if getattr(self, "class_weight", None) is not None and not self.of_sets_:
+            weights = weighted_by_class(getattr(self, "class_weight"), self.classes_, codes, weights)  # noqa: B009
         return X, codes, weights
+
+    @property
+    def counts_steps(self) -> bool:
+        """Whether the fit depends on the order of the classes, so that labels without one are refused."""
+        return False
+
+    def _in_order(self, codes: Labels, own: list[Any] | None) -> Labels:
+        """Put `classes_` into the order that the caller gave, or the labels have (`own_order`) where it matters; return the codes by it."""
+        if self.n_classes is not None:
+            return codes  # the labels are codes
+        order = getattr(self, "order", None)
+        if order is None and self.counts_steps:
+            order = own
+            if own is None:
+                refuse_unordered(self.classes_)
+        if order is not None:
+            self.classes_, codes = in_order(self.classes_, codes, order)
+        return codes
 
     def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
         """Return what scikit-learn makes of rows (and labels); before it, the parts of a sparse matrix are held to each other."""
@@ -466,7 +488,17 @@ class Learner(ClassifierMixin, BaseEstimator):
             found["random_state"] = 0
         if self.features_ is not None and self.features_.settled:
             found["features_options"] = {**(found["features_options"] or {}), **self.features_.settled}
+        if isinstance(found.get("class_weight"), Mapping):  # keys of a mapping in JSON are text
+            found["class_weight"] = [[label, weight] for label, weight in found["class_weight"].items()]
         return {**found, **own}
+
+    @classmethod
+    def from_saved(cls, parameters: Options) -> Self:
+        """Return an unfitted learner with the parameters that a saved model holds."""
+        own = dict(parameters)
+        if isinstance(own.get("class_weight"), list):
+            own["class_weight"] = {label: weight for label, weight in own["class_weight"]}
+        return cls(**own)
 
     features_: FeatureMap | None
     lam_: float
@@ -520,7 +552,7 @@ class RowLearner(Learner):
     @classmethod
     def option_names(cls) -> tuple[str, ...]:
         """Return the options that a configuration may set; C, lambda and the tolerance come from elsewhere."""
-        builtin = {"self", "features", "features_options", "n_classes", "random_state"}
+        builtin = {"self", "features", "features_options", "n_classes", "random_state", "order", "class_weight"}
         if STRENGTH in cls.hyper:
             builtin |= {"C", "lam", "tol"}
         return tuple(name for name in inspect.signature(cls.__init__).parameters if name not in builtin)

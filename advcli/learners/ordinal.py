@@ -73,6 +73,11 @@ class ThresholdLearner(LinearLearner):
         what the program of Chu & Keerthi does.
     features, features_options, n_classes
         As in `UMAClassifier`; also the kernels ``rbf``, ``poly`` and ``precomputed``.
+    order : sequence or None
+        The labels from the lowest to the highest, those that do not occur too. None: the order of an ordered pandas Categorical or a
+        polars Enum, else that of numbers; text without an order is refused.
+    class_weight : dict, "balanced" or None
+        As in `SurrogateClassifier`.
     random_state : int
         Nothing here is random.
 
@@ -99,6 +104,8 @@ class ThresholdLearner(LinearLearner):
     tol: float = 1e-3
     max_passes: float = 1000
     ridge: float = 0.0
+    order: Any = None
+    class_weight: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -113,6 +120,11 @@ class ThresholdLearner(LinearLearner):
     def mapped_by(self) -> str:
         """Name of the feature map."""
         return str(self.features)
+
+    @property
+    def counts_steps(self) -> bool:
+        """True: the thresholds lie between neighbouring classes."""
+        return True
 
     @property
     def neighbours(self) -> bool:
@@ -379,7 +391,7 @@ class ImmediateThresholds(ThresholdLearner):
     ----------
     ordered : bool
         Hold the thresholds in order. Otherwise they may cross; the prediction counts those below the score all the same.
-    C, lam, tol, max_passes, ridge, features, features_options, n_classes, random_state
+    C, lam, tol, max_passes, ridge, features, features_options, n_classes, order, class_weight, random_state
         As in `ThresholdLearner`.
     """
 
@@ -407,10 +419,10 @@ class ReducedThresholds(ThresholdLearner):
     ----------
     bias : {"free", "regularised"}
         Of the binary machine: unregularised, or the weight of a constant that is appended to x.
-    cost : {"absolute", "squared", "zero_one"} or array (k, k)
-        What predictions cost, rows = predictions, columns = classes in their order. Term j of a row of class y weighs
-        |c_y[j] - c_y[j + 1]|: the terms whose side is wrong add up to the cost of the prediction where c_y grows away from y.
-    C, lam, tol, max_passes, ridge, features, features_options, n_classes, random_state
+    cost : {"absolute", "squared", "zero_one"}, array (k, k) or frame
+        What predictions cost, rows = predictions, columns = classes in their order, or a frame that is named by them. Term j of a row of
+        class y weighs |c_y[j] - c_y[j + 1]|: the terms whose side is wrong add up to the cost of the prediction where c_y grows away from y.
+    C, lam, tol, max_passes, ridge, features, features_options, n_classes, order, class_weight, random_state
         As in `ThresholdLearner`.
     """
 
@@ -442,7 +454,7 @@ class ReducedThresholds(ThresholdLearner):
 
     def _terms(self, k: int) -> Array:
         """Return the weights W (k, k - 1) of the terms of the loss: what neighbouring predictions' costs differ by."""
-        return np.ascontiguousarray(np.abs(np.diff(matrix_of(self.cost, k), axis=0)).T)
+        return np.ascontiguousarray(np.abs(np.diff(matrix_of(self.cost, k, self.classes_), axis=0)).T)
 
     @property
     def metric_(self) -> str:
@@ -452,12 +464,12 @@ class ReducedThresholds(ThresholdLearner):
     @property
     def cost_matrix_(self) -> Array | None:
         """The cost matrix (k, k)."""
-        return matrix_of(self.cost, len(self.classes_))
+        return matrix_of(self.cost, len(self.classes_), self.classes_)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds, a cost matrix as numbers."""
         parameters, attributes, rows = super().saved()
-        return {**parameters, "cost": plain_cost(self.cost)}, attributes, rows
+        return {**parameters, "cost": plain_cost(self.cost, self.classes_)}, attributes, rows
 
 
 @register("svorim")
@@ -490,18 +502,15 @@ class OrdinalClassifier(ThresholdLearner):
         `AllThresholds`, `ImmediateThresholds`, `ReducedThresholds`, `ImplicitOrdinalSVM` or `ExplicitOrdinalSVM`.
     features : str or None
         Feature map; None: ``rbf`` for svorim and svorex, else ``linear``.
-    order : sequence or None
-        The labels from the lowest to the highest; None: sorted.
     ordered, bias, cost : bool or None, str or None, str, array (k, k) or None
         Options of `it` and, the last two, of `red_th`; None: the method's.
-    C, lam, tol, max_passes, ridge, features_options, n_classes, random_state
+    C, lam, tol, max_passes, ridge, features_options, n_classes, order, class_weight, random_state
         As in `ThresholdLearner`.
     """
 
     name = "ordinal_thresholds"
 
     method: str = "at"
-    order: Any = None
     ordered: bool | None = None
     bias: str | None = None
     cost: Any = None
@@ -533,7 +542,9 @@ class OrdinalClassifier(ThresholdLearner):
         check_costs(self.cost, self.n_classes)
 
     def _terms(self, k: int) -> Array:
-        return self._model()._terms(k)
+        model = self._model()
+        model.classes_ = self.classes_
+        return model._terms(k)
 
     @property
     def metric_(self) -> str:
@@ -543,12 +554,12 @@ class OrdinalClassifier(ThresholdLearner):
     @property
     def cost_matrix_(self) -> Array | None:
         """The cost matrix (k, k) where one is given."""
-        return None if self.cost is None else matrix_of(self.cost, len(self.classes_))
+        return None if self.cost is None else matrix_of(self.cost, len(self.classes_), self.classes_)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds, a cost matrix as numbers."""
         parameters, attributes, rows = super().saved()
-        return {**parameters, "cost": plain_cost(self.cost)}, attributes, rows
+        return {**parameters, "cost": plain_cost(self.cost, self.classes_)}, attributes, rows
 
     def _model(self) -> ThresholdLearner:
         """Return the chosen method with its options."""
@@ -559,19 +570,3 @@ class OrdinalClassifier(ThresholdLearner):
                 raise ConfigError(f"method={self.method} has no option {name}")
         found: ThresholdLearner = chosen(**own)
         return found
-
-    def _encode(self, y: Any) -> Labels:
-        """Set `classes_` to the labels in their order and return y as codes."""
-        codes = super()._encode(y)
-        if self.order is None or self.n_classes is not None:
-            return codes
-        order = np.asarray(self.order)
-        if order.ndim != 1 or len(np.unique(order)) != len(order):
-            raise ConfigError("order must list each label once")
-        place = {label: at for at, label in enumerate(order.tolist())}
-        missing = [str(label) for label in self.classes_.tolist() if label not in place]
-        if missing:
-            raise ConfigError(f"order lacks the labels {', '.join(missing)}")
-        ranks = np.array([place[label] for label in self.classes_.tolist()], dtype=np.intp)
-        self.classes_ = order
-        return np.asarray(ranks[codes], dtype=np.intp)

@@ -81,6 +81,11 @@ class ReductionLearner(Learner):
         Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
     n_classes : int or None
         For labels that are codes 0..n_classes-1; None finds the classes in y. A class that does not occur keeps its problems.
+    order : sequence or None
+        The labels from the lowest to the highest, those that do not occur too: `classes_` then has this order. None: sorted; where costs
+        count steps between classes the order of an ordered pandas Categorical or a polars Enum, and text without an order is refused.
+    class_weight : dict, "balanced" or None
+        As in `SurrogateClassifier`.
     random_state : int
         Seed of the order in which rows are visited.
 
@@ -105,6 +110,8 @@ class ReductionLearner(Learner):
     max_passes: float = 100_000
     max_seconds: float = float("inf")
     n_classes: int | None = None
+    order: Any = None
+    class_weight: Any = None
     random_state: int = 0
     bias: str = "regularised"
 
@@ -312,10 +319,11 @@ class CostLearner(LearnsFromCosts, ReductionLearner):
 
     Parameters
     ----------
-    cost : {"zero_one", "absolute", "squared"}, array (k, k) or None
-        The cost matrix, rows = predictions, columns = classes in sorted order; ``"absolute"`` and ``"squared"`` count steps between sorted
-        classes. None: the scheme's own, ``"zero_one"``.
-    C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state, bias
+    cost : {"zero_one", "absolute", "squared"}, array (k, k), frame or None
+        The cost matrix, rows = predictions, columns = classes, both in the order of `classes_`, or a frame whose rows and columns are named
+        by the classes; ``"absolute"`` and ``"squared"`` count steps between classes. None: the scheme's own, ``"zero_one"``.
+    C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, order, class_weight,
+    random_state, bias
         As in `ReductionLearner`.
     """
 
@@ -350,7 +358,7 @@ class CostLearner(LearnsFromCosts, ReductionLearner):
 class RedMulticlassClassifier(CostLearner):
     """Reduction from ordinal to binary problems with weights of their own (Lin & Li 2012): is y above j? The number of yes is the class.
 
-    The weight of problem j is |c_y[j] - c_y[j + 1]|. Sorted labels are taken as their order; parameters as in `CostLearner`.
+    The weight of problem j is |c_y[j] - c_y[j + 1]|. Parameters as in `CostLearner`; text needs an ``order``.
     """
 
     method = "red_mc"
@@ -387,7 +395,8 @@ class CostOneVersusOneClassifier(CostLearner):
     ----------
     pairs : {"own", "all"}
         Rows of a pair: those of its two classes, or all whose costs of the two differ.
-    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state, bias
+    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, order, class_weight,
+    random_state, bias
         As in `CostLearner`.
     """
 
@@ -428,7 +437,8 @@ class CostSensitiveClassifier(CostLearner):
         (`advcli.learners.schemes`).
     pairs : {"own", "all"}
         Rows of a pair of ``method="csovo"``: those of its two classes, or all whose costs of the two differ.
-    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, random_state, bias
+    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, order, class_weight,
+    random_state, bias
         As in `CostLearner`.
 
     Examples
@@ -441,6 +451,11 @@ class CostSensitiveClassifier(CostLearner):
 
     method: str = "csosr"  # type: ignore[misc]
     pairs: str = "own"
+
+    @property
+    def counts_steps(self) -> bool:
+        """Whether the costs or the reduction count steps between classes."""
+        return super().counts_steps or self.method == "red_mc"
 
     def check_parameters(self) -> None:
         """Refuse what a reduction refuses, and unknown methods and pairs."""

@@ -24,8 +24,9 @@ class LearnsFromCosts(Learner):
     Parameters
     ----------
     cost : {"zero_one", "absolute", "squared"}, array (k, k) or None
-        The cost matrix, rows = predictions, columns = classes in sorted order; ``"absolute"`` and ``"squared"`` count steps between sorted
-        classes. None: the learner's own, ``"zero_one"`` unless it says another.
+        The cost matrix, rows = predictions, columns = classes, both in the order of `classes_`, or a frame whose rows and columns are named
+        by the classes; ``"absolute"`` and ``"squared"`` count steps between classes. None: the learner's own, ``"zero_one"`` unless it
+        says another.
     """
 
     has_costs: ClassVar[bool] = True
@@ -55,12 +56,17 @@ class LearnsFromCosts(Learner):
         check_costs(self.cost, self.n_classes)
 
     @property
+    def counts_steps(self) -> bool:
+        """Whether costs count steps between classes."""
+        return "order" in self.needs({"cost": self._cost if isinstance(self._cost, str) else None})
+
+    @property
     def _cost(self) -> Any:
         return self.default_cost if self.cost is None else self.cost
 
     def cost_matrix(self) -> Array:
         """Return the cost matrix (k, k)."""
-        return matrix_of(self._cost, len(self.classes_))
+        return matrix_of(self._cost, len(self.classes_), self.classes_)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, start: Any = None, costs: Any = None) -> Self:
         """Fit to rows X (n, d) and labels y (n,), whose costs the matrix ``cost`` tells, or to every row's own costs.
@@ -121,7 +127,7 @@ class LearnsFromCosts(Learner):
 
     def _saved_cost(self) -> dict[str, Any]:
         """Return the parameter ``cost`` as a saved model holds it, a matrix as numbers."""
-        return {"cost": plain_cost(self.cost)}
+        return {"cost": plain_cost(self.cost, self.classes_)}
 
 
 def with_cost(loss: Options, facts: Options, default: str) -> dict[str, Any]:
@@ -136,8 +142,14 @@ def with_cost(loss: Options, facts: Options, default: str) -> dict[str, Any]:
     return dict(loss)
 
 
-def matrix_of(cost: Any, n_classes: int) -> Array:
-    """Return the matrix (k, k) of a cost by name or by numbers."""
+def in_class_order(cost: Any, classes: Any) -> Any:
+    """Return a cost whose matrix has its rows and columns in the order of the classes: that of a frame as numbers, others as they are."""
+    return matrices.from_frame(cost, list(classes), "cost").values if matrices.is_frame(cost) else cost
+
+
+def matrix_of(cost: Any, n_classes: int, classes: Any = None) -> Array:
+    """Return the matrix (k, k) of a cost by name, by numbers, or by a frame, which the labels of the ``classes`` put into their order."""
+    cost = in_class_order(cost, range(n_classes) if classes is None else classes)
     check_costs(cost, n_classes)
     return NAMED[cost][1](n_classes) if isinstance(cost, str) else matrices.check_matrix(cost, n_classes, "cost")
 
@@ -147,14 +159,15 @@ def metric_of(cost: Any) -> str:
     return NAMED[cost][0] if isinstance(cost, str) else "cost"
 
 
-def plain_cost(cost: Any) -> Any:
-    """Return a cost as a saved model holds it, a matrix as numbers."""
+def plain_cost(cost: Any, classes: Any) -> Any:
+    """Return a cost as a saved model holds it, a matrix as numbers in the order of the classes."""
+    cost = in_class_order(cost, classes)
     return cost if cost is None or isinstance(cost, str) else np.asarray(cost, dtype=np.float64).tolist()
 
 
 def check_costs(cost: Any, n_classes: int | None) -> None:
     """Refuse a cost matrix that is none, by one line; ``n_classes`` is None while the classes are unknown."""
-    if cost is None:
+    if cost is None or matrices.is_frame(cost):  # a frame is checked with the classes
         return
     if isinstance(cost, str):
         one_of("cost", cost, NAMED)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .. import costs
 from ..certificate import settle
 from ..errors import ConfigError, DataError, IncompatibleError, ModelError, NotConvergedWarning
 from ..features import FeatureMap, feature_class, make_features
@@ -42,8 +43,10 @@ def _loss_type(loss: Any) -> type[Loss] | None:
 def _said(loss: Any) -> str:
     """Return the parameter ``loss`` as messages name it."""
     found = _loss_type(loss)
-    if isinstance(loss, str) or (found is None and not callable(loss)):
-        return str(loss)
+    if found is None and not callable(loss) and not isinstance(loss, str):
+        return "a cost matrix"
+    if isinstance(loss, str):
+        return loss
     return str(getattr(found or loss, "__name__", type(loss).__name__))
 
 
@@ -83,9 +86,11 @@ class SurrogateClassifier(Learner):
 
     Parameters
     ----------
-    loss : str, array (l, k), class, callable or Loss
+    loss : str, array (l, k), frame, class, callable or Loss
         Name of the surrogate: ``"zero_one"``, ``"absolute"``, ``"abstain"``, ``"ww"``, ... (`advcli.losses.loss_names`), or a cost
-        matrix, rows = predictions, columns = classes in sorted order: the adversarial loss of that matrix. Or a class of losses
+        matrix, rows = predictions, columns = classes, both in the order of `classes_` (sorted, unless ``order`` says another): the
+        adversarial loss of that matrix. A frame (pandas, or polars with a first column of text) whose rows and columns are named by the
+        classes is put into that order; rows of other names are predictions that are no class. Or a class of losses
         (`advcli.losses.Loss`), registered or not, or what makes one from the number of classes and ``loss_options``, such as
         ``functools.partial(MyLoss, width=2)``; or a loss that was made for as many classes as the labels have.
     C : float
@@ -113,6 +118,13 @@ class SurrogateClassifier(Learner):
     extra_labels : sequence or None
         Labels of the predictions beyond the classes (abstaining; rows of a matrix with l > k). None: ``"abstain"``, or for numeric
         labels the least label minus 1; with more than one extra row, the codes k, k + 1, ...
+    order : sequence or None
+        The labels from the lowest to the highest, those that do not occur too: `classes_` then has this order. None: sorted; where the loss
+        or the features count steps between classes (``"absolute"``, ``"threshold"``, ...) the order of an ordered pandas Categorical
+        or a polars Enum, and text without an order is refused.
+    class_weight : dict, "balanced" or None
+        What every row of a class weighs, by label (1 where it is left out), beside its ``sample_weight``; ``"balanced"``: n / (classes x
+        rows of the class), so that all classes weigh the same.
     random_state : int
         Seed of the order in which examples are visited.
     rule : str or None
@@ -148,6 +160,8 @@ class SurrogateClassifier(Learner):
     features_options: Mapping[str, Any] | None = None
     n_classes: int | None = None
     extra_labels: Any = None
+    order: Any = None
+    class_weight: Any = None
     random_state: int = 0
     rule: str | None = None
 
@@ -237,6 +251,15 @@ class SurrogateClassifier(Learner):
         return True
 
     @property
+    def counts_steps(self) -> bool:
+        """Whether the loss or the features count steps between classes."""
+        given, options = self.given_loss, self.loss_options or {}
+        if isinstance(given, partial):
+            options = {**given.keywords, **options}
+        found = _loss_type(given)
+        return feature_class(self.features).needs_order or (found is not None and "order" in found.needs(options))
+
+    @property
     def given_loss(self) -> Any:
         """What the surrogate is made from: the parameter ``loss``, unless other parameters say it."""
         return self.loss
@@ -316,6 +339,8 @@ class SurrogateClassifier(Learner):
                 )
             return given
         if not isinstance(given, str) and not callable(given):
+            if costs.is_frame(given):
+                given = costs.from_frame(given, self.classes_.tolist(), "loss")
             return make_loss("general", k, **{"matrix": given, **options})
         chosen = _loss_type(given)
         if isinstance(given, partial) and chosen is not None:
@@ -436,6 +461,8 @@ class SurrogateClassifier(Learner):
         if isinstance(loss, partial):
             options = {**loss.keywords, **(options or {})}
             loss = loss.func
+        if costs.is_frame(loss):
+            loss = self.loss_.matrix.tolist()
         if callable(loss) or isinstance(loss, Loss):
             loss = _registered_name(loss)
         return {"loss": loss, "loss_options": _self_contained(self.loss_, options)}
@@ -537,17 +564,26 @@ class AdversarialClassifier(SurrogateClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OrdinalAdversarialClassifier(SurrogateClassifier):
-    """Adversarial classification of ordered classes: the sorted labels are taken as their order.
+    """Adversarial classification of ordered classes.
 
     Parameters
     ----------
     loss : {"absolute", "squared", "power", "huber", "pinball"} or array (l, k)
         The cost of a prediction, in class steps, or a cost matrix.
-    features : {"multiclass", "threshold"}
-        One weight vector per class, or one direction and free thresholds (Fathony et al. 2018, eq. 70 and 71).
+    features : {"linear", "multiclass", "threshold"} or a kernel
+        One weight vector per class, ``"linear"`` and ``"multiclass"`` being the same, or one direction and free thresholds (Fathony et al.
+        2018, eq. 70 and 71).
+    order : sequence or None
+        The labels from the lowest to the highest. None: the order of an ordered pandas Categorical or a polars Enum, else that of numbers;
+        text without an order is refused.
     **parameters
         As in `SurrogateClassifier`.
     """
 
     loss: Any = field(default="absolute", kw_only=False)
     features: str = "multiclass"
+
+    @property
+    def counts_steps(self) -> bool:
+        """True."""
+        return True

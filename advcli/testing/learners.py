@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Collection
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
@@ -19,6 +20,10 @@ from .losses import require
 
 ENGINES = 1e-9
 """How far scores of the same rows, dense and sparse, may lie apart: sums run in another order."""
+
+
+TEXT = {"check_classifiers_classes"}
+"""scikit-learn's checks that give text without an order."""
 
 
 def check_learner(learner: Learner, skip: Collection[str] = (), scikit_learn: bool = True) -> None:
@@ -33,7 +38,8 @@ def check_learner(learner: Learner, skip: Collection[str] = (), scikit_learn: bo
     ----------
     learner : Learner
     skip : collection of str
-        Names of scikit-learn's checks that it breaks on purpose, such as a learner that abstains.
+        Names of scikit-learn's checks that it breaks on purpose, such as a learner that abstains. One that counts steps between classes
+        (`Learner.counts_steps`) refuses text without an order, and is spared the check that gives such.
     scikit_learn : bool
         False leaves scikit-learn's checks out, for a learner that needs to know more of the data than its rows.
 
@@ -48,13 +54,17 @@ def check_learner(learner: Learner, skip: Collection[str] = (), scikit_learn: bo
     names = np.array(["ant", "bee", "cat"])
     for array in (X, y):
         array.setflags(write=False)
+    labels = names[y]
+    if learner.counts_steps:  # which text has only with an order
+        labels = pd.Series(pd.Categorical(labels, names, ordered=True))
+        skip = {*skip, *TEXT}
     own = learner.get_params(deep=False)
     written = [name for name in inspect.signature(type(learner).__init__).parameters if name != "self"]
     require(set(own) == set(written), f"{what}: its parameters are not the arguments of __init__")
     copied = clone(learner).get_params(deep=False)
     require(repr(copied) == repr(own), f"{what}: a clone has other parameters")
-    fitted = clone(learner).fit(X, names[y])
-    again = clone(learner).fit(X, names[y])
+    fitted = clone(learner).fit(X, labels)
+    again = clone(learner).fit(X, labels)
     F = fitted.potentials(X)
     require(F.shape == (36, 3), f"{what}: potentials have shape {F.shape}, not (n, k) = (36, 3)")
     require(np.isfinite(F).all(), f"{what}: a potential is no finite number")

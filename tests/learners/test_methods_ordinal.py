@@ -18,6 +18,7 @@ from advcli.errors import ConfigError, IncompatibleError, NotConvergedWarning
 from advcli.learners import learner_class
 from advcli.learners.threshold_newton import ExplicitRows, KernelRows, minimise
 from advcli.learners.threshold_problem import COUPLINGS, ThresholdProblem, optimal_interval
+from advcli.testing import check_learner
 
 METHODS = ("at", "it", "red_th", "svorim", "svorex")
 MODELS = (
@@ -422,11 +423,9 @@ def test_labels_without_an_order_are_refused(name):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_scikit_learns_checks_pass(method):
-    from sklearn.utils.estimator_checks import check_estimator
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check_estimator(OrdinalClassifier(method=method))
+        check_learner(OrdinalClassifier(method=method))
 
 
 # ---- red_th with other costs ----------------------------------------------------------------------------------------
