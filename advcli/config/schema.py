@@ -86,6 +86,7 @@ class ReportGroup:
     test: str | None = field(metadata=TEST)
     alpha: float | None = field(metadata=FRACTION)
     correction: str | None = field(metadata=choice(*CORRECTIONS))
+    page: bool = field(metadata=ANY)
 
 
 @dataclass
@@ -109,6 +110,7 @@ class TopGroup:
     workers: int | None = field(metadata=at_least(1))
     cells_per_job: int | None = field(metadata=at_least(1))
     quiet: bool = field(metadata=ANY)
+    verbose: bool = field(metadata=ANY)
     results: str | None = field(metadata=NAME)
     published: str | None = field(metadata=NAME)
     figure: str | None = field(metadata=NAME)
@@ -204,6 +206,7 @@ class Settings:
     workers: int | None
     cells_per_job: int | None
     quiet: bool
+    verbose: bool
     results: Path | None
     published: str | None
     figure: str | None
@@ -274,6 +277,7 @@ def check(values: Mapping[str, Any]) -> Settings:
         workers=top["workers"],
         cells_per_job=top["cells_per_job"],
         quiet=top["quiet"],
+        verbose=top["verbose"],
         results=_path(top["results"]),
         published=top["published"],
         figure=top["figure"],
