@@ -323,7 +323,7 @@ def reliability(
 
 @register("ece", needs=("probabilities",))
 def ece(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Expected calibration error (Naeini et al. 2015; Guo et al. 2017, eq. 3): mean over rows of |accuracy - confidence| of the row's bin."""
+    """Expected calibration error (Guo et al. 2017, eq. 3): mean over the rows of |accuracy - confidence| of the row's bin."""
     rows, confidence, accuracy = reliability(y_true, facts["probabilities"])
     return float(np.sum(rows * np.abs(accuracy - confidence)) / rows.sum())
 

@@ -15,8 +15,8 @@ from .losses import require
 def check_metric(metric: str | Callable[..., float] | Metric, **facts: Any) -> None:
     """Check a metric, by its name or as a function ``(y_true, y_predicted, n_classes, facts)``, on codes of three classes.
 
-    The value is one number, does not depend on the order of the rows, and is nowhere better than for the truth itself, said surely; with ``is_count``
-    the value times the rows is a whole number.
+    The value is one number, does not depend on the order of the rows, and is nowhere better than for the truth itself, said surely; with
+    ``is_count`` the value times the rows is a whole number.
 
     Parameters
     ----------
