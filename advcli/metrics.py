@@ -317,8 +317,8 @@ def reliability(
     at = np.searchsorted(np.arange(1, bins) / bins, largest)
     rows = np.bincount(at, minlength=bins)
     found = np.flatnonzero(rows)
-    sums = (np.bincount(at, weights=values, minlength=bins)[found] / rows[found] for values in (largest, right))
-    return rows[found], *sums
+    confidence, accuracy = (np.bincount(at, weights=values, minlength=bins)[found] / rows[found] for values in (largest, right))
+    return rows[found], confidence, accuracy
 
 
 @register("ece", needs=("probabilities",))
