@@ -497,7 +497,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         """Return an unfitted learner with the parameters that a saved model holds."""
         own = dict(parameters)
         if isinstance(own.get("class_weight"), list):
-            own["class_weight"] = {label: weight for label, weight in own["class_weight"]}
+            own["class_weight"] = dict(own["class_weight"])
         return cls(**own)
 
     features_: FeatureMap | None

@@ -421,7 +421,8 @@ class ReducedThresholds(ThresholdLearner):
         Of the binary machine: unregularised, or the weight of a constant that is appended to x.
     cost : {"absolute", "squared", "zero_one"}, array (k, k) or frame
         What predictions cost, rows = predictions, columns = classes in their order, or a frame that is named by them. Term j of a row of
-        class y weighs |c_y[j] - c_y[j + 1]|: the terms whose side is wrong add up to the cost of the prediction where c_y grows away from y.
+        class y weighs |c_y[j] - c_y[j + 1]|: the terms whose side is wrong add up to the cost of the prediction where c_y grows away
+        from y.
     C, lam, tol, max_passes, ridge, features, features_options, n_classes, order, class_weight, random_state
         As in `ThresholdLearner`.
     """
