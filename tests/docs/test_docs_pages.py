@@ -193,7 +193,7 @@ def test_everything_on_the_page_works(
                 elif needs_data(line) and not os.environ.get("ADVCLI_DATA"):
                     said, skipped = "skip", line
                 else:
-                    said += run(words[1:], capfd)
+                    said += run([*words[1:], *(["workers=1"] if "-m" in words else [])], capfd)
         elif language == "python":
             done = nursery().run(content)
             assert done.returncode == 0, done.stderr
