@@ -7,8 +7,8 @@ tangent of psi(., g) at h0, which for an affine psi is psi. With stored labels, 
 
     D = 1/n sum_i s_i sum_p alpha_ip c_ip - |sum_i s_i sum_p alpha_ip a_ip (F(y_p) - F(y_i))|^2 / (2 lambda n^2)  <= min P,
 
-F(y) being what f weighs. The maximum is taken over all 2^m sets, one by one. The max-min margin has planes of mixtures mu of sets with
-a = 1 and c = sum_j min(mu_j, 1 - mu_j), and is at most the largest sum_j |y_j - p_j| + h of all sets for any targets p in [0, 1]^m.
+F(y) being what f weighs. The maximum is taken over all 2^m sets, one by one. The max-min margin has planes of mixtures mu of sets, a = 1
+and c = sum_j min(mu_j, 1 - mu_j), and is at most the largest sum_j |y_j - p_j| + h of all sets for any targets p in [0, 1]^m.
 """
 
 from __future__ import annotations

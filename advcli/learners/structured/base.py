@@ -19,6 +19,9 @@ from .planes import PlaneFit, Planes, Structure, learn_planes
 MAXMIN = "maxmin"
 """The max-min margin, a game and no psi, by its name among the surrogates."""
 
+GAMES = (MAXMIN, "maxmin_f1")
+"""The max-min margins of the number of wrong labels and, of sets alone, of the F-measure."""
+
 _OF_TRAINING = ("dual_", "trainer_", "trained_on_", "became_", "trained_targets_")
 
 
@@ -88,7 +91,7 @@ class StructuredLearner(LinearLearner):
     def check_rule(self, rule: str, rules: tuple[str, ...]) -> None:
         """Refuse a rule of prediction that is unknown, or that this surrogate has no predictor for."""
         one_of("loss.rule", rule, rules)
-        if rule == "predictor" and self.surrogate != MAXMIN:
+        if rule == "predictor" and self.surrogate not in GAMES:
             raise ConfigError(
                 f"loss.rule=predictor is for loss.surrogate={MAXMIN}, whose game has one; {self.surrogate} has potentials alone"
             )

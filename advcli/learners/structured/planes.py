@@ -75,6 +75,8 @@ class Structure(ABC):
         Weights of the examples, of sum 1.
     K, G : int
         Scores of a row, and weights that labels share.
+    left_open : float
+        Part of the tolerance to which planes close their share of the gap before a fit ends for what its searches leave open.
     """
 
     X: Any
@@ -82,6 +84,7 @@ class Structure(ABC):
     share: Array
     K: int
     G: int
+    left_open: float = 1.0
 
     @abstractmethod
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
@@ -328,7 +331,7 @@ def learn_planes(
             break
         # what planes can still close: where searches are exact no less than the whole gap
         own = primal - float(structure.share @ (cuts.upper - cuts.value)) - dual
-        if own <= tol * abs(primal):
+        if own <= structure.left_open * tol * abs(primal):
             stopped = "inexact_search"
             break
         known = np.zeros(structure.n)

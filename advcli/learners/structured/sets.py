@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ from scipy import sparse
 from ...errors import IncompatibleError, ModelError
 from ...features.rows import equal_rows, summed
 from ...outputs.base import OutputSpace
+from ...outputs.fgame import by_size_of_table, free_by_size, solve_f_games
 from ...outputs.fmeasure import SizedLabels, best_f_sets, sized_of_free_labels, sized_of_gibbs, sized_of_sets
 from ...outputs.maxmin import SetGame, free_game, solve_games
 from ...outputs.psi import Psi, make_psi
@@ -30,7 +32,7 @@ from ...outputs.sets import (
 )
 from ...stored import Entries
 from ..base import Array, one_of, register, seed_of
-from .base import MAXMIN, StructuredLearner
+from .base import GAMES, MAXMIN, StructuredLearner
 from .planes import Cuts, PlaneFit, Planes, Positions, Structure
 from .row_steps import BY_ROWS, learn_by_rows
 
@@ -188,21 +190,28 @@ class PlayedSets(SetStructure):
         self.own = self.weights.counts(self.Y)
         self.first, self.second = pairs_of(self.K)
 
+    def play(self, U: Array, pairs: Array, examples: Positions) -> SetGame:
+        """Return the games of these examples at scores U (m', m) of their labels."""
+        if not self.G:
+            return free_game(U)
+        table, columns = pair_table(pairs, self.K), [self.columns[i] for i in examples]
+        game = solve_games(U, pairs, lambda V: best_of(V, table), columns, self.tolerance)
+        for i, found in zip(examples, columns, strict=True):
+            self.columns[i] = found
+        return game
+
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
         """Return the worst mixture of each row as a plane."""
         Y = self.Y[examples].astype(np.float64)
         linear, pairs = self.weights.potentials(shared)
         U = U + linear
+        game = self.play(U, pairs, examples)
         if self.G:
-            table, columns = pair_table(pairs, self.K), [self.columns[i] for i in examples]
-            game = solve_games(U, pairs, lambda V: best_of(V, table), columns, self.tolerance)
-            for i, found in zip(examples, columns, strict=True):
-                self.columns[i] = found
             own = (U * Y).sum(axis=1) + (Y[:, self.first] * Y[:, self.second]) @ pairs
             gained = (game.labels - Y, self.weights.counts(game.labels, game.pairs) - self.own[examples])
             score = (U * game.labels).sum(axis=1) + game.pairs @ pairs
         else:
-            game, own, gained = free_game(U), (U * Y).sum(axis=1), None
+            own, gained = (U * Y).sum(axis=1), None
             score = (U * game.labels).sum(axis=1)
         parts = game.labels - Y if gained is None else np.hstack(gained[::-1])
         value = np.maximum(game.loss + score - own, 0.0)
@@ -223,6 +232,33 @@ class PlayedSets(SetStructure):
             yield shares[shares > 0.0], Y[shares > 0.0]
 
 
+class PlayedFSets(PlayedSets):
+    """Rows whose surrogate is the max-min margin of the F-measure; the sets found on both sides of each row's game stay."""
+
+    left_open = 0.5
+
+    def __init__(self, *given: Any, tolerance: float) -> None:
+        super().__init__(*given, tolerance=tolerance)
+        self.answers = list(self.columns)
+
+    def play(self, U: Array, pairs: Array, examples: Positions) -> SetGame:
+        """Return the games of these examples at scores U (m', m) of their labels, some of them at a time."""
+        games = []
+        best = by_size_of_table(pair_table(pairs, self.K)) if self.G else free_by_size
+        pairs = pairs if self.G else np.zeros(0)
+        for first in range(0, len(examples), F1_ROWS):
+            part = examples[first : first + F1_ROWS]
+            known = [[sets[i] for i in part] for sets in (self.columns, self.answers)]
+            games.append(solve_f_games(U[first : first + F1_ROWS], pairs, best, known[0], known[1], self.tolerance))
+            for i, true, answer in zip(part, *known, strict=True):
+                self.columns[i], self.answers[i] = true, answer
+        if len(games) == 1:
+            return games[0]
+        joined: list[Any] = [np.concatenate(each) for each in zip(*(game[:5] for game in games), strict=True)]
+        shares = tuple(itertools.chain.from_iterable(game.shares for game in games))
+        return SetGame._make([*joined, sum(game.calls for game in games), shares])
+
+
 @register("sets")
 @dataclass(kw_only=True, eq=False, repr=False)
 class MultilabelClassifier(StructuredLearner):
@@ -233,8 +269,9 @@ class MultilabelClassifier(StructuredLearner):
 
     Parameters
     ----------
-    surrogate : {"margin", "slack", "scaling", "log", "prob", "prob_raw", "f1", "maxmin"}
-        psi (`advcli.outputs.psi`), or the max-min margin (`advcli.outputs.maxmin`). ``prob_raw``, not convex, is for ``training="sgd"``.
+    surrogate : {"margin", "slack", "scaling", "log", "prob", "prob_raw", "f1", "maxmin", "maxmin_f1"}
+        psi (`advcli.outputs.psi`), or the max-min margin of the number of wrong labels (`advcli.outputs.maxmin`) or of the F-measure
+        (`advcli.outputs.fgame`). ``prob_raw``, not convex, is for ``training="sgd"``.
     training : {"planes", "bcfw", "sgd"}
         How P is minimised: by stored planes of every row; with one mean plane of each by block-coordinate Frank-Wolfe, or by stochastic
         subgradients. All are certified but ``sgd`` of ``prob_raw``, whose status is ``not_convex``.
@@ -242,7 +279,8 @@ class MultilabelClassifier(StructuredLearner):
         Weights of a pair of labels: one where a set has both; one for each of its four states, which is the same functions under another
         ridge; none, which leaves each label to itself.
     rule : {"potentials", "predictor", "f1"}
-        What predicts: the set of the largest score; with ``surrogate="maxmin"`` also the labels of p_j > 1/2 in the game at the row; or the
+        What predicts: the set of the largest score; with ``surrogate="maxmin"`` also the labels of p_j > 1/2 in the game at the row, and
+        with ``surrogate="maxmin_f1"`` the likeliest set of its predictor; or the
         set of the largest expected F-measure (`advcli.outputs.fmeasure`) under the worst mixture of that game, of the other surrogates
         under probabilities in proportion to exp f(y).
     beta : float or None
@@ -298,9 +336,9 @@ class MultilabelClassifier(StructuredLearner):
                 raise IncompatibleError(f"loss.search={self.search}", "a convex surrogate", f"loss.surrogate={self.surrogate} has levels")
         if one_of("loss.search", self.search, ("auto", *SEARCHES)) == "auto":
             return
-        if self.surrogate == MAXMIN:
+        if self.surrogate in GAMES:
             raise IncompatibleError(
-                f"loss.search={self.search}", "a surrogate of margin and loss", f"loss.surrogate={MAXMIN} is a game: choose auto"
+                f"loss.search={self.search}", "a surrogate of margin and loss", f"loss.surrogate={self.surrogate} is a game: choose auto"
             )
         if SEARCHES[self.search].slack and not is_slack(self.psi()):
             instead = f"loss.surrogate={self.surrogate} has loss.search=levels, hull or exact"
@@ -308,7 +346,7 @@ class MultilabelClassifier(StructuredLearner):
 
     def psi(self) -> Psi:
         """Return the surrogate of margin and loss; the max-min margin, a game, stands beside margin rescaling, which bounds it."""
-        return make_psi("margin" if self.surrogate == MAXMIN else self.surrogate, self.beta)
+        return make_psi("margin" if self.surrogate in GAMES else self.surrogate, self.beta)
 
     def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> SetStructure:
         """Return the rows and their sets, and remark what is taken in place of all sets."""
@@ -320,12 +358,15 @@ class MultilabelClassifier(StructuredLearner):
             if not self.of_sets_:
                 raise IncompatibleError("loss.rule=f1", "sets of labels", "the data have one label a row: choose rule=potentials")
             self._refuse_many_for_f1()
-        if self.surrogate == MAXMIN:
+        if self.surrogate in GAMES:
             if m > MOST_LABELS and weights.states:
                 raise IncompatibleError(
-                    f"loss.surrogate={MAXMIN} with pairs", f"at most {MOST_LABELS} labels", f"the data have {m}: choose loss.pairs=none"
+                    f"loss.surrogate={self.surrogate} with pairs",
+                    f"at most {MOST_LABELS} labels",
+                    f"the data have {m}: choose loss.pairs=none",
                 )
-            return PlayedSets(X, Y, share, psi, weights, tolerance=0.1 * self.tol)
+            kind = PlayedSets if self.surrogate == MAXMIN else PlayedFSets
+            return kind(X, Y, share, psi, weights, tolerance=0.1 * self.tol)
         if self.search in ("auto", "levels") and (m <= MOST_LABELS or not weights.states):
             if not psi.convex:
                 self.remarks_ = (f"loss.surrogate={self.surrogate} is not convex: SGD found weights, and no bound says how good they are",)
@@ -369,11 +410,11 @@ class MultilabelClassifier(StructuredLearner):
         """Return a row (example, alpha, set as a number, h of the tangent) for every plane with a weight; equal examples have equal ones.
 
         A plane of the max-min margin has a row for each set of its mixture: alpha times its share, and the plane's number in the place of
-        h. None for mixtures of the relaxation and of training by rows.
+        h. None for mixtures of the relaxation and of training by rows, and for games of the F-measure.
         """
         planes: Planes = self.dual_
         structure: Any = planes.structure
-        if self.training != "planes" or structure.K > MOST_LABELS:
+        if self.training != "planes" or structure.K > MOST_LABELS or isinstance(structure, PlayedFSets):
             return None
         used = np.flatnonzero(planes.alpha > 0.0)
         if self.surrogate == MAXMIN:
@@ -435,7 +476,17 @@ class MultilabelClassifier(StructuredLearner):
         return best_of(U, pair_table(pairs, m))[1]
 
     def _played(self, U: Array, pairs: Array) -> tuple[SetGame, list[NDArray[np.int8]]]:
-        """Return the games at scores U (n, m), and with pairs the sets of each."""
+        """Return the games at scores U (n, m), and the sets of each where it was solved by sets."""
+        if self.surrogate != MAXMIN:
+            structure = PlayedFSets(
+                U,
+                np.zeros(U.shape, dtype=np.int8),
+                np.ones(len(U)),
+                self.psi(),
+                PairWeights(U.shape[1], "one" if pairs.any() else "none"),
+                tolerance=1e-9,
+            )
+            return structure.play(U, pairs, np.arange(len(U))), structure.columns
         if not pairs.any():
             return free_game(U), []
         table = pair_table(pairs, U.shape[1])
@@ -450,7 +501,7 @@ class MultilabelClassifier(StructuredLearner):
 
     def _sized(self, U: Array, pairs: Array) -> SizedLabels:
         """Return what the expected F-measure needs of the distributions over sets at scores U (n, m)."""
-        if self.surrogate == MAXMIN:
+        if self.surrogate in GAMES:
             game, columns = self._played(U, pairs)
             if not columns:  # any mixture of these shares is worst: that of independent labels
                 return sized_of_free_labels(game.labels)
@@ -479,10 +530,10 @@ class MultilabelClassifier(StructuredLearner):
 
     @property
     def metric_(self) -> str:
-        """The metric of the task loss: Hamming; of ``surrogate="f1"`` and of ``rule="f1"`` the F-measure of the row."""
+        """The metric of the task loss: Hamming; of ``surrogate="f1"`` and ``"maxmin_f1"`` and of ``rule="f1"`` the F-measure of the row."""
         if not self.of_sets_:
             return super().metric_
-        return "instance_f1" if "f1" in (self.surrogate, self.rule) else "hamming"
+        return "instance_f1" if self.rule == "f1" or self.surrogate in ("f1", "maxmin_f1") else "hamming"
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def restore(self, attributes: Entries) -> None:
