@@ -30,6 +30,7 @@ STARTED = "ADVCLI_STARTED"
 
 FOLDER_NAME = rule("the name of one folder, without /", lambda value: "/" not in value and value.strip(". ") != "")
 TEST = choice(*TESTS)
+_ABSENT = object()
 
 
 @dataclass
@@ -269,6 +270,7 @@ def check(values: Mapping[str, Any]) -> Settings:
     groups = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, "limits": LimitsGroup}.items()}
     if groups["loss"].get("rule", "") is None:  # chosen by nobody: cells from before there was a choice stay the same
         del groups["loss"]["rule"]
+    groups["protocol"] = {key: value for key, value in groups["protocol"].items() if Protocol.FORMER.get(key, _ABSENT) != value}
     return Settings(
         name=top["name"],
         seed=top["seed"],

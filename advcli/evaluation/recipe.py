@@ -279,7 +279,9 @@ class Recipe:
         def make(hyper: Mapping[str, float], seed: int) -> Learner:
             return make_learner(loss, self.cell.features, solver, hyper, self.n_classes, seed, tol)
 
-        return select(part, make, self.judge, self.protocol, self.axes, self.cell.seed, self.dataset.name)
+        # the first split's folds are those of a protocol that searches there alone
+        seed = self.cell.seed if number in (1, ALL) else derive_seed(self.cell.seed, "search of split", self.dataset.name, number)
+        return select(part, make, self.judge, self.protocol, self.axes, seed, self.dataset.name)
 
     def fit(self, part: Part, hyper: Mapping[str, Any], number: int | str, seed: int | None = None, **limits: Any) -> Fitted:
         """Fit to a training part, that of split ``number``, which determines the seed of the fit where none is given.

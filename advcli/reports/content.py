@@ -13,7 +13,7 @@ import pandas as pd
 
 from ..metrics import shown_as, shown_mean, title
 from ..records import ResultsFolder
-from ..rows import hyper_columns, hyper_text
+from ..rows import hyper_columns, hyper_text, over_splits
 from ..statistics import DEFAULT, Significance
 from .across import Across
 from .comparison import comparison, result_entry
@@ -493,7 +493,9 @@ def _certificate_section(material: Material, facts: Facts) -> Section:
         passes = part["passes"].astype("Float64").to_numpy(dtype=float, na_value=np.nan) if "passes" in part else np.array([np.nan])
         seconds = part["fit_seconds"].mean() if "fit_seconds" in part else math.nan
         chosen = ", ".join(
-            f"{name} = {hyper_text(part[name].iloc[0])}" for name in hyper if pd.notna(part[name].iloc[0]) and part[name].iloc[0] != ""
+            f"{name} = {hyper_text(over_splits(values))}"
+            for name in hyper
+            if (values := [value for value in part[name] if pd.notna(value) and value != ""])
         )
         edges = facts.edges.get(str(part["cell"].iloc[0]), [])
         solvers = sorted({str(name) for name in part["solver"]}) if "solver" in part else []
