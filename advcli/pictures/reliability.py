@@ -46,7 +46,7 @@ def reliability_picture(request: Request) -> Iterator[Picture]:
             train, test = recipe.part(learned), recipe.part(held_out)
             fitted = recipe.fit(train, recipe.search(train, number).hyper, number)
             truth.append(test.y)
-            estimates.append(fitted.learner.probabilities(fitted.rows(test.X)))
+            estimates.append(np.asarray(fitted.learner.probabilities(fitted.rows(test.X)), dtype=np.float64))
         y, P = np.concatenate(truth), np.concatenate(estimates)
         count, confidence, accuracy = metrics.reliability(y, P)
         rows += [(name, *each) for each in zip(count, confidence, accuracy, strict=True)]
