@@ -43,6 +43,9 @@ _LINEAR = "choose features=linear, kernel_pca or nystroem"
 NOT_OPTIONS = ("name", "description", "learner", "grid")
 """Keys of the group ``loss`` that say how it is used."""
 
+_OF_PYTHON = ("order", "class_weight", "warm_start", "verbose")
+"""Parameters that no configuration sets."""
+
 # attributes of a fit that a saved model holds in places of their own, or not at all
 _KEPT_APART = ("classes_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
 
@@ -271,8 +274,8 @@ class Learner(ClassifierMixin, BaseEstimator):
             X = X.copy()  # the caller's arrays stay as they are
             X.sum_duplicates()
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if getattr(self, "class_weight", None) is not None and not self.of_sets_:
-            weights = weighted_by_class(getattr(self, "class_weight"), self.classes_, codes, weights)  # noqa: B009
+        if (own_weight := getattr(self, "class_weight", None)) is not None and not self.of_sets_:
+            weights = weighted_by_class(own_weight, self.classes_, codes, weights)
         return X, codes, weights
 
     @property
@@ -488,6 +491,9 @@ class Learner(ClassifierMixin, BaseEstimator):
             found["random_state"] = 0
         if self.features_ is not None and self.features_.settled:
             found["features_options"] = {**(found["features_options"] or {}), **self.features_.settled}
+        for name in _OF_PYTHON:  # a file says no more of them than it must, so that older versions read it
+            if not isinstance(found.get(name), np.ndarray) and not found.get(name):
+                found.pop(name, None)
         if isinstance(found.get("class_weight"), Mapping):  # keys of a mapping in JSON are text
             found["class_weight"] = [[label, weight] for label, weight in found["class_weight"].items()]
         return {**found, **own}
@@ -497,7 +503,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         """Return an unfitted learner with the parameters that a saved model holds."""
         own = dict(parameters)
         if isinstance(own.get("class_weight"), list):
-            own["class_weight"] = {label: weight for label, weight in own["class_weight"]}
+            own["class_weight"] = dict(own["class_weight"])
         return cls(**own)
 
     features_: FeatureMap | None
@@ -552,7 +558,7 @@ class RowLearner(Learner):
     @classmethod
     def option_names(cls) -> tuple[str, ...]:
         """Return the options that a configuration may set; C, lambda and the tolerance come from elsewhere."""
-        builtin = {"self", "features", "features_options", "n_classes", "random_state", "order", "class_weight"}
+        builtin = {"self", "features", "features_options", "n_classes", "random_state", *_OF_PYTHON}
         if STRENGTH in cls.hyper:
             builtin |= {"C", "lam", "tol"}
         return tuple(name for name in inspect.signature(cls.__init__).parameters if name not in builtin)
