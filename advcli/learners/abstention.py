@@ -379,6 +379,11 @@ class AbstainingClassifier(SurrogateClassifier):
 class _OfOneMethod(AbstainingClassifier):
     """What a configuration names: one method and the options that it has."""
 
+    @classmethod
+    def in_python(cls) -> str:
+        """Return how the learner is called in Python."""
+        return f'AbstainingClassifier("{cls.method}")'
+
     code: Any = field(default="binary", init=False)
     base: str = field(default="zero_one", init=False)
     base_options: Mapping[str, Any] | None = field(default=None, init=False)

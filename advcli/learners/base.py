@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -197,6 +198,11 @@ class Learner(ClassifierMixin, BaseEstimator):
         return {}
 
     @classmethod
+    def in_python(cls) -> str:
+        """Return how the learner is called in Python."""
+        return f"{cls.__name__} ({cls.__module__})"
+
+    @classmethod
     def has_probabilities(cls, loss: Options) -> bool:
         """Tell whether fits with these options have `probabilities`."""
         return False
@@ -225,8 +231,19 @@ class Learner(ClassifierMixin, BaseEstimator):
         ``sample_weight`` (n,) counts how often each row occurs. ``start`` is a learner fitted to the same rows at other hyper-parameters,
         from whose solution the fit may begin.
         """
-        self.check_parameters()
-        return self.fit_bound(self.bind(X, y, sample_weight), start)
+        with self.named_in_errors():
+            self.check_parameters()
+            return self.fit_bound(self.bind(X, y, sample_weight), start)
+
+    @contextmanager
+    def named_in_errors(self) -> Iterator[None]:
+        """Put the name of the class before what is wrong; not for codes of a configuration, whose reader called no class."""
+        try:
+            yield
+        except ConfigError as error:
+            if self.n_classes is None and not str(error).startswith(type(self).__name__):
+                error.args = (f"{type(self).__name__}: {error}",)
+            raise
 
     @abstractmethod
     def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
@@ -702,8 +719,27 @@ def refuse_solver(loss: Options, solver: Options) -> None:
 def refuse_not_positive(**values: float | None) -> None:
     """Raise `ConfigError` for the first parameter that is no finite number above 0; None stands for one that is not given."""
     for name, value in values.items():
-        if value is not None and not (np.isfinite(value) and value > 0):
-            raise ConfigError(f"{name} must be a positive number, got {value}")
+        if value is not None and not (_is_number(value) and np.isfinite(value) and value > 0):
+            raise ConfigError(f"{name} must be a positive number, got {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def refuse_no_limit(**limits: Any) -> None:
+    """Raise `ConfigError` for the first limit that is no number above 0; of passes at least 1."""
+    for name, value in limits.items():
+        least = 1.0 if name == "max_passes" else 0.0
+        if not _is_number(value) or not value >= least:
+            raise ConfigError(f"{name} must be at least {least:g}, got {value!r}")
+
+
+def refuse_no_options(**options: Any) -> None:
+    """Raise `ConfigError` for the first group of options that is neither a mapping nor None."""
+    for name, value in options.items():
+        if value is not None and not isinstance(value, Mapping):
+            raise ConfigError(f"{name} must be a dict of options or None, got {value!r}")
 
 
 def one_of(what: str, value: Any, known: Iterable[str]) -> str:

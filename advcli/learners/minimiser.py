@@ -86,13 +86,14 @@ class Minimiser(CallbackSupportMixin, Learner):
         context.call_on_fit_task_end(**told)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, start: Any) -> None:
-        self.check_parameters()
-        before = copy.copy(self) if self.warm_start and start is None and getattr(self, "_problem", None) is not None else None
-        bound = self.bind(X, y, sample_weight)
-        problem = self._digest(bound) if self.warm_start else None
-        if before is not None and problem == before._problem:
-            start = before
-        self.fit_bound(bound, start)
+        with self.named_in_errors():
+            self.check_parameters()
+            before = copy.copy(self) if self.warm_start and start is None and getattr(self, "_problem", None) is not None else None
+            bound = self.bind(X, y, sample_weight)
+            problem = self._digest(bound) if self.warm_start else None
+            if before is not None and problem == before._problem:
+                start = before
+            self.fit_bound(bound, start)
         self._problem: str | None = problem
         if self.verbose:
             print(f"{type(self).__name__}: {self.said_of_the_fit()}", flush=True)
@@ -106,8 +107,11 @@ class Minimiser(CallbackSupportMixin, Learner):
             return None
 
     def check_parameters(self) -> None:
-        """Refuse a ``warm_start`` or ``verbose`` that is none."""
+        """Refuse a ``warm_start`` or ``verbose`` that is none, and no strength or tolerance."""
         super().check_parameters()
+        for name in ("C", "tol"):
+            if getattr(self, name) is None:
+                raise ConfigError(f"{name} must be a positive number, got None")
         for name in ("warm_start", "verbose"):
             value = getattr(self, name)
             if not isinstance(value, (bool, int, np.bool_, np.integer)) or value < 0:
@@ -169,23 +173,17 @@ class Minimiser(CallbackSupportMixin, Learner):
             f"less than {certificate.dual:.6g}), {certificate.passes:.0f} passes of {certificate.solver}, {certificate.seconds:.2g} s"
         )
 
-    def order_of_classes(self) -> str:
-        """Return the order of `classes_` in words, where steps between classes or the places in a matrix count on it; else nothing."""
-        unnamed = any(_is_unnamed_matrix(getattr(self, name, None)) for name in ("loss", "cost"))
-        if not unnamed and not self.counts_steps:
-            return ""
-        known = getattr(self, "classes_", getattr(self, "order", None))
-        if known is None:
-            return "the matrix is in the order of classes_: sorted labels" if unnamed else ""
-        labels = np.asarray(known).tolist()
-        names = ", ".join(map(repr, labels[:_SHOWN])) + (", ..." if len(labels) > _SHOWN else "")
-        return f"{'the matrix is in the order of classes_' if unnamed else 'classes in order'}: {names}"
-
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """Return the parameters that differ from the defaults, and the order of the classes where a matrix without names counts on it."""
         text: str = super().__repr__(N_CHAR_MAX)
-        order = self.order_of_classes()
-        return f"{text}  # {order}" if order.startswith("the matrix") else text
+        order = self._order_of_the_matrix()
+        return f"{text}  # {order}" if order else text
+
+    def _order_of_the_matrix(self) -> str:
+        if not any(_is_unnamed_matrix(getattr(self, name, None)) for name in ("loss", "cost")):
+            return ""
+        known = getattr(self, "classes_", getattr(self, "order", None))
+        return f"the matrix is in the order of classes_: {'sorted labels' if known is None else _listed(known)}"
 
     def _repr_html_inner(self) -> str:
         return str(super()._repr_html_inner()) + self._html_of_the_fit()
@@ -199,8 +197,14 @@ class Minimiser(CallbackSupportMixin, Learner):
     def _html_of_the_fit(self) -> str:
         if not hasattr(self, "classes_"):
             return ""
-        lines = [self.said_of_the_fit(), self.order_of_classes()]
+        order = self._order_of_the_matrix() or (f"classes in order: {_listed(self.classes_)}" if self.counts_steps else "")
+        lines = [self.said_of_the_fit(), order]
         return "".join(f"<p>{html.escape(line)}</p>" for line in lines if line)
+
+
+def _listed(labels: Any) -> str:
+    labels = np.asarray(labels).tolist()
+    return ", ".join(map(repr, labels[:_SHOWN])) + (", ..." if len(labels) > _SHOWN else "")
 
 
 def _is_unnamed_matrix(value: Any) -> bool:

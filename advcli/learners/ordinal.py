@@ -38,6 +38,7 @@ from .base import (
     Options,
     one_of,
     own_options,
+    refuse_no_options,
     refuse_not_positive,
     refuse_solver,
     refuse_unknown_options,
@@ -72,8 +73,10 @@ class ThresholdLearner(Minimiser, LinearLearner):
     ridge : float
         Added to K(x_i, x_i) of every training row, at least 0; only with a kernel. A row of weight s counts as s such rows. 0.001 is
         what the program of Chu & Keerthi does.
-    features, features_options, n_classes
-        As in `UMAClassifier`; also the kernels ``rbf``, ``poly`` and ``precomputed``.
+    features : str
+        Feature map with linear scores, or one of the kernels ``rbf``, ``poly`` and ``precomputed``.
+    features_options, n_classes
+        As in `UMAClassifier`.
     order : sequence or None
         The labels from the lowest to the highest, those that do not occur too. None: the order of an ordered pandas Categorical or a
         polars Enum, else that of numbers; text without an order is refused.
@@ -145,6 +148,11 @@ class ThresholdLearner(Minimiser, LinearLearner):
 
     # ---- from a configuration -------------------------------------------------------------------------------------
     @classmethod
+    def in_python(cls) -> str:
+        """Return how the learner is called in Python."""
+        return f'OrdinalClassifier(method="{cls.name}")'
+
+    @classmethod
     def needs(cls, loss: Options) -> frozenset[str]:
         """Return the order of the classes."""
         return frozenset({"order"})
@@ -166,8 +174,9 @@ class ThresholdLearner(Minimiser, LinearLearner):
     def check_parameters(self) -> None:
         """Refuse a strength, tolerance, limit or ridge that no data can mend."""
         super().check_parameters()
+        refuse_no_options(features_options=self.features_options)
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
-        if not (np.isfinite(self.ridge) and self.ridge >= 0):
+        if isinstance(self.ridge, str) or not (np.isfinite(self.ridge) and self.ridge >= 0):
             raise ConfigError(f"ridge={self.ridge} must be a number of at least 0")
         if self.ridge and feature_class(self.mapped_by).euclidean:
             raise IncompatibleError(

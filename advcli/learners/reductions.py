@@ -36,6 +36,8 @@ from .base import (
     Options,
     one_of,
     own_options,
+    refuse_no_limit,
+    refuse_no_options,
     refuse_not_positive,
     refuse_solver,
     refuse_unknown_options,
@@ -191,8 +193,8 @@ class ReductionLearner(Minimiser):
         """Refuse a strength, tolerance or limit that no data can mend."""
         super().check_parameters()
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam)
-        if not self.max_passes >= 1:
-            raise ConfigError(f"max_passes must be at least 1, got {self.max_passes}")
+        refuse_no_limit(max_passes=self.max_passes, max_seconds=self.max_seconds)
+        refuse_no_options(features_options=self.features_options)
         one_of("bias", self.bias, BIASES)
         if not _takes(self.features):
             raise IncompatibleError(f"{type(self).__name__}", "one column of parameters for every score", f"{_FEATURES}")
@@ -367,6 +369,11 @@ class CostLearner(LearnsFromCosts, ReductionLearner):
     verbose, random_state, bias
         As in `ReductionLearner`.
     """
+
+    @classmethod
+    def in_python(cls) -> str:
+        """Return how the learner is called in Python."""
+        return f'CostSensitiveClassifier(method="{cls.name}")'
 
     @classmethod
     def option_names(cls) -> tuple[str, ...]:

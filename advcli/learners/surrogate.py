@@ -23,10 +23,24 @@ from ..features import FeatureMap, feature_class, make_features
 from ..features.rows import merge_rows
 from ..hyper import SCALES
 from ..losses import AdversarialLoss, Loss, loss_class, make_loss, registry
+from ..losses.base import RULES
 from ..problem import Problem, Solution
 from ..solvers import Limits, make_solver, solvers_for_a_box
 from ..stored import Entries
-from .base import NOT_OPTIONS, Array, Bound, Labels, Options, own_options, refuse_not_positive, seed_of
+from .base import (
+    NOT_OPTIONS,
+    Array,
+    Bound,
+    Labels,
+    Options,
+    one_of,
+    own_options,
+    refuse_no_limit,
+    refuse_no_options,
+    refuse_not_positive,
+    seed_of,
+)
+from .base import registry as learners
 from .minimiser import Minimiser
 
 
@@ -280,10 +294,23 @@ class SurrogateClassifier(Minimiser):
     def check_parameters(self) -> None:
         """Refuse a loss, strength, tolerance or limit that no data can mend."""
         super().check_parameters()
+        self._refuse_learner()
         _loss_type(self.given_loss)
+        refuse_no_options(loss_options=self.loss_options, solver_options=self.solver_options, features_options=self.features_options)
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam)
-        if not self.max_passes >= 1:
-            raise ConfigError(f"max_passes must be at least 1, got {self.max_passes}")
+        refuse_no_limit(max_passes=self.max_passes, max_seconds=self.max_seconds)
+        if self.rule is not None:
+            one_of("rule", self.rule, RULES)
+        if not isinstance(self.fit_intercept, (bool, np.bool_, int)):
+            raise ConfigError(f"fit_intercept={self.fit_intercept!r} must be true or false")
+
+    def _refuse_learner(self) -> None:
+        """Refuse the name of an algorithm of its own in the place of a surrogate loss, and no loss at all."""
+        given = self.given_loss
+        if given is None:
+            raise ConfigError(f"loss=None is no loss: choose one of {', '.join(registry)}, or give a cost matrix")
+        if isinstance(given, str) and given not in registry and given in learners:
+            raise ConfigError(f"loss={given} is no surrogate loss but a learner of its own: use {learners.get(given).in_python()}")
 
     def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
         """Return rows and labels as fits take them: equal rows of equal label merged, in one canonical order.

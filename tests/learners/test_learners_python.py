@@ -1,6 +1,9 @@
 """What scikit-learn's users expect of estimators that minimise: weights, the objective, warm starts, routing, callbacks, what they show."""
 
+import inspect
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -11,15 +14,18 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import advcli
 from advcli import (
     AbstainingClassifier,
     AdversarialClassifier,
     AdversarialCostClassifier,
     CostSensitiveClassifier,
+    HierarchicalClassifier,
     OneVersusAllClassifier,
     OneVersusOneClassifier,
     OrdinalAdversarialClassifier,
     OrdinalClassifier,
+    UMAClassifier,
 )
 from advcli.errors import ConfigError, ModelError
 from advcli.models import load, save
@@ -177,6 +183,72 @@ def test_verbose_is_a_line_a_fit(drawn, capsys):
     for name in ("verbose", "warm_start"):
         with pytest.raises(ConfigError, match=f"{name}='yes' must be"):
             AdversarialClassifier(**{name: "yes"}).fit(X, y)
+
+
+# ---- what a class says ------------------------------------------------------------------------------------------------
+PUBLIC = [name for name in advcli.__all__ if inspect.isclass(getattr(advcli, name))]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_class_describes_its_own_parameters(name):
+    found = getattr(advcli, name)
+    parameters = inspect.getdoc(found).split("Parameters\n----------\n")[1].split("\n\n")[0]
+    heads = [line.partition(" : ")[0].split(", ") for line in parameters.splitlines() if not line.startswith(" ")]
+    described = [each for head in heads for each in head]
+    assert sorted(described) == sorted(inspect.signature(found).parameters)
+    assert "As in `" not in parameters
+
+
+def test_the_package_lists_what_it_has():
+    assert set(advcli.__all__) <= set(dir(advcli))
+    for name in dir(advcli):
+        assert getattr(advcli, name) is not None
+    code = "import advcli, sys; assert 'sklearn' not in sys.modules; advcli.models.load"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'model'"):
+        _ = advcli.model
+
+
+@pytest.mark.parametrize(
+    ("learner", "said"),
+    [
+        (AdversarialClassifier(C="1"), "AdversarialClassifier: C must be a positive number, got '1'"),
+        (AdversarialClassifier(tol=None), "AdversarialClassifier: tol must be a positive number, got None"),
+        (AdversarialClassifier(max_passes="9"), "max_passes must be at least 1, got '9'"),
+        (AdversarialClassifier(loss_options=[1]), "loss_options must be a dict"),
+        (AdversarialClassifier(loss_options={"alpha": 1}), "loss=zero_one has no option 'alpha'; it has none"),
+        (AdversarialClassifier("abstain", loss_options={"alhpa": 1}), "loss=abstain has no option 'alhpa'; did you mean alpha?"),
+        (AdversarialClassifier(features="rbf", features_options={"gama": 1}), "features=rbf has no option 'gama'; did you mean gamma?"),
+        (AdversarialClassifier(None), "loss=None is no loss: choose one of absolute, "),
+        (AdversarialClassifier("zero"), "AdversarialClassifier: unknown loss 'zero': did you mean zero_one?"),
+        (AdversarialClassifier("uma"), "no surrogate loss but a learner of its own: use UMAClassifier"),
+        (AdversarialClassifier("svorex"), r'use OrdinalClassifier\(method="svorex"\)'),
+        (AdversarialClassifier("csova"), r'use CostSensitiveClassifier\(method="csova"\)'),
+        (AdversarialClassifier("abstain_cs"), r'use AbstainingClassifier\("cs"\)'),
+        (AdversarialClassifier("ssvm"), r'use HierarchicalClassifier\(model="ssvm"\)'),
+        (OrdinalAdversarialClassifier(rule="mode"), "OrdinalAdversarialClassifier: rule=mode is unknown; "),
+        (OneVersusAllClassifier(C="1"), "OneVersusAllClassifier: C must be"),
+        (CostSensitiveClassifier(method="csosvr"), "CostSensitiveClassifier: method=csosvr is unknown; did you mean csosr"),
+        (OrdinalClassifier(features="threshold"), "OrdinalClassifier: .* choose features=linear, rbf"),
+        (UMAClassifier(step="none"), "UMAClassifier: step=none is unknown; choose one of passive_aggressive"),
+        (HierarchicalClassifier(C="1"), "HierarchicalClassifier: C must be"),
+    ],
+    ids=repr,
+)
+def test_errors_name_the_class_that_was_called(learner, said, drawn):
+    X, y, _ = drawn
+    with pytest.raises(ConfigError, match=said) as error:
+        learner.fit(X, y)
+    assert str(error.value).startswith(type(learner).__name__)
+    assert "\n" not in str(error.value)
+
+
+def test_two_names_of_linear_features_are_one(drawn):
+    X, y, _ = drawn
+    for kind in (AdversarialClassifier, OrdinalAdversarialClassifier, OneVersusAllClassifier, OrdinalClassifier):
+        linear, multiclass = (kind(features=name).fit(X, y) for name in ("linear", "multiclass"))
+        assert np.array_equal(linear.potentials(X), multiclass.potentials(X))
+        assert np.array_equal(linear.coef_, multiclass.coef_)
 
 
 # ---- scikit-learn's ways ----------------------------------------------------------------------------------------------
