@@ -33,6 +33,21 @@ __all__ = [
     "UMAClassifier",
     "__version__",
 ]
+_MODULES: tuple[str, ...] = (
+    "costs",
+    "data",
+    "errors",
+    "evaluation",
+    "features",
+    "learners",
+    "losses",
+    "metrics",
+    "models",
+    "plugins",
+    "reports",
+    "statistics",
+)
+_MODULES += ("testing",)
 _HOMES = ("surrogate", "ultraconservative", "hierarchical", "ordinal", "reductions", "abstention", "adversarial_costs", "structured")
 
 
@@ -40,7 +55,13 @@ def __getattr__(name: str) -> Any:
     # the command line imports this package on every <TAB>: load the estimators only when they are asked for
     if name in __all__:
         return next(getattr(home, name) for home in map(_home, _HOMES) if hasattr(home, name))
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_MODULES})
 
 
 def _home(name: str) -> Any:

@@ -114,10 +114,14 @@ class BinaryProblems:
         square = self.features.square_norm(theta) + self.constant * float((theta.sum(axis=0) ** 2).sum())
         return 0.5 * self.lam * square
 
+    def empirical(self, theta: Array) -> float:
+        """Return the mean weighted hinges, summed over the problems."""
+        hinges = np.maximum(self._margins - self.labels.T * self.scores(theta), 0.0)
+        return float(np.vdot(self.weights.T, self._counted(hinges))) / self.n
+
     def primal(self, theta: Array) -> float:
         """Return the sum of (1)."""
-        hinges = np.maximum(self._margins - self.labels.T * self.scores(theta), 0.0)
-        return self.ridge(theta) + float(np.vdot(self.weights.T, self._counted(hinges))) / self.n
+        return self.ridge(theta) + self.empirical(theta)
 
     def parameters(self, R: Array) -> Array:
         """Return v(a) of (2) for dual numbers (n, m), shape (d or n, m); a free bias is 0."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
@@ -63,3 +64,12 @@ class Registry(Generic[Item]):
         if name not in self:
             raise ConfigError(f"unknown {self.noun} {name!r}: {nearest(name, [*self._items, *others])}")
         return self._items[name]
+
+
+def refuse_unknown_options(what: str, chosen: Any, given: Iterable[str], own: int) -> None:
+    """Raise `ConfigError` for the first option that a class does not take, beside its first ``own`` arguments; it names those it takes."""
+    taken = list(inspect.signature(chosen).parameters.values())
+    known = [each.name for each in taken[own:]]
+    for name in given:
+        if name not in known and all(each.kind is not inspect.Parameter.VAR_KEYWORD for each in taken):
+            raise ConfigError(f"{what} has no option {name!r}; {nearest(name, known) if known else 'it has none'}")

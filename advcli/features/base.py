@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..compiled import checked_csr
 from ..errors import ConfigError, nearest
 from ..hyper import STRENGTH
-from ..registry import Registry
+from ..registry import Registry, refuse_unknown_options
 from ..stored import Entries
 
 Array = NDArray[np.float64]
@@ -326,6 +326,7 @@ def make_features(name: str, X: Any, n_classes: int, **options: Any) -> FeatureM
     try:
         return cls(X, n_classes, **options)
     except TypeError as error:
+        refuse_unknown_options(f"features={name}", cls, options, 2)
         raise ConfigError(f"features={name}: {error}") from error
 
 

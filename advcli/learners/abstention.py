@@ -67,7 +67,7 @@ class AbstainingClassifier(SurrogateClassifier):
     base, base_options : str, dict or None
         Of two_stage: the surrogate of the first stage and its options.
     C, lam, tol, fit_intercept, solver, solver_options, max_passes, max_seconds : float, float, float, bool, str, dict, float, float
-    features, features_options, n_classes, extra_labels, random_state
+    features, features_options, n_classes, extra_labels, order, class_weight, warm_start, verbose, random_state
         As in `SurrogateClassifier`. With ``fit_intercept`` ova, cs and bep have K + 1 in the place of a Gaussian kernel K.
 
     Attributes
@@ -254,6 +254,11 @@ class AbstainingClassifier(SurrogateClassifier):
                 stacklevel=4,
             )
 
+    def _weights(self) -> Array:
+        if self.method == "bep":
+            raise AttributeError("method=bep has no scores that are linear in X; the parameters are theta_")
+        return super()._weights()
+
     # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
     @property
     def metric_(self) -> str:
@@ -373,6 +378,11 @@ class AbstainingClassifier(SurrogateClassifier):
 @dataclass(kw_only=True, eq=False, repr=False)
 class _OfOneMethod(AbstainingClassifier):
     """What a configuration names: one method and the options that it has."""
+
+    @classmethod
+    def in_python(cls) -> str:
+        """Return how the learner is called in Python."""
+        return f'AbstainingClassifier("{cls.method}")'
 
     code: Any = field(default="binary", init=False)
     base: str = field(default="zero_one", init=False)

@@ -90,7 +90,8 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
     cost : {"zero_one", "absolute", "squared"}, array (k, k) or None
         The cost matrix for labels, in the order of `classes_` or a frame that is named by them; its columns are the outcomes. Not used
         when `fit` is given costs of rows.
-    C, lam, tol, fit_intercept, max_passes, max_seconds, features_options, n_classes, order, class_weight, random_state
+    C, lam, tol, fit_intercept, max_passes, max_seconds, features_options, n_classes, order, class_weight, warm_start, verbose,
+    random_state
         As in `SurrogateClassifier`.
     features : {"linear", "kernel_pca", "nystroem"}
         Maps with one column of parameters for each prediction.
@@ -194,6 +195,14 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
 
     def _make_loss(self, k: int) -> Loss:
         return make_loss("general", self.outcomes_.shape[1], matrix=self.outcomes_)
+
+    def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
+        columns = self.cost_matrix()[:, codes].T + 0.0
+        same = (columns[:, :, None] == self.outcomes_).all(axis=1)
+        if not same.any(axis=1).all():
+            raise ConfigError("a label's costs are no outcome of the fit, which learned from costs of rows")
+        y = np.argmax(same, axis=1)
+        return self._terms_of(OutcomeScores(self._mapped(X), self.outcomes_), y, weights, self.loss_.cost_weights(y, None))
 
     # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
     @property

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -42,6 +43,9 @@ label graph as ``{"edges": ..., "classes": ...}``."""
 _LINEAR = "choose features=linear, kernel_pca or nystroem"
 NOT_OPTIONS = ("name", "description", "learner", "grid")
 """Keys of the group ``loss`` that say how it is used."""
+
+_OF_PYTHON = ("order", "class_weight", "warm_start", "verbose")
+"""Parameters that no configuration sets."""
 
 # attributes of a fit that a saved model holds in places of their own, or not at all
 _KEPT_APART = ("classes_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
@@ -194,6 +198,11 @@ class Learner(ClassifierMixin, BaseEstimator):
         return {}
 
     @classmethod
+    def in_python(cls) -> str:
+        """Return how the learner is called in Python."""
+        return f"{cls.__name__} ({cls.__module__})"
+
+    @classmethod
     def has_probabilities(cls, loss: Options) -> bool:
         """Tell whether fits with these options have `probabilities`."""
         return False
@@ -222,8 +231,19 @@ class Learner(ClassifierMixin, BaseEstimator):
         ``sample_weight`` (n,) counts how often each row occurs. ``start`` is a learner fitted to the same rows at other hyper-parameters,
         from whose solution the fit may begin.
         """
-        self.check_parameters()
-        return self.fit_bound(self.bind(X, y, sample_weight), start)
+        with self.named_in_errors():
+            self.check_parameters()
+            return self.fit_bound(self.bind(X, y, sample_weight), start)
+
+    @contextmanager
+    def named_in_errors(self) -> Iterator[None]:
+        """Put the name of the class before what is wrong; not for codes of a configuration, whose reader called no class."""
+        try:
+            yield
+        except ConfigError as error:
+            if self.n_classes is None and not str(error).startswith(type(self).__name__):
+                error.args = (f"{type(self).__name__}: {error}",)
+            raise
 
     @abstractmethod
     def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
@@ -271,8 +291,8 @@ class Learner(ClassifierMixin, BaseEstimator):
             X = X.copy()  # the caller's arrays stay as they are
             X.sum_duplicates()
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if getattr(self, "class_weight", None) is not None and not self.of_sets_:
-            weights = weighted_by_class(getattr(self, "class_weight"), self.classes_, codes, weights)  # noqa: B009
+        if (own_weight := getattr(self, "class_weight", None)) is not None and not self.of_sets_:
+            weights = weighted_by_class(own_weight, self.classes_, codes, weights)
         return X, codes, weights
 
     @property
@@ -488,6 +508,9 @@ class Learner(ClassifierMixin, BaseEstimator):
             found["random_state"] = 0
         if self.features_ is not None and self.features_.settled:
             found["features_options"] = {**(found["features_options"] or {}), **self.features_.settled}
+        for name in _OF_PYTHON:  # a file says no more of them than it must, so that older versions read it
+            if not isinstance(found.get(name), np.ndarray) and not found.get(name):
+                found.pop(name, None)
         if isinstance(found.get("class_weight"), Mapping):  # keys of a mapping in JSON are text
             found["class_weight"] = [[label, weight] for label, weight in found["class_weight"].items()]
         return {**found, **own}
@@ -557,7 +580,7 @@ class RowLearner(Learner):
     @classmethod
     def option_names(cls) -> tuple[str, ...]:
         """Return the options that a configuration may set; C, lambda and the tolerance come from elsewhere."""
-        builtin = {"self", "features", "features_options", "n_classes", "random_state", "order", "class_weight"}
+        builtin = {"self", "features", "features_options", "n_classes", "random_state", *_OF_PYTHON}
         if STRENGTH in cls.hyper:
             builtin |= {"C", "lam", "tol"}
         return tuple(name for name in inspect.signature(cls.__init__).parameters if name not in builtin)
@@ -697,8 +720,27 @@ def refuse_solver(loss: Options, solver: Options) -> None:
 def refuse_not_positive(**values: float | None) -> None:
     """Raise `ConfigError` for the first parameter that is no finite number above 0; None stands for one that is not given."""
     for name, value in values.items():
-        if value is not None and not (np.isfinite(value) and value > 0):
-            raise ConfigError(f"{name} must be a positive number, got {value}")
+        if value is not None and not (_is_number(value) and np.isfinite(value) and value > 0):
+            raise ConfigError(f"{name} must be a positive number, got {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def refuse_no_limit(**limits: Any) -> None:
+    """Raise `ConfigError` for the first limit that is no number above 0; of passes at least 1."""
+    for name, value in limits.items():
+        least = 1.0 if name == "max_passes" else 0.0
+        if not _is_number(value) or not value >= least:
+            raise ConfigError(f"{name} must be at least {least:g}, got {value!r}")
+
+
+def refuse_no_options(**options: Any) -> None:
+    """Raise `ConfigError` for the first group of options that is neither a mapping nor None."""
+    for name, value in options.items():
+        if value is not None and not isinstance(value, Mapping):
+            raise ConfigError(f"{name} must be a dict of options or None, got {value!r}")
 
 
 def one_of(what: str, value: Any, known: Iterable[str]) -> str:

@@ -38,12 +38,14 @@ from .base import (
     RowLearner,
     one_of,
     own_options,
+    refuse_no_options,
     refuse_not_positive,
     refuse_solver,
     refuse_unknown_options,
     register,
     registry,
 )
+from .minimiser import Minimiser
 from .row_costs import check_costs, matrix_of, metric_of, plain_cost, with_cost
 from .threshold_newton import ExplicitRows, KernelRows, ScoredRows, ThresholdPoint, minimise, moved
 from .threshold_problem import ThresholdProblem
@@ -55,7 +57,7 @@ _TAKEN = "choose features=linear, rbf, poly, precomputed, kernel_pca or nystroem
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ThresholdLearner(RowLearner):
+class ThresholdLearner(Minimiser, RowLearner):
     """Base of the threshold models, which differ in the terms of the loss, in what is penalised and in the order of the thresholds.
 
     Parameters
@@ -71,13 +73,19 @@ class ThresholdLearner(RowLearner):
     ridge : float
         Added to K(x_i, x_i) of every training row, at least 0; only with a kernel. A row of weight s counts as s such rows. 0.001 is
         what the program of Chu & Keerthi does.
-    features, features_options, n_classes
-        As in `UMAClassifier`; also the kernels ``rbf``, ``poly`` and ``precomputed``.
+    features : str
+        Feature map with linear scores, or one of the kernels ``rbf``, ``poly`` and ``precomputed``.
+    features_options, n_classes
+        As in `UMAClassifier`.
     order : sequence or None
         The labels from the lowest to the highest, those that do not occur too. None: the order of an ordered pandas Categorical or a
         polars Enum, else that of numbers; text without an order is refused.
     class_weight : dict, "balanced" or None
         As in `SurrogateClassifier`.
+    warm_start : bool
+        Begin at the solution of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
+    verbose : int
+        1: a line about each fit.
     random_state : int
         Nothing here is random.
 
@@ -106,6 +114,8 @@ class ThresholdLearner(RowLearner):
     ridge: float = 0.0
     order: Any = None
     class_weight: Any = None
+    warm_start: bool = False
+    verbose: int = 0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -138,6 +148,11 @@ class ThresholdLearner(RowLearner):
 
     # ---- from a configuration -------------------------------------------------------------------------------------
     @classmethod
+    def in_python(cls) -> str:
+        """Return how the learner is called in Python."""
+        return f'OrdinalClassifier(method="{cls.name}")'
+
+    @classmethod
     def needs(cls, loss: Options) -> frozenset[str]:
         """Return the order of the classes."""
         return frozenset({"order"})
@@ -158,8 +173,10 @@ class ThresholdLearner(RowLearner):
 
     def check_parameters(self) -> None:
         """Refuse a strength, tolerance, limit or ridge that no data can mend."""
+        super().check_parameters()
+        refuse_no_options(features_options=self.features_options)
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
-        if not (np.isfinite(self.ridge) and self.ridge >= 0):
+        if isinstance(self.ridge, str) or not (np.isfinite(self.ridge) and self.ridge >= 0):
             raise ConfigError(f"ridge={self.ridge} must be a number of at least 0")
         if self.ridge and feature_class(self.mapped_by).euclidean:
             raise IncompatibleError(
@@ -259,10 +276,24 @@ class ThresholdLearner(RowLearner):
                 f"loss={self.name}, lambda={self.lam_:.3g}: relative gap {certificate.relative_gap:.2e} after {found.steps} Newton steps "
                 f"({certificate.status}), tolerance {self.tol:g}"
             )
-            warnings.warn(text, NotConvergedWarning, stacklevel=4)
+            warnings.warn(text, NotConvergedWarning, stacklevel=5)
 
     def _bind(self, X: Any) -> FeatureMap:
         return make_features(self.mapped_by, X, 1, **(self.features_options or {}))
+
+    def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
+        if self.ridge:
+            raise ConfigError(f"ridge={self.ridge:g} is on the kernel of the training rows; other rows have no such objective")
+        mapped = self._mapped(X)
+        weight = np.ones(len(codes)) if weights is None else np.ascontiguousarray(weights)
+        y = np.ascontiguousarray(np.minimum(np.searchsorted(self.observed_, codes), len(self.observed_) - 1))
+        C = 1.0 / (self.lam_ * float(weight.sum()))
+        problem = ThresholdProblem(y, self._terms(len(self.observed_)), weight, C, self.coupling)
+        v = np.ascontiguousarray(self.coef_.T)
+        square = float(np.vdot(v, v)) if self.features_ is None or self.features_.euclidean else self.features_.square_norm(v)
+        unit = C * float(weight.sum())
+        penalty = 0.5 * (square + float(self.thresholds_ @ problem.M @ self.thresholds_)) / unit
+        return penalty, problem.primal(square, self._latent(mapped), self.thresholds_) / unit - penalty
 
     # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
     @property
@@ -387,7 +418,8 @@ class ImmediateThresholds(ThresholdLearner):
     ----------
     ordered : bool
         Hold the thresholds in order. Otherwise they may cross; the prediction counts those below the score all the same.
-    C, lam, tol, max_passes, ridge, features, features_options, n_classes, order, class_weight, random_state
+    C, lam, tol, max_passes, ridge, features, features_options, n_classes, order, class_weight, warm_start,
+    verbose, random_state
         As in `ThresholdLearner`.
     """
 
@@ -419,7 +451,8 @@ class ReducedThresholds(ThresholdLearner):
         What predictions cost, rows = predictions, columns = classes in their order, or a frame that is named by them. Term j of a row of
         class y weighs |c_y[j] - c_y[j + 1]|: the terms whose side is wrong add up to the cost of the prediction where c_y grows away
         from y.
-    C, lam, tol, max_passes, ridge, features, features_options, n_classes, order, class_weight, random_state
+    C, lam, tol, max_passes, ridge, features, features_options, n_classes, order, class_weight, warm_start,
+    verbose, random_state
         As in `ThresholdLearner`.
     """
 
@@ -501,7 +534,8 @@ class OrdinalClassifier(ThresholdLearner):
         Feature map; None: ``rbf`` for svorim and svorex, else ``linear``.
     ordered, bias, cost : bool or None, str or None, str, array (k, k) or None
         Options of `it` and, the last two, of `red_th`; None: the method's.
-    C, lam, tol, max_passes, ridge, features_options, n_classes, order, class_weight, random_state
+    C, lam, tol, max_passes, ridge, features_options, n_classes, order, class_weight, warm_start,
+    verbose, random_state
         As in `ThresholdLearner`.
     """
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .. import costs as matrices
 from ..binary import BinaryProblems, scores_of
@@ -32,10 +33,11 @@ from .base import (
     Array,
     Bound,
     Labels,
-    Learner,
     Options,
     one_of,
     own_options,
+    refuse_no_limit,
+    refuse_no_options,
     refuse_not_positive,
     refuse_solver,
     refuse_unknown_options,
@@ -43,6 +45,7 @@ from .base import (
     seed_of,
 )
 from .free_bias import solve_free
+from .minimiser import Minimiser
 from .row_costs import LearnsFromCosts, check_costs
 from .schemes import PAIRS, SCHEMES, Scheme
 
@@ -61,7 +64,7 @@ def _takes(features: str) -> bool:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ReductionLearner(Learner):
+class ReductionLearner(Minimiser):
     """A multiclass classifier made of binary problems.
 
     Parameters
@@ -86,6 +89,10 @@ class ReductionLearner(Learner):
         count steps between classes the order of an ordered pandas Categorical or a polars Enum, and text without an order is refused.
     class_weight : dict, "balanced" or None
         As in `SurrogateClassifier`.
+    warm_start : bool
+        Begin at the solution of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
+    verbose : int
+        1: a line about each fit.
     random_state : int
         Seed of the order in which rows are visited.
 
@@ -93,6 +100,8 @@ class ReductionLearner(Learner):
     ----------
     classes_ : ndarray (k,)
         The labels, in the order of the scores.
+    coef_, intercept_ : ndarray (m, d), (m,)
+        Of linear features: weights and constant of every binary problem.
     theta_ : ndarray (d, m)
         One column of weights for each problem, the last row the constant's; with a kernel coefficients of the training rows, and with a
         free bias one row more, the biases.
@@ -112,6 +121,8 @@ class ReductionLearner(Learner):
     n_classes: int | None = None
     order: Any = None
     class_weight: Any = None
+    warm_start: bool = False
+    verbose: int = 0
     random_state: int = 0
     bias: str = "regularised"
 
@@ -180,9 +191,10 @@ class ReductionLearner(Learner):
 
     def check_parameters(self) -> None:
         """Refuse a strength, tolerance or limit that no data can mend."""
+        super().check_parameters()
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam)
-        if not self.max_passes >= 1:
-            raise ConfigError(f"max_passes must be at least 1, got {self.max_passes}")
+        refuse_no_limit(max_passes=self.max_passes, max_seconds=self.max_seconds)
+        refuse_no_options(features_options=self.features_options)
         one_of("bias", self.bias, BIASES)
         if not _takes(self.features):
             raise IncompatibleError(f"{type(self).__name__}", "one column of parameters for every score", f"{_FEATURES}")
@@ -238,7 +250,7 @@ class ReductionLearner(Learner):
                 f"loss={self.method}, lambda={self.lam_:.3g}: relative gap {self.certificate_.relative_gap:.2e} "
                 f"after {found.passes:.0f} passes ({self.certificate_.status}), tolerance {self.tol:g}",
                 NotConvergedWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self
 
@@ -258,6 +270,37 @@ class ReductionLearner(Learner):
 
     def _bind(self, X: Any) -> FeatureMap:
         return make_features(self.features, self._with_constant(X), self.scheme.count(len(self.classes_)), **(self.features_options or {}))
+
+    # ---- the parameters in scikit-learn's shapes --------------------------------------------------------------------
+    def _weights(self) -> Array:
+        """Return theta_ of linear features; `AttributeError` for others."""
+        check_is_fitted(self)
+        if feature_class(self.features).name != "linear":
+            raise AttributeError(f"features={self.features} has no weights of the columns of X; the parameters are theta_")
+        theta: Array = self.theta_
+        return theta
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the columns of X, one row (d,) for each binary problem, in the order of `binary_scores`."""
+        return np.array(self._weights()[:-1].T)
+
+    @property
+    def intercept_(self) -> Array:
+        """Constant or bias of each binary problem."""
+        return np.array(self._weights()[-1])
+
+    def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
+        costs = np.ascontiguousarray(self.cost_matrix()[:, codes].T)
+        labels, own, margins = self.scheme.split(codes, costs, getattr(self, "pairs", PAIRS[0]))
+        problems = BinaryProblems(self._mapped(X), labels, own, self.lam_, weights, margins, self._constant, self._free)
+        if problems.features.euclidean or self.features_ is None:
+            penalty = problems.ridge(self.theta_)
+        else:  # the norm is that of the training rows' kernel
+            theta = self.theta_[:-1] if self._free else self.theta_
+            square = self.features_.square_norm(theta) + self._constant * float((theta.sum(axis=0) ** 2).sum())
+            penalty = 0.5 * self.lam_ * square
+        return penalty, problems.empirical(self.theta_)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def _mapped(self, X: Any) -> FeatureMap:
@@ -318,10 +361,15 @@ class CostLearner(LearnsFromCosts, ReductionLearner):
     cost : {"zero_one", "absolute", "squared"}, array (k, k), frame or None
         The cost matrix, rows = predictions, columns = classes, both in the order of `classes_`, or a frame whose rows and columns are named
         by the classes; ``"absolute"`` and ``"squared"`` count steps between classes. None: the scheme's own, ``"zero_one"``.
-    C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, order, class_weight,
-    random_state, bias
+    C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, order, class_weight, warm_start,
+    verbose, random_state, bias
         As in `ReductionLearner`.
     """
+
+    @classmethod
+    def in_python(cls) -> str:
+        """Return how the learner is called in Python."""
+        return f'CostSensitiveClassifier(method="{cls.name}")'
 
     @classmethod
     def option_names(cls) -> tuple[str, ...]:
@@ -391,8 +439,8 @@ class CostOneVersusOneClassifier(CostLearner):
     ----------
     pairs : {"own", "all"}
         Rows of a pair: those of its two classes, or all whose costs of the two differ.
-    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, order, class_weight,
-    random_state, bias
+    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, order, class_weight, warm_start,
+    verbose, random_state, bias
         As in `CostLearner`.
     """
 
@@ -433,8 +481,8 @@ class CostSensitiveClassifier(CostLearner):
         (`advcli.learners.schemes`).
     pairs : {"own", "all"}
         Rows of a pair of ``method="csovo"``: those of its two classes, or all whose costs of the two differ.
-    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, order, class_weight,
-    random_state, bias
+    cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, order, class_weight, warm_start,
+    verbose, random_state, bias
         As in `CostLearner`.
 
     Examples

@@ -90,8 +90,9 @@ class LearnsFromCosts(Learner):
         """
         if costs is None:
             return super().fit(X, y, sample_weight, start)
-        self.check_parameters()
-        return self.fit_bound(self.bind_costs(X, y, costs, sample_weight), start)
+        with self.named_in_errors():
+            self.check_parameters()
+            return self.fit_bound(self.bind_costs(X, y, costs, sample_weight), start)
 
     @abstractmethod
     def _bound_to(self, X: Any, codes: Labels, costs: Array, weights: Array | None) -> Bound:

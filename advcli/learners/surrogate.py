@@ -23,11 +23,26 @@ from ..features import FeatureMap, feature_class, make_features
 from ..features.rows import merge_rows
 from ..hyper import SCALES
 from ..losses import AdversarialLoss, Loss, loss_class, make_loss, registry
+from ..losses.base import RULES
 from ..problem import Problem, Solution
 from ..solvers import Limits, make_solver, solvers_for_a_box
 from ..stored import Entries
-from .base import NOT_OPTIONS, Array, Bound, Learner, Options, own_options, refuse_not_positive, seed_of
+from .base import (
+    NOT_OPTIONS,
+    Array,
+    Bound,
+    Labels,
+    Options,
+    one_of,
+    own_options,
+    refuse_no_limit,
+    refuse_no_options,
+    refuse_not_positive,
+    seed_of,
+)
+from .base import registry as learners
 from .calibrated import Calibrated
+from .minimiser import Minimiser
 
 
 def _loss_type(loss: Any) -> type[Loss] | None:
@@ -84,7 +99,7 @@ _LIMITS = ("name", "description", "tol", "search_tol", "search_solver", "search_
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SurrogateClassifier(Learner):
+class SurrogateClassifier(Minimiser):
     """A linear model that minimises a convex surrogate to a certified relative duality gap.
 
     Parameters
@@ -128,6 +143,10 @@ class SurrogateClassifier(Learner):
     class_weight : dict, "balanced" or None
         What every row of a class weighs, by label (1 where it is left out), beside its ``sample_weight``; ``"balanced"``: n / (classes x
         rows of the class), so that all classes weigh the same.
+    warm_start : bool
+        Begin at the solution of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
+    verbose : int
+        1: a line about each fit.
     random_state : int
         Seed of the order in which examples are visited.
     rule : str or None
@@ -137,6 +156,11 @@ class SurrogateClassifier(Learner):
     ----------
     classes_ : ndarray (k,)
         The labels, in the order of the scores.
+    coef_, intercept_ : ndarray (k, d), (k,)
+        Of linear features: the scores are X coef_' + intercept_; for two classes (1, d) and (1,), as `decision_function` has it. Of
+        ``features="threshold"`` the direction (1, d).
+    thresholds_ : ndarray (k - 1,)
+        Of ``features="threshold"``: what coef_.x is compared with.
     theta_ : ndarray
         Parameters; (d, k) for linear features, the last row belongs to the constant when ``fit_intercept``.
     certificate_ : Certificate
@@ -165,6 +189,8 @@ class SurrogateClassifier(Learner):
     extra_labels: Any = None
     order: Any = None
     class_weight: Any = None
+    warm_start: bool = False
+    verbose: int = 0
     random_state: int = 0
     rule: str | None = None
 
@@ -270,10 +296,24 @@ class SurrogateClassifier(Learner):
     # ---- fitting --------------------------------------------------------------------------------------------------
     def check_parameters(self) -> None:
         """Refuse a loss, strength, tolerance or limit that no data can mend."""
+        super().check_parameters()
+        self._refuse_learner()
         _loss_type(self.given_loss)
+        refuse_no_options(loss_options=self.loss_options, solver_options=self.solver_options, features_options=self.features_options)
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam)
-        if not self.max_passes >= 1:
-            raise ConfigError(f"max_passes must be at least 1, got {self.max_passes}")
+        refuse_no_limit(max_passes=self.max_passes, max_seconds=self.max_seconds)
+        if self.rule is not None:
+            one_of("rule", self.rule, RULES)
+        if not isinstance(self.fit_intercept, (bool, np.bool_, int)):
+            raise ConfigError(f"fit_intercept={self.fit_intercept!r} must be true or false")
+
+    def _refuse_learner(self) -> None:
+        """Refuse the name of an algorithm of its own in the place of a surrogate loss, and no loss at all."""
+        given = self.given_loss
+        if given is None:
+            raise ConfigError(f"loss=None is no loss: choose one of {', '.join(registry)}, or give a cost matrix")
+        if isinstance(given, str) and given not in registry and given in learners:
+            raise ConfigError(f"loss={given} is no surrogate loss but a learner of its own: use {learners.get(given).in_python()}")
 
     def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
         """Return rows and labels as fits take them: equal rows of equal label merged, in one canonical order.
@@ -328,7 +368,7 @@ class SurrogateClassifier(Learner):
                 f"loss={_said(self.given_loss)}, lambda={lam:.3g}: relative gap {self.certificate_.relative_gap:.2e} "
                 f"after {found.passes:.0f} passes ({self.certificate_.status}), tolerance {self.tol:g}",
                 NotConvergedWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self
 
@@ -400,6 +440,48 @@ class SurrogateClassifier(Learner):
     def appends_constant(self) -> bool:
         """Whether an intercept was asked for."""
         return self.fit_intercept
+
+    # ---- the parameters in scikit-learn's shapes --------------------------------------------------------------------
+    def _weights(self) -> Array:
+        """Return the weights of linear scores (d, k) or (d, 1), the last row the constant's; `AttributeError` for other features."""
+        check_is_fitted(self)
+        if feature_class(self.features).name != "linear":
+            raise AttributeError(f"features={self.features} has no weights of the columns of X; the parameters are theta_")
+        theta: Array = self.theta_
+        return theta[:, 1:] - theta[:, :1] if theta.shape[1] == 2 else theta
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the columns of X: (k, d), (1, d) for two classes; the direction (1, d) of thresholds."""
+        if feature_class(self.features).name == "threshold" and hasattr(self, "theta_"):
+            return np.array(self.theta_[None, : self.n_features_in_])
+        return np.array(self._weights()[: self.n_features_in_].T)
+
+    @property
+    def intercept_(self) -> Array:
+        """Weights of the constant: (k,), (1,) for two classes; 0 without an intercept."""
+        W = self._weights()
+        return np.array(W[-1]) if self.fit_intercept else np.zeros(W.shape[1])
+
+    @property
+    def thresholds_(self) -> Array:
+        """Thresholds eta (k - 1,) of ``features="threshold"``."""
+        check_is_fitted(self)
+        if feature_class(self.features).name != "threshold":
+            raise AttributeError(f"features={self.features} has no thresholds")
+        return np.array(self.theta_[self.n_features_in_ :])
+
+    def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
+        own = weights if self.loss_.example_weights else None
+        return self._terms_of(self._mapped(X), codes, None if self.loss_.example_weights else weights, self.loss_.cost_weights(codes, own))
+
+    def _terms_of(self, mapped: FeatureMap, codes: Labels, weights: Array | None, cost: Array | None) -> tuple[float, float]:
+        problem = Problem(mapped, self.loss_.core, codes, self.lam_, weights, cost, mapped.tolerance(codes, weights))
+        if mapped.euclidean or self.features_ is None:
+            penalty = problem.penalty(self.theta_)
+        else:  # the norm is that of the training rows' kernel
+            penalty = 0.5 * self.lam_ * self.features_.square_norm(self.theta_)
+        return penalty, problem.empirical(mapped.scores(self.theta_))
 
     # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
     @property

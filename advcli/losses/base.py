@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ..compiled import kernels
 from ..errors import ConfigError, nearest
-from ..registry import Registry
+from ..registry import Registry, refuse_unknown_options
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -323,4 +323,5 @@ def make_loss(name: str, n_classes: int, **options: Any) -> Loss:
     try:
         return cls(n_classes, **options)
     except TypeError as error:
+        refuse_unknown_options(f"loss={name}", cls, options, 1)
         raise ConfigError(f"loss={name}: {error}") from error

@@ -381,8 +381,9 @@ def test_the_order_of_the_rows_does_not_matter() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_with_the_costs_of_their_labels_are_the_fit_by_the_matrix(method: str) -> None:
     X, y = some()
-    by_label = CostSensitiveClassifier(method=method, cost=MATRIX, lam=0.1, tol=1e-9).fit(X, np.array(list("abc"))[y])
-    by_row = CostSensitiveClassifier(method=method, lam=0.1, tol=1e-9).fit(X, np.array(list("abc"))[y], costs=MATRIX[:, y].T)
+    own = {"method": method, "lam": 0.1, "tol": 1e-9, "order": list("abc")}
+    by_label = CostSensitiveClassifier(cost=MATRIX, **own).fit(X, np.array(list("abc"))[y])
+    by_row = CostSensitiveClassifier(**own).fit(X, np.array(list("abc"))[y], costs=MATRIX[:, y].T)
     assert by_row.certificate_.primal == pytest.approx(by_label.certificate_.primal, rel=1e-12)
     assert np.array_equal(by_row.predict(X), by_label.predict(X))
     codes = CostSensitiveClassifier(method=method, lam=0.1, tol=1e-9).fit(X, costs=MATRIX[:, y].T)

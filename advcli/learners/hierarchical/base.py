@@ -20,7 +20,7 @@ from ...stored import Entries
 from ..base import Array, Bound, Labels, LinearLearner, one_of, refuse_not_positive, seed_of
 from .attributes import Attributes
 from .factors import FactoredWeights
-from .label_graph import label_graph
+from .label_graph import label_graph, plain_hierarchy
 from .leaf_problem import LeafProblem, shortened
 from .set_problem import SetProblem, learn_sets
 
@@ -42,6 +42,11 @@ class HierarchicalLearner(LinearLearner):
     tol: float = 1e-3
     max_passes: float = 5000
     precision: str = "double"
+
+    @classmethod
+    def in_python(cls) -> str:
+        """Return how the learner is called in Python."""
+        return f'HierarchicalClassifier(model="{cls.name}")'
 
     @abstractmethod
     def attributes(self, graph: LabelGraph, positions: NDArray[np.intp]) -> Attributes:
@@ -150,6 +155,8 @@ class HierarchicalLearner(LinearLearner):
         parameters, attributes, rows = super().saved()
         if isinstance(parameters.get("hierarchy"), LabelGraph):
             parameters["hierarchy"] = {"edges": parameters["hierarchy"].edges()}
+        elif parameters.get("hierarchy") is not None:
+            parameters["hierarchy"] = plain_hierarchy(parameters["hierarchy"])
         for name in ("dual_", "sets_"):
             attributes.pop(name, None)
         if isinstance(self.coef_, FactoredWeights):

@@ -25,8 +25,10 @@ class HierarchicalClassifier(HierarchicalLearner):
 
     Parameters
     ----------
-    hierarchy : LabelGraph, list of (parent, child) or None
-        The label graph; the names of its leaves are the labels in y, as text. None: labels without a hierarchy.
+    hierarchy : LabelGraph, list of (parent, child), dict, frame, networkx.DiGraph, array or None
+        The label graph; the names of its leaves are the labels in y, as text. A dict has the list of children of every parent, a frame
+        (pandas or polars) the columns ``parent`` and ``child``. An array (n, depth), or another frame, has the levels of a label in
+        every row, from the top to the leaf, as hiclass takes labels; levels after the leaf are empty. None: labels without a hierarchy.
     model : {"nhsvm", "hsvm", "ssvm", "flat"}
         `NormalisedHierarchicalSVM`, `HierarchicalSVM`, `SharedSVM` or `FlatSVM`.
     C : float

@@ -12,6 +12,49 @@ from ...errors import ConfigError
 from ...hierarchy import LabelGraph
 
 _PAIRS = "hierarchy must be a list of [parent, child] pairs"
+_ENDS = ("parent", "child")
+
+
+def plain_hierarchy(given: Any) -> Any:
+    """Return a hierarchy in the forms of other packages as ``{"edges": [(parent, child), ...]}``; any other as it is.
+
+    Parameters
+    ----------
+    given : dict, frame, graph or array
+        A dict of lists of children; a frame (pandas or polars) with columns ``parent`` and ``child``, or of levels, from the top to the
+        leaf; a directed graph of networkx; an array of levels (n, depth), as hiclass takes labels. Levels after the leaf are empty.
+
+    Raises
+    ------
+    ConfigError
+        A dict of something else, a graph without directions.
+    """
+    if isinstance(given, Mapping):
+        if "edges" in given:
+            return given
+        kinds = (list, tuple, set, np.ndarray)
+        if not all(isinstance(below, kinds) and not any(isinstance(child, kinds) for child in below) for below in given.values()):
+            raise ConfigError("hierarchy is a dict and must be one of lists, {PARENT: [CHILD, ...]}, or have the keys edges and classes")
+        return {"edges": [(parent, child) for parent, children in given.items() for child in children]}
+    if hasattr(given, "is_directed"):
+        if not given.is_directed():
+            raise ConfigError("hierarchy is a graph without directions; give a networkx.DiGraph with edges from parent to child")
+        return {"edges": list(given.edges())}
+    if hasattr(given, "columns") and hasattr(given, "to_numpy"):
+        columns = [str(column) for column in given.columns]
+        if set(_ENDS) <= set(columns):
+            return {"edges": list(zip(*(given[end].to_list() for end in _ENDS), strict=True))}
+        return _levels(given.to_numpy())
+    return _levels(given) if isinstance(given, np.ndarray) and given.ndim == 2 else given
+
+
+def _levels(rows: NDArray[Any]) -> dict[str, Any]:
+    """Return the edges between the levels of rows (n, depth); an empty level ends a row."""
+    edges: dict[tuple[str, str], None] = {}
+    for row in rows.tolist():
+        end = next((at for at, name in enumerate(row) if name is None or name == "" or name != name), len(row))
+        edges |= dict.fromkeys(zip(map(str, row[:end]), map(str, row[1:end]), strict=False))
+    return {"edges": list(edges)}
 
 
 def label_graph(given: Any, classes: NDArray[Any], *, coded: bool, of_sets: bool, loss: str) -> tuple[LabelGraph, NDArray[np.intp]]:
@@ -19,7 +62,7 @@ def label_graph(given: Any, classes: NDArray[Any], *, coded: bool, of_sets: bool
 
     Parameters
     ----------
-    given : LabelGraph, list of (parent, child), mapping or None
+    given : LabelGraph, list of (parent, child), mapping, another form of `plain_hierarchy` or None
         A mapping has ``edges``, and ``classes``: the names of the classes where these are codes.
     classes : ndarray (k,)
         The classes, whose text names the leaves.
@@ -39,6 +82,7 @@ def label_graph(given: Any, classes: NDArray[Any], *, coded: bool, of_sets: bool
         raise ConfigError(
             f"loss={loss} needs a label graph: give hierarchy=[[parent,child],...], a data set that has one, or choose loss=flat"
         )
+    given = plain_hierarchy(given)
     names = None if of_sets else [str(label) for label in classes]
     from_data = isinstance(given, Mapping)
     if from_data:
