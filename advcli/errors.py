@@ -33,25 +33,28 @@ class ProblemsError(DataError):
 
     Parameters
     ----------
+    where : str
+        What is wrong, such as a file.
     problems : tuple of str
         A line for each, with its remedy.
     """
 
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__(problems)
-        self.problems = problems
+    def __init__(self, where: str, problems: tuple[str, ...]) -> None:
+        super().__init__(where, problems)
+        self.where, self.problems = where, problems
 
     def __str__(self) -> str:
-        return " | ".join(self.problems)
+        return f"{self.where}: {'; '.join(f'({number}) {problem}' for number, problem in enumerate(self.problems, start=1))}"
 
     @property
     def lines(self) -> list[str]:
-        """A line for each problem."""
-        return [" ".join(problem.split()) for problem in self.problems]
+        """A line that counts the problems and one for each."""
+        head = f"{self.where} has {len(self.problems)} problems:"
+        return [head, *(f"  {' '.join(problem.split())}" for problem in self.problems)]
 
 
-def refuse_all(problems: Iterable[str]) -> None:
-    """Raise what is wrong with a data set, all of it at once.
+def refuse_all(problems: Iterable[str], where: str = "the table") -> None:
+    """Raise what is wrong with a data set, all of it at once; where a line begins with ``where`` it is said once.
 
     Raises
     ------
@@ -60,7 +63,7 @@ def refuse_all(problems: Iterable[str]) -> None:
     """
     found = tuple(dict.fromkeys(problems))
     if found:
-        raise DataError(found[0]) if len(found) == 1 else ProblemsError(found)
+        raise DataError(found[0]) if len(found) == 1 else ProblemsError(where, tuple(each.removeprefix(f"{where}: ") for each in found))
 
 
 class ResultsError(AdvcliError):

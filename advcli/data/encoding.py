@@ -19,11 +19,15 @@ from scipy import sparse
 from ..errors import ConfigError, DataError, refuse_all
 from .columns import MISSING, code_labels, cost_columns, listed, reads_as_numbers
 from .sequences import attribute_columns, attribute_rows, read_groups
-from .suspects import looks_like, present
-from .table import Table, choose_column, number_columns, target_columns
+from .suspects import looks_like, named_as_ids, present
+from .table import Table, choose_column, is_number, number_columns, target_columns
 
 MISSING_WAYS = ("refuse", "mean", "median", "most_frequent", "indicator")
 """What may become of cells without a value (``dataset.missing``)."""
+
+
+SUSPECT = "looks like"
+"""What notes about columns say that are something else than features, to be read before any work."""
 
 
 @dataclass(frozen=True)
@@ -354,7 +358,7 @@ class Encoding:
             Cells that are none of this encoding (`Fault`), all of them at once.
         """
         cells, faults = self.cells(table, remedies)
-        refuse_all(refuse_faults(faults))
+        refuse_all(refuse_faults(faults), str(table.path))
         return self.features(cells)
 
     def _starts(self) -> list[int]:
@@ -448,6 +452,13 @@ def learn_encoding(table: Table, columns: Sequence[str], options: Mapping[str, A
         encoded = {name for name in columns if name != tokens and name not in numbers_there and not reads_as_numbers(frame[name])}
     else:
         encoded = set(_names(categorical, "categorical")) & set(columns)
+        like_ids = [name for name in named_as_ids(columns) if name not in encoded]
+        kept = _names(options.get("keep"), "keep")
+        notes += [
+            f"column {name!r} {SUSPECT} an identifier and is taken as a number; dataset.drop=[{name}] leaves it out"
+            for name in sorted(like_ids)
+            if name not in kept and is_number(frame[name]) and looks_like(frame[name])
+        ]
     learned = []
     for name in columns:
         if name == tokens:
@@ -499,13 +510,15 @@ def suspects(table: Table, columns: Sequence[str], options: Mapping[str, Any]) -
     """Return the columns that ``categorical=auto`` leaves out, with what each looks like and a line that says how to keep it."""
     tokens = options.get("tokens")
     keep, found = _names(options.get("keep"), "keep"), {}
-    for name in columns:
+    numbers_there = number_columns(table.frame)
+    like_ids = named_as_ids(columns)
+    for name in [name for name in columns if name not in numbers_there or name in like_ids]:
         if name == tokens or name in keep or not (looks := looks_like(table.frame[name])):
             continue
         count = present(table.frame[name]).nunique()
         said = f"a date ({count} values)" if looks == "date" else f"an identifier ({count} values in {len(table.frame)} rows)"
         words = ",".join([*keep, name])
-        found[name] = (looks, f"column {name!r} left out, as it looks like {said}; dataset.keep=[{words}] takes it")
+        found[name] = (looks, f"column {name!r} left out: it {SUSPECT} {said}; dataset.keep=[{words}] takes it")
     return found
 
 
@@ -536,10 +549,13 @@ def _token_column(table: Table, name: str, sequence: str | None, notes: list[str
     return Column(name, attributes=attributes)
 
 
-def remedies_for(name: str) -> tuple[str, str]:
+def remedies_for(column: pd.Series) -> tuple[str, str]:
     """Return what to do about text in a column of numbers, and about a cell without a value; see `Encoding.cells`."""
+    name, looks = column.name, looks_like(column)
     drop = f"use dataset.drop=[{name}]"
     return (
-        f"one-hot encode it with dataset.categorical=[{name}] (auto: every column of text), or {drop}",
+        f"it {SUSPECT} {'a date' if looks == 'date' else 'an identifier'}: {drop}"
+        if looks
+        else f"one-hot encode it with dataset.categorical=[{name}] (auto: every column of text), or {drop}",
         f"fill it with dataset.missing=median (or mean, most_frequent, indicator), correct it, remove the row or {drop}",
     )

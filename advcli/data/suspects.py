@@ -23,7 +23,7 @@ _TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:\s*[ap]m)?(?:\s*(?:z|utc|[+-]\d{2
 _NUMBERS = r"\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
 _DAY = rf"(?:{_NUMBERS}|\d{{1,2}}[ -]{_MONTH}[ -]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})"
 _DATE = re.compile(rf"(?:{_DAY}(?:[t ]+{_TIME})?|{_TIME})", re.IGNORECASE)
-_ID_NAME = re.compile(r"(?:^|[_\s.-])(?:id|ids|uuid|guid|key|identifier)$|[a-z]I[dD]$", re.IGNORECASE)
+_ID_NAME = re.compile(r"^(?:.*[_ .-])?(?i:id|ids|uuid|guid|key|identifier)$|^.*[a-z]I[dD]$", re.MULTILINE)
 
 # Words for degrees, from the lowest to the highest; each of one line may stand in a label, alone or before another word.
 _SCALES: tuple[tuple[str, ...], ...] = (
@@ -45,6 +45,11 @@ _SCALES: tuple[tuple[str, ...], ...] = (
 _GRADES = ("f", "e", "d-", "d", "d+", "c-", "c", "c+", "b-", "b", "b+", "a-", "a", "a+")
 
 
+def named_as_ids(names: Sequence[str]) -> set[str]:
+    """Return the names that say identifier: ``id``, ``customer_id``, ``orderID``; one look at all of them, as there may be thousands."""
+    return set(_ID_NAME.findall("\n".join(names)))
+
+
 def present(column: pd.Series) -> pd.Series:
     """Return the values that are there, as stripped text."""
     text: pd.Series = column.astype(str).str.strip()
@@ -57,12 +62,13 @@ def looks_like(column: pd.Series) -> str:
     A date is text of which every value is a day or a time; an identifier is text with nearly as many values as rows (`NEARLY`), or whole
     numbers of a column named as one, no two alike.
     """
-    if is_number(column):
-        values = column.to_numpy(np.float64)
-        whole = len(values) >= FEW and bool(np.isfinite(values).all()) and bool(np.all(values == np.round(values)))
-        named = _ID_NAME.search(str(column.name)) is not None
-        return "identifier" if named and whole and len(np.unique(values)) == len(values) else ""
     text = present(column)
+    numbers = column if is_number(column) else pd.to_numeric(text, errors="coerce")
+    if not text.empty and numbers.notna().all():
+        values = numbers.to_numpy(np.float64)
+        whole = len(values) >= FEW and bool(np.isfinite(values).all()) and bool(np.all(values == np.round(values)))
+        named = bool(named_as_ids([str(column.name)]))
+        return "identifier" if named and whole and len(np.unique(values)) == len(values) else ""
     if text.empty:
         return ""
     distinct = text.unique().tolist()
@@ -85,16 +91,21 @@ def likely_order(labels: Sequence[Any]) -> list[Any] | None:
     for scale in _SCALES:
         if all(word in scale for word in words):
             return _sorted(labels, [scale.index(word) for word in words])
-    grades = [re.sub(r"^grade ", "", word) for word in words]
-    letters = [re.sub(r"^grade ", "", re.sub(r"\s+", " ", str(label)).strip().lower()) for label in labels]
+    letters = [re.sub(r"^grade[\s_-]*", "", str(label).strip().lower()) for label in labels]
     if all(letter in _GRADES for letter in letters) and "a" in {letter[0] for letter in letters}:
         return _sorted(labels, [_GRADES.index(letter) for letter in letters])
     # "level 1", "stage 2", "3 stars", "10-20": one number each, all else alike
-    shapes = {re.sub(r"\d+", "#", word) for word in grades}
-    numbers = [re.findall(r"\d+", word) for word in grades]
+    shapes = {re.sub(r"\d+", "#", word) for word in words}
+    numbers = [re.findall(r"\d+", word) for word in words]
     if len(shapes) == 1 and all(len(each) == 1 for each in numbers):
         return _sorted(labels, [int(each[0]) for each in numbers])
     return None
+
+
+def order_words(labels: Sequence[Any]) -> str:
+    """Return labels as the list that ``dataset.order`` takes on a command line, quoted for a shell where it must be."""
+    text = f"[{','.join(map(str, labels))}]"
+    return f"'{text}'" if " " in text else text
 
 
 def _sorted(labels: Sequence[Any], ranks: Sequence[int]) -> list[Any] | None:

@@ -62,7 +62,7 @@ def from_table(
         table = frame_table(table, str(options["target"]), where)
     columns = feature_columns(table, options, ignore)
     encoding = learn_encoding(table, columns, options, said)
-    cells, faults = encoding.cells(table, remedies_for)
+    cells, faults = encoding.cells(table, lambda name: remedies_for(table.frame[name]))
     said += gap_note(encoding, cells)
     problems = [*_empty_columns(table, encoding), *refuse_faults(faults)]
     hierarchy: Edges | None = None
@@ -85,7 +85,7 @@ def from_table(
             weights = _weights(table, str(options["weight"]), said)
         except DataError as error:
             problems += _problems(error)
-    refuse_all(problems)
+    refuse_all(problems, str(table.path))
     groups = encoding.groups(table)
     if groups is not None:
         lengths = np.bincount(groups)

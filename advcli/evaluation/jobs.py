@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import learners, plugins
-from ..data import is_ordered
+from ..data import foresee, is_ordered
 from ..data.label_noise import check_noise
 from ..errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError
 from ..metrics import shown, shown_as
@@ -94,6 +94,10 @@ def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Call
             find_axes(Protocol.from_mapping(cell.protocol), names, cell.hyper, learners.candidates(cell.loss))
         elif not cells[0].quiet:
             say(f"note: hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
+    for name, dataset in options.items():
+        for note in foresee(dataset, cells[0].data_dir):
+            if not cells[0].quiet:
+                say(f"note: {name}: {note}")
     folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"])
     folder.prepare(_identity(cells, words))
     return folder

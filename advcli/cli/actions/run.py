@@ -53,6 +53,7 @@ class Run(Task):
         self.died = ""
         self.session: Path | None = None
         self.told: set[int] = set()
+        self.said: set[str] = set()
 
     def __call__(self, config: DictConfig) -> Any:
         """Run one cell: in this process if it is the only one, in a worker for a sweep."""
@@ -126,7 +127,12 @@ class Run(Task):
         for cell in cells:
             _check_report(cell)
         self.settings = cells[0]
-        folder = prepare(cells, words, say)
+
+        def told(line: str) -> None:
+            self.said.add(line)
+            say(line)
+
+        folder = prepare(cells, words, told)
         warn(folder.remarks)
         return folder
 
@@ -189,7 +195,8 @@ class Run(Task):
         if not swept and not failed and not self.died:
             _print_choice(self.outcomes[0], settings)
         for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for outcome in self.outcomes for note in outcome.notes):
-            say(note)
+            if note not in self.said:
+                say(note)
         known = sum(outcome.skipped for outcome in self.outcomes)
         parts = [counted(self.cells) + (", not all done" if self.died else "")]
         parts += [f"{known} already there"] if known else []
