@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from .learners.ordinal import OrdinalClassifier
     from .learners.reductions import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier
     from .learners.structured import ChainClassifier, MultilabelClassifier
-    from .learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
+    from .learners.surrogate import ABSTAIN, AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
     from .learners.ultraconservative import PerceptronClassifier, UMAClassifier
 
 __version__ = "0.1.0"
 __all__ = [
+    "ABSTAIN",
     "AbstainingClassifier",
     "AdversarialClassifier",
     "AdversarialCostClassifier",

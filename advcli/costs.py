@@ -25,6 +25,10 @@ MOST_CLASSES = 20_000
 """Classes of a loss matrix at most: it has a number for every two of them, 3.2 GB then."""
 
 
+ABSTAIN = "abstain"
+"""What `predict` returns where a classifier abstains, whatever the type of the labels: text among numbers, which no class can equal."""
+
+
 # ---- named matrices -------------------------------------------------------------------------------------------------
 def zero_one(n_classes: int) -> Array:
     """Return the zero-one matrix, shape (k, k): 0 on the diagonal, 1 elsewhere. `ConfigError` for more than `MOST_CLASSES`."""

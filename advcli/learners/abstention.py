@@ -254,6 +254,9 @@ class AbstainingClassifier(SurrogateClassifier):
                 stacklevel=4,
             )
 
+    def _abstention_costs(self) -> Array | None:
+        return np.broadcast_to(np.asarray(self.alpha, dtype=np.float64), (len(self.classes_),))
+
     def _weights(self) -> Array:
         if self.method == "bep":
             raise AttributeError("method=bep has no scores that are linear in X; the parameters are theta_")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import html
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self
@@ -95,8 +96,15 @@ class Minimiser(CallbackSupportMixin, Learner):
                 start = before
             self.fit_bound(bound, start)
         self._problem: str | None = problem
+        if self.n_classes is None:
+            for caution in self.cautions():
+                warnings.warn(f"{type(self).__name__}: {caution}", stacklevel=4)
         if self.verbose:
             print(f"{type(self).__name__}: {self.said_of_the_fit()}", flush=True)
+
+    def cautions(self) -> tuple[str, ...]:
+        """Return what is to be said once about parameters outside the range of a guarantee."""
+        return ()
 
     def _digest(self, bound: Bound) -> str | None:
         """Return a checksum of the problem up to its strength, None where there is none to be had."""

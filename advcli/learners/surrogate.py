@@ -18,11 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import costs
 from ..certificate import settle
+from ..costs import ABSTAIN
 from ..errors import ConfigError, DataError, IncompatibleError, ModelError, NotConvergedWarning
 from ..features import FeatureMap, feature_class, make_features
 from ..features.rows import merge_rows
 from ..hyper import SCALES
 from ..losses import AdversarialLoss, Loss, loss_class, make_loss, registry
+from ..losses.abstain import AbstainLoss
 from ..losses.base import RULES
 from ..problem import Problem, Solution
 from ..solvers import Limits, make_solver, solvers_for_a_box
@@ -134,8 +136,9 @@ class SurrogateClassifier(Minimiser):
     n_classes : int or None
         For labels that are codes 0..n_classes-1, the number of classes even when some do not occur; None finds the classes in y.
     extra_labels : sequence or None
-        Labels of the predictions beyond the classes (abstaining; rows of a matrix with l > k). None: ``"abstain"``, or for numeric
-        labels the least label minus 1; with more than one extra row, the codes k, k + 1, ...
+        Labels of the predictions beyond the classes (abstaining; rows of a matrix with l > k). None: the names of these rows in a frame
+        or file, else ``advcli.ABSTAIN``, the text ``"abstain"``, for one of them and ``"prediction K"`` for several. Among labels that
+        are no text `predict` then returns an array of objects, so that no class can be mistaken for it.
     order : sequence or None
         The labels from the lowest to the highest, those that do not occur too: `classes_` then has this order. None: sorted; where the loss
         or the features count steps between classes (``"absolute"``, ``"threshold"``, ...) the order of an ordered pandas Categorical
@@ -341,6 +344,7 @@ class SurrogateClassifier(Minimiser):
         self.check_parameters()
         self._take(bound)
         self.loss_, self.rows_, total, tolerance = (bound.own[name] for name in ("loss", "rows", "total", "tolerance"))
+        _ = self.predictions_  # refuses a class that is called like what is no class
         if not (np.isfinite(total) and np.isfinite(self.C * total)):
             raise ConfigError("sample_weight adds up to more than a number can hold; divide it by its largest value")
         lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
@@ -418,22 +422,26 @@ class SurrogateClassifier(Minimiser):
     def _with_extra_labels(self, n_predictions: int) -> NDArray[Any]:
         """Return the labels of ``n_predictions`` predictions."""
         k = len(self.classes_)
-        extra = n_predictions - k
+        extra, named = n_predictions - k, getattr(self.loss_, "row_names", None)
         if extra < 0:
-            return np.arange(n_predictions)
+            return np.arange(n_predictions) if named is None else np.array(named)
         if extra == 0:
             return self.classes_
-        numeric = self.classes_.dtype.kind in "iuf"
         if self.extra_labels is not None:
             labels = np.asarray(self.extra_labels)
             if labels.shape != (extra,):
                 raise ConfigError(f"extra_labels needs {extra} labels, got {len(labels)}")
-        elif extra == 1:
-            labels = np.array([self.classes_.min() - 1]) if numeric else np.array(["abstain"])
+        elif named is not None:
+            labels = np.array(named[k:])
         else:
-            labels = np.arange(k, k + extra) if numeric else np.array([f"prediction {i}" for i in range(k, k + extra)])
-        if np.isin(labels, self.classes_).any():
-            raise ConfigError("extra_labels must differ from the class labels")
+            labels = np.array([ABSTAIN] if extra == 1 else [f"prediction {i}" for i in range(k, k + extra)])
+        taken = [label for label in labels.tolist() if label in self.classes_.tolist()]
+        if taken:
+            raise ConfigError(f"{taken[0]!r} is a class and cannot say that none is predicted: give extra_labels=[LABEL] with other labels")
+        if labels.dtype.kind != self.classes_.dtype.kind:  # text among numbers
+            found = np.empty(n_predictions, dtype=object)
+            found[:] = [*self.classes_.tolist(), *labels.tolist()]
+            return found
         return np.concatenate([self.classes_, labels])
 
     @property
@@ -588,6 +596,41 @@ class SurrogateClassifier(Minimiser):
         """
         codes = self.predict_codes(X, rule)
         return self.predictions_[codes]
+
+    def _abstention_costs(self) -> Array | None:
+        """Return what abstaining costs on rows of each class (k,); None where nothing abstains."""
+        loss = getattr(self.loss_, "base", self.loss_)
+        return np.asarray(loss.matrix[-1]) if isinstance(loss, AbstainLoss) else None
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on rows X (n, d) with labels y (n,); where the fit may abstain 1 - its mean abstention loss.
+
+        The abstention loss of a row is alpha where the fit abstains, 1 where it predicts another class, and 0 where it is right. Weights
+        (n,) count how often rows occur.
+        """
+        check_is_fitted(self)
+        alpha = self._abstention_costs()
+        if alpha is None:
+            return float(super().score(X, y, sample_weight))
+        truth, codes, place = (
+            np.asarray(y).ravel().tolist(),
+            self.predict_codes(X),
+            {label: at for at, label in enumerate(self.classes_.tolist())},
+        )
+        true = np.array([place.get(label, -1) for label in truth])
+        costs_of_rows = np.where(codes == len(self.classes_), np.where(true < 0, alpha.max(), alpha[true]), codes != true)
+        return 1.0 - float(np.average(costs_of_rows, weights=sample_weight))
+
+    def cautions(self) -> tuple[str, ...]:
+        """Return what is to be said once about parameters outside the range of a guarantee."""
+        alpha = self._abstention_costs()
+        if not isinstance(getattr(self.loss_, "base", self.loss_), AbstainLoss) or alpha is None or not alpha.max() > 0.5:
+            return ()
+        k = len(self.classes_)
+        never = f"; from 1 - 1/{k} on the best rule never abstains" if alpha.min() >= 1.0 - 1.0 / k else ""
+        return (
+            f"alpha={alpha.max():g} is above 1/2, up to which Theorems 12 and 13 and Corollary 14 of Fathony et al. (2018) hold{never}",
+        )
 
     @available_if(_is_adversarial)
     def predictor_distribution(self, X: Any) -> Array:

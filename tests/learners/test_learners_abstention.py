@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from advcli import AbstainingClassifier, SurrogateClassifier
+from advcli import ABSTAIN, AbstainingClassifier, SurrogateClassifier
 from advcli.data import load
 from advcli.errors import ConfigError, IncompatibleError
 from advcli.learners import check_compatible, make_learner
@@ -199,8 +199,8 @@ def test_potentials_of_bep_are_the_least_agreement_with_the_codes() -> None:
     # three of the eight patterns of signs are no code: they abstain whatever their size
     spelled = (words[None] == -np.sign(U)[:, None]).all(axis=2)
     assert not spelled.any(axis=1).all()
-    expected = np.where(spelled.any(axis=1) & (np.abs(U).min(axis=1) > 0.5), spelled.argmax(axis=1), -1)
-    np.testing.assert_array_equal(fitted.predict(X), expected)
+    expected = np.where(spelled.any(axis=1) & (np.abs(U).min(axis=1) > 0.5), spelled.argmax(axis=1), 5)
+    np.testing.assert_array_equal(fitted.predict_codes(X), expected)
     assert "0 000, 1 001, 2 010, 3 011, 4 100" in fitted.remarks_[0]
     gray = AbstainingClassifier("bep", C=10.0, code="gray").fit(X, y)
     assert gray.certificate_.primal != pytest.approx(fitted.certificate_.primal, rel=1e-6)
@@ -252,7 +252,7 @@ def test_the_adversarial_loss_never_costs_more_than_to_abstain_always() -> None:
         assert cost <= fitted.certificate_.primal + 1e-12
         assert fitted.certificate_.primal <= min(alpha, 0.75) * (1 + 1e-6) + 1e-12
         if alpha == 0.0:
-            assert (fitted.predict(X) == -1).all()
+            assert (fitted.predict(X) == ABSTAIN).all()
 
 
 def test_at_the_same_potentials_a_larger_alpha_never_abstains_more() -> None:
@@ -280,7 +280,7 @@ def test_a_saved_model_predicts_the_same(method: str, features: str, tmp_path: P
         assert type(loaded) is AbstainingClassifier
         assert np.array_equal(loaded.predict(X), fitted.predict(X))
         np.testing.assert_allclose(loaded.margin(X), fitted.margin(X), atol=1e-9)
-    assert (fitted.predict(X) == -1).all()
+    assert (fitted.predict(X) == ABSTAIN).all()
     assert found.tau < np.inf
     if method == "bep":
         words = [[-1, -1, 1], [1, 1, 1], [-1, 1, -1], [1, -1, -1], [1, 1, -1]]
@@ -371,7 +371,7 @@ def test_a_cost_of_abstaining_for_each_class_is_a_row_of_the_matrix(tmp_path: Pa
     assert np.array_equal(same.theta_, AbstainingClassifier("adversarial", alpha=0.3).fit(X, y).theta_)
     dear = AbstainingClassifier("adversarial", alpha=[0.05, 0.9, 0.9]).fit(X, y)
     cheap = AbstainingClassifier("adversarial", alpha=[0.05, 0.05, 0.05]).fit(X, y)
-    assert (dear.predict(X) == -1).sum() < (cheap.predict(X) == -1).sum()
+    assert (dear.predict(X) == ABSTAIN).sum() < (cheap.predict(X) == ABSTAIN).sum()
     for bad, said in (
         ([0.1, 0.2], "2 numbers for 3 classes"),
         ([0.1, 0.2, 1.5], r"must lie in \[0, 1\]"),

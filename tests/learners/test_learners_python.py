@@ -4,6 +4,7 @@ import inspect
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -315,3 +316,52 @@ def test_a_matrix_without_names_says_its_order(drawn):
         assert repr(clone(learner).set_params(order=names)).endswith("'low', 'mid', 'high'")
     named = pd.DataFrame(matrix, names, names)
     assert "# the matrix" not in repr(AdversarialClassifier(named).fit(X, names[y]))
+
+
+# ---- abstaining -------------------------------------------------------------------------------------------------------
+ABSTAINING = [AbstainingClassifier(method, alpha=0.3) for method in ("ova", "cs", "bep", "two_stage", "adversarial")]
+ABSTAINING += [AdversarialClassifier("abstain", loss_options={"alpha": 0.2}), AbstainingClassifier("adversarial", alpha=[0.1, 0.3, 0.4])]
+LABELS = [np.array([-1, 0, 7]), np.array([1.0, 2.0, 4.0]), np.array(["x", "yy", "z"]), np.array(["a", "b", "c"], dtype=object)]
+
+
+@pytest.mark.parametrize("learner", ABSTAINING, ids=repr)
+@pytest.mark.parametrize("labels", LABELS, ids=str)
+def test_one_mark_says_that_no_class_is_predicted(learner, labels, drawn):
+    X, y, sample = drawn
+    fitted = clone(learner).fit(X, labels[y])
+    codes, predicted = fitted.predict_codes(X), fitted.predict(X)
+    assert np.array_equal(predicted == advcli.ABSTAIN, codes == 3)
+    assert (codes == 3).any() or learner.method == "two_stage"  # which may find nothing to reject
+    assert list(predicted[codes < 3]) == list(labels[codes[codes < 3]])
+    # 1 - the mean abstention loss
+    alpha = np.broadcast_to(learner.alpha if hasattr(learner, "alpha") else 0.2, 3)
+    loss = np.where(codes == 3, alpha[y], codes != y)
+    assert fitted.score(X, labels[y]) == pytest.approx(1.0 - loss.mean())
+    assert fitted.score(X, labels[y], sample) == pytest.approx(1.0 - np.average(loss, weights=sample))
+
+
+def test_a_class_cannot_be_called_like_the_mark(drawn):
+    X, y, _ = drawn
+    names = np.array(["abstain", "b", "c"])[y]
+    for learner in (ABSTAINING[0], ABSTAINING[-2]):
+        with pytest.raises(ConfigError, match="'abstain' is a class and cannot say"):
+            clone(learner).fit(X, names)
+        assert clone(learner).set_params(extra_labels=["none"]).fit(X, names).predictions_[-1] == "none"
+
+
+def test_rows_of_a_frame_name_what_is_no_class(drawn):
+    X, y, _ = drawn
+    costs = pd.DataFrame([[0.1, 0.1, 0.4], [0, 1, 1], [1, 1, 0], [1, 0, 1]], index=["ask", "a", "c", "b"], columns=list("abc"))
+    fitted = AdversarialClassifier(costs).fit(X, np.array(list("abc"))[y])
+    assert list(fitted.predictions_) == ["a", "b", "c", "ask"]
+    assert list(AdversarialClassifier(costs.to_numpy()[[1, 3, 2, 0]]).fit(X, y).predictions_) == [0, 1, 2, "abstain"]
+
+
+def test_an_alpha_beyond_its_theorems_is_said(drawn):
+    X, y, _ = drawn
+    for learner in (AbstainingClassifier("adversarial", alpha=0.7), AdversarialClassifier("abstain", loss_options={"alpha": 0.7})):
+        with pytest.warns(UserWarning, match=r"alpha=0.7 is above 1/2.* from 1 - 1/3 on the best rule never abstains"):
+            learner.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        AbstainingClassifier("adversarial", alpha=0.5).fit(X, y)
