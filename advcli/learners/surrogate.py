@@ -80,7 +80,7 @@ def _is_adversarial(estimator: SurrogateClassifier) -> bool:
 
 def _has_proba(estimator: SurrogateClassifier) -> bool:
     """Probabilities over the classes whose largest is the prediction: what scikit-learn means by predict_proba."""
-    if getattr(estimator, "calibrate", None) is not None:
+    if isinstance(estimator, Calibrated) and estimator.calibrate is not None:
         return True
     given = estimator.given_loss
     found = _loss_type(given)
@@ -660,7 +660,7 @@ class SurrogateClassifier(Minimiser):
         It is the predictor's mixed strategy in the game, no estimate of class probabilities: it is often 0 at the true class. Do not score
         it by log-loss or Brier score; ``calibrate`` of `AdversarialClassifier` gives estimates in its place.
         """
-        estimated = self.probabilities(X) if getattr(self, "calibrate", None) is not None else None
+        estimated = self.probabilities(X) if isinstance(self, Calibrated) and self.calibrate is not None else None
         return self.predictor_distribution(X) if estimated is None else estimated
 
 
