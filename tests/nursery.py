@@ -18,6 +18,10 @@ from pathlib import Path
 NURSERY = """
 import atexit, json, os, resource, signal, sys, threading
 import advcli.cli, advcli.learners.surrogate, advcli.data.registry, advcli.evaluation.runner, advcli.reports, pandas, psutil, tabulate
+sys.path.append(sys.argv[2])
+import pytest, quick_hydra
+quick_hydra.patch(pytest.MonkeyPatch())
+sys.path.pop()
 advcli.data.registry.sources()
 # Hydra looks for its plugins once a process
 assert advcli.cli.main(["--cfg", "job", "--package", "name"]) == 0
@@ -88,7 +92,7 @@ class Nursery:
         self.files = tempfile.TemporaryDirectory(prefix="nursery")
         self.count = 0
         reads, writes = os.pipe()
-        command = [sys.executable, "-c", NURSERY, str(writes)]
+        command = [sys.executable, "-c", NURSERY, str(writes), str(Path(__file__).parent)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, pass_fds=[writes])
         os.close(writes)
         self.answers = os.fdopen(reads)

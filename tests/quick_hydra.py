@@ -6,10 +6,12 @@ Nothing that depends on the words is kept from one to the next.
 from functools import cache
 from typing import Any
 
+import omegaconf
 import pytest
 import yaml
 from hydra._internal.hydra import Hydra
-from omegaconf import OmegaConf
+from hydra.types import RunMode
+from omegaconf import OmegaConf, grammar_parser
 from omegaconf._utils import get_yaml_loader
 
 from advcli.paths import conf_dir
@@ -33,11 +35,16 @@ def patch(patched: pytest.MonkeyPatch) -> None:
 
     def mode(application: Hydra, config_name: str | None, overrides: list[str]) -> Any:
         """Hydra composes a first time to read hydra.mode, which presets set, words, and files that are not the package's."""
+        if [word for word in overrides if word.startswith("hydra.")] == ["hydra.mode=RUN"]:
+            return RunMode.RUN
         folders = application.config_loader.get_search_path().get_path()
         asks = any(word.startswith(("+", "hydra")) for word in overrides) or any(
             folder.provider not in ("hydra", "main", "schema") for folder in folders
         )
         return mode_of(application, config_name, overrides) if asks else None
 
+    understood = cache(grammar_parser.parse)  # a text is the same tree each time, and visitors only read it
+    for module in (omegaconf.base, omegaconf._utils):
+        patched.setattr(module, "parse", understood)
     patched.setattr(OmegaConf, "load", staticmethod(cached))
     patched.setattr(Hydra, "get_mode", mode)

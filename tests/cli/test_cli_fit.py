@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,21 @@ def options(**changes: Any) -> dict[str, Any]:
 def train(*words: str, table: pd.DataFrame | None = None) -> None:
     (frame() if table is None else table).to_csv("train.csv", index=False)
     assert main(["fit", *FIT, "dataset.drop=[note]", "dataset.categorical=[colour,zip]", "out=m.model", *words]) == 0
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table and the model of it, made once; tests get a copy."""
+    path = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(path)
+        train()
+    return path
+
+
+@pytest.fixture
+def trained(made: Path, elsewhere: Path) -> None:
+    shutil.copytree(made, Path.cwd(), dirs_exist_ok=True)
 
 
 def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
@@ -214,6 +230,7 @@ def test_the_number_of_rows_at_a_time_changes_nothing() -> None:
 # --------------------------------------------------------------------------------------------------------------- what is refused
 
 
+@pytest.mark.usefixtures("trained")
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -236,13 +253,13 @@ def test_the_number_of_rows_at_a_time_changes_nothing() -> None:
     ],
 )
 def test_tables_that_do_not_fit_are_refused_whole(change: Any, said: str, capfd: pytest.CaptureFixture[str]) -> None:
-    train()
     change(frame()).to_csv("new.csv", index=False)
     err = refused(["predict", "model=m.model", "input=new.csv", "out=pred.csv", "chunk_rows=9"], capfd)
     assert said in err
     assert "dataset." not in err, "the reader of new rows has no dataset options"
 
 
+@pytest.mark.usefixtures("trained")
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -256,15 +273,14 @@ def test_tables_that_do_not_fit_are_refused_whole(change: Any, said: str, capfd:
     ],
 )
 def test_damaged_tables_are_refused_whole(content: bytes, said: str, capfd: pytest.CaptureFixture[str]) -> None:
-    train()
     Path("new.csv").write_bytes(content)
     Path("pred.csv").write_text("old\n")
     assert said in refused(["predict", "model=m.model", "input=new.csv", "out=pred.csv", "chunk_rows=10"], capfd)
     assert Path("pred.csv").read_text() == "old\n"
 
 
+@pytest.mark.usefixtures("trained")
 def test_words_that_make_no_sense_are_refused(capfd: pytest.CaptureFixture[str]) -> None:
-    train()
     Path("folder").mkdir()
     for words, said in (
         (["fit", *FIT], "advcli fit needs out=FILE"),
@@ -336,9 +352,9 @@ print(done.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
-def test_memory_stays_flat(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("trained")
+def test_memory_stays_flat() -> None:
     """Twelve times the rows, the same memory: what is held is one part of the file."""
-    train()
     rows = frame(5000).to_csv(index=False).split("\n", 1)
     peaks = []
     for name, times in (("small.csv", 1), ("large.csv", 12)):

@@ -42,7 +42,7 @@ def test_results_folders_are_listed_the_latest_last(capfd: pytest.CaptureFixture
     place = f"results_dir={tmp_path}"
     assert "no results yet" in said(capfd, "runs", "list", place)
     few = ("protocol.n_splits=2", "hyper.C=1", "quiet=true", place)
-    said(capfd, "-m", "dataset=iris", "loss=zero_one,cs", "name=later", *few)
+    said(capfd, "-m", "dataset=iris", "loss=zero_one,cs", "name=later", "workers=1", *few)
     said(capfd, "dataset=iris", "name=earlier", *few)
     file = tmp_path / "earlier" / "provenance.json"
     made = json.loads(file.read_text())

@@ -190,7 +190,7 @@ def advcli(*words: str) -> None:
 
 def test_a_learner_is_swept_saved_and_loaded(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     own("loss", "centroids", CENTROIDS, "shrink: 1.0\n")
-    advcli("-m", "dataset=iris", "loss=centroids,zero_one", "hyper.C=1", "protocol.n_splits=2", "workers=2", "name=x")
+    advcli("-m", "dataset=iris", "loss=centroids,zero_one", "hyper.C=1", "protocol.n_splits=2", "workers=1", "name=x")
     rows = pd.read_csv("results/x/runs.csv")
     assert set(rows["method"]) == {"centroids linear", "zero_one linear"}
     assert rows.loc[(rows["loss"] == "centroids") & (rows["metric"] == "error"), "value"].max() <= 0.2

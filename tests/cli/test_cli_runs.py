@@ -199,7 +199,7 @@ def test_report_rebuilds_everything_from_the_cells(capfd: pytest.CaptureFixture[
 def test_interrupt_keeps_what_is_done_and_says_how_to_resume() -> None:
     # digits takes far longer than iris: the interrupt falls into it
     words = ["-m", "dataset=iris,digits", "name=cut", "workers=1", "solver.tol=1e-7", "protocol.n_splits=20"]
-    with subprocess.Popen(
+    with subprocess.Popen(  # as a user starts it
         [sys.executable, "-m", "advcli", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -223,21 +223,14 @@ def test_interrupt_keeps_what_is_done_and_says_how_to_resume() -> None:
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
 def test_interrupt_of_parallel_work_leaves_no_process_behind() -> None:
     words = ["-m", "dataset=iris,digits", "loss=zero_one,ww", "name=cut", "workers=2", "solver.tol=1e-7"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "advcli", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=listens_to_interrupts,
-    ) as process:
-        until(lambda: started_cells("cut") >= 3)  # one is done, two are computing
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
-        _, err = process.communicate(timeout=HANG)
-    assert process.returncode == 130
-    assert "Traceback" not in err
-    assert "resume with" in err
-    until(lambda: not processes_of_session(process.pid))
+    child = nursery().start(words)
+    until(lambda: started_cells("cut") >= 3)  # one is done, two are computing
+    os.killpg(child.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
+    done = child.wait()
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+    assert "resume with" in done.stderr
+    until(lambda: not processes_of_session(child.pid))
 
 
 def test_commands_of_one_process_and_second_have_folders_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,16 @@ from .. import reference
 from ..registered import canonical_losses, examples
 
 NAMES = canonical_losses()  # aliases have their own test
-QUICK = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+@pytest.fixture(params=[25, pytest.param(200, marks=pytest.mark.slow)], ids=["", "many"])
+def drawn(request: pytest.FixtureRequest) -> settings:
+    """How many cases Hypothesis draws for each loss."""
+    return settings(max_examples=request.param, deadline=None, derandomize=True)
+
+
+SIZE = pytest.mark.parametrize("more", [1, pytest.param(4, marks=pytest.mark.slow)], ids=["", "many"])
+"""How many times the fewest random rows a test compares with a solver."""
 
 
 def in_reference(loss: Loss, options: dict[str, Any], y: int) -> tuple[str, dict[str, Any]]:
@@ -114,8 +123,8 @@ def assert_in_hull(loss: Loss, r: np.ndarray, y: int, slack: float = 1e-12) -> N
 
 # ---- the readable oracle --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", NAMES)
-def test_oracle_value_is_that_of_brute_force(name: str) -> None:
-    @QUICK
+def test_oracle_value_is_that_of_brute_force(name: str, drawn: settings) -> None:
+    @drawn
     @given(st.data())
     def check(data: st.DataObject) -> None:
         loss, options, f, y = draw_case(data, name)
@@ -133,8 +142,8 @@ def test_oracle_value_is_that_of_brute_force(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_answer_is_a_point_of_the_hull_that_attains_the_value(name: str) -> None:
-    @QUICK
+def test_answer_is_a_point_of_the_hull_that_attains_the_value(name: str, drawn: settings) -> None:
+    @drawn
     @given(st.data())
     def check(data: st.DataObject) -> None:
         loss, options, f, y = draw_case(data, name)
@@ -152,8 +161,8 @@ def test_answer_is_a_point_of_the_hull_that_attains_the_value(name: str) -> None
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_r_is_a_subgradient_and_the_value_ignores_a_common_shift(name: str) -> None:
-    @QUICK
+def test_r_is_a_subgradient_and_the_value_ignores_a_common_shift(name: str, drawn: settings) -> None:
+    @drawn
     @given(st.data())
     def check(data: st.DataObject) -> None:
         loss, _, f, y = draw_case(data, name, largest=7)
@@ -168,8 +177,8 @@ def test_r_is_a_subgradient_and_the_value_ignores_a_common_shift(name: str) -> N
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if issubclass(loss_class(name), AdversarialLoss)])
-def test_neither_player_gains_by_any_pure_response(name: str) -> None:
-    @QUICK
+def test_neither_player_gains_by_any_pure_response(name: str, drawn: settings) -> None:
+    @drawn
     @given(st.data())
     def check(data: st.DataObject) -> None:
         loss, _, f, _ = draw_case(data, name, largest=9)
@@ -284,11 +293,12 @@ def test_points_that_were_moved_out_are_found_and_brought_back(name: str, k: int
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("k", [2, 4])
-def test_the_set_is_the_hull_of_its_corners(name: str, k: int) -> None:
+@SIZE
+def test_the_set_is_the_hull_of_its_corners(more: int, name: str, k: int) -> None:
     """Membership by a linear program over all corners: 0 where the loss says so, and else as far as it says, up to a factor of k + 1."""
     loss = make_loss(name, k, **examples(name, k)[0])
     random = np.random.default_rng(k)
-    R, y = dual_points(loss, random, 2)
+    R, y = dual_points(loss, random, more)
     for r, label in zip(R, y, strict=True):
         points = corners(loss, int(label))
         for moved in (r, r + 0.1 * random.normal(size=k), r - 0.01, r + 1e-3 * np.eye(k)[random.integers(k)]):
@@ -361,12 +371,13 @@ def test_compiled_offset_is_the_readable_one(name: str, k: int, number: int) -> 
 
 @pytest.mark.parametrize("curvature", [1e-3, 0.3, 20.0])
 @pytest.mark.parametrize(("name", "k", "number"), [case for case in compiled_cases() if case.values[1] <= 6])
-def test_compiled_block_step_is_the_conic_program(name: str, k: int, number: int, curvature: float) -> None:
+@SIZE
+def test_compiled_block_step_is_the_conic_program(more: int, name: str, k: int, number: int, curvature: float) -> None:
     options = examples(name, k)[number]
     loss = make_loss(name, k, **options)
     compiled_or_skip(loss)
     random = np.random.default_rng(k)
-    n = 6
+    n = 3 * more
     F, y = 2 * random.normal(size=(n, k)), random.integers(0, k, n)
     F[-1] = np.round(F[-1])
     R0 = np.stack([random_point(loss, int(label), random) for label in y])

@@ -127,12 +127,6 @@ def test_kill_at_random_moments(kills: int, program: Program, undisturbed: tuple
     assert_clean(folder)
 
 
-def start(folder: Path, words: list[str]) -> subprocess.Popen[str]:
-    folder.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "advcli", *words]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-
-
 def grandchildren(parent: int) -> int:
     """Return how many processes were started by children of this one, the fork servers' own aside."""
     found = psutil.Process(parent).children(recursive=True)
@@ -147,15 +141,14 @@ def grandchildren(parent: int) -> int:
 def test_kill_of_the_parent_alone_leaves_no_worker(undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
     """With limits, a cell is a grandchild of the parent: it must not outlive it either."""
     words = ["-m", "dataset=digits", "loss=zero_one,ww", "solver.tol=1e-11", "limits.seconds=300", "name=y", "workers=2"]
-    with start(tmp_path, words) as process:
-        session = process.pid
-        until(lambda: sum("started" in file.read_text() for file in tmp_path.glob("results/y/.session.*/*.jsonl")) == 2)
-        until(lambda: grandchildren(session) >= 2)
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
-    until(lambda: not processes_of_session(session))
-    # the same folder is taken up again
-    done = nursery().run([*WORDS, "workers=2", "name=z"], tmp_path)
+    child = nursery().start(words, tmp_path)
+    until(lambda: sum("started" in file.read_text() for file in tmp_path.glob("results/y/.session.*/*.jsonl")) == 2)
+    until(lambda: grandchildren(child.pid) >= 2)
+    os.kill(child.pid, signal.SIGKILL)
+    assert child.wait().returncode == -signal.SIGKILL
+    until(lambda: not processes_of_session(child.pid))
+    # the folder of results takes other sweeps
+    done = nursery().run([*WORDS, "workers=1", "name=z"], tmp_path)
     assert done.returncode == 0, done.stderr
     assert tables(tmp_path / "results" / "z") == undisturbed[0]
 
@@ -345,10 +338,11 @@ def test_quota(limit: int, program: Program, undisturbed: tuple[list[str], float
 
 def test_folder_that_nobody_may_write(program: Program, undisturbed: tuple[list[str], float], tmp_path: Path) -> None:
     place = tmp_path / "place"
-    assert program.run(place, [word if word != "seed=0,1" else "seed=0" for word in WORDS]) == 0
+    words = [*WORDS, "workers=1"]
+    assert program.run(place, [word if word != "seed=0,1" else "seed=0" for word in words]) == 0
     with mounted(place, "--bind", str(place)):
         subprocess.run(["mount", "-o", "remount,ro,bind", str(place)], check=True)
-        code = program.run(place, WORDS)
+        code = program.run(place, words)
         (line,) = program.said().splitlines()
         assert code == 2
         assert "cannot write into" in line or "made by another config" in line
