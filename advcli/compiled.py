@@ -180,6 +180,7 @@ class Kernels:
         self.subgradient = _at_most("subgradient", level)
         self.binary = _at_most("binary", level)
         self.threshold = _at_most("threshold", level)
+        self.pairs = _at_most("pairs", level)
         self.sets = _at_most("sets", level)
         self.planes = _at_most("planes", level)
         self.chain = _at_most("chain", level)
