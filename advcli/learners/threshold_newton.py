@@ -430,7 +430,7 @@ class _ThresholdNewton:
         return np.maximum(self.centre - np.diff(self.eta) / self.ease, 0.0)
 
     def _proximal_step(self, max_steps: float) -> bool:
-        """Take Newton steps until the residual is small beside what only a new centre removes; tell whether it came to that."""
+        """Take Newton steps until the residual is small beside the gap that only a new centre closes; return whether it became so small."""
         p, rows, step = self.problem, self.rows, kernels.threshold
         given = p.y, p.U
         t = 1.0
