@@ -1,5 +1,5 @@
 # Dual ascent by several threads: rounds of visits on private copies of Theta, exact sums in a fixed order, a measured step
-# (docs/notes/kernels.md, section 9). All threads run the same control flow on the same numbers, so nobody leads but the clock.
+# (docs/notes/kernels.md, section 10). All threads run the same control flow on the same numbers, so nobody leads but the clock.
 
 from libc.math cimport fmax, fmin
 from libc.stdint cimport uint64_t

@@ -1,4 +1,4 @@
-"""The compiled kernels, at the widest instruction set that this processor has, and the arrays that they take.
+"""The compiled modules, at the widest instruction set that this processor has, and the arrays that they take.
 
 Each module of `_ext` is built once per instruction set that it gains from (meson.build): ``scalar`` everywhere, ``avx2`` and ``avx512`` on
 x86-64. A module without the chosen level takes the next lower one. The variable ADVCLI_SIMD chooses a level by name, for tests and for
@@ -26,7 +26,7 @@ from .errors import ConfigError, DataError, nearest
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
-Family = tuple[str, int, Array]  # (kernel name, k, parameters)
+Family = tuple[str, int, Array]  # (name, k, parameters)
 
 LEVELS = ("avx512", "avx2", "scalar")
 # What the compiler may use at each level (x86-64-v4 and x86-64-v3).
@@ -180,6 +180,7 @@ class Kernels:
         self.subgradient = _at_most("subgradient", level)
         self.binary = _at_most("binary", level)
         self.threshold = _at_most("threshold", level)
+        self.pairs = _at_most("pairs", level)
         self.sets = _at_most("sets", level)
         self.planes = _at_most("planes", level)
         self.chain = _at_most("chain", level)

@@ -33,7 +33,7 @@ def document(
     data : mapping
         Data set to the checksum of its content.
     levels : sequence of str
-        Instruction sets of the compiled kernels that made the rows.
+        Instruction sets of the compiled modules that made the rows.
     sessions : sequence of mapping
         From `session`, the first one first.
     """

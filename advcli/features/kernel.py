@@ -326,6 +326,18 @@ class KernelFeatures(KernelMap):
         raise NotImplementedError("kernel features have no explicit parameters")
 
 
+def _squared_distances(X: Any, Z: Any) -> Array:
+    """Return |x - z|^2 of rows (n, d) and (m, d), shape (n, m)."""
+    if hasattr(X, "tocsr") or hasattr(Z, "tocsr"):
+        return np.asarray(euclidean_distances(X, Z, squared=True))
+    # the sum of scikit-learn's, bit for bit, without its validation of rows that are valid and without its copies
+    found = X @ Z.T
+    found *= -2.0
+    found += np.einsum("ij,ij->i", X, X)[:, None]
+    found += np.einsum("ij,ij->i", Z, Z)
+    return np.asarray(np.maximum(found, 0.0, out=found))
+
+
 @register("rbf")
 class GaussianFeatures(KernelFeatures):
     """Gaussian kernel exp(-gamma |x - z|^2), plus a constant that stands for an intercept.
@@ -352,7 +364,7 @@ class GaussianFeatures(KernelFeatures):
 
     def kernel(self, X: Any, Z: Any) -> Array:
         """Return exp(-gamma |x - z|^2) plus the constant."""
-        K = euclidean_distances(X, Z, squared=True)
+        K = _squared_distances(X, Z)
         K *= -self.gamma
         np.exp(K, out=K)
         if self.constant:

@@ -1,4 +1,4 @@
-"""Binary problems with a free bias each, by the proximal Newton method of threshold models.
+"""Binary problems with a free bias each, by the solver of threshold models.
 
 A binary problem with scores v.x + b and margins m is a threshold model of two classes whose one threshold is -b, at the scores
 v.x + s (1 - m): the hinge m - s (v.x + b) is 1 - s (v.x + s (1 - m) + b). Its dual numbers meet sum_i p_i a_i s_i = 0.
@@ -31,14 +31,14 @@ def solve_free(problems: BinaryProblems, limits: Limits, start: Solution | None 
     problems : BinaryProblems
         With a free bias, linear features or a kernel whose matrix fits into memory.
     limits : Limits
-        ``max_passes`` counts the Newton steps of a problem; ``max_seconds`` is looked at between problems.
+        ``max_passes`` counts the Newton steps of a problem, n pairs that move as one; ``max_seconds`` is looked at between problems.
     start : Solution, optional
         Of the same problems at another lambda.
 
     Returns
     -------
     Solution
-        ``passes`` is the mean of the Newton steps over the problems; ``status`` the worst.
+        ``passes`` is the mean of these counts over the problems; ``status`` the worst.
     """
     began = time.perf_counter()
     features, m, n = problems.features, len(problems.labels), problems.features.n_rows
@@ -50,7 +50,7 @@ def solve_free(problems: BinaryProblems, limits: Limits, start: Solution | None 
     theta, R = np.zeros((features.shape[0] + 1, m)), np.zeros((n, m))
     before: list[ThresholdPoint | None] = [None] * m if start is None else start.memory.get("points", [None] * m)
     points: list[ThresholdPoint | None] = [None] * m
-    steps, status = 0, "converged"
+    steps, status, ran = 0, "converged", "pairs" if kernel else "newton"
     for q in range(m):
         if time.perf_counter() - began > limits.max_seconds:
             status = "max_seconds"
@@ -73,8 +73,9 @@ def solve_free(problems: BinaryProblems, limits: Limits, start: Solution | None 
         R[own, q] = found.alpha[0] / (problems.C * sample)
         steps += found.steps
         status = max(status, found.status, key=_STATUS.index)
+        ran = found.solver if ran == "pairs" else ran
     seconds = time.perf_counter() - began
-    return Solution(theta, R, problems.lam, "newton", steps / max(m, 1), seconds, status, {"points": points})
+    return Solution(theta, R, problems.lam, ran, steps / max(m, 1), seconds, status, {"points": points})
 
 
 def _rows(features: Any, own: Labels) -> ScoredRows:

@@ -69,7 +69,7 @@ class ThresholdLearner(Minimiser, RowLearner):
     tol : float
         Relative duality gap at which the fit is accepted.
     max_passes : float
-        Newton steps after which the fit is returned as it is, with a warning.
+        Newton steps after which the fit is returned as it is, with a warning; n pairs of dual variables that move count as one.
     ridge : float
         Added to K(x_i, x_i) of every training row, at least 0; only with a kernel. A row of weight s counts as s such rows. 0.001 is
         what the program of Chu & Keerthi does.
@@ -239,8 +239,9 @@ class ThresholdLearner(Minimiser, RowLearner):
         found = minimise(problem, rows, self.tol, self.max_passes, moved(problem, rows, getattr(start, "_point", None)))
         # from scratch, so that the certificate rests on no sum of updates
         v = rows.spanned(problem.spanned(found.alpha))
-        dual = problem.dual(found.alpha, rows.inner(v, v, rows.scores(v)))
-        g = rows.scores(found.v)
+        spanned = rows.scores(v)
+        dual = problem.dual(found.alpha, rows.inner(v, v, spanned))
+        g = spanned if np.array_equal(v, found.v) else rows.scores(found.v)
         primal = problem.primal(rows.inner(found.v, found.v, g), g, found.eta)
         self._most = problem.U
         self._finish(bound, found, primal / (C * mass), dual / (C * mass), problem.outside(found.alpha), began)
@@ -268,12 +269,12 @@ class ThresholdLearner(Minimiser, RowLearner):
             outside=outside,
             passes=float(found.steps),
             status=found.status,
-            solver="newton",
+            solver=found.solver,
             seconds=time.perf_counter() - began,
         )
         if not certificate.converged:
             text = (
-                f"loss={self.name}, lambda={self.lam_:.3g}: relative gap {certificate.relative_gap:.2e} after {found.steps} Newton steps "
+                f"loss={self.name}, lambda={self.lam_:.3g}: relative gap {certificate.relative_gap:.2e} after {found.steps} passes "
                 f"({certificate.status}), tolerance {self.tol:g}"
             )
             warnings.warn(text, NotConvergedWarning, stacklevel=5)

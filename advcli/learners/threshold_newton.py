@@ -1,4 +1,7 @@
-"""Proximal point with semismooth Newton steps for threshold models, over explicit features or a kernel.
+"""Solver of threshold models: over a kernel first ascent by pairs of dual variables; then, and over explicit features, Newton's method.
+
+Pairs (`_ext/pairs.pyx`) bring most kernel fits to the tolerance in less time than a few Newton systems take. What they leave open, at
+large C, is solved by the proximal point method with semismooth Newton steps.
 
 One proximal step on the dual point alpha of `threshold_problem` minimises, in w and eta,
 
@@ -27,6 +30,12 @@ from ..compiled import kernels
 from .base import Array, Labels
 from .threshold_problem import ThresholdProblem
 
+_PAIRED = {"each": 0, "ordered": 1, "sum": 2}  # couplings that the ascent by pairs keeps, and how it knows them
+_PAIRS = 40  # pairs moved at most, in units of the rows
+_FIRST = 20  # pairs after which a gap above _HOPELESS sends the problem to Newton's method, in the same units
+_HOPELESS = 0.5
+_NEAR = 0.2  # gap up to which Newton's method begins where the ascent ended
+_CLOSER = 0.9  # of the tolerance at which the ascent stops: its own gap is summed from updates
 _FALL = 0.3  # of sigma after a proximal step
 _WIDTH = 2.0  # of the first smoothing, in units of the margin
 _THINNED = 200.0  # C |x|^2 up to which the solution of a part of the rows is near that of all
@@ -243,9 +252,11 @@ class ThresholdPoint:
     primal, dual : float
         Their values in the scaling of (1).
     steps, sigma : int, float
-        Newton steps, and the last proximal weight in units of the largest dual variable.
+        Newton steps, n pairs that moved counting as one; and the last proximal weight in units of the largest dual variable.
     status : str
         "converged", "max_passes" or "stalled".
+    solver : str
+        "newton", or "pairs" where these were enough.
     """
 
     v: Array
@@ -257,11 +268,21 @@ class ThresholdPoint:
     steps: int
     sigma: float
     status: str
+    solver: str = "newton"
 
     @property
     def gap(self) -> float:
         """The relative gap."""
         return (self.primal - self.dual) / self.primal if self.primal > 0 else 0.0
+
+    def take(self, other: ThresholdPoint) -> bool:
+        """Take over the primal and the dual point of another where they are better; tell whether one was."""
+        better = other.primal < self.primal or other.dual > self.dual
+        if other.primal < self.primal:
+            self.v, self.g, self.eta, self.primal = other.v, other.g, other.eta, other.primal
+        if other.dual > self.dual:
+            self.alpha, self.dual = other.alpha, other.dual
+        return better
 
 
 def minimise(
@@ -275,10 +296,17 @@ def minimise(
     rows : ScoredRows
     tol : float
     max_steps : float
-        Newton steps on all rows after which the best point is returned as it is.
+        Newton steps on all rows, and n pairs that move as one, after which the best point is returned as it is.
     start : ThresholdPoint, optional
         Where to begin: a point of the same rows at another C.
     """
+    paired = None
+    if isinstance(rows, KernelRows) and problem.coupling in _PAIRED:
+        paired = _by_pairs(problem, rows, tol, max_steps, start)
+        if paired.gap <= tol:
+            return replace(paired, status="converged")
+        start = paired if paired.gap <= _NEAR else start
+        max_steps -= paired.steps
     strength = problem.C * rows.square
     width = _WIDTH
     if start is not None:
@@ -286,8 +314,37 @@ def minimise(
     elif rows.n >= _LEAST and strength <= _THINNED:
         start = _from_part(problem, rows, width)
         width *= _AFTER
-    solver = _ThresholdNewton(problem, rows, start, width)
-    return solver.run(tol, max_steps)
+    found = _ThresholdNewton(problem, rows, start, width).run(tol, max_steps)
+    if paired is not None:
+        found.take(paired)
+        found.steps += paired.steps
+    return found
+
+
+def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps: float, start: ThresholdPoint | None) -> ThresholdPoint:
+    """Return where the ascent by pairs comes to: on the tolerance, or after as many pairs as cost about what Newton's method does."""
+    alpha = np.zeros((problem.m, rows.n)) if start is None else problem.feasible(start.alpha)
+    g = np.zeros(rows.n) if start is None else rows.scores(problem.spanned(alpha))
+    offset = np.empty(0) if problem.offset is None else problem.offset
+    given = problem.y, problem.U, rows.K, offset, _PAIRED[problem.coupling], alpha, g, _CLOSER * tol
+    left = int(min(_PAIRS, max_steps) * rows.n)
+    steps, gap = kernels.pairs.ascend(*given, min(left, _FIRST * rows.n))
+    if _CLOSER * tol < gap < _HOPELESS:
+        more, gap = kernels.pairs.ascend(*given, left - steps)
+        steps += more
+    found = _point_of(problem, rows, alpha)
+    return replace(found, steps=-(-steps // rows.n), status="max_passes", solver="pairs")
+
+
+def _point_of(problem: ThresholdProblem, rows: ScoredRows, alpha: Array) -> ThresholdPoint:
+    """Return the feasible dual point near alpha (m, n) and the primal point that it spans, from scratch."""
+    alpha = problem.feasible(alpha)
+    v = rows.spanned(problem.spanned(alpha))
+    g = rows.scores(v)
+    square = rows.inner(v, v, g)
+    dual = problem.dual(alpha, square)
+    eta = problem.thresholds(g, alpha)
+    return ThresholdPoint(v, eta, g, alpha, problem.primal(square, g, eta), dual, 0, 1.0, "")
 
 
 def moved(problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | None) -> ThresholdPoint | None:
@@ -373,7 +430,7 @@ class _ThresholdNewton:
         return np.maximum(self.centre - np.diff(self.eta) / self.ease, 0.0)
 
     def _proximal_step(self, max_steps: float) -> bool:
-        """Take Newton steps until the residual is small beside what only a new centre removes; tell whether it came to that."""
+        """Take Newton steps until the residual is small beside the gap that only a new centre closes; return whether it became so small."""
         p, rows, step = self.problem, self.rows, kernels.threshold
         given = p.y, p.U
         t = 1.0
@@ -453,25 +510,12 @@ class _ThresholdNewton:
     def _evaluate(self) -> bool:
         """Compare the point with the best ones seen; tell whether a bound became better."""
         p, rows = self.problem, self.rows
-        alpha = p.feasible(self.alpha)
-        beta = p.spanned(alpha)
-        v = rows.spanned(beta)
-        g = rows.scores(v)
-        square = rows.inner(v, v, g)
-        dual = p.dual(alpha, square)
-        eta = p.thresholds(g, alpha)
-        primal = p.primal(square, g, eta)
+        found = _point_of(p, rows, self.alpha)
         own = p.thresholds(self.g, self.alpha)
         mine = p.primal(rows.inner(self.v, self.v, self.g), self.g, own)
-        if mine < primal:
-            v, g, eta, primal = self.v, self.g, own, mine
-        best = self.best
-        if best is None:
-            self.best = ThresholdPoint(v, eta, g, alpha, primal, dual, 0, 0.0, "")
+        if mine < found.primal:
+            found.v, found.g, found.eta, found.primal = self.v, self.g, own, mine
+        if self.best is None:
+            self.best = found
             return True
-        better = primal < best.primal or dual > best.dual
-        if primal < best.primal:
-            best.v, best.g, best.eta, best.primal = v, g, eta, primal
-        if dual > best.dual:
-            best.alpha, best.dual = alpha, dual
-        return better
+        return self.best.take(found)

@@ -119,7 +119,7 @@ class Loss(ABC):
     # ---- what a fit solves ------------------------------------------------------------------------------------------
     @property
     def core(self) -> Loss:
-        """The loss whose kernels a fit runs; another one where this loss is that one with weights (`cost_weights`)."""
+        """The loss whose compiled family a fit runs; another one where this loss is that one with weights (`cost_weights`)."""
         return self
 
     @property

@@ -234,7 +234,7 @@ class GeneralLoss(AdversarialLoss):
 
     @property
     def family(self) -> tuple[str, int, Array]:
-        """What the compiled kernels take: those of the closed form where it fits the matrix without a scale."""
+        """What compiled functions take: the parameters of the closed form where it fits the matrix without a scale."""
         if self._closed is not None and self._scale == 1.0:
             return self._closed.family
         return self.kernel, self.n_classes, self.parameters

@@ -98,7 +98,7 @@ class WeightedLoss(AdversarialLoss):
 
     @property
     def family(self) -> tuple[str, int, Array]:
-        """The base's: kernels know no weights."""
+        """The base's: compiled functions know no weights."""
         return self.base.family
 
     @property

@@ -469,7 +469,7 @@ def sarawagi(space: OutputSpace, psi: Psi, xi: float = 0.0, tol: float = 1e-3) -
     """Look for a label with H g > xi by minimising F(l) = max H + l g - 2 sqrt(xi l) by golden section (Sarawagi and Gupta 2008).
 
     The largest is taken over labels other than the true one. An l with F(l) <= 0 proves that there is no such label and ends the search.
-    What is maximised is H - xi/g rather than H g. With xi = 0 that is H, and one call at l = 0 does.
+    What is maximised is H - xi/g rather than H g. With xi = 0 this is H, and one call at l = 0 finds its largest.
 
     Parameters
     ----------

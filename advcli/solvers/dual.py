@@ -16,7 +16,7 @@ from .base import Limits, Solver, register, warm_start, whole_option
 # Beyond this size the rows no longer fit the last-level cache: shuffle them physically once, then permute blocks of 16 rows.
 _CACHE_BYTES = 48 * 2**20
 # Threads pay from this many numbers in R x d on (n d k), and from this many rows for each; visits of a thread between two sums, fewer as
-# threads become more (docs/notes/kernels.md, section 9).
+# threads become more (docs/notes/kernels.md, section 10).
 _WORTH, _ROWS_EACH, _VISITS = 8_000_000, 1_000, 512
 AUTO, MOST_THREADS = "auto", 256
 _STATUS = {0: "converged", 1: "max_passes", 2: "max_seconds"}

@@ -22,7 +22,7 @@ REFUSALS = (ValueError, TypeError, OverflowError, MemoryError)
 INT_MAX = 2**31 - 1
 
 # Arguments whose huge values ask for time, not for room: a caller's to choose.
-PATIENCE = {"together", "max_passes", "max_visits", "max_seconds", "passes", "limit", "epochs", "sweeps", "max_sweeps"}
+PATIENCE = {"max_passes", "max_visits", "max_seconds", "passes", "limit", "epochs", "sweeps", "max_sweeps", "most_steps", "together"}
 # Arguments that hold positions or codes: one outside its range must be refused.
 POSITIONS = {"y", "columns", "start", "begin", "order", "rows", "first", "node", "parent", "up", "up_start", "beta_start", "beta_label"}
 POSITIONS |= {"child", "label_start", "label_nodes", "slot", "centre", "example", "gram_start", "part", "held", "used"}
@@ -35,7 +35,21 @@ ANY_LENGTH |= {("planes.visits", "shared")}
 # Longer than needed is no fault.
 AT_LEAST = {("subgradient.sgd", "squares"), ("subgradient.sgd", "state"), ("subgradient.dual_averaging", "state")}
 # None at all stands for "not wanted", "all 1" or "dense"; a general matrix of no rows has no tight ones.
-OPTIONAL = {"sample_weight", "cost_weight", "tolerance", "R", "tight", "gap", "parent", "Z", "table", "margin", "divisor", "centre"}
+OPTIONAL = {
+    "sample_weight",
+    "cost_weight",
+    "tolerance",
+    "R",
+    "tight",
+    "gap",
+    "parent",
+    "Z",
+    "table",
+    "margin",
+    "divisor",
+    "centre",
+    "offset",
+}
 
 N, D, K, L = 7, 3, 3, 4
 
@@ -440,6 +454,15 @@ def threshold_calls(_, random):
     yield "settle", {**given, "M": np.eye(m), **order}
 
 
+def pairs_calls(_, random):
+    X = random.normal(size=(N, D))
+    given = {"y": labels(random, k=K + 1), "U": random.random((K, N)), "K": X @ X.T}
+    for coupling in range(3):
+        for offset in (np.empty(0), random.normal(size=N)):
+            moving = {"alpha": np.zeros((K, N)), "g": np.zeros(N), "tol": 1e-3, "most_steps": 50}
+            yield "ascend", {**given, "offset": offset, "coupling": coupling, **moving}
+
+
 def sets_calls(_, random):
     for m in (2, 5):
         centre = random.integers(0, 2**m, size=N).astype(np.intp)
@@ -517,6 +540,7 @@ CALLS = {
     "label_sets": label_sets_calls,
     "subgradient": subgradient_calls,
     "threshold": threshold_calls,
+    "pairs": pairs_calls,
 }
 
 

@@ -976,6 +976,7 @@ MODELS = (
 )
 
 BINARY, THRESHOLD = "tests/compiled/test_compiled_binary.py", "tests/compiled/test_compiled_threshold.py"
+PAIRS = "tests/compiled/test_compiled_pairs.py"
 REDUCTIONS, ORDINAL, ABSTAINING = (
     "tests/learners/test_methods_reductions.py",
     "tests/learners/test_methods_ordinal.py",
@@ -1002,6 +1003,9 @@ RIVALS = (
     ),
     Mutant("_ext/threshold.pyx", "sums += a * (deta[j] - deta[j + 1])", "sums += a * (deta[j + 1] - deta[j])", THRESHOLD, "threshold"),
     Mutant("_ext/threshold.pyx", "rise += inverse if 0.0 < a < U[j, i] else 0.0", "rise += inverse", THRESHOLD, "threshold"),
+    Mutant("_ext/pairs.pyx", "p.mu[q] += d", "p.mu[q] -= d", PAIRS, "pairs"),
+    Mutant("_ext/pairs.pyx", "p.theta[of_up] -= d", "p.theta[of_up] += d", PAIRS, "pairs"),
+    Mutant("_ext/pairs.pyx", "by * (load(a, <int>i) - load(b, <int>i))", "by * load(a, <int>i)", PAIRS, "pairs"),
     Mutant("advcli/learners/threshold_newton.py", "if t > _SETTLES:", "if True:", f"{ORDINAL} -k skewed"),
     Mutant("advcli/learners/threshold_problem.py", "return 0.5 * (low + high)", "return low", f"{ORDINAL} -k middle"),
     Mutant(

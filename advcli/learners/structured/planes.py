@@ -245,7 +245,7 @@ class Visits:
             self.gram = np.concatenate([(each.toarray() if hasattr(each, "toarray") else each).ravel() for each in few]).astype(np.float64)
 
     def run(self, planes: Planes, lam: float, W: Array, shared: Array, enough: float) -> float:
-        """Ascend D until the gap of the stored planes is at most ``enough``; returns it. The planes' alpha change."""
+        """Ascend D, changing alpha, until the gap of the stored planes is at most ``enough``; return that gap."""
         at = self.structure
         padded = kernels.planes.width(at.K)
         theta = aligned_zeros((W.shape[1], padded))
