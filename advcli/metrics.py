@@ -451,9 +451,10 @@ def micro_f1(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, 
 
 @register("instance_f1", higher_is_better=True, percent=True, sets=True)
 def instance_f1(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Mean over rows of 2 |y & y'| / (|y| + |y'|), which choi2018 calls Micro-F1; a row with neither counts 0."""
+    """Mean over rows of 2 |y & y'| / (|y| + |y'|), which choi2018 calls Micro-F1; a row with neither counts 1."""
     true, predicted = _sets(y_true, n_classes), _sets(y_predicted, n_classes)
-    return float(np.mean(2 * _counts(true.multiply(predicted)) / np.maximum(_counts(true) + _counts(predicted), 1)))
+    both, total = _counts(true.multiply(predicted)), _counts(true) + _counts(predicted)
+    return float(np.mean(np.where(total > 0, 2 * both / np.maximum(total, 1), 1.0)))
 
 
 @register("jaccard", higher_is_better=True, percent=True, sets=True)

@@ -76,7 +76,8 @@ def read_label_sets(table: Table, options: Mapping[str, Any], notes: list[str]) 
     Raises
     ------
     DataError
-        Rows without a label, other cells than 0 and 1, a graph that is none (`LabelGraph.from_edges`), labels that are no leaves of it.
+        Rows without a label, which only columns without a hierarchy may have; other cells than 0 and 1, a graph that is none
+        (`LabelGraph.from_edges`), labels that are no leaves of it.
     """
     for key in ("several_tops", "stub_leaves"):
         if not isinstance(options[key], bool):
@@ -87,7 +88,7 @@ def read_label_sets(table: Table, options: Mapping[str, Any], notes: list[str]) 
     columns = target_columns(str(options["target"]), list(map(str, table.frame.columns)))
     several = separator is not None or str(options["target"]).endswith("*")
     rows = (
-        _columns(table, columns, str(options["target"])[:-1])
+        _columns(table, columns, str(options["target"])[:-1], options["hierarchy"] is None)
         if len(columns) > 1 or (separator is None and several)
         else _cells(table, columns[0], separator)
     )
@@ -111,7 +112,8 @@ def read_label_sets(table: Table, options: Mapping[str, Any], notes: list[str]) 
     counts = np.array([len(row) for row in rows])
     codes = np.array([number[label] for row in rows for label in row], dtype=np.int32)
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    notes.append(f"{counts.mean():.2f} labels a row, at most {counts.max()}")
+    without = f", {(counts == 0).sum()} rows have none" if (counts == 0).any() else ""
+    notes.append(f"{counts.mean():.2f} labels a row, at most {counts.max()}{without}")
     y = csr_array((np.ones(len(codes), dtype=np.int8), codes, start), shape=(len(rows), len(classes)))
     return CodedLabels(y, tuple(classes), edges, stubs)
 
@@ -127,7 +129,7 @@ def _cells(table: Table, column: str, separator: str | None) -> list[list[str]]:
     return rows
 
 
-def _columns(table: Table, columns: list[str], prefix: str) -> list[list[str]]:
+def _columns(table: Table, columns: list[str], prefix: str, may_be_empty: bool) -> list[list[str]]:
     names = [name.removeprefix(prefix) for name in columns]
     cells = table.frame[columns].astype(str).apply(lambda column: column.str.strip()).to_numpy()
     bad = np.argwhere((cells != "0") & (cells != "1"))
@@ -137,9 +139,10 @@ def _columns(table: Table, columns: list[str], prefix: str) -> list[list[str]]:
             f"{table.path}: column {columns[at]!r} holds {cells[row, at]!r} in {table.place(row)}; columns of labels hold 0 and 1"
         )
     empty = np.flatnonzero(~(cells == "1").any(axis=1))
-    if empty.size:
+    if empty.size and not may_be_empty:
         raise DataError(
-            f"{table.path}: {empty.size} rows have no label, the first is {table.place(int(empty[0]))}; remove them or give them a label"
+            f"{table.path}: {empty.size} rows have no label of the hierarchy, the first is {table.place(int(empty[0]))}; "
+            "remove them or give them a label"
         )
     return [[names[at] for at in np.flatnonzero(row).tolist()] for row in cells == "1"]
 

@@ -176,6 +176,10 @@ class Recipe:
             raise IncompatibleError(
                 f"loss={cell.loss['name']}", "one label a row", f"{dataset.name} has several: choose loss=sets, flat, hsvm or nhsvm"
             )
+        if dataset.multilabel and not learner_of(cell.loss).empty_sets and (empty := int((np.diff(dataset.y.indptr) == 0).sum())):
+            raise IncompatibleError(
+                f"loss={cell.loss['name']}", "a label in every row", f"{empty} rows of {dataset.name} have none: choose loss=sets"
+            )
         edges = dataset.hierarchy
         hierarchy = None if edges is None else {"edges": [list(edge) for edge in edges], "classes": list(dataset.classes)}
         self.given = cell

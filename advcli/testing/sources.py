@@ -105,7 +105,7 @@ def _check_labels(data: Dataset, what: str) -> None:
     require(y.shape[0] == data.X.shape[0], f"{what}: {y.shape[0]} labels for {data.X.shape[0]} rows of X")
     if data.multilabel:
         require(y.shape[1] == k and bool(np.all(y.data == 1)), f"{what}: y does not hold ones, a column for each class")
-        require(bool(np.all(np.diff(y.indptr) > 0)), f"{what}: a row has no label")
+        require(data.hierarchy is None or bool(np.all(np.diff(y.indptr) > 0)), f"{what}: a row has no label of the hierarchy")
         codes = y.indices
     else:
         require(y.dtype == np.intp and y.ndim == 1, f"{what}: y is no vector of intp")

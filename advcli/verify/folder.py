@@ -36,13 +36,13 @@ from ..rows import canonical_json, format_value
 from .bounds import Array
 from .gap import Bounds, LearnedRows
 from .methods import Method, method_of
+from .metrics import range_of
 from .surrogates import CannotError
 
 SLACK, FLOOR = 1e-9, 1e-12
 
 # what a cell's file or an array of another shape than the program writes leads to
 _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
-_METRICS = ("error", "accuracy", "mae", "mse")
 
 
 class RefutedError(Exception):
@@ -381,15 +381,11 @@ def _claims(row: Mapping[str, str], bounds: Bounds, method: Method, tol: float) 
 
 
 def _follows(row: Mapping[str, str], possible: Any, y: Any) -> bool:
-    """Tell whether a metric's value follows from the predictions that are possible on the test rows (n, k); refute one that does not."""
-    if row["metric"] not in _METRICS or possible is None:
+    """Tell whether a metric's value follows from the predictions that are possible on the test rows; refute one that does not."""
+    found = None if possible is None else range_of(row["metric"], possible, y)
+    if found is None:
         return False
-    codes = np.arange(possible.shape[1])
-    distance = np.abs(codes[:, None] - codes)
-    table = {"error": distance > 0, "accuracy": distance == 0, "mae": distance, "mse": distance**2}[row["metric"]]
-    each = table[:, y].T.astype(float)
-    least, most = np.where(possible, each, np.inf).min(axis=1).sum(), np.where(possible, each, -np.inf).max(axis=1).sum()
     value = float(row["value"] or "nan")
-    if not least / len(y) - FLOOR <= value <= most / len(y) + FLOOR:
-        raise RefutedError(f"{row['metric']} is {least / len(y):.6g}, not {value:.6g}")
+    if not found[0] - FLOOR <= value <= found[1] + FLOOR:
+        raise RefutedError(f"{row['metric']} is {found[0]:.6g}, not {value:.6g}")
     return True

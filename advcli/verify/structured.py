@@ -120,7 +120,7 @@ class SetsOfLabels:
 
     def __init__(self, options: Mapping[str, Any], m: int) -> None:
         self.psi = None if options["surrogate"] == "maxmin" else SurrogateOfMargin(options)
-        self.m, self.states = m, _STATES[str(options["pairs"])]
+        self.m, self.states, self.rule = m, _STATES[str(options["pairs"])], str(options.get("rule", "potentials"))
         if m > _MOST_LABELS:
             raise CannotError(f"{m} labels: the checker looks at all sets, of at most {_MOST_LABELS} labels")
         if options["search"] not in ("auto", "levels"):
@@ -139,8 +139,31 @@ class SetsOfLabels:
         return linear_map(options, gamma, X, self.m, self.with_constant)
 
     def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
-        """Return None: metrics of sets are not judged."""
-        return None
+        """Return the sets that may have the largest score at every row, arrays (c, m); None for other rules and for rows with one label."""
+        if self.rule != "potentials" or not hasattr(rows.y, "toarray"):
+            return None
+        W, shared = self._weights(features, theta)
+        U, table = features.times(X, W), self._table(shared)
+        found = []
+        step = max(1, _SCORES >> self.m)
+        for at in range(0, X.shape[0], step):
+            scores = dot(U[at : at + step], self.bits.T) + table
+            may = scores.high >= np.max(scores.low, axis=1, keepdims=True)
+            found += [self.bits[each] for each in may]
+        return found
+
+    def _weights(self, features: ScoreMap, theta: Array) -> tuple[Array, Array]:
+        """Return W (d, m) and the weights that labels share."""
+        d, G = features.X.shape[1] + features.constant, self.states * len(self.first)
+        if theta.shape != (d * self.m + G,):
+            raise ValueError(f"theta has the shape {theta.shape}, not {(d * self.m + G,)}")
+        return theta[: d * self.m].reshape(d, self.m), theta[d * self.m :]
+
+    def _table(self, shared: Array) -> Ball:
+        """Return what every set gets of the weights that labels share, (2^m,)."""
+        if not self.states:
+            return ball(np.zeros(2**self.m))
+        return join(*(dot(self.pairs(self.bits[at : at + 4096]), shared[:, None]) for at in range(0, 2**self.m, 4096)))[:, 0]
 
     def pairs(self, Y: Array) -> Array:
         """Return what sets Y (n, m) have of every weight of a pair, (n, G)."""
@@ -159,11 +182,8 @@ class SetsOfLabels:
         ValueError
             An array of the wrong shape, or planes of examples or sets that there are not.
         """
-        n, d, G = features.X.shape[0], features.X.shape[1] + features.constant, self.states * len(self.first)
-        theta, planes = arrays["theta"], arrays["r"]
-        if theta.shape != (d * self.m + G,):
-            raise ValueError(f"theta has the shape {theta.shape}, not {(d * self.m + G,)}")
-        W, shared = theta[: d * self.m].reshape(d, self.m), theta[d * self.m :]
+        n, planes = features.X.shape[0], arrays["r"]
+        W, shared = self._weights(features, arrays["theta"])
         Y = rows.y.toarray() if hasattr(rows.y, "toarray") else np.eye(self.m)[rows.y]
         numbers = Y.astype(np.int64) @ (1 << np.arange(self.m))
         counts = np.ones(n) if rows.counts is None else rows.counts
@@ -185,7 +205,7 @@ class SetsOfLabels:
         owned = sparse.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(n, len(owner)))
         moments = features.moments(dot(owned, coefficient[:, None] * (found - true)))
         square = features.square_norm(moments)
-        if G:
+        if self.states:
             together = dot(coefficient[None], self.pairs(found) - self.pairs(true))
             square = square + (together * together).sum()
         return Bounds(ridge + losses, offset - square * share * share * inverse(ball(2.0 * lam)), ridge)
@@ -205,9 +225,7 @@ class SetsOfLabels:
 
         That of the max-min margin is its bound by targets p (n, m): the largest sum_j |y_j - p_j| + margin.
         """
-        pieces = (dot(self.pairs(self.bits[at : at + 4096]), shared[:, None]) for at in range(0, 2**self.m, 4096))
-        table = join(*pieces)[:, 0] if self.states else ball(np.zeros(2**self.m))
-        found = []
+        table, found = self._table(shared), []
         step = max(1, _SCORES >> self.m)
         for at in range(0, len(numbers), step):
             own, every = numbers[at : at + step], np.arange(len(numbers[at : at + step]))[:, None]

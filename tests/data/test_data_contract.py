@@ -98,7 +98,7 @@ SPLIT = (np.arange(4), np.arange(4, 6))
         (changed(y=(np.arange(6) % 3).astype(np.int32)), "intp"),
         (changed(y=np.arange(6) % 3 + 1), "no position"),
         (changed(y=np.arange(6) % 2), "has no rows"),
-        (changed(y=csr_array(np.eye(6, 3, dtype=np.int8))), "no label"),
+        (changed(y=csr_array(np.eye(6, 3, dtype=np.int8)), hierarchy=(("r", "a"), ("r", "b"), ("r", "c"))), "no label"),
         (changed(y=csr_array(2 * np.ones((6, 3), dtype=np.int8))), "ones, a column"),
         (changed(X=csr_array((np.ones(6), [1, 0, 1, 0, 1, 0], [0, 2, 3, 4, 5, 6, 6]), shape=(6, 2))), "unsorted"),
         (changed(example_weight=np.zeros(6)), "positive number"),

@@ -105,7 +105,6 @@ def test_several_tops_on_request(tmp_path: Path) -> None:
     ("table", "options", "said"),
     [
         ("x,label\n1,d@b\n2, @\n", {"label_separator": "@"}, r"no label in row 2 \(line 3\)"),
-        ("x,is_b,is_c\n1,1,0\n2,0,0\n", {"target": "is_*"}, r"1 rows have no label, the first is row 2"),
         ("x,is_b,is_c\n1,1,0\n2,0,2\n", {"target": "is_*"}, r"column 'is_c' holds '2' in row 2"),
         ("x,is_b\n1,1\n", {"target": "no_*"}, r"has no column 'no_\*'"),
     ],
@@ -113,6 +112,15 @@ def test_several_tops_on_request(tmp_path: Path) -> None:
 def test_sets_that_are_none(tmp_path: Path, table: str, options: dict[str, Any], said: str) -> None:
     with pytest.raises(DataError, match=said):
         read(tmp_path, table, **options)
+
+
+def test_rows_of_zeros_are_empty_sets_where_there_is_no_hierarchy(tmp_path: Path) -> None:
+    table = "x,is_d,is_b,is_c\n1,1,1,0\n2,0,0,0\n3,0,0,1\n"
+    data = read(tmp_path, table, edges=None, target="is_*")
+    assert data.y.toarray().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
+    assert "1.00 labels a row, at most 2, 1 rows have none" in data.notes
+    with pytest.raises(DataError, match="1 rows have no label of the hierarchy, the first is row 2"):
+        read(tmp_path, table, TREE, target="is_*")
 
 
 @pytest.mark.parametrize("options", [{"stub_leaves": "yes"}, {"label_separator": ""}, {"missing": "zero", "label_separator": "@"}])

@@ -43,7 +43,7 @@ def test_sets_against_scikit_learn(pair: tuple[NDArray[Any], NDArray[Any]]) -> N
     assert value("error", y, z) == pytest.approx(1 - sk.accuracy_score(y, z))
     assert value("hamming", y, z) == pytest.approx(sk.hamming_loss(y, z))
     assert value("micro_f1", y, z) == pytest.approx(sk.f1_score(y, z, average="micro", zero_division=0))
-    assert value("instance_f1", y, z) == pytest.approx(sk.f1_score(y, z, average="samples", zero_division=0))
+    assert value("instance_f1", y, z) == pytest.approx(sk.f1_score(y, z, average="samples", zero_division=1))
     assert value("jaccard", y, z) == pytest.approx(sk.jaccard_score(y, z, average="samples", zero_division=1))
     found = np.flatnonzero(y.any(axis=0) | z.any(axis=0))
     expected = sk.f1_score(y, z, average="macro", labels=found, zero_division=0) if len(found) else 0.0

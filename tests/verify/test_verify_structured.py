@@ -23,6 +23,7 @@ from advcli.verify.gap import LearnedRows
 from advcli.verify.structured import SetsOfLabels, SurrogateOfMargin
 from advcli.verify.surrogates import CannotError
 
+METRICS = ("hamming", "error", "accuracy", "jaccard", "instance_f1", "micro_f1", "macro_f1")
 SURROGATES = ("margin", "slack", "scaling", "log", "prob", "f1")
 OPTIONS = {"name": "sets", "search": "auto", "fit_intercept": True, "beta": None}
 
@@ -112,10 +113,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a results folder of every surrogate; beside it are its data, one of weighted rows and one of games."""
     root = tmp_path_factory.mktemp("verify")
     X, Y, weight = rows(5, n=40)
-    Y[~Y.any(axis=1), 0] = 1
     lines = [",".join(map(str, [*x, w, *y])) for x, w, y in zip(X, weight, Y, strict=True)]
     (root / "rows.csv").write_text("a,b,w,y_1,y_2,y_3,y_4\n" + "\n".join(lines) + "\n")
     words = ["-m", "dataset=csv", "dataset.path=rows.csv", "dataset.target=y_*", "hyper.C=1", "protocol.n_splits=2", "record.proofs=true"]
+    words += [f"protocol.metrics=[{','.join(METRICS)}]"]
     words += ["dataset.allow_small_classes=true", "solver.tol=1e-2", "quiet=true", "workers=1", "hydra/launcher=basic", "loss=sets"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
@@ -131,6 +132,7 @@ def test_every_fit_is_proved(name: str, made: Path) -> None:
     assert [each.reason for each in verdicts if each.verdict != "proved"] == []
     assert len(verdicts) == (12 if name == "made" else 4)
     assert all(0 <= each.relative_gap <= each.stated_gap + 1e-9 for each in verdicts)
+    assert {frozenset(each.metrics.split()) for each in verdicts} == {frozenset(METRICS)}
 
 
 def believed(arrays: dict[str, np.ndarray]) -> None:
@@ -248,6 +250,10 @@ def test_another_strength_option_or_table_is_refuted(made: Path, tmp_path: Path)
     copy = copied(made, tmp_path / "option")
     edit_config(copy, cell_of(copy, surrogate="margin"), "loss", lambda options: {**options, "surrogate": "slack"})
     assert sum(each.verdict == "refuted" for each in judged(copy)) == 2
+
+    copy = copied(made, tmp_path / "value")
+    edit_rows(copy, 0, "value", lambda text: repr(float(text) + 1e-6), both=True)
+    assert sum(each.verdict == "refuted" for each in judged(copy)) == 1
 
     copy = copied(made, tmp_path / "table")
     table = copy.parents[1] / "rows.csv"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -57,6 +58,7 @@ class StructuredLearner(LinearLearner):
     lam: float | None = None
     tol: float = 1e-3
     max_passes: float = 1000
+    max_seconds: float = float("inf")
     fit_intercept: bool = True
 
     @abstractmethod
@@ -72,6 +74,21 @@ class StructuredLearner(LinearLearner):
         return self.fit_intercept
 
     @classmethod
+    def option_names(cls) -> tuple[str, ...]:
+        """Return the options that a configuration may set; the limit of seconds is the solver's."""
+        return tuple(name for name in super().option_names() if name != "max_seconds")
+
+    @classmethod
+    def build(
+        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
+    ) -> Self:
+        """Return an unfitted learner with the solver's limit of seconds."""
+        found = super().build(loss, features, solver, hyper, n_classes, seed, tol)
+        if solver.get("max_seconds") is not None:
+            found.max_seconds = float(solver["max_seconds"])
+        return found
+
+    @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
         """Refuse options without meaning before any work."""
         super().check(loss, features, solver, ordered, n_classes)
@@ -85,6 +102,8 @@ class StructuredLearner(LinearLearner):
     def check_common(self) -> None:
         """Refuse parameters beside the surrogate's that no data can mend."""
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
+        if self.max_seconds != float("inf"):
+            refuse_not_positive(max_seconds=self.max_seconds)
         if not isinstance(self.fit_intercept, (bool, np.bool_)):
             raise ConfigError(f"fit_intercept={self.fit_intercept} must be true or false")
 
@@ -108,7 +127,8 @@ class StructuredLearner(LinearLearner):
 
     def train(self, structure: Structure, psi: Psi, start: Planes | None) -> PlaneFit:
         """Minimise P at `lam_`, from planes of another lambda where there are some."""
-        return learn_planes(structure, self.lam_, self.tol, self.max_passes, seed_of(self.random_state), start=start)
+        seed = seed_of(self.random_state)
+        return learn_planes(structure, self.lam_, self.tol, self.max_passes, seed, self.max_seconds, start)
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Fit to bound rows, from the stored planes of ``start`` where it was fitted to the same ones with the same options."""

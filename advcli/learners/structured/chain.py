@@ -266,8 +266,9 @@ class ChainTrainer:
             )
         )
 
-    def learn(self, lam: float, tol: float, max_passes: float, seed: int) -> ChainFit:
+    def learn(self, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float = math.inf) -> ChainFit:
         """Minimise P until the best bounds on both sides are within ``tol``."""
+        began = time.perf_counter()
         random, S = np.random.default_rng(seed), len(self.share)
         self.gap[:] = np.where(self.share > 0.0, np.inf, -np.inf)
         W, A = self.take(lam)
@@ -276,8 +277,10 @@ class ChainTrainer:
         dual, passes, calls, idle = best.dual, 1.0, S, 0
         while True:
             gap = best.primal - dual
-            if gap <= tol * abs(best.primal) or passes >= max_passes or idle >= STALLED:
-                stopped = "converged" if gap <= tol * abs(best.primal) else "max_passes" if passes >= max_passes else "stalled"
+            late = time.perf_counter() - began >= max_seconds
+            if gap <= tol * abs(best.primal) or passes >= max_passes or late or idle >= STALLED:
+                stopped = "max_passes" if passes >= max_passes else "max_seconds" if late else "stalled"
+                stopped = "converged" if gap <= tol * abs(best.primal) else stopped
                 return best._replace(dual=dual, passes=passes, calls=calls, stopped=stopped)
             for quick in range(1 + QUICK):
                 skip = float(self.share @ np.maximum(self.gap, 0.0)) if quick else -math.inf
@@ -286,7 +289,7 @@ class ChainTrainer:
                 passes, calls = passes + visited / S, calls + visited
                 if full:
                     self.widen()
-                if not visited or passes >= max_passes:
+                if not visited or passes >= max_passes or time.perf_counter() - began >= max_seconds:
                     break
             W, A = self.take(lam)
             primal, now = self.primal(lam, W, A), self.dual(lam, W, A)
@@ -366,6 +369,8 @@ class ChainClassifier(StructuredLearner):
         Relative duality gap at which the fit is accepted.
     max_passes : float
         Limit of passes over all sequences; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
+    max_seconds : float
+        Limit of the time of a fit, looked at between passes; beyond, as with ``max_passes``.
     fit_intercept : bool
         Whether a constant 1 is appended to the rows, penalised like the rest.
     features, features_options, n_classes, random_state
@@ -468,7 +473,7 @@ class ChainClassifier(StructuredLearner):
             share = weights / weights.sum()
             trainer = ChainTrainer(bound.own["X"], bound.codes, bound.own["start"], share, len(self.classes_), self.surrogate, beta)
         self.trainer_, self.trained_on_ = trainer, bound
-        fit = trainer.learn(self.lam_, float(self.tol), float(self.max_passes), seed_of(self.random_state))
+        fit = trainer.learn(self.lam_, float(self.tol), float(self.max_passes), seed_of(self.random_state), float(self.max_seconds))
         self.coef_, self.shared_ = fit.W, fit.A.ravel()
         self.dual_, self.trained_targets_ = fit.mixture, fit.targets
         self.oracle_gap_, self.oracle_calls_, self.n_iter_ = 0.0, fit.calls, max(1, math.ceil(fit.passes))

@@ -296,6 +296,8 @@ class MultilabelClassifier(StructuredLearner):
         Relative duality gap at which the fit is accepted.
     max_passes : float
         Limit of searches of all rows; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
+    max_seconds : float
+        Limit of the time of a fit, looked at between searches of all rows; beyond, as with ``max_passes``.
     fit_intercept : bool
         Whether a constant 1 is appended to the rows, penalised like the rest.
     features, features_options, n_classes, random_state
@@ -393,7 +395,7 @@ class MultilabelClassifier(StructuredLearner):
         if self.training == "planes":
             return super().train(structure, psi, start)
         kind, seed = BY_ROWS[self.training], seed_of(self.random_state)
-        return learn_by_rows(kind, structure, self.lam_, self.tol, self.max_passes, seed, psi.convex, start=start)
+        return learn_by_rows(kind, structure, self.lam_, self.tol, self.max_passes, seed, psi.convex, self.max_seconds, start)
 
     def learn(self, X: Any, y: Any, weights: Array | None) -> Array:
         """Train on distinct rows: equal rows with equal sets are one of their summed weight."""
