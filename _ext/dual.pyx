@@ -7,97 +7,27 @@ What makes it fast, each measured (docs/notes/kernels.md, section 2): a fresh pe
 ten passes over the examples with a large gap; Theta stored d x kp; no work for examples whose gap is negligible.
 """
 
-from libc.stdlib cimport malloc, free
+import threading
+
+from libc.stdlib cimport calloc, malloc, free
 from libc.stdint cimport uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 from cpython.exc cimport PyErr_CheckSignals
 
-from adv_simd cimport vec, load, store, vsum, splat, LANES, prefetch
-from adv_family cimport Family
+from adv_simd cimport zeros
 from adv_bind cimport family_free
 from adv_check cimport check_labels, check_rows, check_weights, demand
-from adv_loop cimport bind, checked_width, gap_scale, seconds, shuffle
-from adv_linear cimport Rows, rows_of, row_scores, row_update, prefetch_rows
-
-cdef enum:
-    ACTIVE_PASSES = 10   # passes over the active set between two full passes
-    BLOCK_ROWS = 16      # rows that stay together when X exceeds the cache
-
-cdef struct Run:
-    Rows rows
-    Family family
-    const Py_ssize_t *y
-    const double *square      # |x_i|^2
-    const double *sample      # s_i or NULL
-    const double *cost        # w_i or NULL
-    double *r                 # (n, kp)
-    double *theta             # (d, kp)
-    double *gap               # (n,) block gaps at the last visit, times s_i w_i
-    double mass               # n of the objective: the sum of the sample weights
-    double scale              # 1/(lambda mass)
-    int *moved
-    double *hint              # (n,) see Family.hint
-
-
-cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
-    """Maximise block i and return its gap before the step, times s_i w_i."""
-    cdef Family *s = &run.family
-    cdef int v, kp = s.kp
-    cdef double *f = s.work + 8 * kp
-    cdef double *new = s.work + 9 * kp
-    cdef double *r = run.r + i * kp
-    cdef double weight = 1.0, cost = 1.0, gap, w
-    cdef vec inverse
-    if run.sample != NULL:
-        weight = run.sample[i]
-        if weight == 0.0:
-            return 0.0
-    row_scores(&run.rows, i, run.theta, kp, f)
-    if run.cost != NULL:
-        cost = run.cost[i]
-        inverse = splat(1.0 / cost)
-        for v in range(kp // LANES):
-            store(f, v, load(f, v) * inverse)
-    w = weight * run.square[i] * run.scale
-    s.hint = run.hint + i
-    gap = s.step(s, f, r, run.y[i], w / cost, skip, new, NULL, NULL)
-    if gap > skip:
-        for v in range(kp // LANES):
-            inverse = load(new, v)
-            store(new, v, inverse - load(r, v))
-            store(r, v, inverse)
-        row_update(&run.rows, i, run.theta, kp, new, -weight * run.scale, run.moved)
-    return weight * cost * gap
-
+from adv_linear cimport rows_of
+from adv_loop cimport bind, checked_width, gap_scale, random_bits, seconds, shuffle
+from adv_rounds cimport CELLS, MOST_THREADS, Member, Rounds, ascend_together
+from adv_team cimport leave
+from adv_visit cimport ACTIVE_PASSES, BLOCK_ROWS, Run, judge_rows, prefetch_row, values_of, visit
 
 cdef void certify(Run *run, double lam, double *primal, double *dual) noexcept nogil:
     """Primal and dual value at the present Theta and r: one pass that moves nothing, and refreshes the gaps."""
-    cdef Family *s = &run.family
-    cdef int v, kp = s.kp
-    cdef Py_ssize_t i, n = run.rows.n
-    cdef double *f = s.work + 8 * kp
-    cdef double *vertex = s.work + 9 * kp
-    cdef double value, c, best, weight, cost, loss = 0.0, offsets = 0.0, square = 0.0, inner
-    cdef vec a
-    for i in range(n):
-        weight = 1.0 if run.sample == NULL else run.sample[i]
-        cost = 1.0 if run.cost == NULL else run.cost[i]
-        row_scores(&run.rows, i, run.theta, kp, f)
-        for v in range(kp // LANES):
-            store(f, v, load(f, v) * splat(1.0 / cost))
-        value = s.oracle(s, f, run.y[i], vertex, &c)
-        best = s.offset(s, run.r + i * kp, run.y[i])
-        a = splat(0.0)
-        for v in range(kp // LANES):
-            a = a + load(f, v) * load(run.r + i * kp, v)
-        inner = vsum(a)
-        run.gap[i] = weight * cost * (value - best - inner)
-        loss += weight * cost * value
-        offsets += weight * cost * best
-    for i in range(<Py_ssize_t>run.rows.d * kp):
-        square += run.theta[i] * run.theta[i]
-    primal[0] = 0.5 * lam * square + loss / run.mass
-    dual[0] = offsets / run.mass - 0.5 * lam * square
+    cdef double loss = 0.0, offsets = 0.0
+    judge_rows(run, 0, run.rows.n, &loss, &offsets)
+    values_of(run, lam, loss, offsets, primal, dual)
 
 
 cdef int ascend(Run *run, double lam, double tol, double max_passes, double max_seconds, uint64_t seed, bint blocks,
@@ -186,33 +116,129 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double max_
 
 cdef double sweep(Run *run, const Py_ssize_t *order, Py_ssize_t count, double skip) noexcept nogil:
     """Visit the listed examples in order and return the sum of their gaps; asks for the next rows while it works on one."""
-    cdef Py_ssize_t b, i, j
+    cdef Py_ssize_t b, i
     cdef double total = 0.0
-    cdef Rows *x = &run.rows
-    cdef int line
     for b in range(count):
         i = order[b]
         if b + 1 < count:
-            j = order[b + 1]
-            if x.start == NULL:
-                for line in range(0, min(x.d, 128), 8):
-                    prefetch(x.values + j * x.d + line)
-                prefetch(run.r + j * run.family.kp)
-            else:
-                prefetch_rows(run.theta, run.family.kp, x.columns + x.start[j], x.start[j + 1] - x.start[j])
+            prefetch_row(run, order[b + 1])
         run.gap[i] = visit(run, i, skip)
         total += run.gap[i]
     return total
 
 
+cdef class Team:
+    """The threads of one ascent; `work` is one thread's part."""
+    cdef Rounds rounds
+    cdef Run *runs
+    cdef Member *members
+    cdef double lam, tol, max_passes, max_seconds
+    cdef double *answers      # (K, 3) passes, primal and dual value
+
+    def work(self, int t):
+        """Take part as thread t to the end; return its code."""
+        demand(self.members != NULL and 0 <= t < self.rounds.size, "a team has threads of its own")
+        cdef int code
+        cdef double *answer = self.answers + 3 * t
+        try:
+            with nogil:
+                code = ascend_together(self.members + t, self.lam, self.tol, self.max_passes, self.max_seconds, answer, answer + 1, answer + 2)
+        except BaseException:
+            leave(&self.rounds.barrier)
+            raise
+        return code
+
+    def __dealloc__(self):
+        cdef int t
+        if self.runs != NULL:
+            for t in range(self.rounds.size):
+                family_free(&self.runs[t].family)
+                free(self.runs[t].moved)
+        free(self.runs)
+        free(self.members)
+        free(self.answers)
+        free(self.rounds.theta)
+        free(self.rounds.moved)
+        free(self.rounds.rows)
+        free(self.rounds.active)
+        free(self.rounds.gaps)
+        free(self.rounds.cells)
+
+
+cdef Team gather(Run *run, int kind, int k, const double[::1] parameters, double lam, uint64_t seed, bint blocks, int threads, int together):
+    """Return a team whose threads share the rows and r of ``run``; its Theta is copied."""
+    cdef Team team = Team.__new__(Team)
+    cdef Rounds *rounds = &team.rounds
+    cdef Py_ssize_t n = run.rows.n
+    cdef size_t size = <size_t>run.rows.d * run.family.kp
+    cdef int t
+    memset(rounds, 0, sizeof(Rounds))
+    rounds.size, rounds.together, rounds.blocks = threads, together, blocks
+    rounds.length = (size + CELLS - 1) // CELLS * CELLS
+    rounds.theta = zeros(threads * rounds.length)
+    rounds.moved = zeros(2 * threads * rounds.length)
+    rounds.rows = <Py_ssize_t *>malloc(2 * n * sizeof(Py_ssize_t))
+    rounds.active = <Py_ssize_t *>malloc(2 * n * sizeof(Py_ssize_t))
+    rounds.gaps = zeros(n)
+    rounds.cells = zeros(2 * threads * CELLS)
+    team.runs = <Run *>calloc(threads, sizeof(Run))
+    team.members = <Member *>calloc(threads, sizeof(Member))
+    team.answers = <double *>calloc(3 * threads, sizeof(double))
+    if (rounds.theta == NULL or rounds.moved == NULL or rounds.rows == NULL or rounds.active == NULL or rounds.gaps == NULL
+            or rounds.cells == NULL or team.runs == NULL or team.members == NULL or team.answers == NULL):
+        raise MemoryError("no memory for the threads' copies of theta")
+    for t in range(threads):
+        team.runs[t] = run[0]
+        team.runs[t].moved = NULL
+        memset(&team.runs[t].family, 0, sizeof(team.runs[t].family))
+    for t in range(threads):
+        bind(&team.runs[t].family, kind, k, parameters)
+        team.runs[t].moved = <int *>malloc(run.family.kp * sizeof(int))
+        if team.runs[t].moved == NULL:
+            raise MemoryError("no memory for the surrogate's scratch vectors")
+        memcpy(rounds.theta + t * rounds.length, run.theta, size * sizeof(double))
+        team.members[t].team = rounds
+        team.members[t].run = &team.runs[t]
+        team.members[t].t = t
+        team.members[t].sigma = team.members[t].mean = 1.0
+        team.members[t].scale = run.scale
+        team.members[t].state = random_bits(&seed)
+    return team
+
+
+cdef int ascend_in_threads(Run *run, int kind, int k, const double[::1] parameters, double lam, double tol, double max_passes, double max_seconds,
+                           uint64_t seed, bint blocks, int threads, int together, double *passes, double *primal, double *dual) except -1:
+    """Return what `ascend` returns; the same bits for the same seed, number of threads and visits of a round."""
+    cdef Team team = gather(run, kind, k, parameters, lam, seed, blocks, threads, together)
+    cdef int code
+    team.lam, team.tol, team.max_passes, team.max_seconds = lam, tol, max_passes, max_seconds
+    others = [threading.Thread(target=team.work, args=(t,), daemon=True) for t in range(1, threads)]
+    started = []
+    try:
+        for thread in others:
+            thread.start()
+            started.append(thread)
+        code = team.work(0)
+    except BaseException:
+        leave(&team.rounds.barrier)
+        raise
+    finally:
+        for thread in started:
+            thread.join()
+    memcpy(run.theta, team.rounds.theta, <size_t>run.rows.d * run.family.kp * sizeof(double))
+    passes[0], primal[0], dual[0] = team.answers[0], team.answers[1], team.answers[2]
+    return code
+
+
 def solve(int kind, int k, const double[::1] parameters, const double[::1] values, const int[::1] columns, const long long[::1] start,
           Py_ssize_t n, int d, const Py_ssize_t[::1] y, const double[::1] square, const double[::1] sample_weight, const double[::1] cost_weight,
           double[:, ::1] R, double[:, ::1] theta, double[::1] gap, double lam, double mass, double tol, double max_passes, double max_seconds,
-          unsigned long long seed, bint blocks):
+          unsigned long long seed, bint blocks, int threads=1, int together=256):
     """Run the ascent in place on R (n, kp) and theta (d, kp); both padded with zeros to kp, theta = Theta(R) on entry.
 
     ``columns`` is empty for dense rows. Weights may be empty (all 1). Returns (code, passes, primal, dual); code 0 = converged,
-    1 = limit of passes, 2 = limit of seconds.
+    1 = limit of passes, 2 = limit of seconds. Several ``threads`` add up what they changed after every ``together`` visits of each; rows
+    must be dense then.
     """
     cdef Run run
     cdef double passes = 0.0, primal = 0.0, dual = 0.0
@@ -224,6 +250,8 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     check_weights(cost_weight, n)
     demand(R.shape[0] == n and R.shape[1] == kp and theta.shape[0] == d and theta.shape[1] == kp, "R must be (n, kp) and theta (d, kp), padded")
     demand(square.shape[0] == n and gap.shape[0] == n, "every row needs a squared length and a gap")
+    demand(1 <= threads <= MOST_THREADS and together >= 1, f"an ascent has 1 to {MOST_THREADS} threads and at least one visit a round")
+    demand(threads == 1 or (start.shape[0] == 0 and threads <= n), "several threads need dense rows, one at least for each")
     bind(&run.family, kind, k, parameters)
     run.rows = rows_of(values, columns, start, n, d)
     run.y = &y[0]
@@ -236,13 +264,18 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     run.mass = mass
     run.scale = 1.0 / (lam * mass)
     run.moved = <int *>malloc(run.family.kp * sizeof(int))
-    run.hint = <double *>malloc((n + 1) * sizeof(double))
+    run.apart = 8 if threads > 1 and not blocks else 1
+    run.hint = <double *>malloc((n * run.apart + 1) * sizeof(double))
     try:
         if run.moved == NULL or run.hint == NULL:
             raise MemoryError("no memory for the surrogate's scratch vectors")
+        for i in range(n * run.apart):
+            run.hint[i] = -1.0
+        if threads > 1:
+            code = ascend_in_threads(&run, kind, k, parameters, lam, tol, max_passes, max_seconds, seed, blocks, threads, together,
+                                     &passes, &primal, &dual)
+            return code, passes, primal, dual
         with nogil:
-            for i in range(n):
-                run.hint[i] = -1.0
             code = ascend(&run, lam, tol, max_passes, max_seconds, seed, blocks, &passes, &primal, &dual)
     finally:
         free(run.moved)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .errors import ModelError
-from .problem import Array, Problem, Solution, gap_scale
+from .problem import Array, Solution, gap_scale
 
 TOLERANCE = 2.0**20 * float(np.finfo(np.float64).eps)
 """How far a dual point may lie outside its set, 2.3e-10: what a million roundings of numbers near 1 add up to at most."""
@@ -145,7 +145,7 @@ def certify(problem: Judged, solution: Solution, tol: float) -> Certificate:
     )
 
 
-def settle(problem: Problem, solution: Solution, tol: float) -> tuple[Solution, Certificate]:
+def settle(problem: Judged, solution: Solution, tol: float) -> tuple[Solution, Certificate]:
     """Return a solver's solution and its certificate, with theta = 0 and r = 0 in the place of what is worse than they are.
 
     Where labels separate and the optimum is tiny, the rounding of margins that should be kept exactly can outweigh it: a fit whose gap is
@@ -156,7 +156,7 @@ def settle(problem: Problem, solution: Solution, tol: float) -> tuple[Solution, 
     certificate = certify(problem, solution, tol)
     if certificate.converged:
         return solution, certificate
-    theta = np.zeros(problem.features.shape)
+    theta = np.zeros(solution.theta.shape)
     empty = problem.primal(theta)
     settled = solution if certificate.primal <= empty else replace(solution, theta=theta)
     if 0.0 < certificate.gap <= _ROUNDING_GAP * empty:
@@ -164,7 +164,7 @@ def settle(problem: Problem, solution: Solution, tol: float) -> tuple[Solution, 
         best = min(stretched, key=problem.primal)
         settled = settled if best is stretched[0] else replace(settled, theta=best)
     if solution.R is not None and certificate.status != "infeasible_dual":  # which is to be seen
-        R = problem.features.feasible(np.zeros(solution.R.shape), problem.y, problem.sample_weight)
+        R, _ = problem.feasible(np.zeros(solution.R.shape))
         settled = settled if certificate.dual >= problem.dual(R) else replace(settled, R=R)
     return (solution, certificate) if settled is solution else (settled, certify(problem, settled, tol))
 

@@ -120,7 +120,7 @@ def write(found: CoverageReport, out: Path) -> None:
         axes.set_xlabel("coverage: share of rows that are accepted")
         axes.set_ylabel("risk: share of these that are wrong")
 
-    figure = draw("curve", f"Risk over coverage on {found.rows} rows; AURC {curve.aurc:.4f}.", (5.0, 3.5), paint, raster=True)
+    figure = draw("curve", f"Risk over coverage on {found.rows} rows; AURC {curve.aurc:.4f}.", (5.0, 3.5), paint)
     write_text(out / "curve.svg", figure.svg)
     write_bytes(out / "curve.pdf", figure.pdf)
     write_bytes(out / "curve.png", figure.png)

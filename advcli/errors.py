@@ -14,6 +14,11 @@ class AdvcliError(Exception):
 
     exit_code = 2
 
+    @property
+    def lines(self) -> list[str]:
+        """The text as whole lines for a terminal: one, but for errors that are several."""
+        return [" ".join(str(self).split())]
+
 
 class ConfigError(AdvcliError, ValueError):
     """A key, value or combination in the configuration that cannot be used."""
@@ -21,6 +26,44 @@ class ConfigError(AdvcliError, ValueError):
 
 class DataError(AdvcliError, ValueError):
     """A data set that is missing, damaged or not what its description says."""
+
+
+class ProblemsError(DataError):
+    """Several things that are wrong with one data set, said at once.
+
+    Parameters
+    ----------
+    where : str
+        What is wrong, such as a file.
+    problems : tuple of str
+        A line for each, with its remedy.
+    """
+
+    def __init__(self, where: str, problems: tuple[str, ...]) -> None:
+        super().__init__(where, problems)
+        self.where, self.problems = where, problems
+
+    def __str__(self) -> str:
+        return f"{self.where}: {'; '.join(f'({number}) {problem}' for number, problem in enumerate(self.problems, start=1))}"
+
+    @property
+    def lines(self) -> list[str]:
+        """A line that counts the problems and one for each."""
+        head = f"{self.where} has {len(self.problems)} problems:"
+        return [head, *(f"  {' '.join(problem.split())}" for problem in self.problems)]
+
+
+def refuse_all(problems: Iterable[str], where: str = "the table") -> None:
+    """Raise what is wrong with a data set, all of it at once; where a line begins with ``where`` it is said once.
+
+    Raises
+    ------
+    DataError
+        For one problem; `ProblemsError` for several.
+    """
+    found = tuple(dict.fromkeys(problems))
+    if found:
+        raise DataError(found[0]) if len(found) == 1 else ProblemsError(where, tuple(each.removeprefix(f"{where}: ") for each in found))
 
 
 class ResultsError(AdvcliError):

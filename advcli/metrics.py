@@ -200,12 +200,14 @@ def accuracy_within_one(y_true: Codes, y_predicted: Codes, n_classes: int, facts
     return int(np.count_nonzero(np.abs(y_true - y_predicted) <= 1)) / len(y_true)
 
 
-def _class_errors(y_true: Codes, y_predicted: Codes, n_classes: int) -> NDArray[np.float64]:
-    """Return the mean absolute difference of codes within each class that has rows; nan if there are abstentions."""
+def _class_errors(y_true: Codes, y_predicted: Codes, n_classes: int, power: int = 1) -> NDArray[np.float64]:
+    """Return the mean of the power of the absolute difference of codes within each class that has rows; nan if there are abstentions."""
     if (y_predicted >= n_classes).any():
         return np.array([np.nan])
     rows = np.bincount(y_true, minlength=n_classes)
-    return (np.bincount(y_true, weights=np.abs(y_true - y_predicted), minlength=n_classes)[rows > 0] / rows[rows > 0]).astype(np.float64)
+    return (np.bincount(y_true, weights=np.abs(y_true - y_predicted) ** power, minlength=n_classes)[rows > 0] / rows[rows > 0]).astype(
+        np.float64
+    )
 
 
 @register("amae")
@@ -218,6 +220,12 @@ def amae(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, 
 def mmae(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Largest mean absolute difference within a class (Cruz-Ramirez et al. 2014); those without rows are left out."""
     return float(np.max(_class_errors(y_true, y_predicted, n_classes)))
+
+
+@register("amse")
+def amse(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Mean over the classes of the mean squared difference within each (Baccianella et al. 2009); those without rows are left out."""
+    return float(np.mean(_class_errors(y_true, y_predicted, n_classes, power=2)))
 
 
 @register("kendall_tau", higher_is_better=True)
@@ -277,6 +285,47 @@ def log_loss(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[s
 def brier(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Brier score (1950) of all classes: mean of sum_j (P(class j) - [y = j])^2, between 0 and 2."""
     return float(np.mean(((np.asarray(facts["probabilities"]) - np.eye(n_classes)[y_true]) ** 2).sum(axis=1)))
+
+
+ECE_BINS = 15
+"""Bins of equal width of the largest probability, as Guo et al. (2017) have them."""
+
+
+def reliability(
+    y_true: Codes, probabilities: Any, bins: int = ECE_BINS
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Return what a reliability diagram shows: rows, mean confidence and accuracy of every bin that has rows.
+
+    Bin b holds the rows whose confidence, the probability of the likeliest class, lies in ((b - 1)/bins, b/bins]; a row is right where its
+    likeliest class, of equally likely ones the first, is the true one.
+
+    Parameters
+    ----------
+    y_true : ndarray of intp, shape (n,)
+    probabilities : array_like, shape (n, k)
+        Rows that sum to 1.
+    bins : int
+        At least 1.
+
+    Returns
+    -------
+    rows, confidence, accuracy : ndarray, shape (b,)
+        In the order of the bins, empty ones left out.
+    """
+    P = np.asarray(probabilities, dtype=np.float64)
+    largest, right = P.max(axis=1), P.argmax(axis=1) == y_true
+    at = np.searchsorted(np.arange(1, bins) / bins, largest)
+    rows = np.bincount(at, minlength=bins)
+    found = np.flatnonzero(rows)
+    confidence, accuracy = (np.bincount(at, weights=values, minlength=bins)[found] / rows[found] for values in (largest, right))
+    return rows[found], confidence, accuracy
+
+
+@register("ece", needs=("probabilities",))
+def ece(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
+    """Expected calibration error (Guo et al. 2017, eq. 3): mean over the rows of |accuracy - confidence| of the row's bin."""
+    rows, confidence, accuracy = reliability(y_true, facts["probabilities"])
+    return float(np.sum(rows * np.abs(accuracy - confidence)) / rows.sum())
 
 
 @register("abstention_loss", needs=("alpha",))

@@ -23,6 +23,7 @@ import json
 import os
 import stat
 import struct
+import time
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -36,7 +37,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from .certificate import Certificate
-from .data.encoding import Column, Encoding
+from .data.encoding import MISSING_WAYS, Column, Encoding
 from .data.registry import complete_options
 from .data.stream import stream_tables
 from .errors import AdvcliError, ConfigError, ModelError
@@ -54,6 +55,7 @@ from .learners.reductions import CostSensitiveClassifier
 from .learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
 from .provenance import package_version, versions
 from .rows import plain
+from .rules import LARGEST
 from .stored import MOST_COLUMNS, Entries
 
 if TYPE_CHECKING:
@@ -93,6 +95,8 @@ _FITTED = "features_"  # arrays that the feature map computed
 _ROWS = ("rows", "rows_data", "rows_indices", "rows_indptr", "rows_shape")
 _STANDARDISER = ("mean", "scale", "set_to_one")
 _RESERVED = (*_ROWS, *_STANDARDISER)
+# what a column and an encoding may have beside the rest, where it is not the default
+_LEARNED, _ENCODED = ("attributes", "own", "other", "fill", "indicator"), ("sequence", "missing", "max_categories")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every member: the same fit gives the same bytes
 
 
@@ -249,7 +253,7 @@ def fit(cell: Cell, data_dir: Path) -> Model:
         classes=dataset.classes,
         labels=tuple(own.get(label, label) for label in _labels(learner, dataset.classes)),
         standardiser=fitted.standardiser,
-        encoding=dataset.encoding or Encoding(tuple(Column(name) for name in dataset.feature_names)),
+        encoding=fitted.encoding or dataset.encoding or Encoding(tuple(Column(name) for name in dataset.feature_names)),
         about={
             "cell": cell.as_mapping(),
             "dataset": dataset.name,
@@ -261,10 +265,18 @@ def fit(cell: Cell, data_dir: Path) -> Model:
             "notes": [*recipe.notes, *learner.remarks_],
             "edges": list(selection.edges),
             "versions": versions(),
+            "fitted": _now(),
         },
         label_separator=None if target.endswith("*") else options.get("label_separator"),
         label_prefix=target[:-1] if target.endswith("*") else Model.label_prefix,
     )
+
+
+def _now() -> str:
+    """Return the time in UTC, that of the variable SOURCE_DATE_EPOCH where it is set: a fit that is repeated then gives the same file."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    seconds = int(given) if given.isascii() and given.isdigit() else int(time.time())
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
 
 
 def _labels(estimator: Learner, classes: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -312,12 +324,37 @@ def describe(model: Model) -> dict[str, str]:
     if encoding is not None:
         columns = [f"{column.name} (one of {len(column.categories)})" if column.categories else column.name for column in encoding.columns]
         lines["columns"] = _at_most(", ".join(columns), 600)
+        lines |= _handled(encoding)
     elif (named := getattr(estimator, "feature_names_in_", None)) is not None:
         lines["columns"] = _at_most(", ".join(map(str, named)), 600)
     lines["features"] = str(estimator.n_features_in_)
     lines["standardised"] = "no" if model.standardiser is None else "yes, by the mean and the deviation of the training rows"
+    if about.get("fitted"):
+        lines["trained"] = str(about["fitted"])
     if about.get("versions"):
         lines["versions"] = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    return lines
+
+
+def _handled(encoding: Encoding) -> dict[str, str]:
+    """Return what an encoding does with cells without a value and with categories, as labelled lines."""
+    numbers = [f"{column.name} {column.fill:.6g}" for column in encoding.columns if column.categories is None and column.fill is not None]
+    texts = [column for column in encoding.columns if column.categories is not None]
+    marked = [column.name for column in encoding.columns if f"{column.name} is missing" in column.feature_names]
+    if encoding.missing == "refuse":
+        lines = {"no value": "refused (predict.gaps=ignore, predict.rejected=FILE)"}
+    else:
+        said = [f"numbers filled by {', '.join(numbers)}"] if numbers else []
+        if encoding.missing != "indicator":
+            for column in texts:
+                at = int(column.fill if column.fill is not None else -1)
+                said += [f"{column.name} by {column.categories[at]}"] if column.categories and at >= 0 else []
+        said += [f"marked in {', '.join(marked)}"] if marked else []
+        lines = {"no value": _at_most(f"{encoding.missing}: {'; '.join(said) or 'none was there'}", 600)}
+    if texts:
+        others = [f"{column.name} ({len(column.categories or ()) - len(column.own or ())} share one)" for column in texts if column.other]
+        rare = f"; rare ones share a feature: {', '.join(others)}" if others else ""
+        lines["categories"] = _at_most(f"unseen ones refused (predict.unseen=ignore, predict.rejected=FILE){rare}", 600)
     return lines
 
 
@@ -417,12 +454,12 @@ def save(model: Model | Learner, path: str | Path) -> None:
         else {
             "columns": [
                 {"name": column.name, "categories": plain(column.categories)}
-                | ({} if column.attributes is None else {"attributes": list(column.attributes)})
+                | {key: plain(value) for key in _LEARNED if (value := getattr(column, key)) != getattr(Column, key)}
                 for column in encoding.columns
             ],
             "others": list(encoding.others),
             "separator": encoding.separator,
-            **({} if encoding.sequence is None else {"sequence": encoding.sequence}),
+            **{key: value for key in _ENCODED if (value := getattr(encoding, key)) != getattr(Encoding, key)},
         },
         "about": plain(model.about),
     }
@@ -699,18 +736,40 @@ def _restored_encoding(document: Any, d: int) -> Encoding | None:
         attributes = _field(stored, "attributes", list) if "attributes" in stored else None
         if attributes is not None and not (all(isinstance(each, str) for each in attributes) and len(set(attributes)) == len(attributes)):
             raise ModelError("encoding in model.json has attributes that are not different names")
-        named = _field(stored, "name", str)
-        columns.append(Column(named, *(None if values is None else tuple(values) for values in (categories, attributes))))
+        columns.append(_restored_column(stored, categories, attributes))
     others, separator = _field(document, "others", list), _field(document, "separator", str)
     if not all(isinstance(name, str) for name in others) or len({column.name for column in columns}) < len(columns):
         raise ModelError("encoding in model.json does not name different columns")
     if len(separator) != 1 or separator in '"\r\n\0':
         raise ModelError("encoding in model.json separates fields by more or less than one character, or by one that cannot")
     sequence = _field(document, "sequence", str) if "sequence" in document else None
-    encoding = Encoding(tuple(columns), tuple(others), separator, sequence)
+    missing = _field(document, "missing", str) if "missing" in document else Encoding.missing
+    most = _field(document, "max_categories", int, type(None)) if "max_categories" in document else None
+    if missing not in MISSING_WAYS:
+        raise ModelError(f"encoding in model.json fills cells by {missing[:40]!r}")
+    encoding = Encoding(tuple(columns), tuple(others), separator, sequence, missing, most)
     if len(encoding.feature_names) != d:
         raise ModelError(f"encoding in model.json makes {len(encoding.feature_names)} features, and n_features is {d}")
     return encoding
+
+
+def _restored_column(stored: Mapping[str, Any], categories: list[Any] | None, attributes: list[str] | None) -> Column:
+    """Return a column with what was learned of it, each by what it must be."""
+    name, own = _field(stored, "name", str), stored.get("own")
+    fill, places = stored.get("fill"), range(len(categories or ()) + 1)
+    other, indicator = (_field(stored, key, bool) if key in stored else False for key in ("other", "indicator"))
+    if own is not None:
+        own = _field(stored, "own", list)
+        if categories is None or not all(type(code) is int and code in places for code in own) or sorted(set(own)) != own:
+            raise ModelError(f"encoding in model.json has features of {name!r:.60} that are no categories")
+    if (other and categories is None) or (indicator and (categories is not None or fill is None)):
+        raise ModelError(f"encoding in model.json has features of {name!r:.60} that it cannot have")
+    if fill is not None and not (_is_number(fill) and abs(fill) <= LARGEST and (categories is None or fill in (-1, *places))):
+        raise ModelError(f"encoding in model.json fills cells of {name!r:.60} by {json.dumps(fill)[:40]}")
+    if attributes is not None and (categories is not None or own is not None or fill is not None):
+        raise ModelError(f"encoding in model.json has attributes and more for {name!r:.60}")
+    known, named, kept = (None if each is None else tuple(each) for each in (categories, attributes, own))
+    return Column(name, known, named, kept, other, None if fill is None else float(fill), indicator)
 
 
 # --------------------------------------------------------------------------------------------------------------------- prediction

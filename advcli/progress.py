@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import socket
 import sys
 import threading
@@ -57,8 +56,9 @@ class Journal:
 class Progress:
     """Shows what the journals of a session say; a context manager whose thread reads while the cells run.
 
-    On a terminal one line is drawn again and again: done, running, failed, time left; failures and warnings stand above it.
-    Elsewhere every finished cell is one plain line. The thread writes each piece of text in one go, and nobody else writes.
+    A terminal has a live bar (of the library rich): done, running, failed, time left; failures and warnings stand above it. Elsewhere
+    every finished cell is one plain line, and where the variable ``CI`` is set only failures and warnings are said: a log of thousands of
+    lines hides them. The thread writes each piece of text in one go, and nobody else writes.
 
     Parameters
     ----------
@@ -70,29 +70,46 @@ class Progress:
         Writes whole lines.
     quiet : bool
         Show failures only.
+    results : bool
+        Whether a finished cell's own line is said where there is no bar; False for a caller that shows the result itself.
     stream : text stream, optional
-        Where the line is drawn; default stderr.
+        Where the bar is drawn; default stderr.
     """
 
-    def __init__(self, folder: Path, cells: int, say: Callable[[str], None], quiet: bool = False, stream: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        cells: int,
+        say: Callable[[str], None],
+        quiet: bool = False,
+        results: bool = True,
+        stream: TextIO | None = None,
+    ) -> None:
         self.folder, self.cells, self.say, self.quiet = folder, cells, say, quiet
         self.stream = sys.stderr if stream is None else stream
         self.drawn = not quiet and self.stream.isatty() and os.environ.get("TERM", "") != "dumb"
+        self.results = results and not self.drawn and not os.environ.get("CI")
         self.running: set[int] = set()
         self.done: set[int] = set()
         self.failed = self.skipped = 0
         self._began: float | None = None
         self._read: dict[Path, int] = {}
+        self._bar: Any = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="progress", daemon=True)
 
     def __enter__(self) -> Progress:
+        if self.drawn:
+            self._bar = self._drawing()
+            self._bar.start()
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
+        if self._bar is not None:
+            self._bar.stop()
 
     def finished(self, number: int, status: str, skipped: bool, lines: Sequence[str]) -> None:
         """Count a finished cell and say its lines; a cell that was counted before is left out."""
@@ -102,21 +119,17 @@ class Progress:
         self.done.add(number)
         self.failed += status == "failed"
         self.skipped += skipped
-        head, *rest = lines
-        shown = [f"[{len(self.done)}/{self.cells}] {head}", *rest]
         if status != "failed" and self.quiet:
             return
-        if status != "failed" and self.drawn:
-            shown = rest
+        head, *rest = lines
+        shown = [f"[{len(self.done)}/{self.cells}] {head}", *rest] if self.results or status == "failed" else rest
         if shown:
-            self._clear()
-            self.say("\n".join(shown))
+            self._say("\n".join(shown))
 
-    def line(self, now: float) -> str:
-        """Return the line for a terminal at a moment of `time.monotonic`."""
+    def numbers(self, now: float) -> str:
+        """Return what stands beside the bar at a moment of `time.monotonic`."""
         done, total = len(self.done), self.cells
-        full = BAR * done // max(total, 1)
-        parts = [f"[{'#' * full}{'-' * (BAR - full)}] {done}/{total} done"]
+        parts = [f"{done}/{total} done"]
         parts += [f"{len(self.running)} running"] if self.running else []
         parts += [f"{self.failed} failed"] if self.failed else []
         computed = done - self.skipped
@@ -125,6 +138,26 @@ class Progress:
         elif self._began is not None:
             parts.append(_clock(now - self._began))
         return ", ".join(parts)
+
+    def _drawing(self) -> Any:
+        """Return the bar, which vanishes at its end. It shows no cursor of its own making, and nothing is taken off stdout or stderr."""
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bar
+        from rich.table import Column
+
+        console = Console(file=self.stream, force_terminal=True)
+        columns = (BarColumn(BAR), TextColumn("{task.fields[numbers]}", markup=False, table_column=Column(no_wrap=True)))
+        bar = Bar(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False, refresh_per_second=8)
+        bar.add_task("cells", total=self.cells, numbers=self.numbers(0.0))
+        return bar
+
+    def _say(self, text: str) -> None:
+        if self._bar is None:
+            self.say(text)
+        else:
+            # as it is: no wrapping, no marks read in it
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _follow(self) -> None:
         while True:
@@ -135,18 +168,10 @@ class Progress:
                     self._began = time.monotonic() if self._began is None else self._began
                 elif "finished" in event:
                     self.finished(event["finished"], event["status"], event["skipped"], event["lines"])
+            if self._bar is not None:
+                self._bar.update(self._bar.task_ids[0], completed=len(self.done), numbers=self.numbers(time.monotonic()))
             if last:
-                self._clear()
                 return
-            if self.drawn:
-                width = shutil.get_terminal_size().columns - 1
-                self.stream.write(f"\r{self.line(time.monotonic())[:width]}\x1b[K")
-                self.stream.flush()
-
-    def _clear(self) -> None:
-        if self.drawn:
-            self.stream.write("\r\x1b[K")
-            self.stream.flush()
 
     def _events(self) -> list[dict[str, Any]]:
         """Return the events since the last look, whole lines only."""

@@ -7,9 +7,11 @@
     r_N          the dual point, shape (n, k), one row for each training row in the order of the split; absent if the solver has none. Of a
                  reduction the dual numbers of its m binary problems, (n, m); of threshold models
                  (`advcli.learners.ordinal`) shares in [0, 1] of the largest values, one for each threshold. Of sets of labels the stored
-                 planes, (p, 4): example, weight, set as a number, and the margin of the tangent
-    predictor_N  a mixed prediction for each training row, shape (n, l), only for loss=general, whose games have no closed form: it bounds
-                 the surrogate from above, as r bounds the optimum from below
+                 planes, (p, 4): example, weight, set as a number, and the margin of the tangent, or the number of
+                 the mixture that it belongs to. Of sequences the planes one behind the
+                 other on one axis: sequence, weight, margin, and the labels of its rows
+    predictor_N  a mixed prediction for each training row, shape (n, l), only for games without a closed form, loss=general and max-min
+                 margins: it bounds the surrogate from above, as r bounds the optimum from below
 
 The column ``proof`` of a row is the SHA-256 of these arrays and of the cell's configuration. It does not depend on how they are compressed.
 `advcli.verify` reads them.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from .errors import ConfigError, nearest
 from .hyper import SCALES, axes
-from .rules import FRACTION, NAME, POSITIVE, at_least, choice, refuse
+from .rules import FRACTION, NAME, NOT_NEGATIVE, POSITIVE, at_least, choice, refuse
 
 TESTS = ("corrected_ttest", "ttest", "wilcoxon")
 """Significance tests of the tables (`advcli.statistics`)."""
@@ -47,6 +47,14 @@ class Protocol:
         Coarse grids: ``regularisation`` and every other hyper-parameter that is searched (`advcli.hyper`).
     stage2 : dict of axis to multipliers
         Applied to the winner of stage 1; empty for a one-stage search.
+    search : {"first_split", "every_split"}
+        Whether the search on the training part of the first split is the one search, or every split has its own (nested).
+    extend : dict of axis to [smallest, largest]
+        How far stage 1 goes on past an end of its list while that end wins, in steps of the list's; an axis that is left out ends where its
+        list ends.
+    standard_errors : float
+        Values within so many standard errors of the best one are as good: the strongest regularisation among them is chosen. 0: exact ties
+        alone; 1: the one-standard-error rule (Breiman, Friedman, Olshen and Stone 1984).
     metric : str or None
         What the search minimises (or maximises) and tables show; None is the loss's own.
     metrics : list of str
@@ -68,6 +76,8 @@ class Protocol:
 
     #: Keys that do not determine rows: how reports test.
     SILENT: ClassVar[tuple[str, ...]] = ("test", "alpha", "correction")
+    #: Values of keys that came later, with which rows are as before there was a choice: left out of cells, whose keys stay.
+    FORMER: ClassVar[Mapping[str, Any]] = {"search": "first_split", "extend": {}, "standard_errors": 0.0}
     open: ClassVar[bool] = False
 
     name: str = _some("standard", NAME)
@@ -80,6 +90,9 @@ class Protocol:
     regularisation: str = _some("C", choice(*SCALES))
     stage1: dict[str, list[float]] = field(default_factory=dict)
     stage2: dict[str, list[float]] = field(default_factory=dict)
+    search: str = _some("first_split", choice("first_split", "every_split"))
+    extend: dict[str, list[float]] = field(default_factory=dict)
+    standard_errors: float = _some(0.0, NOT_NEGATIVE)
     metric: str | None = _some(None, NAME)
     metrics: list[str] = field(default_factory=list, metadata=NAME)
     rough_per_class: int | None = _some(None, at_least(1))
@@ -103,13 +116,16 @@ class Protocol:
         for key, value in given.items():
             if key not in known:
                 raise ConfigError(f"no key protocol.{key}; {nearest(key, known)}")
-            if key in ("stage1", "stage2"):
-                given[key] = check_grid(f"protocol.{key}", value or {})
+            if key in ("stage1", "stage2", "extend"):
+                given[key] = check_grid(f"protocol.{key}", value)
             elif key == "metrics":
                 given[key] = list(value or ())
             elif not (value is None and str(known[key].type).endswith("None")):
                 refuse(f"protocol.{key}", value, known[key].metadata)
         protocol = cls(**given)
+        for axis, limits in protocol.extend.items():
+            if len(limits) != 2 or limits[0] > limits[1]:
+                raise ConfigError(f"protocol.extend.{axis}={limits} is not valid; give [SMALLEST,LARGEST], or null")
         from . import metrics  # brings NumPy and SciPy, which a configuration alone does not need
 
         for metric in (*([protocol.metric] if protocol.metric else []), *protocol.metrics):
@@ -118,17 +134,21 @@ class Protocol:
 
 
 def check_grid(name: str, values: Any) -> dict[str, list[float]]:
-    """Return one stage of a search, candidate values or multipliers of every axis, as lists of numbers above 0.
+    """Return one stage of a search, candidate values or multipliers of every axis, as lists of numbers above 0; null leaves a list out.
 
     Raises
     ------
     ConfigError
         For an axis that is no hyper-parameter, an empty list, a value that is no number above 0.
     """
+    if values is None:  # the way to empty a group on the command line
+        return {}
     if not isinstance(values, Mapping):
-        raise ConfigError(f"{name}={values} is not a group of lists; give {name}.{axes()[0]}=[...]")
+        raise ConfigError(f"{name}={values} is not a group of lists; give {name}.{axes()[0]}=[...], or null")
     grid = {}
     for axis, candidates in values.items():
+        if candidates is None:
+            continue
         if axis not in axes():
             raise ConfigError(f"unknown key '{name}.{axis}'; {nearest(f'{name}.{axis}', [f'{name}.{each}' for each in axes()])}")
         numbers = list(candidates) if isinstance(candidates, Sequence) and not isinstance(candidates, str) else [candidates]

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import itertools
 import json
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,7 @@ SEARCH_COLUMNS = (
     "cell",
     "dataset",
     "method",
+    "split",
     "stage",
     "fold",
     *HYPER_COLUMNS,
@@ -146,6 +148,20 @@ def hyper_text(value: Any) -> str:
     """Return a hyper-parameter, or its entry of a row, in a few characters for people."""
     held = hyper_value(value)
     return held if isinstance(held, str) else f"{held:g}"
+
+
+def over_splits(values: Sequence[Any]) -> Any:
+    """Return what splits chose of a hyper-parameter: the value if it is one, else a text.
+
+    Of numbers that is the median, one that was chosen, and the range; of others how often each was chosen. None, where a split has none,
+    does not count.
+    """
+    chosen = [value for value in values if value is not None]
+    if len(distinct := list(dict.fromkeys(chosen))) < 2:
+        return distinct[0] if distinct else None
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in chosen):
+        return f"{statistics.median_low(chosen):g} ({min(chosen):g} to {max(chosen):g})"
+    return " or ".join(f"{hyper_text(value)} ({chosen.count(value)} splits)" for value in distinct)
 
 
 def format_value(value: Any) -> str:

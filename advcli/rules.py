@@ -41,6 +41,7 @@ def at_least(minimum: int) -> dict[str, Any]:
 
 
 POSITIVE = rule("a finite number above 0", lambda value: is_number(value) and value > 0)
+NOT_NEGATIVE = rule("a finite number of at least 0", lambda value: is_number(value) and value >= 0)
 FRACTION = rule("a number between 0 and 1, both excluded", lambda value: is_number(value) and 0 < value < 1)
 ANY = rule("true or false", lambda value: isinstance(value, bool))
 NAME = rule("a name", lambda value: isinstance(value, str) and bool(value.strip()))

@@ -13,12 +13,36 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import ConfigError, nearest
+
+__all__ = [
+    "CORRECTIONS",
+    "TESTS",
+    "Mark",
+    "Posterior",
+    "Significance",
+    "TestResult",
+    "WinsTiesLosses",
+    "bayesian_correlated_t",
+    "corrected_t",
+    "critical_difference",
+    "equivalence",
+    "friedman",
+    "holm",
+    "mark_best",
+    "nemenyi",
+    "paired_t",
+    "paired_test",
+    "rank_biserial",
+    "row_ranks",
+    "wilcoxon",
+    "wins_ties_losses",
+]
 
 MIN_WILCOXON_SPLITS = 6
 """Five pairs of one sign still have the two-sided p-value 2/32 = 0.0625."""
@@ -142,6 +166,76 @@ def corrected_t(a: ArrayLike, b: ArrayLike, n_train: float, n_test: float) -> Te
         Rows in the training and the test part of a split.
     """
     return _t_test(a, b, 1.0 / max(1, len(np.asarray(a))) + n_test / n_train)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Probabilities of what the mean difference a - b is, given the values; they sum to 1.
+
+    Parameters
+    ----------
+    smaller : float
+        Below -rope: ``a`` is practically smaller.
+    equivalent : float
+        In [-rope, rope], the region of practical equivalence.
+    larger : float
+        Above rope.
+    """
+
+    smaller: float
+    equivalent: float
+    larger: float
+
+
+def bayesian_correlated_t(a: ArrayLike, b: ArrayLike, n_train: float, n_test: float, rope: float = 0.0) -> Posterior:
+    """Bayesian correlated t-test: how likely one of two methods is better by more than ``rope``, on one data set.
+
+    The mean difference has the posterior mean(d) + sqrt((1/J + n_test/n_train) var(d)) t_{J-1}, the correlation of the splits being
+    n_test / (n_train + n_test) (Corani and Benavoli 2015, Machine Learning 100, eq. 8; Benavoli et al. 2017, JMLR 18, section 3).
+
+    Parameters
+    ----------
+    a, b : array_like, shape (J,)
+        Paired values over J random splits, or over the J folds of one cross-validation with n_test/n_train = 1/(J - 1).
+    n_train, n_test : float
+        Rows in the training and the test part of a split.
+    rope : float
+        Half the width of the region of practical equivalence, in the unit of the values; at least 0.
+
+    Returns
+    -------
+    Posterior
+        All nan with fewer than two values or missing ones. Differences without spread are taken for certain: one probability is 1.
+
+    Raises
+    ------
+    ConfigError
+        A ``rope`` below 0 or not finite.
+    """
+    from scipy.special import stdtr
+
+    if not 0.0 <= rope < math.inf:
+        raise ConfigError(f"rope={rope} is not valid; give a number from 0")
+    first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    unit = _differences(first, second)  # free of float noise, on a common scale
+    scale = float(np.max(np.abs([first, second]), initial=0.0)) or 1.0
+    count = len(unit)
+    if count < 2 or np.isnan(unit).any():
+        return Posterior(math.nan, math.nan, math.nan)
+    mean, spread, margin = float(unit.mean()), math.sqrt((1.0 / count + n_test / n_train) * float(unit.var(ddof=1))), rope / scale
+    if np.ptp(unit) == 0:
+        smaller, larger = float(mean < -margin), float(mean > margin)
+    else:
+        smaller, larger = (float(stdtr(count - 1, (-margin + sign * mean) / spread)) for sign in (-1, 1))
+    return Posterior(smaller, max(0.0, 1.0 - smaller - larger), larger)
+
+
+class WinsTiesLosses(NamedTuple):
+    """On how many data sets a method is significantly better, neither, and significantly worse than another."""
+
+    wins: int
+    ties: int
+    losses: int
 
 
 TESTS: dict[str, str] = {
@@ -311,6 +405,43 @@ def mark_best(
         p_value, p_adjusted = (math.nan if np.isnan(p).all() else float(np.nanmax(p)) for p in (raw, final))
         marks[method] = Mark(best=False, p_value=p_value, p_adjusted=p_adjusted, bold=bold)
     return marks
+
+
+def wins_ties_losses(
+    first: Sequence[ArrayLike],
+    second: Sequence[ArrayLike],
+    significance: Significance = DEFAULT,
+    *,
+    higher_is_better: bool = False,
+    n_train: ArrayLike = math.nan,
+    n_test: ArrayLike = math.nan,
+) -> WinsTiesLosses:
+    """Count the data sets on which ``first`` is significantly better than ``second``, neither, and significantly worse.
+
+    One test for each data set at the level ``significance.alpha``; its correction does not count. A data set whose test is undefined, for
+    want of splits or of values, is a tie. Of ten data sets on which two methods are alike, one or more are marked by chance in four of
+    ten cases: a count says how differences are spread, `friedman` and `wilcoxon` over the means say whether there is one.
+
+    Parameters
+    ----------
+    first, second : sequence of array_like, shape (J,)
+        Paired values of every data set.
+    significance : Significance
+        Test and level.
+    higher_is_better : bool
+        Direction of the metric.
+    n_train, n_test : float or array_like, one for each data set
+        Rows in the parts of a split, for the corrected test.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"both methods need values of the same data sets, got {len(first)} and {len(second)}")
+    parts = [np.broadcast_to(np.asarray(n, dtype=float), len(first)) for n in (n_train, n_test)]
+    counts = {1: 0, 0: 0, -1: 0}
+    for a, b, train, test in zip(first, second, *parts, strict=True):
+        found = paired_test(significance.test, a, b, float(train), float(test))
+        counts[found.sign if found.p_value < significance.alpha else 0] += 1
+    wins, losses = (counts[1], counts[-1]) if higher_is_better else (counts[-1], counts[1])
+    return WinsTiesLosses(wins, counts[0], losses)
 
 
 def friedman(scores: ArrayLike) -> TestResult:

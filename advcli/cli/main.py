@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _command(words)
     except AdvcliError as error:
-        say(" ".join(str(error).split()))
+        say("\n".join(error.lines))
         return error.exit_code
     except BrokenPipeError:
         # the reader of our output (head, less) has left: no second error from the interpreter's last flush

@@ -30,6 +30,7 @@ STARTED = "ADVCLI_STARTED"
 
 FOLDER_NAME = rule("the name of one folder, without /", lambda value: "/" not in value and value.strip(". ") != "")
 TEST = choice(*TESTS)
+_ABSENT = object()
 
 
 @dataclass
@@ -86,6 +87,7 @@ class ReportGroup:
     test: str | None = field(metadata=TEST)
     alpha: float | None = field(metadata=FRACTION)
     correction: str | None = field(metadata=choice(*CORRECTIONS))
+    page: bool = field(metadata=ANY)
 
 
 @dataclass
@@ -109,6 +111,7 @@ class TopGroup:
     workers: int | None = field(metadata=at_least(1))
     cells_per_job: int | None = field(metadata=at_least(1))
     quiet: bool = field(metadata=ANY)
+    verbose: bool = field(metadata=ANY)
     results: str | None = field(metadata=NAME)
     published: str | None = field(metadata=NAME)
     figure: str | None = field(metadata=NAME)
@@ -204,6 +207,7 @@ class Settings:
     workers: int | None
     cells_per_job: int | None
     quiet: bool
+    verbose: bool
     results: Path | None
     published: str | None
     figure: str | None
@@ -266,6 +270,7 @@ def check(values: Mapping[str, Any]) -> Settings:
     groups = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, "limits": LimitsGroup}.items()}
     if groups["loss"].get("rule", "") is None:  # chosen by nobody: cells from before there was a choice stay the same
         del groups["loss"]["rule"]
+    groups["protocol"] = {key: value for key, value in groups["protocol"].items() if Protocol.FORMER.get(key, _ABSENT) != value}
     return Settings(
         name=top["name"],
         seed=top["seed"],
@@ -274,6 +279,7 @@ def check(values: Mapping[str, Any]) -> Settings:
         workers=top["workers"],
         cells_per_job=top["cells_per_job"],
         quiet=top["quiet"],
+        verbose=top["verbose"],
         results=_path(top["results"]),
         published=top["published"],
         figure=top["figure"],

@@ -170,10 +170,11 @@ def refuse_paths(overrides: Sequence[str]) -> None:
 
 
 def with_own_keys(words: Sequence[str]) -> list[str]:
-    """Return overrides with ++ before keys that no YAML file declares.
+    """Return overrides with ++ before keys that no YAML file declares, and with the choice that ``report=false`` stands for.
 
-    These are the hyper-parameters that users' feature maps and learners have added, and what stands in the groups `_OPEN`.
+    Such keys are the hyper-parameters that users' feature maps and learners have added, and what stands in the groups `_OPEN`.
     """
+    words = ["report=none" if word.lower() == "report=false" else word for word in words]  # Hydra takes names of choices alone
     return [f"++{word}" if _own_hyper(key := word.partition("=")[0]) or _open_group(key) else word for word in words]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .dataset import Dataset, check_trainable, make_dataset
 from .fetching import Fetched, fetch
 from .listing import default_options, list_datasets, show
-from .registry import is_ordered, load, source_options
+from .registry import foresee, is_ordered, load, source_options
 from .source import LABEL_OPTIONS, TABLE_OPTIONS, Entry, Source
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = [
     "check_trainable",
     "default_options",
     "fetch",
+    "foresee",
     "from_table",
     "is_ordered",
     "list_datasets",

@@ -20,15 +20,6 @@ def listed(values: Sequence[Any]) -> str:
     return ", ".join(map(str, values[:5])) + (", ..." if len(values) > 5 else "")
 
 
-def words(table: Table, name: str, remedy: str) -> pd.Series:
-    """Return a column as stripped text, or say which cell has no value."""
-    text = table.frame[name].astype(str).str.strip()
-    empty = np.flatnonzero(text.str.lower().isin(MISSING))
-    if empty.size:
-        raise DataError(f"{table.path}: column {name!r} has no value in {table.place(int(empty[0]))}; {remedy}")
-    return text
-
-
 def reads_as_numbers(column: pd.Series) -> bool:
     """Return whether all cells of a column of text that hold a value hold a number.
 

@@ -55,7 +55,10 @@ class Dataset:
     allow_small_classes : bool
         Classes with fewer rows than folds are accepted by `check_trainable`.
     encoding : Encoding or None
-        How columns of a table became features; None where the data were no table of columns.
+        How columns of a table became features of X, learned from all rows; None where the data were no table of columns.
+    cells : ndarray of float64 (n, p), or csr_array, or None
+        The cells that X was made of, where features depend on rows (`advcli.data.encoding.Encoding.fit`): what is evaluated on other rows
+        than it was learned from starts from these (`encoded`). None: X is what it is.
     official : (train, test) or None
         The official training and test rows, 0-based, where the data state them.
     hierarchy : tuple of (parent, child) or None
@@ -85,6 +88,14 @@ class Dataset:
     hierarchy: Edges | None = None
     stubs: tuple[str, ...] = ()
     costs: NDArray[Any] | None = None
+    cells: Any = None
+
+    def encoded(self, train: Any, *others: Any) -> list[Any]:
+        """Return the features of training rows and of other rows, all as the training rows make them."""
+        if self.cells is None or self.encoding is None:
+            return [self.X[rows] for rows in (train, *others)]
+        encoding = self.encoding.fit(self.cells[train])
+        return [encoding.features(self.cells[rows]) for rows in (train, *others)]
 
     @property
     def multilabel(self) -> bool:
@@ -108,8 +119,9 @@ def content_sha256(
     hierarchy: Edges | None = None,
     costs: Any = None,
     groups: Any = None,
+    cells: Any = None,
 ) -> str:
-    """Return the SHA-256 of what a learner sees: X (dense or CSR), the codes, the labels, weights, hierarchy, costs and groups."""
+    """Return the SHA-256 of what a learner sees: X (dense or CSR), the codes, the labels, weights, hierarchy, costs, groups and cells."""
     import numpy as np
 
     digest = hashlib.sha256()
@@ -125,6 +137,10 @@ def content_sha256(
         parts.append(np.asarray(costs, "<f8"))
     if groups is not None:
         parts.append(np.asarray(groups, "<i8"))
+    if cells is not None:
+        parts += [cells.indptr.astype("<i8"), cells.indices.astype("<i8")] if hasattr(cells, "indptr") else []
+        values = np.asarray(cells.data if hasattr(cells, "indptr") else cells, "<f8")
+        parts.append(np.where(np.isnan(values), np.nan, values))  # one pattern of bits for no value
     for part in parts:
         digest.update(repr(part.shape).encode())
         digest.update(part.tobytes())
@@ -152,6 +168,7 @@ def make_dataset(
     stubs: Sequence[str] = (),
     costs: Any = None,
     groups: Any = None,
+    cells: Any = None,
 ) -> Dataset:
     """Check the parts once, for all sources, and build a `Dataset`.
 
@@ -192,13 +209,14 @@ def make_dataset(
         splits=splits,
         example_weight=None if example_weight is None else np.ascontiguousarray(example_weight, dtype=np.float64),
         groups=None if groups is None else np.ascontiguousarray(groups, dtype=np.intp),
-        sha256=content_sha256(X, y, classes, example_weight, hierarchy, costs, groups),
+        sha256=content_sha256(X, y, classes, example_weight, hierarchy, costs, groups, cells),
         notes=tuple(notes),
         allow_small_classes=allow_small_classes,
         encoding=encoding,
         hierarchy=hierarchy,
         stubs=tuple(stubs),
         costs=None if costs is None else np.ascontiguousarray(costs, dtype=np.float64),
+        cells=cells,
     )
 
 

@@ -1,9 +1,13 @@
-"""Columns of a table as columns of X: numbers as they are, categories one-hot; learned from one table, applied to others."""
+"""Columns of a table as columns of X: first cells, numbers or codes, then features, as training rows make them.
+
+What is learned is what stands in the place of a value that is not there, and which categories have a feature of their own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,41 +16,113 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..errors import ConfigError, DataError
-from .columns import code_labels, cost_columns, listed, numbers, reads_as_numbers, words
+from ..errors import ConfigError, DataError, refuse_all
+from .columns import MISSING, code_labels, cost_columns, listed, reads_as_numbers
 from .sequences import attribute_columns, attribute_rows, read_groups
+from .suspects import looks_like, named_as_ids, present
 from .table import Table, choose_column, is_number, number_columns, target_columns
+
+MISSING_WAYS = ("refuse", "mean", "median", "most_frequent", "indicator")
+"""What may become of cells without a value (``dataset.missing``)."""
+
+
+SUSPECT = "looks like"
+"""What notes about columns say that are something else than features, to be read before any work."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table that features are made of.
+    """A column of a table that features are made of, and what was learned of it from training rows.
 
     Attributes
     ----------
     name : str
         Its name in the heading.
     categories : tuple of str, int or float, or None
-        The values that are one-hot encoded, in the order of their features; None for a column of numbers.
+        The values that are known, by whose places cells are coded; None for a column of numbers.
     attributes : tuple of str or None
         Of a column of tokens: the attributes that have features (`advcli.data.sequences.token_attributes`), in their order.
+    own : tuple of int or None
+        Codes of the categories that have a feature of their own; None: all have. The code after the last category stands for no value.
+    other : bool
+        Whether one more feature stands for all other categories, rare ones and those that training rows do not have.
+    fill : float or None
+        What stands in the place of a cell without a value: a number, or a code (-1: no category); None: such a cell stays without.
+    indicator : bool
+        Of a column of numbers: whether one more feature says which cells have no value.
     """
 
     name: str
     categories: tuple[Any, ...] | None = None
     attributes: tuple[str, ...] | None = None
+    own: tuple[int, ...] | None = None
+    other: bool = False
+    fill: float | None = None
+    indicator: bool = False
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of its features: ``size`` for numbers, ``colour=red`` for a category, ``word=the`` for an attribute of a token."""
+        """Names of its features: ``size`` for numbers, ``colour=red`` for a category, ``word=the`` for an attribute of a token.
+
+        ``size is missing`` and ``colour is missing`` say that there is no value, ``colour=other`` that it is another category.
+        """
+        gap = f"{self.name} is missing"
         if self.attributes is not None:
             return self.attributes
-        return (self.name,) if self.categories is None else tuple(f"{self.name}={value}" for value in self.categories)
+        if self.categories is None:
+            return (self.name, gap) if self.indicator else (self.name,)
+        names = [f"{self.name}={value}" for value in self.categories]
+        other = f"{self.name}=other"
+        while other in names:
+            other += "_"
+        own = range(len(names)) if self.own is None else self.own
+        return tuple([gap if code == len(names) else names[code] for code in own] + [other] * self.other)
+
+    def features(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the features (n, f) of its cells (n,): numbers or codes, nan for no value, -1 for a category that is not known."""
+        missing = np.isnan(cells)
+        if self.categories is None:
+            values = cells if self.fill is None else np.where(missing, self.fill, cells)
+            return np.column_stack([values, missing]) if self.indicator else values[:, None]
+        codes = np.where(missing, -1.0 if self.fill is None else self.fill, cells)
+        own = np.arange(len(self.categories)) if self.own is None else np.array(self.own, dtype=np.intp)
+        hot = (codes[:, None] == own).astype(np.float64)
+        return np.column_stack([hot, ~hot.any(axis=1)]) if self.other else hot
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Cells of one column that an encoding does not take.
+
+    Attributes
+    ----------
+    kind : str
+        ``gap`` (no value), ``text`` (in a column of numbers), ``infinite`` or ``unseen`` (a category that is not known).
+    column : str
+    rows : ndarray of intp
+        0-based rows of the table.
+    reason : str
+        What is wrong with each of them, as a line of a file of rejected rows says it.
+    text : str
+        One line that names the first of them and what to do.
+    """
+
+    kind: str
+    column: str
+    rows: NDArray[np.intp]
+    reason: str
+    text: str
+
+
+def refuse_faults(faults: Sequence[Fault]) -> list[str]:
+    """Return the line of every fault; of a column that holds text only that one: it is the column that is wrong then."""
+    texts = {fault.column for fault in faults if fault.kind == "text"}
+    return [fault.text for fault in faults if fault.kind == "text" or fault.column not in texts]
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How rows of a table become rows of X; learned from one table, applied to others.
+    """How rows of a table become rows of X: cells by `cells`, then features by what `fit` learned from training rows.
 
     Attributes
     ----------
@@ -58,17 +134,30 @@ class Encoding:
         Character between fields.
     sequence : str or None
         The column that says which rows form a sequence; None where rows stand alone.
+    missing : str
+        What becomes of cells without a value, one of `MISSING_WAYS`. Numbers are filled by the mean, the median or the most frequent number
+        of the training rows, text by their most frequent category; ``indicator`` fills numbers by the mean and adds a feature that says
+        where, and makes no value a category of its own.
+    max_categories : int or None
+        Features of a column of categories at most: the rarest categories share the last of them.
     """
 
     columns: tuple[Column, ...]
     others: tuple[str, ...] = ()
     separator: str = ","
     sequence: str | None = None
+    missing: str = "refuse"
+    max_categories: int | None = None
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns of X (`Column.feature_names`)."""
         return tuple(name for column in self.columns for name in column.feature_names)
+
+    @cached_property
+    def learns(self) -> bool:
+        """Whether features depend on training rows: there are categories, or cells without a value are filled."""
+        return self.missing != "refuse" or bool([column for column in self.columns if column.categories is not None])
 
     @property
     def text(self) -> tuple[str, ...]:
@@ -80,8 +169,8 @@ class Encoding:
         """Return the number of every row's sequence; None where rows stand alone."""
         return None if self.sequence is None else read_groups(table, self.sequence)
 
-    def check_columns(self, path: Path, names: Sequence[str]) -> list[str]:
-        """Return the columns of `others` among ``names``, which need not be there.
+    def check_columns(self, path: Path, names: Sequence[str], extra: bool = False) -> list[str]:
+        """Return the columns among ``names`` that are not used: those of `others`, which need not be there, and extra ones if allowed.
 
         Raises
         ------
@@ -93,100 +182,203 @@ class Encoding:
             needed[self.sequence] = None
         missing = [name for name in needed if name not in there]
         unexpected = [name for name in names if name not in needed and name not in others]
-        if missing or unexpected:
+        if missing or (unexpected and not extra):
             said = [f"{word}: {listed(found)}" for word, found in (("missing", missing), ("unexpected", unexpected)) if found]
-            raise DataError(f"{path} has other columns than the model was fitted on; {'; '.join(said)}")
-        return [name for name in names if name in others]
+            hint = "" if missing else " (predict.extra=ignore leaves them out)"
+            raise DataError(f"{path} has other columns than the model was fitted on; {'; '.join(said)}{hint}")
+        return [name for name in names if name not in needed]
 
-    def encode(self, table: Table, remedies: Callable[[str], tuple[str, str]] | None = None) -> Any:
-        """Return the features of a table, shape (n, d); csr_array where there are attributes of tokens.
+    def cells(self, table: Table, remedies: Callable[[str], tuple[str, str]] | None = None) -> tuple[Any, list[Fault]]:
+        """Return the cells of a table, shape (n, p), and what is wrong with them.
 
         Parameters
         ----------
         table : Table
         remedies : callable, optional
-            For the name of a column of numbers: what to do about text in it, and about a cell without a number.
+            For the name of a column: what to do about text in it where it is one of numbers, and about a cell without a value.
 
-        Raises
-        ------
-        DataError
-            A cell without a value, text in a column of numbers, or a category that was not there when the encoding was learned.
+        Returns
+        -------
+        cells : ndarray of float64, or csr_array where there are attributes of tokens
+            A column for each of `columns`, numbers or codes of categories, nan for no value and -1 for a category that is not known; of
+            tokens as many as there are attributes.
+        faults : list of Fault
+            Cells that are no cells of this encoding; those without a value if `missing` is ``refuse``.
         """
+        faults: list[Fault] = []
         blocks: list[Any] = []
         known = number_columns(table.frame)
         together = [
             column.name for column in self.columns if column.categories is None and column.attributes is None and column.name in known
         ]
-        # thousands of columns are taken at once; one that is not finite is looked for one by one
+        # thousands of columns are taken at once; those that are not finite are looked for one by one
         values = table.frame[together].to_numpy(np.float64)
-        at = dict(zip(together, range(len(together)), strict=True)) if np.isfinite(values).all() else {}
-        if len(at) == len(self.columns):
-            return np.ascontiguousarray(values)
+        finite = np.isfinite(values)
+        if not finite.all():
+            for at in np.flatnonzero(~finite.all(axis=0)).tolist():
+                faults += self._number_faults(table, together[at], values[:, at], None, remedies)
+        if len(together) == len(self.columns):
+            return np.ascontiguousarray(values), faults
+        at_once = dict(zip(together, range(len(together)), strict=True))
         for column in self.columns:
-            if column.name in at:
-                blocks.append(values[:, at[column.name], None])
-                continue
-            if column.attributes is not None:
+            name = column.name
+            if name in at_once:
+                blocks.append(values[:, at_once[name], None])
+            elif column.attributes is not None:
                 groups = self.groups(table)
-                tokens = _tokens(table, column.name)
+                tokens = _tokens(table, name)
                 positions = {name: at for at, name in enumerate(column.attributes)}
                 blocks.append(attribute_rows(tokens, np.arange(len(tokens)) if groups is None else groups, positions))
-                continue
-            if column.categories is None:
-                remedy = ("correct it or remove the row",) * 2 if remedies is None else remedies(column.name)
-                blocks.append(numbers(table, column.name, "as a feature", *remedy)[:, None])
-                continue
-            text = words(table, column.name, "fill it or remove the row")
-            categories = pd.Index(column.categories)
-            numeric = categories.dtype.kind in "if"
-            codes = categories.get_indexer(pd.Index(pd.to_numeric(text, errors="coerce") if numeric else text))
-            bad = np.flatnonzero(codes < 0)
-            if bad.size:
-                raise DataError(
-                    f"{table.path}: column {column.name!r} holds {text.iloc[bad[0]]!r} in {table.place(int(bad[0]))}, a category that was "
-                    f"not there to learn from ({listed(column.categories)}); correct it or remove the row"
-                )
-            blocks.append((codes[:, None] == np.arange(len(categories))).astype(np.float64))
+            elif column.categories is None:
+                text = table.frame[name].astype(str).str.strip()
+                numbers = pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
+                faults += self._number_faults(table, name, numbers, text, remedies)
+                blocks.append(numbers[:, None])
+            else:
+                codes, found = self._codes(table, column, remedies)
+                faults += found
+                blocks.append(codes[:, None])
         if any(sparse.issparse(block) for block in blocks):
+            return sparse.csr_array(sparse.hstack(blocks, format="csr")), faults
+        return np.ascontiguousarray(np.hstack(blocks)), faults
+
+    def _number_faults(self, table: Table, name: str, values: Any, text: Any, remedies: Any) -> list[Fault]:
+        words, remedy = ("correct it or remove the row",) * 2 if remedies is None else remedies(name)
+        infinite, rest = np.isinf(values), np.isnan(values)
+        wrong = rest & ~text.str.lower().isin(MISSING).to_numpy() if text is not None else np.zeros(len(values), dtype=bool)
+        found = []
+        if wrong.any():
+            at = np.flatnonzero(wrong)
+            said = f"column {name!r} holds text ({text.iloc[at[0]]!r} in {table.place(int(at[0]))}) and cannot be used as a feature"
+            found.append(Fault("text", name, at, f"text in column {name!r} of numbers", f"{table.path}: {said}; {words}"))
+        gaps = rest & ~wrong
+        asked = (("infinite", "an infinite value", infinite), ("gap", "no value", gaps))
+        for kind, what, rows in asked:
+            if rows.any() and not (kind == "gap" and self.missing != "refuse"):
+                found.append(_fault(table, kind, name, what, np.flatnonzero(rows), remedy))
+        return found
+
+    def _codes(self, table: Table, column: Column, remedies: Any) -> tuple[NDArray[np.float64], list[Fault]]:
+        assert column.categories is not None
+        name, found = column.name, []
+        text = table.frame[name].astype(str).str.strip()
+        gaps = text.str.lower().isin(MISSING).to_numpy()
+        categories = pd.Index(column.categories)
+        numeric = categories.dtype.kind in "if"
+        codes = categories.get_indexer(pd.Index(pd.to_numeric(text, errors="coerce") if numeric else text)).astype(np.float64)
+        codes[gaps] = np.nan
+        if gaps.any() and self.missing == "refuse":
+            remedy = "fill it or remove the row" if remedies is None else remedies(name)[1]
+            found.append(_fault(table, "gap", name, "no value", np.flatnonzero(gaps), remedy))
+        unseen = np.flatnonzero(codes == -1.0)
+        if unseen.size:
+            said = f"column {name!r} holds {text.iloc[unseen[0]]!r} in {table.place(int(unseen[0]))}"
+            found.append(
+                Fault(
+                    "unseen",
+                    name,
+                    unseen,
+                    f"a category in column {name!r} that was not there to learn from",
+                    f"{table.path}: {said}, a category that was not there to learn from ({listed(column.categories)}); "
+                    "correct it or remove the row",
+                )
+            )
+        return codes, found
+
+    def fit(self, cells: Any) -> Encoding:
+        """Return the encoding as the cells (n, p) of training rows make it; the same one where nothing is learned (`learns`).
+
+        Numbers are filled as by scikit-learn's ``SimpleImputer``, categories are kept or share a feature as by its ``OneHotEncoder``.
+        """
+        if not self.learns:
+            return self
+        fills: dict[int, float] = {}
+        gaps: set[int] = set()
+        starts = self._starts()
+        numbers = [at for at, column in enumerate(self.columns) if column.categories is None and column.attributes is None]
+        if numbers and self.missing != "refuse":
+            from sklearn.impute import SimpleImputer
+
+            strategy = "mean" if self.missing == "indicator" else self.missing
+            block = _dense(cells[:, [starts[at] for at in numbers]])
+            imputer = SimpleImputer(strategy=strategy, keep_empty_features=True).fit(block)
+            fills = dict(zip(numbers, imputer.statistics_.tolist(), strict=True))
+            gaps = {numbers[at] for at in np.flatnonzero(np.isnan(block).any(axis=0)).tolist()} if self.missing == "indicator" else set()
+        learned = []
+        for at, column in enumerate(self.columns):
+            if at in fills:
+                column = replace(column, fill=float(fills[at]), indicator=at in gaps)
+            elif column.categories is not None:
+                column = self._fit_categories(column, _dense(cells[:, [starts[at]]])[:, 0])
+            learned.append(column)
+        return replace(self, columns=tuple(learned))
+
+    def _fit_categories(self, column: Column, codes: NDArray[np.float64]) -> Column:
+        from sklearn.preprocessing import OneHotEncoder
+
+        assert column.categories is not None
+        known = codes[~np.isnan(codes)]
+        fill: float | None = None
+        if self.missing == "indicator":
+            fill = float(len(column.categories))
+        elif self.missing != "refuse":
+            # the first of the most frequent ones, as SimpleImputer
+            fill = float(np.bincount(known.astype(np.intp)).argmax()) if known.size else -1.0
+        filled = known if fill is None else np.where(np.isnan(codes), fill, codes)
+        filled = filled[filled >= 0.0]
+        if not filled.size:
+            return replace(column, own=(), other=False, fill=fill)
+        encoder = OneHotEncoder(max_categories=self.max_categories, handle_unknown="infrequent_if_exist", sparse_output=False)
+        encoder.fit(filled[:, None])
+        rare = encoder.infrequent_categories_[0] if self.max_categories is not None else None
+        kept = encoder.categories_[0] if rare is None else np.setdiff1d(encoder.categories_[0], rare)
+        return replace(column, own=tuple(kept.astype(int).tolist()), other=rare is not None, fill=fill)
+
+    def features(self, cells: Any) -> Any:
+        """Return the features (n, d) of cells (n, p); csr_array where there are attributes of tokens."""
+        if not self.learns:
+            return cells
+        starts = self._starts()
+        blocks: list[Any] = [
+            cells[:, start : start + len(column.attributes)]
+            if column.attributes is not None
+            else column.features(_dense(cells[:, [start]])[:, 0])
+            for start, column in zip(starts, self.columns, strict=True)
+        ]
+        if sparse.issparse(cells):
             return sparse.csr_array(sparse.hstack(blocks, format="csr"))
         return np.ascontiguousarray(np.hstack(blocks))
+
+    def encode(self, table: Table, remedies: Callable[[str], tuple[str, str]] | None = None) -> Any:
+        """Return the features of a table, shape (n, d); ``remedies`` as for `cells`.
+
+        Raises
+        ------
+        DataError
+            Cells that are none of this encoding (`Fault`), all of them at once.
+        """
+        cells, faults = self.cells(table, remedies)
+        refuse_all(refuse_faults(faults), str(table.path))
+        return self.features(cells)
+
+    def _starts(self) -> list[int]:
+        """Return where the cells of every column begin."""
+        widths = [1 if column.attributes is None else len(column.attributes) for column in self.columns]
+        return [0, *np.cumsum(widths).tolist()][:-1]
+
+
+def _dense(block: Any) -> NDArray[np.float64]:
+    return np.asarray(block.toarray() if hasattr(block, "toarray") else block)
+
+
+def _fault(table: Table, kind: str, name: str, what: str, rows: NDArray[np.intp], remedy: str) -> Fault:
+    count = f" (and {rows.size - 1} more)" if rows.size > 1 else ""
+    text = f"{table.path}: column {name!r} has {what} in {table.place(int(rows[0]))}{count}; {remedy}"
+    return Fault(kind, name, rows, f"{what} in column {name!r}", text)
 
 
 def _tokens(table: Table, name: str) -> list[str]:
     return [str(token).strip() for token in table.frame[name]]
-
-
-def fill_missing(table: Table, columns: Sequence[str], missing: str, notes: list[str]) -> Table:
-    """Return the table with the mean or median of its column in every cell without a number; the rows of an official test do not count.
-
-    Raises
-    ------
-    ConfigError
-        ``missing`` is neither ``mean`` nor ``median``.
-    """
-    if missing not in ("mean", "median"):
-        raise ConfigError(f"dataset.missing={missing} must be refuse, mean or median")
-    frame, filled = table.frame, 0
-    filled_columns: dict[Any, Any] = {}
-    known = (frame["split"] != "test").to_numpy() if "split" in frame else np.ones(len(frame), dtype=bool)
-    for name in columns:
-        column = frame[name]
-        if is_number(column):
-            values = column
-        elif reads_as_numbers(column):
-            values = pd.to_numeric(column.astype(str).str.strip(), errors="coerce")
-        else:
-            continue
-        if values.isna().any() and values[known].notna().any():
-            filled += int(values.isna().sum())
-            filled_columns[name] = values.fillna(getattr(values[known], missing)())
-    if filled:
-        notes.append(
-            f"{filled} cells without a value hold the {missing} of their column" + (" over the training rows" if not known.all() else "")
-        )
-        # one new frame: setting columns one by one takes time for all of them each time
-        frame = pd.DataFrame({name: filled_columns.get(name, column) for name, column in frame.items()})
-    return replace(table, frame=frame)
 
 
 def feature_columns(table: Table, options: Mapping[str, Any], ignore: Sequence[str] = ()) -> list[str]:
@@ -209,6 +401,7 @@ def feature_columns(table: Table, options: Mapping[str, Any], ignore: Sequence[s
     categorical = [] if options["categorical"] == "auto" else _names(options["categorical"], "categorical")
     there = set(names)
     asked: dict[str, list[str]] = {"drop": drop, "features": wanted or [], "categorical": categorical, "costs": costs}
+    asked["keep"] = _names(options.get("keep"), "keep")
     if options["weight"] is not None:
         asked["weight"] = [str(options["weight"])]
     for key in ("sequence", "tokens"):
@@ -241,17 +434,32 @@ def _names(value: Any, key: str) -> list[str]:
 
 
 def learn_encoding(table: Table, columns: Sequence[str], options: Mapping[str, Any], notes: list[str]) -> Encoding:
-    """Return the encoding of the columns: numbers; those of ``categorical`` (``auto``: all of text) one-hot by the values that occur."""
+    """Return the encoding of the columns, of which nothing is learned yet: numbers, and categories of ``categorical``.
+
+    ``auto`` makes categories of all text but identifiers and dates (`advcli.data.suspects.looks_like`), which it leaves out.
+    """
     frame, categorical = table.frame, options["categorical"]
+    missing, most = missing_way(options), options.get("max_categories")
+    sequence, tokens = options.get("sequence"), options.get("tokens")
+    columns = list(columns)
     if categorical == "auto":
         numbers_there = number_columns(frame)
-        encoded = {
-            name for name in columns if name != options.get("tokens") and name not in numbers_there and not reads_as_numbers(frame[name])
-        }
+        left_out = suspects(table, columns, options)
+        notes += [text for _, text in left_out.values()]
+        columns = [name for name in columns if name not in left_out]
+        if not columns:
+            raise DataError(f"{table.path} has no feature columns left; keep one that was left out: {listed(notes)}")
+        encoded = {name for name in columns if name != tokens and name not in numbers_there and not reads_as_numbers(frame[name])}
     else:
         encoded = set(_names(categorical, "categorical")) & set(columns)
+        like_ids = [name for name in named_as_ids(columns) if name not in encoded]
+        kept = _names(options.get("keep"), "keep")
+        notes += [
+            f"column {name!r} {SUSPECT} an identifier and is taken as a number; dataset.drop=[{name}] leaves it out"
+            for name in sorted(like_ids)
+            if name not in kept and is_number(frame[name]) and looks_like(frame[name])
+        ]
     learned = []
-    sequence, tokens = options.get("sequence"), options.get("tokens")
     for name in columns:
         if name == tokens:
             learned.append(_token_column(table, name, sequence, notes))
@@ -259,12 +467,76 @@ def learn_encoding(table: Table, columns: Sequence[str], options: Mapping[str, A
         if name not in encoded:
             learned.append(Column(name))
             continue
-        labels = code_labels(words(table, name, f"fill it, remove the row or use dataset.drop=[{name}]"))[1]
+        found = present(frame[name])
+        labels = sorted(code_labels(found)[1], key=_place) if len(found) else []
         learned.append(Column(name, tuple(labels)))
-        notes.append(f"column {name!r} one-hot encoded: {len(labels)} features ({listed(labels)})")
+        if most is None or len(labels) <= most:
+            notes.append(f"column {name!r} one-hot encoded: {len(labels)} features ({listed(labels)})")
+        else:
+            notes.append(
+                f"column {name!r} one-hot encoded: {most} features, of which one is for the rarest of {len(labels)} categories "
+                f"({listed(labels)}); dataset.max_categories is the bound"
+            )
     used = {*columns, *([] if sequence is None else [str(sequence)])}
     others = [name for name in map(str, frame.columns) if name not in used]
-    return Encoding(tuple(learned), tuple(others), str(options.get("separator", ",")), None if sequence is None else str(sequence))
+    named = None if sequence is None else str(sequence)
+    return Encoding(tuple(learned), tuple(others), str(options.get("separator", ",")), named, missing, most)
+
+
+def _place(label: Any) -> tuple[int, float, str]:
+    """Return where a category stands, whatever others there are: numbers first, as they rise, then text."""
+    try:
+        return 0, float(label), str(label)
+    except ValueError:
+        return 1, 0.0, str(label)
+
+
+def missing_way(options: Mapping[str, Any]) -> str:
+    """Return what becomes of cells without a value, after checking it and the bound of categories.
+
+    Raises
+    ------
+    ConfigError
+    """
+    missing, most = str(options.get("missing") or "refuse"), options.get("max_categories")
+    if missing not in MISSING_WAYS:
+        raise ConfigError(f"dataset.missing={missing} must be {', '.join(MISSING_WAYS[:-1])} or {MISSING_WAYS[-1]}")
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 2):
+        raise ConfigError(f"dataset.max_categories={most} must be a whole number of at least 2, or null for no bound")
+    return missing
+
+
+def suspects(table: Table, columns: Sequence[str], options: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return the columns that ``categorical=auto`` leaves out, with what each looks like and a line that says how to keep it."""
+    tokens = options.get("tokens")
+    keep, found = _names(options.get("keep"), "keep"), {}
+    numbers_there = number_columns(table.frame)
+    like_ids = named_as_ids(columns)
+    for name in [name for name in columns if name not in numbers_there or name in like_ids]:
+        if name == tokens or name in keep or not (looks := looks_like(table.frame[name])):
+            continue
+        count = present(table.frame[name]).nunique()
+        said = f"a date ({count} values)" if looks == "date" else f"an identifier ({count} values in {len(table.frame)} rows)"
+        words = ",".join([*keep, name])
+        found[name] = (looks, f"column {name!r} left out: it {SUSPECT} {said}; dataset.keep=[{words}] takes it")
+    return found
+
+
+def gap_note(encoding: Encoding, cells: Any) -> list[str]:
+    """Return what is said about the cells without a value, as a list of at most one line."""
+    if encoding.missing == "refuse":
+        return []
+    count = int(np.isnan(cells.data if hasattr(cells, "indptr") else cells).sum())
+    if not count:
+        return []
+    way = encoding.missing.replace("_", " ")
+    said = {
+        "indicator": "are marked by a feature, their numbers filled by the mean of the training rows",
+        "most frequent": "hold the most frequent value of their column over the training rows",
+    }
+    text = any(column.categories is not None for column in encoding.columns)
+    default = f"hold the {way} of their column over the training rows" + (", text its most frequent category" if text else "")
+    return [f"{count} cells without a value {said.get(way, default)}"]
 
 
 def _token_column(table: Table, name: str, sequence: str | None, notes: list[str]) -> Column:
@@ -277,7 +549,13 @@ def _token_column(table: Table, name: str, sequence: str | None, notes: list[str
     return Column(name, attributes=attributes)
 
 
-def remedies_for(name: str) -> tuple[str, str]:
-    """Return what to do about text in a column of numbers, and about a cell without a number; see `Encoding.encode`."""
+def remedies_for(column: pd.Series) -> tuple[str, str]:
+    """Return what to do about text in a column of numbers, and about a cell without a value; see `Encoding.cells`."""
+    name, looks = column.name, looks_like(column)
     drop = f"use dataset.drop=[{name}]"
-    return f"one-hot encode it with dataset.categorical=[{name}], or {drop}", f"correct it, remove the row or {drop}"
+    return (
+        f"it {SUSPECT} {'a date' if looks == 'date' else 'an identifier'}: {drop}"
+        if looks
+        else f"one-hot encode it with dataset.categorical=[{name}] (auto: every column of text), or {drop}",
+        f"fill it with dataset.missing=median (or mean, most_frequent, indicator), correct it, remove the row or {drop}",
+    )

@@ -12,7 +12,7 @@ from .table import Table, check_names, find_target, is_number
 _PLAIN = {"i": np.int64, "u": np.uint64, "f": np.float64, "b": np.bool_}
 
 
-def frame_table(frame: pd.DataFrame, target: str, where: str) -> Table:
+def frame_table(frame: pd.DataFrame, target: str | None, where: str) -> Table:
     """Return a frame as a table: the target as text, other columns as numbers where their type is one, else as text.
 
     Parameters
@@ -20,7 +20,7 @@ def frame_table(frame: pd.DataFrame, target: str, where: str) -> Table:
     frame : DataFrame
         Columns of any type, any index; a cell without a value (None, NaN, NA) is one in the table.
     target : str
-        The column of labels; ``label_*`` stands for all columns whose names begin with ``label_``.
+        The column of labels; ``label_*`` stands for all columns whose names begin with ``label_``. None: there is none.
     where : str
         What messages call the frame, such as its file.
 
@@ -33,7 +33,7 @@ def frame_table(frame: pd.DataFrame, target: str, where: str) -> Table:
     check_names(where, names)
     if not len(frame):
         raise DataError(f"{where} has columns but no rows")
-    targets = find_target(where, target, names)
+    targets = [] if target is None else find_target(where, target, names)
     several, special = target not in names, set(targets)
     columns = {
         name: _text(column, several) if name in special else _plain(column) for name, (_, column) in zip(names, frame.items(), strict=True)

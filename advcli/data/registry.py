@@ -101,6 +101,19 @@ def _remarks(known: Known, dataset: Dataset, options: Mapping[str, Any]) -> list
     return said
 
 
+def foresee(options: Mapping[str, Any], data_dir: Path) -> list[str]:
+    """Return what is to be known of a data set before any work, a line each; raise what is wrong with it (`Source.foresee`).
+
+    Raises
+    ------
+    ConfigError, DataError
+        As `load`, where the source is cheap to ask; else options alone are checked.
+    """
+    complete = complete_options(options)
+    asked = sources()[complete["source"]].foresee
+    return [] if asked is None else asked(complete, data_dir)
+
+
 def is_ordered(options: Mapping[str, Any], author_splits: bool = False) -> bool | None:
     """Return whether the classes of a data set will have an order (`Dataset.ordered`), before it is loaded.
 

@@ -15,7 +15,16 @@ from .dataset import Dataset
 COMMON: dict[str, Any] = {"name": None, "source": None, "ordered": False, "sizes": None, "allow_small_classes": False}
 
 # Options of sources that read columns: which of them are what.
-COLUMN_OPTIONS: dict[str, Any] = {"target": "target", "features": None, "drop": [], "categorical": [], "weight": None}
+COLUMN_OPTIONS: dict[str, Any] = {
+    "target": "target",
+    "features": None,
+    "drop": [],
+    "categorical": [],
+    "keep": [],
+    "max_categories": 50,
+    "missing": "refuse",
+    "weight": None,
+}
 
 # Options of sources that read a table with one label a row (`advcli.data.from_table`).
 TABLE_OPTIONS: dict[str, Any] = {**COLUMN_OPTIONS, "order": None, "cut": "none", "n_classes": None, "edges": None}
@@ -30,7 +39,6 @@ LABEL_OPTIONS: dict[str, Any] = {
     "several_tops": False,
     "stub_leaves": False,
     "label_separator": None,
-    "missing": "refuse",
 }
 
 
@@ -116,6 +124,9 @@ class Source:
         Its data sets bring their splits.
     ordered : callable (options) -> bool, or None
         Whether `Dataset.ordered` will be true, before loading. None: what the options do not say is known after loading only.
+    foresee : callable (options, data_dir) -> list of str, or None
+        Raises before any work what loading would raise, and returns what is to be known then, a line each. None: loading is too much
+        work to do it twice, or nothing can be wrong.
     examples : callable (folder) -> list of mapping, or None
         Options of small data sets for `advcli.testing.check_source`; writes the files that they need into the folder.
     """
@@ -127,6 +138,7 @@ class Source:
     own_splits: bool = False
     ordered: Callable[[Mapping[str, Any]], bool] | None = None
     examples: Callable[[Path], list[dict[str, Any]]] | None = None
+    foresee: Callable[[Mapping[str, Any], Path], list[str]] | None = None
 
     @property
     def defaults(self) -> dict[str, Any]:

@@ -29,6 +29,10 @@ _NUMBERS = "iufb"  # kinds of types that are numbers
 _EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 
 
+TARGET = "target"
+"""The column of labels where nothing else is said."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of raw columns: numbers where all cells of a column are numbers, text elsewhere.
@@ -241,6 +245,9 @@ def check_names(path: Path | str, names: Sequence[str]) -> None:
 def find_target(path: Path | str, target: str, names: Sequence[str]) -> list[str]:
     """Return the columns that a target means, at least one; a `DataError` names those that are there."""
     found = target_columns(target, names)
+    if not found and target == TARGET:  # by default: nobody asked for it
+        there = f"{', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
+        raise DataError(f"{path}: say which column holds the labels with dataset.target=COLUMN; it has {there}")
     if not found:
         raise DataError(f"{path} has no column {target!r} for the target; {choose_column(target, names)} (dataset.target=...)")
     return found

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..errors import DataError
+from ..errors import DataError, ProblemsError, refuse_all
 from .columns import cost_columns, numbers
 from .dataset import Dataset, Edges, make_dataset
-from .encoding import feature_columns, fill_missing, learn_encoding, remedies_for
+from .encoding import Encoding, feature_columns, gap_note, learn_encoding, refuse_faults, remedies_for
 from .frames import frame_table
 from .label_sets import read_label_sets
 from .source import LABEL_OPTIONS, asks_for_label_sets
@@ -61,39 +61,48 @@ def from_table(
     if not isinstance(table, Table):
         table = frame_table(table, str(options["target"]), where)
     columns = feature_columns(table, options, ignore)
-    missing = str(options.get("missing") or "refuse")
-    if missing != "refuse":
-        table = fill_missing(table, columns, missing, said)
     encoding = learn_encoding(table, columns, options, said)
-    X = encoding.encode(table, remedies_for)
+    cells, faults = encoding.cells(table, lambda name: remedies_for(table.frame[name]))
+    said += gap_note(encoding, cells)
+    problems = [*_empty_columns(table, encoding), *refuse_faults(faults)]
     hierarchy: Edges | None = None
     stubs: tuple[str, ...] = ()
-    named, costs = cost_columns(options), None
-    if named:
-        costs = _costs(table, named, said)
-        codes, classes, ordered = costs.argmin(axis=1).astype(np.intp), list(named), bool(options["ordered"])
-    elif asks_for_label_sets(options):
-        found = read_label_sets(table, {**LABEL_OPTIONS, **options}, said)
-        codes, classes, ordered = found.y, list(found.classes), False
-        hierarchy, stubs = found.hierarchy, found.stubs
-    else:
-        codes, classes, ordered = target_codes(table, str(options["target"]), options, said)
+    named, costs, weights = cost_columns(options), None, None
+    try:
+        if named:
+            costs = _costs(table, named, said)
+            codes, classes, ordered = costs.argmin(axis=1).astype(np.intp), list(named), bool(options["ordered"])
+        elif asks_for_label_sets(options):
+            found = read_label_sets(table, {**LABEL_OPTIONS, **options}, said)
+            codes, classes, ordered = found.y, list(found.classes), False
+            hierarchy, stubs = found.hierarchy, found.stubs
+        else:
+            codes, classes, ordered = target_codes(table, str(options["target"]), options, said)
+    except DataError as error:
+        problems += _problems(error)
+    if options["weight"] is not None:
+        try:
+            weights = _weights(table, str(options["weight"]), said)
+        except DataError as error:
+            problems += _problems(error)
+    refuse_all(problems, str(table.path))
     groups = encoding.groups(table)
     if groups is not None:
         lengths = np.bincount(groups)
         said.append(f"{len(lengths)} sequences of {lengths.mean():.1f} rows, the longest of {lengths.max()}")
-    weights = None if options["weight"] is None else _weights(table, str(options["weight"]), said)
+    learned = encoding.fit(cells)
     return make_dataset(
         name=options["name"],
-        X=X,
+        X=learned.features(cells),
         y=codes,
         classes=classes,
-        feature_names=encoding.feature_names,
+        feature_names=learned.feature_names,
         ordered=ordered,
         sizes=options["sizes"],
         example_weight=weights,
         notes=said,
-        encoding=encoding,
+        encoding=learned,
+        cells=cells if encoding.learns else None,
         # a prediction that is seldom or never the cheapest still has costs to learn from
         allow_small_classes=bool(named) or options["allow_small_classes"],
         groups=groups,
@@ -101,6 +110,16 @@ def from_table(
         hierarchy=hierarchy,
         stubs=stubs,
     )
+
+
+def _problems(error: DataError) -> list[str]:
+    return list(error.problems) if isinstance(error, ProblemsError) else [str(error)]
+
+
+def _empty_columns(table: Table, encoding: Encoding) -> list[str]:
+    """Return a line for every column of categories without a value in any row: nothing could stand in their place."""
+    empty = [column.name for column in encoding.columns if column.categories == ()]
+    return [f"{table.path}: column {name!r} has no value in any row; use dataset.drop=[{name}]" for name in empty]
 
 
 def _costs(table: Table, names: list[str], notes: list[str]) -> NDArray[np.float64]:

@@ -13,7 +13,11 @@ from ..errors import ConfigError, DataError, nearest
 from .columns import code_labels
 from .cut import CUTS, cut_target
 from .source import cut_of
+from .suspects import likely_order, order_words
 from .table import Table
+
+ORDERED = "the labels look ordered"
+"""What a note says of labels that have no order by the options."""
 
 # Above this many different fractional values a target is taken for a continuous one.
 _MOST_FRACTIONAL_CLASSES = 20
@@ -42,6 +46,9 @@ def target_codes(table: Table, target: str, options: Mapping[str, Any], notes: l
         notes += said
         return codes, list(levels), True
     codes, labels = code_labels(text)
+    likely = likely_order(labels) if isinstance(labels[0], str) else None
+    if likely is not None and options.get("order") is None and not options["ordered"]:
+        notes.append(f"{ORDERED}; dataset.order={order_words(likely)} makes them so, for losses and metrics of ordered classes")
     return order_labels(codes, labels, options, f"{table.path}: column {target!r}", notes)
 
 

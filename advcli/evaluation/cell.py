@@ -88,6 +88,7 @@ class Cell:
             "sizes": plain(dataset.sizes),
             "weights": None if dataset.example_weight is None else _digest(dataset.example_weight),
             **({} if dataset.costs is None else {"costs": _digest(dataset.costs)}),
+            **({} if dataset.cells is None else {"encoding": [dataset.encoding.missing, dataset.encoding.max_categories]}),
             "splits": None if dataset.splits is None else [[_digest(train), _digest(test)] for train, test in dataset.splits],
         }
         return _key({"data": content, "numbers": NUMBERS_VERSION, **self._determining()})
@@ -101,7 +102,8 @@ class Cell:
             "schema": SCHEMA_VERSION,
             "loss": spoken(self.loss),
             "features": spoken(self.features),
-            "solver": spoken(self.solver),
+            # one thread is what fits had before there was a choice
+            "solver": {key: value for key, value in spoken(self.solver).items() if (key, value) != ("threads", 1)},
             # The protocol's name stands in the rows (column `options`); its test and level matter to reports only.
             "protocol": {key: value for key, value in spoken(self.protocol).items() if key not in Protocol.SILENT},
             "hyper": {key: value for key, value in plain(self.hyper).items() if value is not None},

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import learners, plugins
-from ..data import is_ordered
+from ..data import foresee, is_ordered
 from ..data.label_noise import check_noise
 from ..errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError
-from ..metrics import shown, title
+from ..metrics import shown, shown_as
 from ..progress import Journal, warning
 from ..protocol import Protocol
 from ..records import ResultsFolder
@@ -94,6 +94,10 @@ def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Call
             find_axes(Protocol.from_mapping(cell.protocol), names, cell.hyper, learners.candidates(cell.loss))
         elif not cells[0].quiet:
             say(f"note: hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
+    for name, dataset in options.items():
+        for note in foresee(dataset, cells[0].data_dir):
+            if not cells[0].quiet:
+                say(f"note: {name}: {note}")
     folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"])
     folder.prepare(_identity(cells, words))
     return folder
@@ -193,6 +197,18 @@ def refuse_removed(folder: ResultsFolder, shown: str) -> None:
         raise ResultsError(f"the results folder {shown} was removed while its cells ran; start the command again")
 
 
+def result(outcome: CellOutcome) -> str:
+    """Return the result of a cell in words: the metric, its mean and, in brackets, its sample standard deviation over the splits."""
+    about = shown_as(outcome.metric)
+    name = about.name.replace("_", " ")
+    return f"{name} {shown(outcome.metric, outcome.mean, outcome.std)}{' %' if about.percent else ''}"
+
+
+def chosen(outcome: CellOutcome) -> list[str]:
+    """Return the chosen and fixed hyper-parameters of a cell, one text each."""
+    return [f"{name} = {hyper_text(value)}" for name, value in outcome.hyper.items()]
+
+
 def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[CellOutcome, list[str]]:
     """Run one cell; return its outcome and what to say about it, the first line without a number."""
     cell = cell_of(settings, split_hyper(learners.searched(settings.loss, settings.features), settings.hyper)[0])
@@ -202,14 +218,14 @@ def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[Ce
     head = f"{outcome.dataset}, {outcome.method}"
     if outcome.status == "failed":
         return outcome, [f"{head}: failed: {outcome.error}"]
-    chosen = ", ".join(f"{name}={hyper_text(value)}" for name, value in outcome.hyper.items())
-    result = f"{title(outcome.metric)} {shown(outcome.metric, outcome.mean, outcome.std)}"
-    gap = f"gap {outcome.worst_gap:.1e}" if outcome.worst_gap == outcome.worst_gap else ""  # no certificate, no gap
-    first = f"{head}: {', '.join(part for part in (result, chosen, gap) if part)}"
-    first += ", already there" if outcome.skipped else f", {outcome.seconds:.1f} s"
+    parts = [result(outcome), *chosen(outcome)]
+    if settings.verbose and outcome.worst_gap == outcome.worst_gap:  # no certificate, no gap
+        parts.append(f"gap {outcome.worst_gap:.1e}")
+    parts.append("already there" if outcome.skipped else f"{outcome.seconds:.1f} s")
+    first = f"{head}: {', '.join(parts)}"
+    if settings.verbose and outcome.choice and not outcome.skipped:
+        first += f"; {outcome.choice}"
     said = [line for line in (outcome.remark, outcome.warning) if line]
     said += [f"{head}: {edge}" for edge in outcome.edges]
     said += [str(told.message) for told in caught if not issubclass(told.category, NotConvergedWarning)]
-    if outcome.choice and not outcome.skipped:
-        first += f"; {outcome.choice}"
     return outcome, [first, *map(warning, dict.fromkeys(said))]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .. import metrics
 from ..data import check_trainable
 from ..data import load as load_data
+from ..data.encoding import Encoding
 from ..errors import ConfigError, DataError, IncompatibleError
 from ..features.shared import kept_in
 from ..hierarchy.closures import LabelClosures
@@ -88,7 +89,7 @@ class Fitted:
     ----------
     learner : Learner
     standardiser : Standardiser or None
-        Applied to rows first; None where they are taken as they are.
+        Applied to features first; None where they are taken as they are.
     codes : ndarray
         The labels that were learned from.
     weight : ndarray or None
@@ -101,6 +102,8 @@ class Fitted:
         Columns of the rows that describe the training labels.
     notes : tuple of str
         What is to be said about them.
+    encoding : Encoding or None
+        What makes features of cells, as the training rows did; None where rows are features.
     """
 
     learner: Learner
@@ -111,9 +114,11 @@ class Fitted:
     seconds: float
     facts: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    encoding: Encoding | None = None
 
     def rows(self, X: Any) -> Any:
-        """Return rows X (n, d) as the learner takes them."""
+        """Return rows X (n, d) of a `Part` as the learner takes them."""
+        X = X if self.encoding is None else self.encoding.features(X)
         return X if self.standardiser is None else self.standardiser.transform(X)
 
 
@@ -205,7 +210,8 @@ class Recipe:
     def part(self, rows: Any = slice(None)) -> Part:
         """Return rows of the data set with their labels and weights."""
         data = self.dataset
-        return Part(data.X, data.y, data.example_weight, data.costs, data.groups)[rows]
+        encoding = None if data.cells is None else data.encoding
+        return Part(data.X if encoding is None else data.cells, data.y, data.example_weight, data.costs, data.groups, encoding)[rows]
 
     # ---- splits -----------------------------------------------------------------------------------------------------
     def splits(self) -> tuple[list[Split], list[str]]:
@@ -264,7 +270,7 @@ class Recipe:
         """Choose hyper-parameters on a training part, that of split ``number``, by the labels that the method learns from."""
         loss = self.cell.loss
         if self.axes.names:
-            loss, codes, known = self.labels(part, number).view(loss)
+            loss, codes, known = self.labels(part.encoded()[0], number).view(loss)
             part = replace(part, y=codes)
             part = part if known is None else part[known]
         solver = _search_solver(self.cell.solver)
@@ -273,14 +279,17 @@ class Recipe:
         def make(hyper: Mapping[str, float], seed: int) -> Learner:
             return make_learner(loss, self.cell.features, solver, hyper, self.n_classes, seed, tol)
 
-        return select(part, make, self.judge, self.protocol, self.axes, self.cell.seed, self.dataset.name)
+        # the first split's folds are those of a protocol that searches there alone
+        seed = self.cell.seed if number in (1, ALL) else derive_seed(self.cell.seed, "search of split", self.dataset.name, number)
+        return select(part, make, self.judge, self.protocol, self.axes, seed, self.dataset.name)
 
     def fit(self, part: Part, hyper: Mapping[str, Any], number: int | str, seed: int | None = None, **limits: Any) -> Fitted:
         """Fit to a training part, that of split ``number``, which determines the seed of the fit where none is given.
 
         ``limits`` replace those of ``tol``, ``max_passes`` and ``max_seconds`` that the learner has.
         """
-        X, standardiser = part.X, None
+        encoding = None if part.encoding is None else part.encoding.fit(part.X)
+        X, standardiser = part.X if encoding is None else encoding.features(part.X), None
         if self.protocol.standardise != "none":
             standardiser = Standardiser().fit(X)
             X = standardiser.transform(X)
@@ -301,7 +310,7 @@ class Recipe:
         seconds = time.perf_counter() - clock
         if learner.certificate_ is not None:
             seconds = float(learner.certificate_.seconds)
-        return Fitted(learner, standardiser, codes, weight, n_train, seconds, labels.facts, labels.notes)
+        return Fitted(learner, standardiser, codes, weight, n_train, seconds, labels.facts, labels.notes, encoding)
 
     def judge(self, learner: Learner, held: View, y: Any) -> tuple[str, float]:
         """Return the metric that selects and its value on held-out rows of labels y, or of costs (`Part.truth`)."""

@@ -23,10 +23,10 @@ from ..errors import AdvcliError, KilledError, NotConvergedWarning, ResultsError
 from ..limits import call_limited
 from ..proofs import Recorder
 from ..records import ResultsFolder
-from ..rows import canonical_json, complete_rows, hyper_value
+from ..rows import canonical_json, complete_rows, hyper_value, over_splits
 from .cell import Cell
 from .recipe import Recipe
-from .selection import Selection
+from .selection import Part, Selection
 from .splits import Split
 
 
@@ -53,7 +53,7 @@ class CellOutcome:
     warning : str
         One line about fits that did not converge; also given to `warnings`.
     hyper : mapping
-        Chosen and fixed hyper-parameters.
+        Chosen and fixed hyper-parameters; a text where splits chose differently (`advcli.rows.over_splits`).
     metric : str
         The protocol's metric.
     mean, std : float
@@ -261,13 +261,13 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         # One warning for the whole cell instead of one per fit.
         warnings.simplefilter("ignore", NotConvergedWarning)
         warnings.simplefilter("ignore", IllConditionedWarning)  # the column `condition` has it
-        selection = recipe.search(recipe.part(splits[0][0]))
-        head = _head(cell, dataset.name, key) | {name: hyper_value(value) for name, value in selection.hyper.items()}
+        searches = _Searches(recipe, splits)
+        head = _head(cell, dataset.name, key)
         head |= {"n_features": int(dataset.X.shape[1]), "n_classes": recipe.n_classes}
-        fits = _fit_splits(recipe, splits, selection, head, strict, recorder)
+        fits = _fit_splits(recipe, splits, searches, head, strict, recorder)
     rows = fits.rows
 
-    search_rows = [{"cell": key, "dataset": dataset.name, "method": cell.method, **row} for row in selection.rows]
+    search_rows = [{"cell": key, "dataset": dataset.name, "method": cell.method, **row} for row in searches.rows()]
     about = {
         "dataset": dataset.name,
         "method": cell.method,
@@ -276,8 +276,8 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         "instruction_set": kernels.level,
         "notes": [*recipe.notes, *split_notes, *fits.notes],
         "choice": _choice(fits.choices),
-        "edges": list(selection.edges),
-        "hyper": dict(selection.hyper),
+        "edges": searches.edges(),
+        "hyper": searches.hyper(),
         "warning": _unconverged(cell, dataset.name, fits, search_rows),
     }
     request = cell.request_key()
@@ -292,6 +292,43 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
     return _outcome(rows, about, key=key, remark=remark, seconds=time.perf_counter() - began)
 
 
+class _Searches:
+    """The searches of a cell: one on the first training part, or one on that of every split.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    splits : list of (train rows, test rows)
+        The one search is done at once: without it there is nothing to fit.
+    """
+
+    def __init__(self, recipe: Recipe, splits: list[Split]) -> None:
+        self._recipe = recipe
+        self._one = recipe.protocol.search == "first_split" or not recipe.axes.names
+        self._found: dict[int, Selection] = {1: recipe.search(recipe.part(splits[0][0]))} if self._one else {}
+
+    def of(self, number: int, train: Part) -> Mapping[str, Any]:
+        """Return the hyper-parameters of a split, chosen on its training part."""
+        if not self._one:
+            self._found[number] = self._recipe.search(train, number)
+        return self._found[1 if self._one else number].hyper
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of search.csv."""
+        return [{"split": number, **row} for number, selection in self._found.items() for row in selection.rows]
+
+    def hyper(self) -> dict[str, Any]:
+        """Return the hyper-parameters; a text says what they are where splits chose differently."""
+        names = dict.fromkeys(name for selection in self._found.values() for name in selection.hyper)
+        chosen = [selection.hyper for selection in self._found.values()]
+        return {name: over_splits([hyper_value(each[name]) for each in chosen]) if len(chosen) > 1 else chosen[0][name] for name in names}
+
+    def edges(self) -> list[str]:
+        """Return one sentence for every end of a search at which splits chose, and how many did."""
+        counts = Counter(edge for selection in self._found.values() for edge in selection.edges)
+        return [edge if self._one else f"{edge} ({count} of {len(self._found)} splits)" for edge, count in counts.items()]
+
+
 @dataclass(frozen=True)
 class _Fits:
     """The fits of all splits: rows, the first traceback (empty if none), notes, what solver=auto took, statuses of those not converged."""
@@ -304,7 +341,7 @@ class _Fits:
 
 
 def _fit_splits(
-    recipe: Recipe, splits: list[Split], selection: Selection, head: Mapping[str, Any], strict: bool, recorder: Recorder | None
+    recipe: Recipe, splits: list[Split], searches: _Searches, head: Mapping[str, Any], strict: bool, recorder: Recorder | None
 ) -> _Fits:
     """Fit and score every split."""
     rows: list[dict[str, Any]] = []
@@ -319,11 +356,14 @@ def _fit_splits(
         base = dict(head) | {"split": number, "n_train": len(train_rows), "n_test": len(test_rows)}
         try:
             train, test = recipe.part(train_rows), recipe.part(test_rows)
-            fitted = recipe.fit(train, selection.hyper, number)
+            hyper = searches.of(number, train)
+            base |= {name: hyper_value(value) for name, value in hyper.items()}
+            fitted = recipe.fit(train, hyper, number)
             learner = fitted.learner
             notes |= dict.fromkeys(fitted.notes)
             base |= fitted.facts
             base["n_train"] = fitted.n_train
+            base["n_features"] = int(learner.n_features_in_)
             if learner.certificate_ is not None:
                 base["solver"] = str(learner.certificate_.solver)
                 if not learner.certificate_.converged:

@@ -1,7 +1,8 @@
 """Two-stage cross-validated selection of hyper-parameters.
 
 fathony2018 section 7.1 (and 7.2 for lambda): five folds of the training part of one split; stage 1 over a coarse grid, stage 2
-over multipliers of its winner; ties go to the strongest regularisation.
+over multipliers of its winner; ties go to the strongest regularisation. Beyond the papers the grid of stage 1 may go on past an end that
+wins (``protocol.extend``), and near-ties may count as ties (``protocol.standard_errors``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import metrics
+from ..data.encoding import Encoding
 from ..errors import ConfigError
 from ..hyper import SCALES, STRENGTH, hyper
 from ..learners.base import Bound, Learner, View, fixable
@@ -171,6 +173,14 @@ def _score(values: Sequence[float], counts: Sequence[int], metric: str) -> float
     return -pooled if about.higher_is_better else pooled
 
 
+def _spread(values: Sequence[float], counts: Sequence[int], metric: str) -> float:
+    """Return the standard error of `_score` by the deviation between folds; 0 where that is not known."""
+    if len(values) < 2 or not np.isfinite(values).all():
+        return 0.0
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return error * sum(counts) if metrics.meaning(metric).is_count else error
+
+
 @dataclass(frozen=True)
 class Part:
     """Rows that a search or a fit may see.
@@ -178,7 +188,7 @@ class Part:
     Attributes
     ----------
     X : ndarray or csr_array, shape (n, d)
-        Not standardised.
+        Not standardised; cells (n, p) where there is an ``encoding``.
     y : ndarray of intp, shape (n,), or csr_array, shape (n, L)
         0-based codes, or ones where a row has a label; a part may miss a class.
     weight : ndarray, shape (n,), or None
@@ -187,6 +197,8 @@ class Part:
         What predictions cost on each row, where rows have their own costs; y is then the first cheapest class.
     groups : ndarray, shape (n,), or None
         The sequence of each row, where rows form such; they stand together.
+    encoding : Encoding or None
+        What makes features of cells, to be fitted to the rows that a fit sees; None where X holds features.
     """
 
     X: Any
@@ -194,9 +206,18 @@ class Part:
     weight: NDArray[np.float64] | None = None
     costs: NDArray[np.float64] | None = None
     groups: NDArray[np.intp] | None = None
+    encoding: Encoding | None = None
 
     def __getitem__(self, rows: Any) -> Part:
-        return Part(self.X[rows], self.y[rows], *(None if each is None else each[rows] for each in (self.weight, self.costs, self.groups)))
+        weight, costs, groups = (None if each is None else each[rows] for each in (self.weight, self.costs, self.groups))
+        return Part(self.X[rows], self.y[rows], weight, costs, groups, self.encoding)
+
+    def encoded(self, *others: Part) -> tuple[Part, ...]:
+        """Return these rows and others with features in the place of cells, all as these rows make them."""
+        if self.encoding is None:
+            return (self, *others)
+        encoding = self.encoding.fit(self.X)
+        return tuple(replace(each, X=encoding.features(each.X), encoding=None) for each in (self, *others))
 
     @property
     def truth(self) -> Any:
@@ -219,27 +240,119 @@ class Part:
         return replace(view, groups=self.groups)
 
 
+Point = tuple[Any, ...]
+"""For each of `Axes.names` a value, or of what is the method's own its place in the list: that may hold anything."""
+
+
 @dataclass(frozen=True)
 class _Candidates:
-    """The points of one stage: a path of strengths, strong to weak, for each combination of the others."""
+    """The points of one round: a path of strengths, strong to weak, for each combination of the others."""
 
     axes: Axes
+    own: Mapping[str, Sequence[Any]]
     path: list[float | None]
-    others: list[tuple[Any, ...]]
+    others: list[Point]
 
-    def hyper(self, strength: float | None, others: tuple[Any, ...]) -> dict[str, Any]:
+    def point(self, strength: float | None, others: Point) -> Point:
+        """Return one candidate."""
+        return others if strength is None else (strength, *others)
+
+    def hyper(self, strength: float | None, others: Point) -> dict[str, Any]:
         """Return the hyper-parameters of one candidate, the fixed ones among them."""
-        chosen = dict(self.axes.fixed) | self._named(others)
-        return chosen if strength is None or self.axes.strength is None else chosen | {self.axes.strength: strength}
+        found = _named(self.axes, self.own, self.point(strength, others))
+        return dict(self.axes.fixed) | {(self.axes.strength or name) if name == STRENGTH else name: value for name, value in found.items()}
 
-    def _named(self, others: tuple[Any, ...]) -> dict[str, Any]:
-        return dict(zip((*self.axes.others, *self.axes.own), others, strict=True))
 
-    def point(self, strength_at: int, other_at: int) -> dict[str, Any]:
-        """Return the searched values at a place on the path and a place among the others."""
-        strength = self.path[strength_at]
-        found = {} if strength is None else {STRENGTH: strength}
-        return found | self._named(self.others[other_at])
+def _named(axes: Axes, own: Mapping[str, Sequence[Any]], point: Point) -> dict[str, Any]:
+    """Return the values of a point by axis."""
+    return {name: own[name][place] if name in own else place for name, place in zip(axes.names, point, strict=True)}
+
+
+class _Stage:
+    """One stage of a search: the values that it has tried and how they did.
+
+    Parameters
+    ----------
+    axes : Axes
+    values : mapping
+        What it tries at first of every axis.
+
+    Attributes
+    ----------
+    values : dict of axis to list
+        What it has tried, strong regularisation first, and what is the method's own as it is given.
+    vain : dict of axis to list
+        What it has tried beyond an end that was no better.
+    rows : list of dict
+        Those of search.csv.
+    """
+
+    def __init__(self, axes: Axes, values: Mapping[str, Sequence[Any]]) -> None:
+        self.axes = axes
+        self.own = {name: list(values[name]) for name in axes.own}
+        self.values = {name: numbers if name in self.own else self._strong_first(name, numbers) for name, numbers in values.items()}
+        self.vain: dict[str, list[float]] = {name: [] for name in values}
+        self.rows: list[dict[str, Any]] = []
+        self._new: Mapping[str, float] = {}
+        self._scores: dict[Point, list[float]] = {}
+        self._counts: list[int] = []
+
+    def _strong_first(self, name: str, numbers: Sequence[float]) -> list[float]:
+        return sorted(numbers, reverse=hyper(str(self.axes.strength) if name == STRENGTH else name).strong == "large")
+
+    def candidates(self, new: Mapping[str, float] | None = None) -> _Candidates:
+        """Return all combinations of what the stage tries; with ``new`` only those with this value of this axis."""
+        self._new = new or {}
+        values = {name: [self._new[name]] if name in self._new else list(tried) for name, tried in self.values.items()}
+        others = [*(values[name] for name in self.axes.others), *(range(len(self.own[name])) for name in self.axes.own)]
+        path: list[float | None] = [*values[STRENGTH]] if self.axes.strength else [None]
+        return _Candidates(self.axes, self.own, path, list(product(*others)))
+
+    def add(self, point: Point, row: dict[str, Any]) -> None:
+        """Take the fit of a candidate in the next fold of its round."""
+        scores = self._scores.setdefault(point, [])
+        scores.append(row["value"])
+        if len(scores) > len(self._counts):
+            self._counts.append(row["n_test"])
+        self.rows.append(row)
+
+    def best(self, standard_errors: float) -> dict[str, Any]:
+        """Return the strongest regularisation among the candidates within so many standard errors of the best value.
+
+        A new value is one of them if it is better than all before.
+        """
+        metric = self.rows[-1]["metric"]
+        scores = {point: _score(values, self._counts, metric) for point, values in self._scores.items()}
+        for name, value in self._new.items():
+            added = {point for point in scores if point[self.axes.names.index(name)] == value}
+            if min(scores[point] for point in added) < min(scores[point] for point in scores if point not in added):
+                self.values[name] = self._strong_first(name, [*self.values[name], value])
+            else:  # no better than what stands in the list: on a plateau ties would go on for ever
+                self.vain[name].append(value)
+                for point in added:
+                    del scores[point], self._scores[point]
+        least = min(scores.values())
+        # exact ties share the widest deviation: which of them came first is nothing to them
+        spread = max(_spread(self._scores[point], self._counts, metric) for point, score in scores.items() if score == least)
+        bound = least + standard_errors * spread if standard_errors else least
+
+        def order(point: Point) -> list[int]:
+            places = zip(self.axes.names, point, strict=True)
+            return [place if name in self.own else self.values[name].index(place) for name, place in places]
+
+        return _named(self.axes, self.own, min((point for point in scores if scores[point] <= bound), key=order))
+
+    def next_value(self, best: Mapping[str, Any], extend: Mapping[str, Sequence[float]]) -> dict[str, float]:
+        """Return the axis whose end is the best value and that value's neighbour outside, within the limits; empty if there is none."""
+        for name, (smallest, largest) in extend.items():
+            tried = sorted(set(self.values.get(name, ())))
+            if name not in best or len(tried) < 2:
+                continue
+            outside = {tried[0]: tried[0] * tried[0] / tried[1], tried[-1]: tried[-1] * tried[-1] / tried[-2]}
+            value = outside.get(best[name])
+            if value is not None and smallest <= value <= largest and value not in self.vain[name]:
+                return {name: value}
+        return {}
 
 
 def select(
@@ -254,7 +367,9 @@ def select(
     """Choose hyper-parameters by two-stage cross-validation on one training part.
 
     Within a fold and for each value of the other hyper-parameters, the path runs from strong to weak regularisation and every
-    fit starts from the one before.
+    fit starts from the one before. While the best value of an axis lies at an end of what stage 1 has tried, the next one outside is tried
+    with all values of the other axes, as far as ``protocol.extend`` goes; such fits start anew. It counts if it is
+    better than all before; else the search stops at that end.
 
     Parameters
     ----------
@@ -267,28 +382,36 @@ def select(
     protocol, axes
         The checked protocol and what is searched.
     seed : int
-        The experiment's seed; with ``dataset`` and the stage it determines the folds.
+        With ``dataset`` and the stage it determines the folds.
     dataset : str
         Name of the data set.
     """
     if not axes.names:
         return Selection(dict(axes.fixed), [], ())
     if protocol.standardise == "train":
+        (part,) = part.encoded()
         part = replace(part, X=Standardiser().fit(part.X).transform(part.X))
     rows: list[dict[str, Any]] = []
     tried: dict[str, list[Any]] = {name: [] for name in axes.names}
     best: dict[str, Any] = {}
-    for stage in (1, 2):
-        values = _values(protocol, stage, axes, best)
-        for name, numbers in values.items():
-            tried[name] += numbers
-        if values:
-            candidates = _candidates(axes, values)
-            found, (strength_at, other_at) = _stage(part, make, judge, protocol, candidates, seed, dataset, stage)
-            rows += found
-            best = candidates.point(strength_at, other_at)
+    for number in (1, 2):
+        values = _values(protocol, number, axes, best)
+        if not values:
+            continue
+        stage = _Stage(axes, values)
+        candidates: _Candidates | None = stage.candidates()
+        while candidates is not None:
+            for fold, (fit, held) in enumerate(_folds(part, protocol, seed, dataset, number), start=1):
+                for point, row in _judged(fit, held, candidates, make, judge, derive_seed(seed, "search", dataset, number, fold)):
+                    stage.add(point, {"stage": number, "fold": fold, **row})
+            best = stage.best(protocol.standard_errors)
+            outside = stage.next_value(best, protocol.extend) if number == 1 else {}
+            candidates = stage.candidates(outside) if outside else None
+        rows += stage.rows
+        for name, numbers in stage.values.items():
+            tried[name] += [*numbers, *stage.vain[name]]
     chosen = {(axes.strength or name) if name == STRENGTH else name: value for name, value in best.items()}
-    return Selection(dict(axes.fixed) | chosen, rows, tuple(_edges(axes, tried, best)))
+    return Selection(dict(axes.fixed) | chosen, rows, tuple(_edges(protocol, axes, tried, best)))
 
 
 def _values(protocol: Protocol, stage: int, axes: Axes, best: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
@@ -303,33 +426,6 @@ def _values(protocol: Protocol, stage: int, axes: Axes, best: Mapping[str, Any])
     return refined_values | {name: (best[name],) for name in axes.own}
 
 
-def _stage(
-    part: Part, make: Make, judge: Judge, protocol: Protocol, candidates: _Candidates, seed: int, dataset: str, stage: int
-) -> tuple[list[dict[str, Any]], tuple[int, int]]:
-    """Fit every candidate of a stage in every fold; return the rows of search.csv and the place of the best candidate."""
-    rows: list[dict[str, Any]] = []
-    scores: dict[tuple[int, int], list[float]] = {}
-    counts: list[int] = []
-    for fold, (fit, held) in enumerate(_folds(part, protocol, seed, dataset, stage), start=1):
-        counts.append(held.X.shape[0])
-        for place, row in _judged(fit, held, candidates, make, judge, derive_seed(seed, "search", dataset, stage, fold)):
-            scores.setdefault(place, []).append(row["value"])
-            rows.append({"stage": stage, "fold": fold, **row})
-    metric = rows[-1]["metric"]
-    return rows, min(scores, key=lambda place: (_score(scores[place], counts, metric), *place))
-
-
-def _candidates(axes: Axes, values: Mapping[str, Sequence[Any]]) -> _Candidates:
-    """Return the points of a stage; strong regularisation comes first, and the same order breaks ties."""
-
-    def strong_first(name: str, numbers: Sequence[float]) -> list[float]:
-        return sorted(numbers, reverse=hyper(name).strong == "large")
-
-    path: list[float | None] = [*strong_first(axes.strength, values[STRENGTH])] if axes.strength else [None]
-    others = [*(strong_first(name, values[name]) for name in axes.others), *(values[name] for name in axes.own)]
-    return _Candidates(axes, path, list(product(*others)))
-
-
 def _folds(part: Part, protocol: Protocol, seed: int, dataset: str, stage: int) -> Iterator[tuple[Part, Part]]:
     """Yield the rows to fit and the rows to judge by, standardised by the former where the protocol says so."""
     n = part.X.shape[0]
@@ -342,20 +438,18 @@ def _folds(part: Part, protocol: Protocol, seed: int, dataset: str, stage: int) 
         ),
     )
     for fit_rows, held_rows in folds:
-        fit, held = part[fit_rows], part[held_rows]
+        fit, held = part[fit_rows].encoded(part[held_rows])
         if protocol.standardise == "fold":
             standardiser = Standardiser().fit(fit.X)
             fit, held = (replace(each, X=standardiser.transform(each.X)) for each in (fit, held))
         yield fit, held
 
 
-def _judged(
-    fit: Part, held: Part, candidates: _Candidates, make: Make, judge: Judge, seed: int
-) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
-    """Yield every candidate of one fold as (place on the path, place among the others) and its row of search.csv."""
-    for other_at, others in enumerate(candidates.others):
+def _judged(fit: Part, held: Part, candidates: _Candidates, make: Make, judge: Judge, seed: int) -> Iterator[tuple[Point, dict[str, Any]]]:
+    """Yield every candidate of one fold and its row of search.csv."""
+    for others in candidates.others:
         previous = bound = view = None
-        for strength_at, strength in enumerate(candidates.path):
+        for strength in candidates.path:
             chosen = candidates.hyper(strength, others)
             learner = make(chosen, seed)
             bound = fit.bind(learner) if bound is None else bound
@@ -365,7 +459,7 @@ def _judged(
             metric, value = judge(learner, view, held.truth)
             certificate = learner.certificate_
             yield (
-                (strength_at, other_at),
+                candidates.point(strength, others),
                 {
                     **{name: hyper_value(number) for name, number in chosen.items()},
                     "metric": metric,
@@ -382,7 +476,7 @@ _LIST = 3
 """Values of a learner's own hyper-parameter from which on they are a range: of two, each is an end."""
 
 
-def _edges(axes: Axes, tried: Mapping[str, Sequence[Any]], best: Mapping[str, Any]) -> Iterator[str]:
+def _edges(protocol: Protocol, axes: Axes, tried: Mapping[str, Sequence[Any]], best: Mapping[str, Any]) -> Iterator[str]:
     """Yield one sentence for every chosen value that lies at an end of all values tried; values that are no numbers have none."""
     for name, values in tried.items():
         if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
@@ -392,7 +486,8 @@ def _edges(axes: Axes, tried: Mapping[str, Sequence[Any]], best: Mapping[str, An
         low, high = min(values), max(values)
         if low < high and best[name] in (low, high) and (name == STRENGTH or name in axes.own or not hyper(name).choice):
             label, side = axes.strength if name == STRENGTH else name, "smallest" if best[name] == low else "largest"
-            grid = f"loss.grid.{name.rpartition('.')[2]}" if name in axes.own else f"protocol.stage1.{name}"
+            where = "extend" if name in protocol.extend else "stage1"
+            grid = f"loss.grid.{name.rpartition('.')[2]}" if name in axes.own else f"protocol.{where}.{name}"
             yield f"{label}={best[name]:g} is the {side} value tried ({low:g} to {high:g}); widen {grid}"
 
 

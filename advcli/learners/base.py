@@ -567,6 +567,11 @@ class RowLearner(Learner):
         """Whether the learner asks for a constant; without one no label of a set could be rare."""
         return self.constant or self.of_sets_
 
+    @property
+    def _n_weights(self) -> int:
+        """Columns of the feature map's rows."""
+        return self.n_columns_ if self.features_ is None else int(self.features_.X.shape[1])
+
     def _mapped(self, X: Any) -> Any:
         X = self._with_constant(X)
         return X if self.features_ is None else self.features_.at(X).X
@@ -690,10 +695,6 @@ class LinearLearner(RowLearner):
     @property
     def _n_scores(self) -> int:
         return len(self.classes_)
-
-    @property
-    def _n_weights(self) -> int:
-        return self.n_columns_ if self.features_ is None else int(self.features_.X.shape[1])
 
 
 def fixable(names: tuple[str, ...]) -> set[str]:

@@ -34,8 +34,8 @@ from .base import (
     Array,
     Bound,
     Labels,
-    LinearLearner,
     Options,
+    RowLearner,
     one_of,
     own_options,
     refuse_no_options,
@@ -57,7 +57,7 @@ _TAKEN = "choose features=linear, rbf, poly, precomputed, kernel_pca or nystroem
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ThresholdLearner(Minimiser, LinearLearner):
+class ThresholdLearner(Minimiser, RowLearner):
     """Base of the threshold models, which differ in the terms of the loss, in what is penalised and in the order of the thresholds.
 
     Parameters
@@ -278,10 +278,6 @@ class ThresholdLearner(Minimiser, LinearLearner):
             )
             warnings.warn(text, NotConvergedWarning, stacklevel=5)
 
-    def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
-        """Raise `NotImplementedError`: a score with thresholds is learned by `fit_bound`."""
-        raise NotImplementedError("threshold models are learned by fit_bound")
-
     def _bind(self, X: Any) -> FeatureMap:
         return make_features(self.mapped_by, X, 1, **(self.features_options or {}))
 
@@ -362,7 +358,7 @@ class ThresholdLearner(Minimiser, LinearLearner):
         rows, coef = (None, self.coef_) if self.features_ is None else (self.features_.support(self.coef_.T)[0], self.coef_)
         if self.features_ is not None and not self.features_.euclidean:
             coef = np.ascontiguousarray(self.features_.support(np.ascontiguousarray(self.coef_.T))[1].T)
-        attributes = {"coef_": coef, "thresholds_": self.thresholds_, "observed_": np.asarray(self.observed_)}
+        attributes: dict[str, Any] = {"coef_": coef, "thresholds_": self.thresholds_, "observed_": np.asarray(self.observed_)}
         attributes |= {"lam_": self.lam_, "n_iter_": self.n_iter_, "n_distinct_scores_": self.n_distinct_scores_}
         attributes["remarks_"] = list(self.remarks_)
         return self._saved_parameters({"features": self.mapped_by}), attributes, rows

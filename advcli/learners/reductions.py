@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import costs as matrices
 from ..binary import BinaryProblems, scores_of
-from ..certificate import certify
+from ..certificate import settle
 from ..errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
@@ -241,13 +241,9 @@ class ReductionLearner(Minimiser):
         limits, before = Limits(self.tol, self.max_passes, self.max_seconds), None if start is None else start.solution_
         seed = seed_of(self.random_state)
         found = solve_free(problems, limits, before) if self._free else solve_binary(problems, limits, before, seed)
-        self.certificate_ = certify(problems, found, self.tol)
-        origin = np.zeros(found.theta.shape)
-        if not self.certificate_.converged and problems.primal(origin) < self.certificate_.primal:
-            found = replace(found, theta=origin)
-            self.certificate_ = certify(problems, found, self.tol)
-        self.solution_: Solution = found
-        self.theta_ = found.theta
+        self.solution_: Solution
+        self.solution_, self.certificate_ = settle(problems, found, self.tol)
+        self.theta_ = self.solution_.theta
         self.n_iter_ = max(1, int(np.ceil(found.passes)))
         if not self.certificate_.converged:
             warnings.warn(

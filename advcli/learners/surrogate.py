@@ -43,6 +43,7 @@ from .base import (
     seed_of,
 )
 from .base import registry as learners
+from .calibrated import Calibrated
 from .minimiser import Minimiser
 
 
@@ -79,6 +80,8 @@ def _is_adversarial(estimator: SurrogateClassifier) -> bool:
 
 def _has_proba(estimator: SurrogateClassifier) -> bool:
     """Probabilities over the classes whose largest is the prediction: what scikit-learn means by predict_proba."""
+    if getattr(estimator, "calibrate", None) is not None:
+        return True
     given = estimator.given_loss
     found = _loss_type(given)
     keywords = given.keywords if isinstance(given, partial) else {}
@@ -654,9 +657,11 @@ class SurrogateClassifier(Minimiser):
     def predict_proba(self, X: Any) -> Array:
         """Return the predictor's distribution over the classes, shape (n, k); only where its largest entry is the prediction (zero-one).
 
-        It is the predictor's mixed strategy in the game, no estimate of class probabilities.
+        It is the predictor's mixed strategy in the game, no estimate of class probabilities: it is often 0 at the true class. Do not score
+        it by log-loss or Brier score; ``calibrate`` of `AdversarialClassifier` gives estimates in its place.
         """
-        return self.predictor_distribution(X)
+        estimated = self.probabilities(X) if getattr(self, "calibrate", None) is not None else None
+        return self.predictor_distribution(X) if estimated is None else estimated
 
 
 def _registered_name(loss: Any) -> str:
@@ -683,12 +688,21 @@ def _self_contained(loss: Loss, options: Mapping[str, Any] | None) -> dict[str, 
     return own
 
 
-class AdversarialClassifier(SurrogateClassifier):
-    """The adversarial classifier of Fathony et al. 2018 and the hinge losses beside it; parameters as in `SurrogateClassifier`."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class AdversarialClassifier(Calibrated, SurrogateClassifier):
+    """The adversarial classifier of Fathony et al. 2018 and the hinge losses beside it.
+
+    Parameters
+    ----------
+    calibrate : {"sigmoid", "isotonic", "temperature"} or None
+        How `predict_proba` estimates class probabilities, as in `Calibrated`; None: it is the strategy of the game.
+    **parameters
+        As in `SurrogateClassifier`.
+    """
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class OrdinalAdversarialClassifier(SurrogateClassifier):
+class OrdinalAdversarialClassifier(Calibrated, SurrogateClassifier):
     """Adversarial classification of ordered classes.
 
     Parameters

@@ -10,7 +10,7 @@ mixture mu of sets from below. p at 0 and 1 of the true set is margin rescaling.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ class SetGame(NamedTuple):
     labels, pairs : ndarray (n, m), (n, m (m - 1) / 2)
         The mixture mu: shares of labels, and of pairs that are both there.
     targets : ndarray (n, m)
-        The predictor's p.
+        The predictor's p; of the F-measure its likeliest set.
     loss : ndarray (n,)
         min over z of L(z, mu).
     upper : ndarray (n,)
@@ -108,21 +108,29 @@ def solve_games(U: Array, pairs: Array, best: BestSets, columns: list[NDArray[np
     return SetGame(labels, both, targets, loss, upper, calls, tuple(shares))
 
 
+def quiet_solver() -> Any:
+    """Return HiGHS for small linear programs: one thread, no presolve, tolerances of 1e-10, no words."""
+    import highspy
+
+    solver = highspy.Highs()
+    solver.silent()
+    for name, value in (
+        ("threads", 1),
+        ("presolve", "off"),
+        ("primal_feasibility_tolerance", 1e-10),
+        ("dual_feasibility_tolerance", 1e-10),
+    ):
+        solver.setOptionValue(name, value)
+    return solver
+
+
 class _SetsFound:
     """The game over a few sets as a linear program in HiGHS: least t >= sum_j |y_j - p_j| + score for every set."""
 
     def __init__(self, m: int) -> None:
         import highspy
 
-        self.kinds, self.m, self.solver = highspy, m, highspy.Highs()
-        self.solver.silent()
-        for name, value in (
-            ("threads", 1),
-            ("presolve", "off"),
-            ("primal_feasibility_tolerance", 1e-10),
-            ("dual_feasibility_tolerance", 1e-10),
-        ):
-            self.solver.setOptionValue(name, value)
+        self.kinds, self.m, self.solver = highspy, m, quiet_solver()
 
     def solve(self, Y: Array, score: Array) -> tuple[Array, Array, float]:
         """Return p (m,), the mixture q (c,) of the sets Y (c, m) and its value, a lower bound of the game's."""

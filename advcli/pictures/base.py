@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError
 from ..evaluation.cell import Cell
 from ..files import atomic_bytes, atomic_file
 from ..registry import Registry
@@ -102,18 +101,10 @@ def register(name: str, beside: tuple[str, ...] = ()) -> Callable[[Callable[[Req
 
 
 def write_picture(picture: Picture, folder: Path) -> list[Path]:
-    """Write NAME.csv, NAME.svg and NAME.png, 1,200 pixels wide, into a folder, on white ground; return their paths.
+    """Write NAME.csv, NAME.svg and NAME.png, 1,200 pixels wide, into a folder, on white ground; return their paths."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
 
-    Raises
-    ------
-    ConfigError
-        Without matplotlib.
-    """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure as Canvas
-    except ImportError as error:
-        raise ConfigError("drawing needs matplotlib: pip install matplotlib") from error
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{picture.name}.{ending}" for ending in ("csv", "svg", "png")]
     with atomic_file(paths[0], _REMEDY) as text:

@@ -57,7 +57,7 @@ def regions(cell: Cell, request: Request, grid: NDArray[np.float64], columns: li
     recipe = Recipe(cell, request.data_dir)
     data = recipe.dataset
     recipe.dataset = dataclasses.replace(
-        data, X=_dense(data.X)[:, columns], feature_names=tuple(data.feature_names[at] for at in columns), encoding=None
+        data, X=_dense(data.X)[:, columns], feature_names=tuple(data.feature_names[at] for at in columns), encoding=None, cells=None
     )
     everything = recipe.part()
     fitted = recipe.fit(everything, recipe.search(everything, ALL).hyper, ALL)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..metrics import meaning
 from ..statistics import TestResult, critical_difference, friedman, holm, nemenyi, rank_biserial, row_ranks, wilcoxon
+from .document import counted
 
 MIN_DATASETS = 5
 """Fewer data sets support no test: five of one sign still have the Wilcoxon p-value 0.0625."""
@@ -116,7 +117,7 @@ def across_datasets(summary: pd.DataFrame, metric: str, alpha: float = 0.05) -> 
     enough_data = len(datasets) >= MIN_DATASETS and len(methods) >= 2
     enough_methods = enough_data and len(methods) >= MIN_METHODS
     if not enough_data:
-        have = f"{len(datasets)} data set{'s' * (len(datasets) != 1)} and {len(methods)} method{'s' * (len(methods) != 1)}"
+        have = f"{counted(len(datasets), 'data set')} and {counted(len(methods), 'method')}"
         wanted = f"at least {MIN_DATASETS} data sets and 2 methods ({MIN_METHODS} for the Friedman test and the critical difference)"
         remarks.append(f"too little to test across data sets: {have} with complete results; needed are {wanted}")
     elif not enough_methods:
@@ -128,7 +129,7 @@ def across_datasets(summary: pd.DataFrame, metric: str, alpha: float = 0.05) -> 
         smallest = len(pairs) * 2.0 ** (1 - len(datasets))
         if smallest >= alpha:
             remarks.append(
-                f"{len(datasets)} data sets are too few for {len(pairs)} pair{'s' * (len(pairs) != 1)}: "
+                f"{counted(len(datasets), 'data set is', 'data sets are')} too few for {counted(len(pairs), 'pair')}: "
                 f"the smallest p-value possible after Holm's correction is {min(1.0, smallest):.2g}"
             )
     return Across(

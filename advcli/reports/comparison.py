@@ -11,13 +11,13 @@ import pandas as pd
 from ..errors import ResultsError
 from ..metrics import shown, shown_mean, shown_value, title
 from ..statistics import DEFAULT, MIN_WILCOXON_SPLITS
-from .document import ReportTable, TableField
+from .document import ReportTable, TableField, metric_word
 from .markdown import markdown_table
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
-def result_entry(row: Mapping[Any, Any] | None, metric: str) -> TableField:
+def result_entry(row: Mapping[Any, Any] | None, metric: str, compared: bool = True) -> TableField:
     """Return the field of one data set and method: its mean, deviation and marks, or what went wrong.
 
     Parameters
@@ -26,20 +26,23 @@ def result_entry(row: Mapping[Any, Any] | None, metric: str) -> TableField:
         A line of the summary; None when there is none.
     metric : str
         The metric of the line.
+    compared : bool
+        Whether there are methods to compare with: a single one is not marked as the best.
     """
     if row is None:
         return TableField("-", math.nan, state="missing")
     splits, failed = int(row["n_splits"]), int(row["failed"])
+    lack = "undefined" if failed and row.get("undefined", 0) == failed else "failed"
     if splits == 0:
-        return TableField("failed", math.nan, state="failed")
+        return TableField(lack, math.nan, state="failed")
     mean, std = float(row["mean"]), float(row["std"])
-    marks = ("*" if row["best"] else "=" if row["bold"] else "") + ("!" if row["not_converged"] else "")
+    marks = (("*" if row["best"] else "=" if row["bold"] else "") if compared else "") + ("!" if row["not_converged"] else "")
     return TableField(
         shown(metric, mean, std),
         shown_value(metric, mean),
-        strong=bool(row["bold"]),
+        strong=compared and bool(row["bold"]),
         marks=marks,
-        suffix=f"failed {failed}/{failed + splits}" if failed else "",
+        suffix=f"{lack} {failed}/{failed + splits}" if failed else "",
         state="failed" if failed else "",
     )
 
@@ -57,8 +60,9 @@ def comparison(
     if part.empty:
         raise ResultsError(f"no summary of the metric {metric!r}")
     datasets, methods = list(dict.fromkeys(part["dataset"])), list(dict.fromkeys(part["method"]))
+    compared = len(methods) > 1
     lines = {(str(row["dataset"]), str(row["method"])): row for row in part.to_dict("records")}
-    body = [[result_entry(lines.get((dataset, method)), metric) for method in methods] for dataset in datasets]
+    body = [[result_entry(lines.get((dataset, method)), metric, compared) for method in methods] for dataset in datasets]
     averages, counts = [TableField("average")], [TableField("count")]
     for method in methods:
         rows = [lines.get((dataset, method)) for dataset in datasets]
@@ -66,33 +70,41 @@ def comparison(
         averages.append(TableField(shown_mean(metric, sum(row["mean"] for row in rows if row is not None) / len(rows)) if whole else "-"))
         counts.append(TableField(str(sum(bool(row is not None and row["bold"]) for row in rows))))
     splits = sorted({int(row["n_splits"]) for row in lines.values() if row["n_splits"]})
-    legend = [
-        f"{title(metric)}: mean (sample standard deviation) over {'/'.join(map(str, splits)) or 'no'} splits",
-        f"* best mean; = not significantly worse than the best: {significance.row}",
-        "count: data sets where the method is best or not significantly worse",
-    ]
-    if len(datasets) > 1:
-        legend.insert(2, "average: mean over data sets, for methods with a result on all of them")
+    if splits == [1]:
+        legend = [f"{title(metric)} of 1 split"]
+    elif splits:
+        legend = [f"{title(metric)}: mean (sample standard deviation) over {'/'.join(map(str, splits))} splits"]
+    else:
+        legend = [f"{title(metric) or 'results'}: no fit has a value"]
+    footer = [averages] if len(datasets) > 1 else []
+    if footer:
+        legend.append("average: mean over data sets, for methods with a result on all of them")
+    if compared:
+        footer.append(counts)
+        legend.insert(1, f"* best mean; = not significantly worse than the best: {significance.row}")
+        legend.append("count: data sets where the method is best or not significantly worse")
     gaps = part["worst_gap"].dropna()
     if len(gaps):
         legend.append(f"largest certified relative duality gap of these fits: {gaps.max():.1e}")
     entries = [entry for row in body for entry in row]
     if any("!" in entry.marks for entry in entries):
         legend.append("! at least one fit stopped before its relative gap reached the tolerance")
-    if any(entry.state == "failed" for entry in entries):
+    if any("undefined" in (entry.text + entry.suffix) for entry in entries):
+        legend.append("undefined: the metric has no value on these splits, for example where predictions abstain")
+    if any("failed" in (entry.text + entry.suffix) for entry in entries):
         legend.append("failed: at least one fit did not happen (column error of runs.csv); the method is not compared on that data set")
     if any(entry.state == "missing" for entry in entries):
         legend.append("-: not computed yet, or no average over all data sets")
-    if significance.test == "wilcoxon" and splits and splits[0] < MIN_WILCOXON_SPLITS:
+    if compared and significance.test == "wilcoxon" and splits and splits[0] < MIN_WILCOXON_SPLITS:
         legend.append(f"fewer than {MIN_WILCOXON_SPLITS} splits cannot be significant with the Wilcoxon test at 0.05")
-    if splits and splits[0] == 1:
+    if compared and splits and splits[0] == 1:
         legend.append("a single split allows no test")
     return ReportTable(
-        name=f"comparison-{metric}".replace("_", "-").rstrip("-"),
-        caption=f"Data sets against methods: {title(metric) or 'results'}.",
+        name=f"comparison-{metric_word(metric)}",
+        caption=f"Data sets against methods: {title(metric) or 'results'}." if compared else f"{methods[0]}: {title(metric) or 'results'}.",
         columns=("dataset", *methods),
         rows=tuple((TableField(dataset), *row) for dataset, row in zip(datasets, body, strict=True)),
-        footer=tuple(map(tuple, [averages, counts] if len(datasets) > 1 else [counts])),
+        footer=tuple(map(tuple, footer)),
         notes=(*legend, *notes),
     )
 
@@ -123,7 +135,8 @@ def comparison_table(
     Returns
     -------
     str
-        Cells are ``mean (std)`` with marks: ``*`` best, ``=`` not significantly worse, ``!`` a fit did not converge, ``failed``.
+        Cells are ``mean (std)`` with marks: ``*`` best, ``=`` not significantly worse, ``!`` a fit did not converge, ``failed``,
+        ``undefined``; a single method is compared with nothing and has no marks of the first two.
         The row ``average`` is given for methods with a result on every data set, the row ``count`` is the number of data sets
         where the method is best or not significantly worse.
     """

@@ -13,12 +13,11 @@ import pandas as pd
 
 from ..metrics import shown_as, shown_mean, title
 from ..records import ResultsFolder
-from ..rows import hyper_columns, hyper_text
+from ..rows import hyper_columns, hyper_text, over_splits
 from ..statistics import DEFAULT, Significance
 from .across import Across
 from .comparison import comparison, result_entry
-from .document import Document, Figure, ReportTable, Section, TableField
-from .drawing import missing_library
+from .document import Document, Figure, ReportTable, Section, TableField, counted, metric_word
 from .figures import Material, drawn
 from .published_numbers import FAR, compare_with_published
 from .summary import wins_ties_losses
@@ -153,7 +152,8 @@ def contents(
     far: tuple[str, ...] = ()
     if compared is not None and published is not None:
         far = tuple(_far_line(row) for row in compared[compared["far"]].to_dict("records"))
-        sections.append(_published_section(compared, published, far, material))
+        # beside the main table
+        sections.insert(1, _published_section(compared, published, far, material))
     if len(material.points):
         about = "Metrics along the numeric option that the sweep varied, with standard errors over the runs: curves.csv."
         sections.append(Section("curves", "Curves", (about,), (), drawn("curves", material)))
@@ -168,25 +168,24 @@ def contents(
     head = [
         ", ".join(
             [
-                _counted(runs["dataset"].nunique(), "data set", "data sets"),
-                _counted(runs["method"].nunique(), "method", "methods"),
-                _counted(len(cells), "cell", "cells"),
+                counted(runs["dataset"].nunique(), "data set"),
+                counted(runs["method"].nunique(), "method"),
+                counted(len(cells), "cell"),
             ]
         ),
-        f"marks: {significance.row}",
     ]
+    if runs["method"].nunique() > 1:
+        head.append(f"marks: {significance.row}")
     broken = runs.loc[runs["status"] == "failed", "cell"].nunique()
     late = runs.loc[runs["status"] == "not_converged", "cell"].nunique()
     if broken:
-        head.append(f"{_counted(broken, 'cell', 'cells')} with a failed fit: see Failures")
+        head.append(f"{counted(broken, 'cell')} with a failed fit: see Failures")
     if late:
-        head.append(f"{_counted(late, 'cell', 'cells')} with a fit that did not converge: see Certificates")
+        head.append(f"{counted(late, 'cell')} with a fit that did not converge: see Certificates")
     if far:
         head.append(
-            f"{_counted(len(far), 'number disagrees', 'numbers disagree')} with the published one (|z| > {FAR:g}): see Published numbers"
+            f"{counted(len(far), 'number disagrees', 'numbers disagree')} with the published one (|z| > {FAR:g}): see Published numbers"
         )
-    if lacking := missing_library():
-        head.append(f"no plots: {lacking} is not installed; pip install 'advcli[report]'")
     return Contents(
         document=Document(f"Results: {name}", tuple(head), tuple(sections)),
         wins=pd.concat(wins_parts)[["metric", "method", "other", "wins", "ties", "losses"]],
@@ -204,10 +203,6 @@ def _number(value: Any, digits: int = 3) -> TableField:
 def _fixed(value: Any, digits: int = 2) -> TableField:
     number = float(value)
     return _number(number) if math.isnan(number) else TableField(f"{number:.{digits}f}", number)
-
-
-def _counted(count: int, one: str, several: str) -> str:
-    return f"{count} {one if count == 1 else several}"
 
 
 def _median(metric: str, value: float) -> TableField:
@@ -228,16 +223,46 @@ def _whole(value: Any) -> TableField:
 def _metric_sections(material: Material, wins: pd.DataFrame, notes: Sequence[str]) -> list[Section]:
     summary, metric, alpha = material.summary, material.metric, material.alpha
     significance = summary.attrs.get("significance", DEFAULT)
-    label, word = (title(metric) or "results"), (metric or "none").replace("_", "-")
+    label, word = (title(metric) or "results"), metric_word(metric)
     part = summary[summary["metric"] == metric]
-    tables = [comparison(summary, metric=metric, notes=notes)]
+    several = part["method"].nunique() > 1
+    tables = [_with_published(comparison(summary, metric=metric, notes=notes), material)]
     if not metric:
         return [Section(f"results-{word}", f"Results: {label}", (), tuple(tables))]
-    tables += [_overview(part, metric, wins, material.across), *_wins_tables(part, wins, word, label, significance), _details(part, metric)]
-    return [
-        Section(f"results-{word}", f"Results: {label}", (), tuple(tables), drawn("results", material)),
-        _across_section(material.across, alpha, drawn("across", material)),
-    ]
+    if several:
+        tables += [_overview(part, metric, wins, material.across), *_wins_tables(part, wins, word, label, significance)]
+    tables.append(_details(part, metric, several))
+    sections = [Section(f"results-{word}", f"Results: {label}", (), tuple(tables), drawn("results", material))]
+    if several and part["dataset"].nunique() > 1:
+        sections.append(_across_section(material.across, alpha, drawn("across", material)))
+    return sections
+
+
+def _with_published(table: ReportTable, material: Material) -> ReportTable:
+    """Return the comparison table of a single method with its published numbers beside ours, where there are any."""
+    compared = material.compared
+    if compared is None or len(table.columns) != 2:
+        return table
+    found = compared[compared["metric"] == shown_as(material.metric).name].drop_duplicates("dataset")
+    if found.empty:
+        return table
+    lines = {str(row["dataset"]): row for row in found.to_dict("records")}
+    nothing = TableField("-", math.nan, state="missing")
+
+    def beside(dataset: str) -> Row:
+        row = lines.get(dataset)
+        if row is None:
+            return nothing, nothing
+        z = nothing if math.isnan(row["z"]) else TableField(f"{row['z']:+.2f}", abs(row["z"]), state="far" if row["far"] else "")
+        return TableField(str(row["printed"]), row["published_mean"]), z
+
+    blank = TableField("", math.nan)
+    return replace(
+        table,
+        columns=(*table.columns, f"published: {', '.join(dict.fromkeys(found['published_method']))}", "z"),
+        rows=tuple((*row, *beside(row[0].text)) for row in table.rows),
+        footer=tuple((*row, blank, blank) for row in table.footer),
+    )
 
 
 def _overview(part: pd.DataFrame, metric: str, wins: pd.DataFrame, across: Across) -> ReportTable:
@@ -260,9 +285,10 @@ def _overview(part: pd.DataFrame, metric: str, wins: pd.DataFrame, across: Acros
         )
     note = "no method has complete results on a common data set with another"
     if places:
-        note = f"mean rank: over the {len(across.datasets)} data sets on which all ranked methods have complete results; 1 is the best"
+        over = counted(len(across.datasets), "data set")
+        note = f"mean rank: over the {over} on which all ranked methods have complete results; 1 is the best"
     return ReportTable(
-        f"overview-{metric}".replace("_", "-"),
+        f"overview-{metric_word(metric)}",
         f"Methods at a glance: {title(metric)}.",
         ("method", "mean rank", "mean", "best", "bold", "wins", "ties", "losses", "complete", "with failures"),
         tuple(rows),
@@ -296,40 +322,37 @@ def _wins_tables(part: pd.DataFrame, wins: pd.DataFrame, word: str, label: str, 
     return [ReportTable(f"wins-{word}", f"Wins/ties/losses: {label}.", ("method", *methods), tuple(rows), notes=notes)]
 
 
-def _details(part: pd.DataFrame, metric: str) -> ReportTable:
+def _details(part: pd.DataFrame, metric: str, several: bool) -> ReportTable:
     rows: list[Row] = []
     for row in part.to_dict("records"):
+        against = (_fixed(row["rank"], 1), _p_value(row["p_value"]), _p_value(row["p_adjusted"]), _fixed(row["effect_size"]))
         rows.append(
             (
                 TableField(str(row["dataset"])),
                 TableField(str(row["method"])),
-                result_entry(row, metric),
+                result_entry(row, metric, several),
                 _median(metric, row["median"]),
-                _fixed(row["rank"], 1),
-                _p_value(row["p_value"]),
-                _p_value(row["p_adjusted"]),
-                _fixed(row["effect_size"]),
+                *(against if several else ()),
                 _whole(row["n_splits"]),
                 TableField(str(row["failed"]), float(row["failed"]), state="failed" if row["failed"] else ""),
             )
         )
     return ReportTable(
-        f"details-{metric}".replace("_", "-"),
+        f"details-{metric_word(metric)}",
         f"Every cell: {title(metric)}.",
         (
             "dataset",
             "method",
             "mean (deviation)",
             "median",
-            "rank",
-            "p against best",
-            "p adjusted",
-            "effect size",
+            *(("rank", "p against best", "p adjusted", "effect size") if several else ()),
             "splits",
             "failed splits",
         ),
         tuple(rows),
-        notes=(
+        notes=()
+        if not several
+        else (
             "p adjusted: with the correction for the number of methods, by which the marks go",
             "effect size: matched-pairs rank-biserial correlation with the best method over the splits; 1 is worse on every split, "
             "-1 better on every split",
@@ -345,13 +368,17 @@ def _across_section(across: Across, alpha: float, figures: tuple[Figure, ...]) -
         p = across.friedman.p_value
         said = "the methods differ" if p < alpha else "no difference between the methods is shown"
         lines.append(
-            f"Friedman test over {len(across.datasets)} data sets and {len(across.methods)} methods: "
+            f"Friedman test over {counted(len(across.datasets), 'data set')} and {counted(len(across.methods), 'method')}: "
             f"chi-squared = {across.friedman.statistic:.2f}, p = {p:.2g}: {said} at alpha = {alpha:g}"
         )
     lines += across.remarks
     tables = []
     if len(across.pairs):
         rows: list[Row] = []
+        about = shown_as(across.metric)
+        # the difference of what is shown: of the accuracies, not of the errors that stand in the rows
+        factor = (100.0 if about.percent else 1.0) * (1.0 if about.name == across.metric else -1.0)
+        unit = f"percentage points of {about.name}" if about.percent else f"the unit of the metric {about.name}"
         for row in across.pairs.to_dict("records"):
             significant = row["p_holm"] < alpha
             p_holm = _p_value(row["p_holm"])
@@ -360,7 +387,7 @@ def _across_section(across: Across, alpha: float, figures: tuple[Figure, ...]) -
                     TableField(row["method"]),
                     TableField(row["other"]),
                     TableField(f"{row['wins']}/{row['ties']}/{row['losses']}", float(row["wins"] - row["losses"])),
-                    _number(row["median_difference"]),
+                    _number(factor * row["median_difference"]),
                     _fixed(row["effect_size"]),
                     _p_value(row["p_wilcoxon"]),
                     TableField(p_holm.text, p_holm.value, strong=significant),
@@ -369,7 +396,7 @@ def _across_section(across: Across, alpha: float, figures: tuple[Figure, ...]) -
             )
         tables.append(
             ReportTable(
-                f"pairs-{across.metric}".replace("_", "-"),
+                f"pairs-{metric_word(across.metric)}",
                 f"Pairs of methods across data sets: {title(across.metric)}.",
                 ("method", "other", "better/equal/worse", "median difference", "effect size", "p Wilcoxon", "p Holm", "p Nemenyi"),
                 tuple(rows),
@@ -377,13 +404,14 @@ def _across_section(across: Across, alpha: float, figures: tuple[Figure, ...]) -
                     "Wilcoxon signed-rank test over the means of the data sets, two-sided; Holm's correction over all pairs; "
                     f"bold: below {alpha:g}",
                     "effect size: matched-pairs rank-biserial correlation; 1 if the first method is better on every data set; the median "
-                    f"difference is in the unit of the metric {across.metric}",
+                    f"difference is in {unit.replace('_', ' ')}",
                 ),
                 n_text_columns=2,
             )
         )
-    name = f"across-{across.metric}".replace("_", "-")
-    return Section(name, f"Across data sets: {title(across.metric)}", tuple(lines), tuple(tables), figures)
+    return Section(
+        f"across-{metric_word(across.metric)}", f"Across data sets: {title(across.metric)}", tuple(lines), tuple(tables), figures
+    )
 
 
 def _digits(metric: str) -> int:
@@ -421,14 +449,14 @@ def _published_section(compared: pd.DataFrame, key: str, far: tuple[str, ...], m
     lines = []
     if known.any():
         lines.append(
-            f"{int(known.sum())} numbers compared, {len(far) or 'none'} with |z| > {FAR:g}; largest |z| {compared['z'].abs().max():.1f}, "
-            f"root mean square {math.sqrt(float((compared['z'] ** 2).mean())):.2f}"
+            f"{counted(int(known.sum()), 'number')} compared, {len(far) or 'none'} with |z| > {FAR:g}; "
+            f"largest |z| {compared['z'].abs().max():.1f}, root mean square {math.sqrt(float((compared['z'] ** 2).mean())):.2f}"
         )
     elif compared.empty:
         lines.append("no published number has a counterpart in these results")
     lines += [f"disagrees: {line}" for line in far]
     if compared.attrs.get("without_ours"):
-        lines.append(f"{compared.attrs['without_ours']} published numbers without a counterpart in these results")
+        lines.append(f"{counted(compared.attrs['without_ours'], 'published number')} without a counterpart in these results")
     lonely = compared.attrs.get("without_published", [])
     if lonely:
         shown = "; ".join(lonely[:8]) + (f" and {len(lonely) - 8} more" if len(lonely) > 8 else "")
@@ -465,7 +493,9 @@ def _certificate_section(material: Material, facts: Facts) -> Section:
         passes = part["passes"].astype("Float64").to_numpy(dtype=float, na_value=np.nan) if "passes" in part else np.array([np.nan])
         seconds = part["fit_seconds"].mean() if "fit_seconds" in part else math.nan
         chosen = ", ".join(
-            f"{name} = {hyper_text(part[name].iloc[0])}" for name in hyper if pd.notna(part[name].iloc[0]) and part[name].iloc[0] != ""
+            f"{name} = {hyper_text(over_splits(values))}"
+            for name in hyper
+            if (values := [value for value in part[name] if pd.notna(value) and value != ""])
         )
         edges = facts.edges.get(str(part["cell"].iloc[0]), [])
         solvers = sorted({str(name) for name in part["solver"]}) if "solver" in part else []
@@ -494,9 +524,9 @@ def _certificate_section(material: Material, facts: Facts) -> Section:
     without = int(fits["relative_gap"].isna().sum()) if "relative_gap" in fits else len(fits)
     told = len(fits) - without
     if told or not without:
-        lines.append(f"{n_late} of {told} fits did not converge" if n_late else f"all {told} fits converged")
+        lines.append(f"{n_late} of {counted(told, 'fit')} did not converge" if n_late else f"all of {counted(told, 'fit')} converged")
     if without:
-        lines.append(f"{_counted(without, 'fit has', 'fits have')} no certificate: how far they are from an optimum is not known")
+        lines.append(f"{counted(without, 'fit has', 'fits have')} no certificate: how far they are from an optimum is not known")
     table = ReportTable(
         "certificates",
         "Certificates, chosen hyper-parameters and effort of every cell.",
@@ -577,7 +607,7 @@ def _provenance_section(facts: Facts) -> Section:
         memory = known.get("peak_memory_bytes", 0) / 2**20
         lines.append(
             f"from {known.get('start')} to {known.get('end')}: {known['wall_seconds']:.0f} s of work in "
-            f"{_counted(len(known.get('sessions', [1])), 'session', 'sessions')}, peak memory {memory:.0f} MiB"
+            f"{counted(len(known.get('sessions', [1])), 'session')}, peak memory {memory:.0f} MiB"
         )
     if known.get("command"):
         lines.append("command: " + " ".join(map(str, known["command"])))

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ..files import write_bytes, write_text
-from .drawing import look, missing_library, style
+from .drawing import look, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ PROBLEM = ["dataset", "loss", "features"]
 
 
 def write_convergence(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], folder: Path) -> list[Path]:
-    """Write convergence.csv and, when matplotlib is there, one figure per problem as PNG and SVG; return the files.
+    """Write convergence.csv and one figure per problem as PNG and SVG; return the files.
 
     Parameters
     ----------
@@ -39,8 +39,6 @@ def write_convergence(rows: Sequence[Mapping[str, Any]], columns: Sequence[str],
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / "convergence.csv"]
     write_text(files[0], frame.to_csv(index=False))
-    if missing_library() == "matplotlib":
-        return files
     for names, part in frame.groupby(PROBLEM, sort=False):
         stem = "convergence_" + "_".join(str(name) for name in names)
         for suffix, content in draw_convergence(part).items():

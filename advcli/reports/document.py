@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ..metrics import shown_as
+
 MARKS = {"*": "best mean", "=": "not significantly worse than the best", "!": "a fit did not converge"}
 """Marks behind the figures of a table and what they mean."""
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    """Return a number of things in words; without ``several`` the plural has an s."""
+    return f"{count} {one if count == 1 else several or one + 's'}"
+
+
+def metric_word(metric: str) -> str:
+    """Return the word by which tables and files of a metric are named: that of the metric that is shown, ``accuracy`` for the error."""
+    return shown_as(metric).name.replace("_", "-") or "none"
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,21 @@
-"""Drawing of figures, as SVG text and PDF: one style for all.
+"""Drawing of figures, as SVG text, PDF and PNG: one style for all.
 
-Figures need matplotlib and scikit-posthocs, which the extra ``advcli[report]`` brings; `missing_library` tells whether one lacks.
 Colours are readable on light and on dark ground; texts and lines are black, which a page may turn to the colour of its own text.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from .document import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-NEEDED = {"matplotlib": "matplotlib", "scikit_posthocs": "scikit-posthocs"}
 
 COLOURS = ("#3b82c4", "#d9822b", "#2f9e6e", "#c2588f", "#8f6fd1", "#a3862b", "#3aa5a5", "#d35f4c")
 MARKERS = "osD^vP*X"
@@ -30,9 +27,17 @@ MAX_METHODS = 20
 """More methods than this make no readable legend; a sweep over an option has its curves."""
 
 
-def missing_library() -> str:
-    """Return the first package that plots need and that is not installed; empty if all are there."""
-    return next((package for module, package in NEEDED.items() if importlib.util.find_spec(module) is None), "")
+_svg_only: ContextVar[bool] = ContextVar("svg_only", default=False)
+
+
+@contextmanager
+def svg_only() -> Iterator[None]:
+    """Draw without PDF and PNG, which take most of the time and which a page does not show."""
+    before = _svg_only.set(True)
+    try:
+        yield
+    finally:
+        _svg_only.reset(before)
 
 
 @contextmanager
@@ -62,7 +67,13 @@ def style() -> Iterator[None]:
         yield
 
 
-def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[Axes], None], raster: bool = False) -> Figure:
+def draw(
+    name: str,
+    caption: str,
+    size: tuple[float, float],
+    paint: Callable[[Any], None],
+    panels: tuple[int, int] | None = None,
+) -> Figure:
     """Return a figure; the same drawing gives the same bytes.
 
     Parameters
@@ -75,8 +86,8 @@ def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[Ax
         Width and height in inches.
     paint : callable
         Draws on the axes that it is given.
-    raster : bool
-        Make a PNG as well, about `WIDTH` pixels wide on white ground.
+    panels : (int, int), optional
+        Rows and columns of axes, of which ``paint`` is given a flat list; default one, given by itself.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
@@ -84,13 +95,12 @@ def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[Ax
     with style():
         canvas = Canvas(figsize=size, layout="tight")
         FigureCanvasAgg(canvas)
-        paint(canvas.add_subplot())
-        svg, pdf = io.StringIO(), io.BytesIO()
+        paint(canvas.add_subplot() if panels is None else list(canvas.subplots(*panels, squeeze=False).ravel()))
+        svg, pdf, png = io.StringIO(), io.BytesIO(), io.BytesIO()
         # without dates the same rows give the same bytes
         canvas.savefig(svg, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None, "Creator": None})
-        canvas.savefig(pdf, format="pdf", bbox_inches="tight", metadata={"CreationDate": None})
-        png = io.BytesIO()
-        if raster:
+        if not _svg_only.get():
+            canvas.savefig(pdf, format="pdf", bbox_inches="tight", metadata={"CreationDate": None})
             canvas.savefig(png, format="png", dpi=WIDTH / size[0], bbox_inches="tight", facecolor="white", metadata={"Software": None})
     return Figure(name, caption, svg.getvalue(), pdf.getvalue(), png.getvalue())
 

@@ -34,10 +34,12 @@ SUMMARY_COLUMNS = (
     "median",
     "rank",
     "effect_size",
+    "undefined",
 )
 """Columns of summary.csv.
 
-``failed`` and ``not_converged`` count splits, ``worst_gap`` is the largest certified relative gap, ``rank`` is among the compared
+``failed`` counts splits without a value, ``undefined`` those of them whose fit is there and whose metric is not defined, ``not_converged``
+those above their tolerance, ``worst_gap`` is the largest certified relative gap, ``rank`` is among the compared
 methods of the data set (1 is the best mean, ties share), ``effect_size`` is the matched-pairs rank-biserial correlation with the
 best method over the splits: 1 if worse on every split, -1 if better on every split.
 """
@@ -159,9 +161,13 @@ class Samples:
 
 @dataclass(frozen=True)
 class _Splits:
-    """The splits of one method on one data set that have a value, in order; ``n_failed`` counts the others."""
+    """The splits of one method on one data set that have a value, in order.
+
+    ``n_failed`` counts the others, ``n_undefined`` those of them whose fit is there.
+    """
 
     n_failed: int
+    n_undefined: int
     split: NDArray[np.float64]
     value: NDArray[np.float64]
     n_train: NDArray[np.float64]
@@ -187,7 +193,10 @@ def _by_method(block: pd.DataFrame) -> dict[str, _Splits]:
     found = {}
     for name, rows in zip(names.tolist(), np.split(order, starts[1:]), strict=True):
         kept = rows[good[rows]]
-        found[name] = _Splits(len(rows) - len(kept), split[kept], value[kept], n_train[kept], n_test[kept], gap[kept], late[kept])
+        undefined = int((status[rows] != "failed").sum()) - len(kept)
+        found[name] = _Splits(
+            len(rows) - len(kept), undefined, split[kept], value[kept], n_train[kept], n_test[kept], gap[kept], late[kept]
+        )
     return found
 
 
@@ -276,6 +285,7 @@ def _block(dataset: str, metric: str, block: pd.DataFrame, significance: Signifi
                 "std": float(values.std(ddof=1)) if len(values) > 1 else math.nan,
                 "n_splits": len(values),
                 "failed": splits.n_failed,
+                "undefined": splits.n_undefined,
                 "not_converged": int(splits.late.sum()),
                 "worst_gap": math.nan if np.isnan(gaps).all() else float(np.nanmax(gaps)),
                 "median": float(np.median(values)) if len(values) else math.nan,

@@ -10,14 +10,15 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ..errors import ResultsError
+from ..errors import AdvcliError, ResultsError
 from ..files import write_bytes, write_text
 from ..records import ResultsFolder
 from ..rows import format_value, plain
 from ..statistics import DEFAULT, Significance
-from .comparison import comparison_table
+from .comparison import comparison_table, result_entry
 from .content import Contents, contents, read_facts, shown_metrics
 from .curves import CURVE_COLUMNS, curve_points
+from .drawing import svg_only
 from .figures import is_of
 from .html_page import html_page
 from .latex import latex
@@ -26,6 +27,8 @@ from .summary import SUMMARY_COLUMNS, summarise, with_unique_methods
 
 PLOTS = "plots"
 """Folder of the plots inside a results folder."""
+PAGE_CELLS = 2000
+"""A sweep of more cells does not wait for a page at its end."""
 
 
 def write_reports(
@@ -35,13 +38,14 @@ def write_reports(
     notes: Sequence[str] = (),
     *,
     full: bool = False,
+    page: bool = False,
     published: str | None = None,
 ) -> pd.DataFrame:
     """Merge the folder's cells and write its reports from the rows alone.
 
     Works on a finished or a partial sweep. Always written are summary.csv (all metrics) and table.md (one metric). The full
     report adds table.csv (the comparison tables, one row per metric and data set), wins.csv, pairs.csv (tests across data sets),
-    published.csv, report.md, report.tex, report.html and the folder plots/.
+    published.csv, report.md, report.tex, report.html and the folder plots/. The page alone is report.html, with its plots inside.
 
     Parameters
     ----------
@@ -54,6 +58,9 @@ def write_reports(
         Lines below the tables.
     full : bool
         Whether to write the full report.
+    page : bool
+        Whether to write its page alone, as at the end of a sweep, where what keeps the page from being made is a remark; a folder of more
+        than `PAGE_CELLS` cells gets none.
     published : str, optional
         Name of published numbers to set beside ours (`advcli.reports.published_numbers.published_keys`); default: what the key
         ``published`` of the configuration in provenance.json says. Only for the full report.
@@ -62,7 +69,7 @@ def write_reports(
     -------
     DataFrame
         The summary; give it to `comparison_table` for the terminal. ``attrs["files"]`` names what was written, seen from the
-        folder; ``attrs["remarks"]`` are lines to say: cells that disagree with published numbers, and a missing plot library.
+        folder; ``attrs["remarks"]`` are lines to say: cells that disagree with published numbers, and why there is no page.
 
     Raises
     ------
@@ -83,15 +90,22 @@ def write_reports(
     remarks: list[str] = []
     report: Contents | None = None
     if full:
-        runs = with_unique_methods(runs)
-        facts = read_facts(folder, runs["cell"])
-        key = published or (facts.provenance.get("config") or {}).get("published")
-        report = contents(folder.path.name, runs, summary, published=key, facts=facts, notes=notes)
+        report = _contents(folder, runs, summary, published, notes)
         files |= _texts(report, summary)
-        points = curve_points(runs)
+        points = curve_points(with_unique_methods(runs))
         if len(points):
             files["curves.csv"] = _csv(points, CURVE_COLUMNS)
-        remarks += [line for line in report.document.lines if line.startswith("no plots")]
+    elif page and runs["cell"].nunique() > PAGE_CELLS:
+        remarks.append(f"no report.html: more than {PAGE_CELLS} cells; advcli report results=... writes it")
+    elif page:
+        try:
+            with svg_only():
+                of_page = _contents(folder, runs, summary, published, notes)
+            files["report.html"] = html_page(of_page.document)
+            remarks += [f"disagrees with the published number: {line}" for line in of_page.far]
+        except AdvcliError as error:
+            remarks.append(f"no report.html: {error}")
+    if report is not None:
         remarks += [f"disagrees with the published number: {line}" for line in report.far]
     for name, text in files.items():
         write_text(folder.path / name, text)
@@ -104,6 +118,13 @@ def write_reports(
     summary.attrs["files"] = list(files)
     summary.attrs["remarks"] = remarks
     return summary
+
+
+def _contents(folder: ResultsFolder, runs: pd.DataFrame, summary: pd.DataFrame, published: str | None, notes: Sequence[str]) -> Contents:
+    runs = with_unique_methods(runs)
+    facts = read_facts(folder, runs["cell"])
+    key = published or (facts.provenance.get("config") or {}).get("published")
+    return contents(folder.path.name, runs, summary, published=key, facts=facts, notes=notes)
 
 
 def _csv(frame: pd.DataFrame, columns: Sequence[str]) -> str:
@@ -146,8 +167,8 @@ def _wide_csv(summary: pd.DataFrame) -> str:
                 if row is None:
                     fields += ["", "", "missing"]
                     continue
-                mark = "best" if row["best"] else "not worse" if row["bold"] else ""
-                mark = "failed" if row["failed"] or not row["n_splits"] else mark
+                mark = "" if len(methods) == 1 else "best" if row["best"] else "not worse" if row["bold"] else ""
+                mark = result_entry(row, metric).state or mark
                 fields += ["" if math.isnan(row[what]) else format_value(float(row[what])) for what in ("mean", "std")] + [mark]
             writer.writerow([metric, dataset, *fields])
     return text.getvalue()
@@ -163,10 +184,13 @@ def _write_plots(folder: ResultsFolder, report: Contents) -> list[str]:
             raise ResultsError(f"cannot create {place}: {error.strerror}; choose another results_dir") from error
     for figure in report.document.figures:
         write_text(place / f"{figure.name}.svg", figure.svg)
-        write_bytes(place / f"{figure.name}.pdf", figure.pdf)
-        names += [f"{PLOTS}/{figure.name}.svg", f"{PLOTS}/{figure.name}.pdf"]
+        names.append(f"{PLOTS}/{figure.name}.svg")
+        for kind, content in (("pdf", figure.pdf), ("png", figure.png)):
+            if content:  # a figure of one's own may have fewer
+                write_bytes(place / f"{figure.name}.{kind}", content)
+                names.append(f"{PLOTS}/{figure.name}.{kind}")
     # A plot of an earlier report that this one does not have would look like a part of it.
-    for old in [*place.glob("*.svg"), *place.glob("*.pdf")]:
+    for old in [each for kind in ("svg", "pdf", "png") for each in place.glob(f"*.{kind}")]:
         if f"{PLOTS}/{old.name}" not in names and is_of(old.stem):
             with contextlib.suppress(OSError):
                 old.unlink()

@@ -20,7 +20,7 @@ from ..features.base import KernelMap
 from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register
 from .box import BoxSolver
-from .dual import DualSolver
+from .dual import DualSolver, threads_option
 from .interior_point import InteriorPointSolver
 from .kernel_dual import KernelDualSolver
 from .kernel_newton import KernelNewtonSolver, block_then_newton, step_seconds
@@ -68,8 +68,11 @@ def first_passes(problem: Problem) -> float:
     return min(max(_FACTORISATIONS * square / (36.0 * len(problem.y)), _FEWEST), _MOST)
 
 
-def choose(problem: Problem) -> tuple[list[Solver], str]:
-    """Return the solvers to try in order and the reason, from what the problem is: loss, features, n, d, k and sparsity."""
+def choose(problem: Problem, threads: int | str = 1) -> tuple[list[Solver], str]:
+    """Return the solvers to try in order and the reason, from what the problem is: loss, features, n, d, k and sparsity.
+
+    ``threads`` are those of the block method (`DualSolver`).
+    """
     features = problem.features
     if problem.tolerance is not None:
         box = BoxSolver()
@@ -88,10 +91,12 @@ def choose(problem: Problem) -> tuple[list[Solver], str]:
             return [block], f"kernel features, {rows}; kernel_newton needs {lacking}"
         return ([second], f"kernel features, {rows}; kernel_dual needs {missing}") if lacking is None else ([], "")
     size = int(np.prod(features.shape))
-    newton, dual = NewtonSolver(), DualSolver()
+    newton, dual = NewtonSolver(), DualSolver(threads)
     facts = f"{size} parameters, {rows}{', sparse' if hasattr(features.X, 'tocsr') else ''}"
     lacking = newton.lacks(problem)
     if dual.lacks(problem) is None:
+        if (count := dual.threads_for(problem)) > 1:
+            facts += f", {count} threads"
         return ([dual, newton], facts) if lacking is None else ([dual], f"{facts}; newton needs {lacking}")
     if lacking is None:
         inner = InteriorPointSolver()
@@ -103,9 +108,18 @@ def choose(problem: Problem) -> tuple[list[Solver], str]:
 
 @register("auto")
 class AutoSolver(Solver):
-    """Picks by problem (`choose`); `Solution.memory["choice"]` names the solvers taken and the reason."""
+    """Picks by problem (`choose`); `Solution.memory["choice"]` names the solvers taken and the reason.
+
+    Parameters
+    ----------
+    threads : int or "auto"
+        Those of the block method on linear features (`DualSolver`).
+    """
 
     takes_box = True
+
+    def __init__(self, threads: int | str = 1) -> None:
+        self.threads = threads_option(threads)
 
     def lacks(self, problem: Problem) -> str | None:
         """Return what the problem lacks for every solver, or None."""
@@ -120,7 +134,7 @@ class AutoSolver(Solver):
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the last solver's solution; seconds and passes count all that ran."""
-        solvers, reason = choose(problem)
+        solvers, reason = choose(problem, self.threads)
         first = solvers[0]
         if len(solvers) == 1:
             found = first.solve(problem, limits, start, seed)

@@ -2,22 +2,69 @@
 
 from __future__ import annotations
 
+import os
 import time
+from typing import Any
 
 import numpy as np
 
 from ..compiled import aligned_zeros, compiled_rows, kernels
+from ..errors import ConfigError
 from ..problem import Problem, Solution
-from .base import Limits, Solver, register, warm_start
+from .base import Limits, Solver, register, warm_start, whole_option
 
 # Beyond this size the rows no longer fit the last-level cache: shuffle them physically once, then permute blocks of 16 rows.
 _CACHE_BYTES = 48 * 2**20
+# Threads pay from this many numbers in R x d on (n d k), and from this many rows for each; visits of a thread between two sums, fewer as
+# threads become more (docs/notes/kernels.md, section 9).
+_WORTH, _ROWS_EACH, _VISITS = 8_000_000, 1_000, 512
+AUTO, MOST_THREADS = "auto", 256
 _STATUS = {0: "converged", 1: "max_passes", 2: "max_seconds"}
+
+
+def usable_cores() -> int:
+    """Return the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def threads_option(value: Any) -> int | str:
+    """Return the option ``threads`` of a solver, or raise `ConfigError`."""
+    if value == AUTO:
+        return AUTO
+    if isinstance(value, str) or value is None or (threads := whole_option("threads", value)) > MOST_THREADS:
+        raise ConfigError(f"solver.threads={value} is not valid; give a whole number from 1 to {MOST_THREADS}, or {AUTO}")
+    return threads
 
 
 @register("dual")
 class DualSolver(Solver):
-    """Maximises the dual one example at a time; its time grows like C on data that are not separable (see solver=newton)."""
+    """Maximises the dual one example at a time; its time grows like C on data that are not separable (see solver=newton).
+
+    Parameters
+    ----------
+    threads : int or "auto"
+        Threads that work on dense rows at once; sparse rows take one. A fit has the same bits for the same seed and number of threads.
+        ``"auto"``: one where the problem is small, else one for each core that the process may use.
+
+    Raises
+    ------
+    ConfigError
+        Another number of threads.
+    """
+
+    def __init__(self, threads: int | str = 1) -> None:
+        self.threads = threads_option(threads)
+
+    def threads_for(self, problem: Problem) -> int:
+        """Return the number of threads that a fit of this problem takes."""
+        X, n = problem.features.X, len(problem.y)
+        if hasattr(X, "tocsr"):
+            return 1
+        if self.threads != AUTO:
+            return max(1, min(int(self.threads), n))
+        if float(n) * float(np.prod(problem.features.shape)) < _WORTH:
+            return 1
+        return max(1, min(usable_cores(), n // _ROWS_EACH, MOST_THREADS))
 
     def lacks(self, problem: Problem) -> str | None:
         """Linear multiclass features only."""
@@ -46,7 +93,7 @@ class DualSolver(Solver):
         R[:, :k] = R0
         theta = aligned_zeros((d, padded))
         theta[:, :k] = problem.parameters(R0 if order is None else R0[np.argsort(order)])
-        squares = features.squares
+        squares, threads = features.squares, self.threads_for(problem)
         values, columns, rows, *_ = compiled_rows(X)
         code, passes, _, _ = kernels.dual.solve(
             *kernels.arguments(problem.loss.family),
@@ -69,6 +116,8 @@ class DualSolver(Solver):
             float(limits.max_seconds),
             seed & 0xFFFFFFFFFFFFFFFF,
             order is not None,
+            threads,
+            max(_VISITS // threads, 16),
         )
         R_out = np.ascontiguousarray(R[:, :k])
         if order is not None:
@@ -76,4 +125,5 @@ class DualSolver(Solver):
             unshuffled[order] = R_out
             R_out = unshuffled
         seconds = time.perf_counter() - started
-        return Solution(np.ascontiguousarray(theta[:, :k]), R_out, problem.lam, self.name, passes, seconds, _STATUS[code])
+        memory: dict[str, Any] = {"threads": threads} if threads > 1 else {}
+        return Solution(np.ascontiguousarray(theta[:, :k]), R_out, problem.lam, self.name, passes, seconds, _STATUS[code], memory)

@@ -17,7 +17,7 @@ from .losses import require
 
 
 def check_figure(figure: str | ReportFigure) -> None:
-    """Check a figure of reports, which need the libraries of the extra ``advcli[report]``, on rows that are made up.
+    """Check a figure of reports on rows that are made up.
 
     It is drawn from many rows and not refused from few: one data set, one split, one method, a failed cell, no certificate. Its files are
     named by its name, its caption is a sentence, the SVG is one and the PDF is one, the same rows give the same bytes, and rows stay as

@@ -15,8 +15,8 @@ from .losses import require
 def check_metric(metric: str | Callable[..., float] | Metric, **facts: Any) -> None:
     """Check a metric, by its name or as a function ``(y_true, y_predicted, n_classes, facts)``, on codes of three classes.
 
-    The value is one number, does not depend on the order of the rows, and is nowhere better than for the truth itself; with ``is_count``
-    the value times the rows is a whole number.
+    The value is one number, does not depend on the order of the rows, and is nowhere better than for the truth itself, said surely; with
+    ``is_count`` the value times the rows is a whole number.
 
     Parameters
     ----------
@@ -31,9 +31,8 @@ def check_metric(metric: str | Callable[..., float] | Metric, **facts: Any) -> N
     about = metric if isinstance(metric, Metric) else metric_of(metric) if isinstance(metric, str) else None
     what = f"metric {about.name}" if about is not None else f"metric {getattr(metric, '__name__', metric)}"
 
-    def value(y: Any, predicted: Any) -> float:
-        # the prediction said with some doubt
-        given: Mapping[str, Any] = {"probabilities": 0.7 * np.eye(3)[predicted] + 0.1, **facts}
+    def value(y: Any, predicted: Any, doubt: float = 0.3) -> float:
+        given: Mapping[str, Any] = {"probabilities": (1.0 - doubt) * np.eye(3)[predicted] + doubt / 3.0, **facts}
         if isinstance(metric, str):
             return compute(metric, y, predicted, 3, given)
         function = metric.function if isinstance(metric, Metric) else metric
@@ -42,7 +41,7 @@ def check_metric(metric: str | Callable[..., float] | Metric, **facts: Any) -> N
 
     random = np.random.default_rng(0)
     y = np.r_[[0, 1, 2], random.integers(3, size=27)].astype(np.intp)
-    best = value(y, y)
+    best = value(y, y, doubt=0.0)  # without doubt: a measure of calibration finds fault with one that is not needed
     require(np.isfinite(best), f"{what}: the value of the truth itself is {best}")
     for at in range(20):
         predicted = np.where(random.uniform(size=30) < at / 20, random.integers(3, size=30), y).astype(np.intp)

@@ -59,7 +59,7 @@ def check_source(source: Source | str, options: Mapping[str, Any], data_dir: str
     _check_features(first, what)
     _check_labels(first, what)
     _check_rows(first, what)
-    own = content_sha256(first.X, first.y, first.classes, first.example_weight, first.hierarchy, first.costs, first.groups)
+    own = content_sha256(first.X, first.y, first.classes, first.example_weight, first.hierarchy, first.costs, first.groups, first.cells)
     require(first.sha256 == own, f"{what}: sha256 is not the checksum of its content")
     require(first.sha256 == second.sha256, f"{what}: a second load gave other content")
     require(first.notes == second.notes, f"{what}: a second load gave other notes")

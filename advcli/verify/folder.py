@@ -317,7 +317,8 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     if "r" not in arrays:
         raise CannotError("the solver has no dual point")
     train, test = cell.splits[split - 1]
-    X, X_test = dataset.X[train], dataset.X[test]
+    X, X_test = dataset.encoded(train, test)
+    d = X.shape[1]
     if config["protocol"]["standardise"] != "none":
         X, X_test = _standardised(X, X_test)
     truth, k = dataset.y[train], len(dataset.classes)
@@ -327,26 +328,29 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
         y = corrupt(truth, confusion.true, _seed(config["seed"], "noisy labels", dataset.name, split))
     _agree(row, "n_train", len(train))
     _agree(row, "n_test", len(test))
-    _agree(row, "n_features", dataset.X.shape[1])
+    _agree(row, "n_features", d)
     _agree(row, "n_classes", k)
     weight = None if dataset.example_weight is None else dataset.example_weight[train]
     s = None if cell.method.example_costs else weight
     hyper = {name: float(row[name]) for name in ("C", "lambda", "gamma", "tolerance") if row.get(name)}
     features = cell.method.score_map({**config["features"], **hyper}, hyper.get("gamma"), X)
-    lam = (
-        0.0
-        if features.box
-        else hyper["lambda"]
-        if "lambda" in hyper
-        else 1.0 / (hyper["C"] * (X.shape[0] if s is None else float(s.sum())))
-    )
+    groups = dataset.groups if cell.method.sequences else None
+    own, of_test = (None if groups is None else groups[part] for part in (train, test))
+    lam = 0.0 if features.box else hyper["lambda"] if "lambda" in hyper else 1.0 / (hyper["C"] * _mass(s, own, X.shape[0]))
     if not (features.box or 0 < lam < math.inf):
         raise RefutedError("lambda is no number above 0")
-    learned = LearnedRows(y, s, weight, None if dataset.costs is None else dataset.costs[train])
+    learned = LearnedRows(y, s, weight, None if dataset.costs is None else dataset.costs[train], own)
     bounds = cell.method.bounds(features, learned, lam, arrays)
     stated = _claims(row, bounds, cell.method, float(config["solver"]["tol"]))
-    possible = cell.method.possible(features, X_test, learned, arrays["theta"])
+    possible = cell.method.possible(features, X_test, of_test, learned, arrays["theta"])
     return bounds, stated, [each["metric"] for each in rows if _follows(each, possible, dataset.y[test])]
+
+
+def _mass(s: Array | None, groups: Any, n: int) -> float:
+    """Return the weight of all examples, which are rows or sequences of them."""
+    first = slice(None) if groups is None else np.append(True, groups[1:] != groups[:-1])
+    weights = np.ones(n)[first] if s is None else s[first]
+    return float(weights.sum())
 
 
 def _agree(row: Mapping[str, str], column: str, value: int) -> None:

@@ -164,12 +164,15 @@ class LearnedRows:
         The example weights, which may be factors on costs instead of counts.
     costs : ndarray (n, k) or None
         What every prediction costs, where rows have costs of their own.
+    groups : ndarray (n,) or None
+        The sequence of every row, where rows have sequences.
     """
 
     y: Any
     counts: Array | None
     weight: Array | None
     costs: Array | None
+    groups: Any = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .binary import NAMES, Reduction, cost_matrix
 from .bounds import Array
+from .chains import SequencesOfLabels
 from .gap import Bounds, LearnedRows, ScoreMap, bound
 from .structured import SetsOfLabels
 from .surrogates import Surrogate
@@ -20,6 +21,7 @@ class Method(Protocol):
 
     game: bool  # whether the surrogate is a game, whose value the certificate states
     example_costs: bool  # whether example weights are factors on costs
+    sequences: bool  # whether examples are sequences of rows
 
     def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
         """Return the feature map over training rows X (n, d)."""
@@ -27,11 +29,16 @@ class Method(Protocol):
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
         """Return the bounds of a fit to the rows of ``features``."""
 
-    def possible(self, features: ScoreMap, X: Any, rows: LearnedRows, theta: Array) -> Any:
-        """Return which classes may be the predictions on rows X, (n, k): several where rounding leaves it open; None for any."""
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
+        """Return which classes may be the predictions on rows X, (n, k): several where rounding leaves it open; None for any.
+
+        ``groups`` (n,) are the sequences of the rows, or None.
+        """
 
 
 class _BySurrogate:
+    sequences = False
+
     def __init__(self, options: Mapping[str, Any], labels: list[str], hierarchy: Iterable[tuple[str, str]] | None) -> None:
         self.loss = Surrogate(options, len(labels), labels, hierarchy)
         self.game, self.example_costs = self.loss.game, isinstance(self.loss.weight, str)
@@ -45,12 +52,12 @@ class _BySurrogate:
         proof = arrays["theta"], arrays["r"], arrays.get("predictor")
         return bound(features, self.loss, rows.y, lam, rows.counts, factors, *proof)
 
-    def possible(self, features: ScoreMap, X: Any, rows: LearnedRows, theta: Array) -> Any:
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
         return _largest(features.scores(X, theta)) if self.loss.by_scores else None
 
 
 class _ByReduction:
-    game = example_costs = False
+    game = example_costs = sequences = False
 
     def __init__(self, options: Mapping[str, Any], labels: list[str], ordered: bool) -> None:
         self.reduction = Reduction(options, len(labels), labels, ordered)
@@ -62,14 +69,14 @@ class _ByReduction:
         costs = rows.costs if self.reduction.has_costs else None
         return self.reduction.bound(features, rows.y, lam, rows.counts, arrays["theta"], arrays["r"], costs)
 
-    def possible(self, features: ScoreMap, X: Any, rows: LearnedRows, theta: Array) -> Any:
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
         return self.reduction.possible(self.reduction.scores(features, X, theta), theta)
 
 
 class _ByOutcomes:
     """The game of the different vectors of costs: the columns of a matrix where rows have labels."""
 
-    game, example_costs = True, False
+    game, example_costs, sequences = True, False, False
 
     def __init__(self, options: Mapping[str, Any], labels: list[str], ordered: bool) -> None:
         self.matrix, self.k = cost_matrix(options, len(labels), labels, ordered), len(labels)
@@ -85,12 +92,12 @@ class _ByOutcomes:
         proof = arrays["theta"], arrays["r"], arrays.get("predictor")
         return bound(features.of_outcomes(outcomes.T), loss, y, lam, rows.counts, np.ones(len(y)), *proof)
 
-    def possible(self, features: ScoreMap, X: Any, rows: LearnedRows, theta: Array) -> Any:
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
         return None
 
 
 class _ByThresholds:
-    game = example_costs = False
+    game = example_costs = sequences = False
 
     def __init__(self, options: Mapping[str, Any], labels: list[str]) -> None:
         self.model = ThresholdModel(options, len(labels), labels)
@@ -101,7 +108,7 @@ class _ByThresholds:
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
         return self.model.bound(features, rows.y, lam, rows.counts, arrays["theta"], arrays["r"])
 
-    def possible(self, features: ScoreMap, X: Any, rows: LearnedRows, theta: Array) -> Any:
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
         return _largest(self.model.scores(features, X, theta, rows.y, rows.counts))
 
 
@@ -117,6 +124,8 @@ def method_of(options: Mapping[str, Any], labels: list[str], ordered: bool, hier
         return _ByOutcomes(options, labels, ordered)
     if ThresholdModel.knows(options):
         return _ByThresholds(options, labels)
+    if options["name"] == "chain":
+        return SequencesOfLabels(options, len(labels))
     if options["name"] == "sets":
         return SetsOfLabels(options, len(labels))
     return _BySurrogate(options, labels, hierarchy)

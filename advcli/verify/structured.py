@@ -7,7 +7,8 @@ tangent of psi(., g) at h0, which for an affine psi is psi. With stored labels, 
 
     D = 1/n sum_i s_i sum_p alpha_ip c_ip - |sum_i s_i sum_p alpha_ip a_ip (F(y_p) - F(y_i))|^2 / (2 lambda n^2)  <= min P,
 
-F(y) being what f weighs. The maximum is taken over all 2^m sets, one by one.
+F(y) being what f weighs. The maximum is taken over all 2^m sets, one by one. The max-min margin has planes of mixtures mu of sets, a = 1
+and c = sum_j min(mu_j, 1 - mu_j), and is at most the largest sum_j |y_j - p_j| + h of all sets for any targets p in [0, 1]^m.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class SurrogateOfMargin:
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.name = str(options["surrogate"])
         if self.name not in _SURROGATES:
-            raise CannotError(f"loss.surrogate={self.name}: its dual point is a mixture, of which no labels are kept")
+            raise CannotError(f"loss.surrogate={self.name} is unknown to the checker")
         given = options.get("beta")
         self.power = {"margin": 0.0, "slack": 1.0, "scaling": 0.5 if given is None else float(given)}.get(self.name)
 
@@ -115,10 +116,11 @@ class SetsOfLabels:
         Number of labels.
     """
 
-    game = example_costs = False
+    game = example_costs = sequences = False
 
     def __init__(self, options: Mapping[str, Any], m: int) -> None:
-        self.psi, self.m, self.states = SurrogateOfMargin(options), m, _STATES[str(options["pairs"])]
+        self.psi = None if options["surrogate"] == "maxmin" else SurrogateOfMargin(options)
+        self.m, self.states = m, _STATES[str(options["pairs"])]
         if m > _MOST_LABELS:
             raise CannotError(f"{m} labels: the checker looks at all sets, of at most {_MOST_LABELS} labels")
         if options["search"] not in ("auto", "levels"):
@@ -134,13 +136,9 @@ class SetsOfLabels:
 
     def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
         """Return the map of the labels' scores over training rows X (n, d)."""
-        found = ScoreMap(options, gamma, X, self.m)
-        if found.kernel != "linear" or found.free or found.box:
-            raise CannotError(f"features={options['name']}: the checker knows structured labels of linear features")
-        found.constant = self.with_constant
-        return found
+        return linear_map(options, gamma, X, self.m, self.with_constant)
 
-    def possible(self, features: ScoreMap, X: Any, rows: LearnedRows, theta: Array) -> Any:
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
         """Return None: metrics of sets are not judged."""
         return None
 
@@ -171,13 +169,19 @@ class SetsOfLabels:
         counts = np.ones(n) if rows.counts is None else rows.counts
         share = inverse(ball(counts).sum())  # 1 / n
         ridge = (features.square_norm(W) + (ball(shared) * shared).sum()) * (0.5 * lam)
-        losses = (self.above(features.times(features.X, W), shared, numbers) * counts).sum() * share
+        p = None if self.psi is not None else np.clip(arrays["predictor"], 0.0, 1.0)
+        if p is not None and p.shape != (n, self.m):
+            raise ValueError(f"predictor has the shape {p.shape}, not {(n, self.m)}")
+        losses = (self.above(features.times(features.X, W), shared, numbers, p) * counts).sum() * share
         # below: tangents at the stored sets
         owner, number, alpha = planes_of(planes, 4, n, 2**self.m)
         found, true = self.bits[number], self.bits[numbers[owner]]
-        slope, constant = self.psi.tangent(planes[:, 3], np.abs(found - true).sum(axis=1), found.sum(axis=1) + true.sum(axis=1))
         weight = ball(alpha) * counts[owner]
-        coefficient, offset = weight * slope, (weight * constant).sum() * share
+        if self.psi is None:
+            coefficient, offset = weight, self._least_loss(weight, np.column_stack([owner, planes[:, 3]]), found) * share
+        else:
+            slope, constant = self.psi.tangent(planes[:, 3], np.abs(found - true).sum(axis=1), found.sum(axis=1) + true.sum(axis=1))
+            coefficient, offset = weight * slope, (weight * constant).sum() * share
         owned = sparse.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(n, len(owner)))
         moments = features.moments(dot(owned, coefficient[:, None] * (found - true)))
         square = features.square_norm(moments)
@@ -186,8 +190,21 @@ class SetsOfLabels:
             square = square + (together * together).sum()
         return Bounds(ridge + losses, offset - square * share * share * inverse(ball(2.0 * lam)), ridge)
 
-    def above(self, U: Ball, shared: Array, numbers: Any) -> Ball:
-        """Return the surrogate of rows (n,) with scores U (n, m) of the labels, whose sets are these: the largest psi of all sets."""
+    def _least_loss(self, weight: Ball, mixture: Array, found: Array) -> Ball:
+        """Return the least sum of wrong labels of any predictions under mixtures: weights of sets that are in the same one."""
+        which = np.unique(mixture, axis=0, return_inverse=True)[1].ravel()
+        gathered = sparse.csr_array(
+            (np.ones(len(which)), (which, np.arange(len(which)))), shape=(int(which.max(initial=-1)) + 1, len(which))
+        )
+        there, gone = (dot(gathered, weight[:, None] * each) for each in (found, 1.0 - found))
+        either = Ball(-np.stack([there.mid, gone.mid], axis=2), np.stack([there.rad, gone.rad], axis=2))
+        return -(either.max(axis=2).sum())
+
+    def above(self, U: Ball, shared: Array, numbers: Any, p: Array | None = None) -> Ball:
+        """Return the surrogate of rows (n,) with scores U (n, m) of the labels, whose sets are these: the largest psi of all sets.
+
+        That of the max-min margin is its bound by targets p (n, m): the largest sum_j |y_j - p_j| + margin.
+        """
         pieces = (dot(self.pairs(self.bits[at : at + 4096]), shared[:, None]) for at in range(0, 2**self.m, 4096))
         table = join(*pieces)[:, 0] if self.states else ball(np.zeros(2**self.m))
         found = []
@@ -196,7 +213,11 @@ class SetsOfLabels:
             own, every = numbers[at : at + step], np.arange(len(numbers[at : at + step]))[:, None]
             scores = dot(U[at : at + step], self.bits.T) + table
             h = scores - scores[every, own[:, None]]
-            if self.psi.name == "f1":
+            if self.psi is None:
+                assert p is not None
+                near = ball(p[at : at + step])
+                value = h + dot(near * -2.0 + 1.0, self.bits.T) + near.sum(axis=1)[:, None]
+            elif self.psi.name == "f1":
                 value = self.psi.value(h, self.sizes[np.arange(2**self.m) ^ own[:, None]], self.sizes + self.sizes[own][:, None])
             else:  # psi rises: at every distance the largest margin
                 h = h[every, self.by_size ^ own[:, None]]
@@ -207,6 +228,15 @@ class SetsOfLabels:
         return Ball(np.concatenate([each.mid for each in found]), np.concatenate([each.rad for each in found]))
 
 
+def linear_map(options: Mapping[str, Any], gamma: float | None, X: Any, k: int, constant: bool) -> ScoreMap:
+    """Return the map of the k scores of rows X (n, d), with a constant or without; structured labels have linear features alone."""
+    found = ScoreMap(options, gamma, X, k)
+    if found.kernel != "linear" or found.free or found.box:
+        raise CannotError(f"features={options['name']}: the checker knows structured labels of linear features")
+    found.constant = constant
+    return found
+
+
 def planes_of(planes: Array, columns: int, examples: int, labels: int) -> tuple[Any, Any, Array]:
     """Return examples, labels and weights of stored planes (p, columns); weights are cut to be non-negative with sums of at most 1."""
     if planes.ndim != 2 or planes.shape[1] != columns:
@@ -215,6 +245,11 @@ def planes_of(planes: Array, columns: int, examples: int, labels: int) -> tuple[
     for each, column, limit in ((owner, 0, examples), (number, 2, labels)):
         if not ((each == planes[:, column]) & (each >= 0) & (each < limit)).all():
             raise ValueError(f"r names {('an example', '', 'a label')[column]} that there is not")
-    alpha = np.maximum(planes[:, 1], 0.0)
+    return owner, number, cut(planes[:, 1], owner, examples)
+
+
+def cut(alpha: Array, owner: Any, examples: int) -> Array:
+    """Return weights that are not negative and of sums of at most 1 for each example."""
+    alpha = np.maximum(alpha, 0.0)
     sums = outward(np.bincount(owner, weights=alpha, minlength=examples), len(owner))
-    return owner, number, np.where(sums[owner] > 1.0, alpha / np.maximum(sums[owner], 1.0) * (1.0 - 8.0 * UNIT), alpha)
+    return np.where(sums[owner] > 1.0, alpha / np.maximum(sums[owner], 1.0) * (1.0 - 8.0 * UNIT), alpha)

@@ -303,3 +303,43 @@ def test_no_more_workers_than_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     for workers in ("1000000000", "null", "1"):
         main(["-m", "loss=zero_one,cs", f"workers={workers}", *QUICK])
     assert asked == [2, 2, 1]
+
+
+def test_a_sweep_with_a_file_that_is_not_there_does_no_work(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["-m", "dataset=csv", "dataset.path=nowhere.csv", "dataset.target=label", "loss=ww,cs", "name=made", "workers=1"]
+    assert "there is no file nowhere.csv" in refused(words, capfd)
+    assert not Path("results/made").exists()
+
+
+def test_all_problems_of_a_file_are_said_at_once(capfd: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"c{at:03},2024-01-{at % 28 + 1:02},{'' if at % 9 == 0 else at},{'' if at == 7 else 'ab'[at % 2]}\n" for at in range(40))
+    Path("my.csv").write_text(f"who,day,size,label\n{rows}")
+    assert main(["dataset=csv", "dataset.path=my.csv", "dataset.target=label", "name=made"]) == 2
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[0] == "advcli: my.csv has 4 problems:"
+    for line, column, remedy in zip(
+        lines[1:], ("who", "day", "size", "label"), ("drop=[who]", "drop=[day]", "missing=median", "remove"), strict=True
+    ):
+        assert f"column '{column}'" in line
+        assert remedy in line
+
+
+def test_identifiers_and_dates_are_left_out_and_said_before_the_run(capfd: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"c{at:03},2024-01-{at % 28 + 1:02},{at % 5},{'rgb'[at % 3]},{('low', 'mid', 'high')[at % 3]}\n" for at in range(60))
+    Path("my.csv").write_text(f"who,day,size,colour,label\n{rows}".replace("mid", "medium"))
+    words = ["dataset=csv", "dataset.path=my.csv", "dataset.target=label", "dataset.categorical=auto", "hyper.C=1", "protocol.n_splits=2"]
+    assert main([*words, "name=made"]) == 0
+    lines = capfd.readouterr().err.splitlines()
+    assert "'who' left out" in lines[0]
+    assert "dataset.keep=[who]" in lines[0]
+    assert "'day' left out" in lines[1]
+    assert "dataset.order=[low,medium,high]" in lines[2]
+    assert len(lines) == len(set(lines))
+    assert main([*words, "name=kept", "dataset.keep=[who,day]"]) == 0
+    assert "left out" not in capfd.readouterr().err
+
+
+def test_without_a_target_the_columns_are_named(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("my.csv").write_text("size,kind\n1,a\n2,b\n")
+    line = refused(["dataset=csv", "dataset.path=my.csv"], capfd)
+    assert "say which column holds the labels with dataset.target=COLUMN; it has size, kind" in line

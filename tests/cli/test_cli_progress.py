@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import pty
 import re
 import select
+import struct
+import termios
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,11 @@ from advcli.cli import main
 from advcli.progress import Journal, Progress
 
 QUICK = ["hyper.C=1", "protocol.n_splits=2"]
+
+
+@pytest.fixture(autouse=True)
+def _no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
 
 
 class Terminal(io.StringIO):
@@ -60,27 +68,71 @@ def test_journal_without_a_place_to_write_is_silent(tmp_path: Path) -> None:
     Journal(tmp_path / "gone").started(1)
 
 
-def test_line_tells_done_running_failed_and_time_left(tmp_path: Path) -> None:
-    progress = Progress(tmp_path, 10, print, stream=Terminal())
-    assert progress.line(0.0) == "[--------------------] 0/10 done"
-    progress.drawn = False
+def test_numbers_tell_done_running_failed_and_time_left(tmp_path: Path) -> None:
+    progress = Progress(tmp_path, 10, lambda text: None, stream=io.StringIO())
+    assert progress.numbers(0.0) == "0/10 done"
     progress._began = 100.0
     progress.running = {7}
-    assert progress.line(165.0) == "[--------------------] 0/10 done, 1 running, 1:05"
-    progress.say = lambda text: None
+    assert progress.numbers(165.0) == "0/10 done, 1 running, 1:05"
     for number in range(5):
         # three were there already: they say nothing about the time that a cell takes
         progress.finished(number, "failed" if number == 4 else "ok", number < 3, ["x"])
-    assert progress.line(120.0) == "[##########----------] 5/10 done, 1 running, 1 failed, about 0:50 left"
-    assert progress.line(100.0 + 2 * 3600 / 5).endswith("about 1:00:00 left")
+    assert progress.numbers(120.0) == "5/10 done, 1 running, 1 failed, about 0:50 left"
+    assert progress.numbers(100.0 + 2 * 3600 / 5).endswith("about 1:00:00 left")
+
+
+@pytest.mark.parametrize(("variable", "results"), [("CI", True), ("", False)])
+def test_a_log_of_ci_and_a_caller_with_its_own_words_get_failures_and_warnings(
+    variable: str, results: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if variable:
+        monkeypatch.setenv(variable, "true")
+    said: list[str] = []
+    journal = Journal(tmp_path)
+    with Progress(tmp_path, 3, said.append, results=results, stream=io.StringIO()):
+        journal.finished(0, "ok", False, ["fine"])
+        journal.finished(1, "ok", False, ["fine", "advcli: warning: hm"])
+        journal.finished(2, "failed", False, ["bad"])
+    assert said == ["advcli: warning: hm", "[3/3] bad"]
+
+
+def test_the_bar_wraps_nothing_and_reads_no_marks(tmp_path: Path) -> None:
+    screen = Terminal()
+    long = "advcli: warning: [bold]" + " words" * 60
+    journal = Journal(tmp_path)
+    with Progress(tmp_path, 2, print, stream=screen):
+        journal.finished(0, "ok", False, ["fine", long])
+    assert f"{long}\n" in screen.getvalue()
+    assert "1/2 done" in screen.getvalue()
+    assert "fine" not in screen.getvalue()
+
+
+def screen(text: str) -> list[str]:
+    """Return the lines that stay on a terminal that is wide enough."""
+    lines, at, column = [""], 0, 0
+    for step in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|[^\x1b]", text):
+        if step == "\n":
+            at, column = at + 1, 0
+            lines += [""] * (at == len(lines))
+        elif step == "\r":
+            column = 0
+        elif step.endswith("A"):
+            at -= int(step[2:-1] or 1)
+        elif step == "\x1b[2K":
+            lines[at] = ""
+        elif len(step) == 1:
+            lines[at] = f"{lines[at][:column]:{column}}{step}{lines[at][column + 1 :]}"
+            column += 1
+    return lines
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_terminal_shows_one_line_and_leaves_nothing_of_it(workers: int, tmp_path: Path) -> None:
+def test_terminal_shows_one_bar_and_leaves_nothing_of_it(workers: int, tmp_path: Path) -> None:
     """Through a real terminal, as the user's own sees it."""
     parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
     words = ["-m", "dataset=iris,csv", "loss=zero_one,cs", f"workers={workers}", "name=x", *QUICK]
-    started = nursery().start(words, tmp_path, err=os.ttyname(child), TERM="xterm", COLUMNS="60")
+    started = nursery().start(words, tmp_path, err=os.ttyname(child), TERM="xterm")
     text = b""
     os.close(child)
     while True:
@@ -93,14 +145,12 @@ def test_terminal_shows_one_line_and_leaves_nothing_of_it(workers: int, tmp_path
         break
     assert started.wait().returncode == 1
     shown = text.decode().replace("\r\n", "\n")
-    drawn = re.findall(r"\r(\[[#-]{20}\][^\r\n]*)\x1b\[K", shown)
-    assert drawn
-    assert all(len(line) < 60 for line in drawn)
-    # what stays on the screen: each line after its last return to the margin
-    left = [line.rpartition("\r")[2].replace("\x1b[K", "") for line in shown.split("\n")]
-    assert [line for line in left if "#" in line or "[-" in line] == []
+    assert "/4 done" in shown
+    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h"), "the cursor is back"
+    left = screen(shown)
+    assert [line for line in left if " done" in line] == []
     assert sum(line.startswith("[") and ": failed: " in line for line in left) == 2
-    assert not [line for line in left if "gap" in line]
+    assert not [line for line in left if "accuracy" in line]
 
 
 def test_quiet_sweep_prints_the_table_and_errors(
@@ -116,4 +166,45 @@ def test_quiet_sweep_prints_the_table_and_errors(
     assert main(["dataset=iris", "name=y", "quiet=true", *QUICK]) == 0
     out, err = capfd.readouterr()
     assert err == ""
-    assert out.startswith("dataset ")
+    assert re.fullmatch(r"iris, zero_one linear: accuracy \d\d\.\d\d \(\d\.\d\d\) %\n", out)
+
+
+def test_one_method_prints_its_result_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["dataset=iris", "name=x", *QUICK]) == 0
+    out, err = capfd.readouterr()
+    assert len(re.findall(r"\d\d\.\d\d \(", out + err)) == 1
+    for word in ("solver=auto", "passes", "best", "count", "*"):
+        assert word not in out + err
+    assert main(["dataset=iris", "name=x", "verbose=true", *QUICK]) == 0
+    assert "passes\nsolver=auto took " in capfd.readouterr().out.replace(", 0 passes", "")
+    # a second method in the folder: now there is something to compare
+    assert main(["dataset=iris", "loss=cs", "name=x", *QUICK]) == 0
+    assert "not significantly worse" in capfd.readouterr().out
+
+
+def test_a_line_is_number_hyper_parameters_and_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["-m", "dataset=iris", "loss=zero_one,cs", "workers=1", "report=false", *QUICK]
+    assert main([*words, "name=x"]) == 0
+    out, err = capfd.readouterr()
+    lines = [line for line in err.splitlines() if line.startswith("[")]
+    assert len(lines) == 2
+    result = r"\[\d/2\] iris, \w+ linear: accuracy \d\d\.\d\d \(\d\.\d\d\) %, C = 1"
+    assert all(re.fullmatch(result + r", \d\.\d s", line) for line in lines)
+    assert not (tmp_path / "results/x/report.html").exists()
+    assert "report.html" not in out
+    assert main([*words, "name=y", "verbose=true"]) == 0
+    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("[")]
+    assert all(re.fullmatch(result + r", gap \d\.\de-\d\d, \d\.\d s; solver=auto took .*", line) for line in lines)
+
+
+def test_a_sweep_ends_with_the_path_of_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["-m", "dataset=iris", "loss=zero_one,cs", "workers=1", "name=x", *QUICK]) == 0
+    assert capfd.readouterr().out.endswith("\nreport: results/x/report.html\n")
+    page = (tmp_path / "results/x/report.html").read_text()
+    assert "<svg " in page
+    assert "command: advcli -m dataset=iris" in page

@@ -99,14 +99,14 @@ def test_preset_runs_as_a_sweep_without_a_flag(capfd: pytest.CaptureFixture[str]
 
 
 def test_failing_cell_is_a_row_and_the_others_go_on(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["-m", "dataset=csv,iris", "name=partly", "workers=1", *SMALL]) == 1
+    assert main(["-m", "dataset=glass,iris", "data_dir=nothing", "name=partly", "workers=1", *SMALL]) == 1
     out, err = capfd.readouterr()
     runs = rows("partly")
     assert set(runs["status"]) == {"failed", "ok"}
     (error,) = runs.loc[runs["status"] == "failed", "error"]
-    assert "dataset.path" in error
+    assert "advcli data fetch glass" in error
     assert "1 failed" in out
-    assert "[1/2] csv, zero_one linear: failed: " in err
+    assert "[1/2] glass, zero_one linear: failed: " in err
     assert "Traceback" not in err
 
     assert main(["report", "results=results/partly"]) == 0
@@ -114,7 +114,7 @@ def test_failing_cell_is_a_row_and_the_others_go_on(capfd: pytest.CaptureFixture
 
 
 def test_sweep_whose_cells_all_fail_still_ends_in_order(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["-m", "dataset=csv", "loss=ww,cs", "name=none", "workers=1", *SMALL]) == 1
+    assert main(["-m", "dataset=glass", "data_dir=nothing", "loss=ww,cs", "name=none", "workers=1", *SMALL]) == 1
     out, err = capfd.readouterr()
     assert "2 failed" in out
     assert "Traceback" not in out + err

@@ -22,7 +22,7 @@ REFUSALS = (ValueError, TypeError, OverflowError, MemoryError)
 INT_MAX = 2**31 - 1
 
 # Arguments whose huge values ask for time, not for room: a caller's to choose.
-PATIENCE = {"max_passes", "max_visits", "max_seconds", "passes", "limit", "epochs", "sweeps", "max_sweeps"}
+PATIENCE = {"together", "max_passes", "max_visits", "max_seconds", "passes", "limit", "epochs", "sweeps", "max_sweeps"}
 # Arguments that hold positions or codes: one outside its range must be refused.
 POSITIONS = {"y", "columns", "start", "begin", "order", "rows", "first", "node", "parent", "up", "up_start", "beta_start", "beta_label"}
 POSITIONS |= {"child", "label_start", "label_nodes", "slot", "centre", "example", "gram_start", "part", "held", "used"}
@@ -166,6 +166,8 @@ def dual_calls(module, random):
                 "max_seconds": 5.0,
                 "seed": 1,
                 "blocks": bool(at % 3),
+                "threads": 1 + (at % 2 == 0 and at % 4 // 2),
+                "together": 2,
             },
         )
     yield "width", {"k": K}

@@ -26,7 +26,21 @@ def small_problem(k=3, n=18, d=3, seed=0):
 
 
 def ascend(
-    kernels, loss, X, y, lam, sample=None, cost=None, tol=1e-9, max_passes=20_000.0, seed=0, blocks=False, R0=None, max_seconds=600.0
+    kernels,
+    loss,
+    X,
+    y,
+    lam,
+    sample=None,
+    cost=None,
+    tol=1e-9,
+    max_passes=20_000.0,
+    seed=0,
+    blocks=False,
+    R0=None,
+    max_seconds=600.0,
+    threads=1,
+    together=256,
 ):
     """Call the compiled loop as solver=dual does; returns (code, passes, primal, dual, R, theta) with R and theta still padded."""
     n, d = X.shape
@@ -65,6 +79,8 @@ def ascend(
         max_seconds,
         seed,
         blocks,
+        threads,
+        together,
     )
     return code, passes, primal, dual, R, theta, problem
 

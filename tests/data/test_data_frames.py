@@ -110,7 +110,9 @@ def test_missing_cells() -> None:
     nullable = PLAIN.astype({"size": "Int64"})
     nullable.loc[2, "size"] = pd.NA
     for frame in (PLAIN.assign(size=[1, 2, np.nan, 4, 5, 6]), nullable):
-        assert "column 'size' has no value in row 3; correct it, remove the row or use dataset.drop=[size]" in refused(frame, **COLOURS)
+        message = refused(frame, **COLOURS)
+        assert "column 'size' has no value in row 3; fill it with dataset.missing=median" in message
+        assert "remove the row or use dataset.drop=[size]" in message
         filled = read(frame, **LABEL_OPTIONS | {"missing": "mean"}, **COLOURS)
         assert filled.X[2, 0] == 18 / 5
         assert any("1 cells without a value hold the mean" in note for note in filled.notes)

@@ -129,7 +129,9 @@ def test_missing_cells_are_filled_on_request_from_training_rows(tmp_path: Path) 
     (tmp_path / "mine.csv").write_text("x,split,target\n1,train,b\n,train,c\n3,valid,b\n9,test,c\n")
     (tmp_path / "edges.csv").write_text(TREE)
     data = load({"name": "mine", "source": "hierarchical", "hierarchy": "edges.csv", "missing": "mean"}, tmp_path)
-    assert data.X[:, 0].tolist() == [1, 2, 3, 9]
+    train, test = data.encoded(*data.official)
+    assert train[:, 0].tolist() == [1, 2, 3]
+    assert test[:, 0].tolist() == [9]
     assert [part.tolist() for part in data.official] == [[0, 1, 2], [3]]
     assert any("1 cells without a value hold the mean" in note for note in data.notes)
 

@@ -11,7 +11,7 @@ import pytest
 from counting import Calls
 
 from advcli.data import load
-from advcli.data.encoding import Column, Encoding, feature_columns, fill_missing, learn_encoding
+from advcli.data.encoding import Column, Encoding, feature_columns, learn_encoding
 from advcli.data.frames import frame_table
 from advcli.data.source import LABEL_OPTIONS, TABLE_OPTIONS
 from advcli.data.table import Table, read_table
@@ -73,22 +73,6 @@ def test_calls_do_not_grow_with_the_columns(tmp_path: Path) -> None:
         spent.append(calls.count)
         np.testing.assert_array_equal(data.X, np.arange(3.0 * d).reshape(3, d))
     assert spent[2] - spent[1] < 11 * 350  # some 8 for every column; 15 and more where each is taken by itself
-
-
-@pytest.mark.parametrize("missing", ["mean", "median"])
-def test_filled_cells_are_those_of_a_column_at_a_time(missing: str) -> None:
-    rng = np.random.default_rng(1)
-    values = rng.normal(size=(9, 30))
-    values[rng.random(values.shape) < 0.2] = np.nan
-    frame = pd.DataFrame(values, columns=[f"x{at}" for at in range(30)]).assign(text=[*"abc"] * 3, label=[*"abc"] * 3)
-    notes: list[str] = []
-    filled = fill_missing(Table("gaps", frame), [*frame.columns[:-1]], missing, notes).frame
-    expected = frame.copy()
-    for name in frame.columns[:30]:
-        expected[name] = frame[name].fillna(getattr(frame[name], missing)())
-    pd.testing.assert_frame_equal(filled, expected)
-    assert notes == [f"{int(np.isnan(values).sum())} cells without a value hold the {missing} of their column"]
-    assert frame.isna().to_numpy().sum() == np.isnan(values).sum()
 
 
 @pytest.mark.slow

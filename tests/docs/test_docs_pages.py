@@ -154,6 +154,19 @@ def test_the_main_job_gives_the_table_of_the_readme(
         assert marked.findall(fresh) == marked.findall(shown)
 
 
+def test_answers_are_five_lines_at_most() -> None:
+    """Beside imports and the rows of the page, which one file makes; every answer cites its thread."""
+    page = ROOT / "docs" / "answers.md"
+    answers = [(language, text) for language, name, text in blocks(page) if language in ("python", "sh") and not name]
+    lines = [[line for line in text.splitlines() if line.strip() and not line.startswith(("import ", "from "))] for _, text in answers]
+    assert [own for own in lines if len(own) > 5] == []
+    asked = page.read_text(encoding="utf-8").split("\n### ")[1:]
+    assert len(asked) == len(answers) == 20
+    assert [
+        text.splitlines()[0] for text in asked if not re.search(r"\]\(https://github.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+\)", text)
+    ] == []
+
+
 def needs_data(command: str) -> bool:
     return any(f"dataset={name}" in command for name in ("glass", "diabetes"))
 
@@ -180,7 +193,7 @@ def test_everything_on_the_page_works(
                 elif needs_data(line) and not os.environ.get("ADVCLI_DATA"):
                     said, skipped = "skip", line
                 else:
-                    said += run(words[1:], capfd)
+                    said += run([*words[1:], *(["workers=1"] if "-m" in words else [])], capfd)
         elif language == "python":
             done = nursery().run(content)
             assert done.returncode == 0, done.stderr

@@ -34,6 +34,7 @@ class FakeDataset:
     hierarchy: tuple | None = None
     multilabel: bool = False
     costs: np.ndarray | None = None
+    cells: None = None
 
 
 def make_dataset(name="blobs", n=60, d=3, k=3, seed=0, **more):

@@ -16,8 +16,8 @@ from advcli.cli import main
 from advcli.errors import ConfigError
 from advcli.testing import check_metric
 
-ORDERED = ("accuracy_within_one", "amae", "mmae", "kendall_tau", "quadratic_kappa", "mae", "mse")
-OF_PROBABILITIES = ("rps", "log_loss", "brier")
+ORDERED = ("accuracy_within_one", "amae", "amse", "mmae", "kendall_tau", "quadratic_kappa", "mae", "mse")
+OF_PROBABILITIES = ("rps", "log_loss", "brier", "ece")
 
 
 def value(name: str, y: Any, p: Any, k: int, **facts: Any) -> float:
@@ -40,6 +40,8 @@ def test_by_their_definitions(y: np.ndarray, p: np.ndarray, k: int) -> None:
     within = [np.mean([abs(a - b) for a, b in zip(y, p, strict=True) if a == one]) for one in range(k) if one in y]
     assert value("amae", y, p, k) == pytest.approx(sum(within) / len(within), rel=1e-13, abs=0)
     assert value("mmae", y, p, k) == pytest.approx(max(within), rel=1e-13, abs=0)
+    squared = [np.mean([(a - b) ** 2 for a, b in zip(y, p, strict=True) if a == one]) for one in range(k) if one in y]
+    assert value("amse", y, p, k) == pytest.approx(sum(squared) / len(squared), rel=1e-13, abs=0)
     signs = [(np.sign(y[i] - y[j]), np.sign(p[i] - p[j])) for i, j in combinations(range(n), 2)]
     scale = sum(a != 0 for a, _ in signs) * sum(b != 0 for _, b in signs)
     tau = sum(a * b for a, b in signs) / scale**0.5 if scale else 0.0
@@ -96,6 +98,30 @@ def test_probabilities(k: int) -> None:
     assert value("brier", y, y, k, **given) == pytest.approx(
         brier_score_loss(y, P if k > 2 else P[:, 1], labels=range(k), scale_by_half=False), rel=1e-12
     )
+
+
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_calibration_error_by_its_definition(k: int) -> None:
+    random = np.random.default_rng(k)
+    y = random.integers(k, size=200)
+    P = random.dirichlet(np.full(k, 0.5), size=200)
+    P[0], P[1] = np.eye(k)[0], np.full(k, 1 / k)  # the last bin; all classes alike, and for k = 3 the end of a bin
+    total, seen = 0.0, 0
+    for b in range(15):
+        of_bin = [i for i in range(200) if b / 15 < P[i].max() <= (b + 1) / 15]
+        seen += len(of_bin)
+        total += abs(sum(P[i].max() for i in of_bin) - sum(int(P[i].argmax()) == y[i] for i in of_bin))
+    assert seen == 200
+    assert value("ece", y, y, k, probabilities=P) == pytest.approx(total / 200, rel=1e-12)
+    assert metrics.reliability(y, P)[0].sum() == 200
+
+
+def test_calibration_error_of_sure_and_of_honest_guesses() -> None:
+    y = np.array([0, 1, 0, 1])
+    assert value("ece", y, y, 2, probabilities=np.eye(2)[y]) == 0.0
+    assert value("ece", y, y, 2, probabilities=np.eye(2)[1 - y]) == 1.0
+    assert value("ece", y, y, 2, probabilities=np.tile([1.0, 0.0], (4, 1))) == 0.5
+    assert value("ece", y, y, 2, probabilities=np.full((4, 2), 0.5)) == 0.0, "half of the rows are of the class that half is given to"
 
 
 def test_a_sure_guess_one_class_off_has_half_the_score_of_one_two_off() -> None:

@@ -72,6 +72,9 @@ class Script:
     n_splits: int = 3
     costs: Any = None
     margin: float = np.inf
+    nested: bool = False
+    limits: tuple[float, float] | None = None
+    standard_errors: float = 0.0
 
     def parts(self) -> list[tuple[Any, Any]]:
         """Training and test rows of every split."""
@@ -96,14 +99,15 @@ class Script:
                 labels[i] = labels[i] if keeps else (labels[i] + 1) % k
         return labels
 
-    def held_out(self, n: int, stage: int) -> list[tuple[Any, Any]]:
-        """Rows to fit and rows to judge by, positions within the training part."""
+    def held_out(self, n: int, stage: int, number: int = 1) -> list[tuple[Any, Any]]:
+        """Rows to fit and rows to judge by, positions within the training part of a split."""
+        own = self.seed if number == 1 else seed_of(self.seed, "search of split", self.name, number)
         if self.holdout is not None:
-            order = np.random.default_rng(seed_of(self.seed, "holdout", self.name)).permutation(n)
+            order = np.random.default_rng(seed_of(own, "holdout", self.name)).permutation(n)
             kept = int(Fraction(str(1 - self.holdout)) * n)
             return [(order[:kept], order[kept:])]
         order = np.arange(n)
-        np.random.RandomState(seed_of(self.seed, "folds", self.name, stage)).shuffle(order)
+        np.random.RandomState(seed_of(own, "folds", self.name, stage)).shuffle(order)
         pairs, begin = [], 0
         for fold in range(self.folds):
             size = n // self.folds + (1 if fold < n % self.folds else 0)
@@ -133,37 +137,68 @@ class Script:
             wrong += (best != label) if self.costs is None else self.costs[best][label]
         return wrong, objective
 
-    def search(self, rows: Any) -> tuple[dict[str, float], list[dict[str, Any]]]:
-        """The chosen values and what every fit of the search gave."""
-        X, y = self.X[rows], self.seen(rows, 1)
+    def search(self, rows: Any, number: int = 1) -> tuple[dict[str, float], list[dict[str, Any]]]:
+        """The values chosen on the training part of a split, and what every fit of the search gave."""
+        X, y = self.X[rows], self.seen(rows, number)
         weight = None if self.weight is None else self.weight[rows]
         if self.standardise == "train":
             X = standardised(X, X)
-        strengths, gammas, found = list(self.stage1), list(self.gammas), []
-        best: tuple[Any, ...] = ()
-        for stage in (1, 2):
-            if stage == 2:
-                if not self.stage2:
-                    break
-                strengths, gammas = [factor * best[0] for factor in self.stage2], [best[1]]
-            # strong regularisation first, which wins ties: small C, large lambda
-            strengths.sort(reverse=self.view == "lambda")
-            sums = {(strength, gamma): 0.0 for strength in strengths for gamma in sorted(gammas, key=lambda each: each or 0)}
-            for fold, (fitted, held) in enumerate(self.held_out(len(rows), stage), start=1):
+        found: list[dict[str, Any]] = []
+
+        def judge(stage: int, round_: int, points: list[tuple[float, Any]]) -> dict[tuple[float, Any], list[tuple[float, int]]]:
+            wrongs: dict[tuple[float, Any], list[tuple[float, int]]] = {point: [] for point in points}
+            for fold, (fitted, held) in enumerate(self.held_out(len(rows), stage, number), start=1):
                 X_fit, X_held = X[fitted], X[held]
                 if self.standardise == "fold":
                     X_fit, X_held = standardised(X_fit, X_fit), standardised(X_fit, X_held)
                 own = None if weight is None else weight[fitted]
-                for strength, gamma in sums:
+                for strength, gamma in points:
                     wrong, objective = self.errors(X_fit, y[fitted], own, X_held, y[held], strength, gamma)
-                    sums[strength, gamma] += wrong
+                    wrongs[strength, gamma].append((wrong, len(held)))
                     at = {self.view: strength} | ({} if gamma is None else {"gamma": gamma})
-                    row = {"stage": stage, "fold": fold, **at, "value": wrong / len(held), "objective": objective}
-                    found.append(row | {"n_train": len(fitted), "n_test": len(held)})
-            best = min(sums, key=lambda point: sums[point])  # the first of equals
+                    row = {"split": number, "stage": stage, "fold": fold, **at, "value": wrong / len(held), "objective": objective}
+                    found.append(row | {"n_train": len(fitted), "n_test": len(held), "round": round_})
+            return wrongs
+
+        def strong_first(points: Any) -> list[tuple[float, Any]]:
+            # small C, large lambda; then wide kernels
+            return sorted(points, key=lambda point: (point[0] * (-1 if self.view == "lambda" else 1), point[1] or 0))
+
+        def choose(wrongs: dict[tuple[float, Any], list[tuple[float, int]]]) -> tuple[float, Any]:
+            sums = {point: sum(wrong for wrong, _ in folds) for point, folds in wrongs.items()}
+            least = min(sums.values())
+            bound = least
+            if self.standard_errors:
+                deviations = []
+                for point in [point for point in sums if sums[point] == least]:
+                    rates = [wrong / held for wrong, held in wrongs[point]]
+                    mean = sum(rates) / len(rates)
+                    variance = sum((rate - mean) ** 2 for rate in rates) / (len(rates) - 1)
+                    deviations.append((variance / len(rates)) ** 0.5 * sum(held for _, held in wrongs[point]))
+                bound += self.standard_errors * max(deviations)
+            return strong_first(point for point in sums if sums[point] <= bound)[0]
+
+        strengths = sorted(self.stage1)
+        wrongs = judge(1, 0, strong_first((strength, gamma) for strength in strengths for gamma in self.gammas))
+        best = choose(wrongs)
+        for round_ in range(1, 100):
+            below, above = strengths[0] ** 2 / strengths[1], strengths[-1] ** 2 / strengths[-2]
+            new = below if best[0] == strengths[0] else above if best[0] == strengths[-1] else None
+            if self.limits is None or new is None or not self.limits[0] <= new <= self.limits[1]:
+                break
+            more = judge(1, round_, strong_first((new, gamma) for gamma in self.gammas))
+            if min(sum(wrong for wrong, _ in folds) for folds in more.values()) >= min(
+                sum(wrong for wrong, _ in folds) for folds in wrongs.values()
+            ):
+                break
+            wrongs |= more
+            strengths = sorted([*strengths, new])
+            best = choose(wrongs)
+        if self.stage2:
+            best = choose(judge(2, 0, strong_first((factor * best[0], best[1]) for factor in self.stage2)))
         return {self.view: best[0]} | ({} if best[1] is None else {"gamma": best[1]}), found
 
-    def finals(self, hyper: dict[str, float]) -> list[dict[str, Any]]:
+    def finals(self, hypers: list[dict[str, float]]) -> list[dict[str, Any]]:
         """What the fit of every split gave."""
         found = []
         for number, (train, test) in enumerate(self.parts(), start=1):
@@ -171,7 +206,7 @@ class Script:
             if self.standardise != "none":
                 X_train, X_test = standardised(X_train, X_train), standardised(X_train, X_test)
             weight = None if self.weight is None else self.weight[train]
-            labels = self.seen(train, number)
+            labels, hyper = self.seen(train, number), hypers[number - 1]
             wrong, objective = self.errors(X_train, labels, weight, X_test, self.y[test], hyper[self.view], hyper.get("gamma"))
             moved = float(np.mean(labels != self.y[train]))
             found.append({"split": number, "value": wrong / len(test), "objective": objective, "label_error": moved})
@@ -274,6 +309,43 @@ CELLS: dict[str, Any] = {
         "zero_one",
         *bundled("iris", IRIS, (60, 40), program("zero_one"), folds=3, gammas=[0.02, 0.5], stage2=[0.5, 2.0], n_splits=2, seed=1),
     ),
+    "nested": lambda _: ("cs", *bundled("wine", WINE, (100, 60), crammer_singer, nested=True)),
+    "nested, grown, near-ties": lambda _: (
+        "cs",
+        *bundled("wine", WINE, (110, 50), crammer_singer, nested=True, stage1=[0.25, 1.0, 4.0], limits=(2**-12, 2**6), standard_errors=0.5),
+    ),
+    "nested, noise, held out, lambda": lambda _: (
+        "cs",
+        *bundled(
+            "iris",
+            IRIS,
+            (90, 60),
+            crammer_singer,
+            nested=True,
+            noise=0.2,
+            holdout=0.3,
+            view="lambda",
+            seed=4,
+            stage1=[0.4, 0.08],
+            limits=(0.01, 8),
+        ),
+    ),
+    "grown with a kernel": lambda _: (
+        "zero_one",
+        *bundled(
+            "iris",
+            IRIS,
+            (60, 40),
+            program("zero_one"),
+            folds=3,
+            gammas=[0.02, 0.5],
+            stage1=[4.0, 16.0],
+            limits=(0.1, 300),
+            stage2=[],
+            n_splits=1,
+            seed=1,
+        ),
+    ),
     "costs": lambda _: (
         {"name": "general", "matrix": COSTS},
         *bundled("iris", IRIS, (60, 60), program("general", matrix=COSTS), folds=3, stage1=[0.001, 0.01, 0.1], stage2=[], costs=COSTS),
@@ -294,6 +366,9 @@ def cell_of(script: Script, given: dict[str, Any], loss: Any, solver: Any = TIGH
         "stage1": {"regularisation": script.stage1} | ({} if script.gammas == [None] else {"gamma": script.gammas}),
         "stage2": {"regularisation": script.stage2} if script.stage2 else {},
         "metric": "error" if script.costs is None else "cost",
+        "search": "every_split" if script.nested else "first_split",
+        "extend": {} if script.limits is None else {"regularisation": list(script.limits)},
+        "standard_errors": script.standard_errors,
     }
     return Cell(
         dataset=given,
@@ -322,25 +397,31 @@ def run(cell: Cell, path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 def test_a_cell_gives_the_numbers_of_the_script(name: str, tmp_path: Path) -> None:
     loss, given, script = CELLS[name](tmp_path)
     runs, search = run(cell_of(script, given, loss), tmp_path)
-    hyper, searched = script.search(script.parts()[0][0])
-    finals = script.finals(hyper)
+    parts = script.parts()
+    searches = [script.search(train, number) for number, (train, _) in enumerate(parts if script.nested else parts[:1], start=1)]
+    hypers = [hyper for hyper, _ in searches] * (1 if script.nested else len(parts))
+    searched, hyper = [row for _, rows in searches for row in rows], hypers[0]
+    finals = script.finals(hypers)
     assert script.margin > 1e-4, "a prediction that rounding decides: the counts below would mean nothing"
-    whole = ["stage", "fold", *hyper, "value", "n_train", "n_test"]
+    whole = ["split", "stage", "fold", *hyper, "value", "n_train", "n_test"]
     assert search[whole].to_numpy().tolist() == [[row[column] for column in whole] for row in sorted(searched, key=_by_fit)]
     np.testing.assert_allclose(search["objective"], [row["objective"] for row in sorted(searched, key=_by_fit)], rtol=1e-7)
     assert runs[["split", "value"]].to_numpy().tolist() == [[row["split"], row["value"]] for row in finals]
     np.testing.assert_allclose(runs["objective"], [row["objective"] for row in finals], rtol=1e-7)
-    for column, value in hyper.items():
-        assert (runs[column] == value).all()
+    for column in hyper:
+        assert runs[column].tolist() == [each[column] for each in hypers]
+    if script.nested:
+        assert any(each != hyper for each in hypers), "every split chose alike: one search would have passed as well"
+    assert any(row["round"] for row in searched) == (script.limits is not None)
     if script.noise:
         assert runs["label_error"].tolist() == [row["label_error"] for row in finals]
         assert runs["label_error"].nunique() > 1
 
 
 def _by_fit(row: dict[str, Any]) -> tuple[Any, ...]:
-    """The order of search.csv: within a fold the paths, one for each gamma."""
+    """The order of search.csv: within a round and a fold the paths, one for each gamma."""
     strength = row["C"] if "C" in row else -row["lambda"]
-    return row["stage"], row["fold"], row.get("gamma", 0.0), strength
+    return row["split"], row["stage"], row["round"], row["fold"], row.get("gamma", 0.0), strength
 
 
 def test_every_fit_has_a_seed_of_its_own(tmp_path: Path) -> None:

@@ -252,3 +252,99 @@ def test_bad_protocols(fakes, change, message):
     with pytest.raises(ConfigError, match=message) as caught:
         Protocol.from_mapping(fakes.PROTOCOL | change)
     assert "\n" not in str(caught.value)
+
+
+# ---- grids that grow, near-ties
+
+
+def grown(fakes, monkeypatch, score, limits=(2**-12, 2**12), **protocol):
+    """Search C from 1/2, 1, 2 in one stage, with limits, by errors that are a function of C; return what was chosen, tried and said."""
+    install_scores(fakes, monkeypatch, lambda hyper, n: score(hyper["C"]) / n)
+    stages = {"stage1": {"regularisation": [0.5, 1, 2]}, "stage2": None, "extend": {"regularisation": list(limits)}}
+    found = run(fakes, protocol=stages | protocol)
+    return found.hyper["C"], sorted({row["C"] for row in found.rows}), found.edges
+
+
+@pytest.mark.parametrize("power", range(-8, 9))
+def test_the_search_goes_on_while_an_end_wins(fakes, monkeypatch, power):
+    chosen, tried, edges = grown(fakes, monkeypatch, lambda C: round(abs(np.log2(C) - power)))
+    assert (chosen, edges) == (2.0**power, ())
+    # one value beyond the best one where that is an end, none on the other side
+    low, high = power - 1 if power <= -1 else -1, power + 1 if power >= 1 else 1
+    assert tried == [2.0**at for at in range(low, high + 1)]
+
+
+def test_the_search_ends_at_a_limit_and_says_so(fakes, monkeypatch):
+    chosen, tried, edges = grown(fakes, monkeypatch, lambda C: round(np.log2(C) + 20), limits=(0.1, 16))
+    assert (chosen, tried) == (0.125, [0.125, 0.25, 0.5, 1, 2])
+    assert edges == ("C=0.125 is the smallest value tried (0.125 to 2); widen protocol.extend.regularisation",)
+
+
+def test_the_search_does_not_go_on_along_a_plateau(fakes, monkeypatch):
+    """As C goes to 0 predictions stay as they are: ties would lead to the limit."""
+    chosen, tried, edges = grown(fakes, monkeypatch, lambda C: 3)
+    assert (chosen, tried, edges) == (0.5, [0.25, 0.5, 1, 2], ())
+
+
+def test_a_list_beyond_its_limits_is_not_shortened(fakes, monkeypatch):
+    chosen, tried, _ = grown(fakes, monkeypatch, lambda C: round(np.log2(C) + 20), limits=(0.75, 1.5))
+    assert (chosen, tried) == (0.5, [0.5, 1, 2])
+
+
+@pytest.mark.parametrize(("view", "best"), [("C", 0.25), ("lambda", 8.0)])
+def test_growing_keeps_ties_with_the_strong_end(fakes, monkeypatch, view, best):
+    install_scores(fakes, monkeypatch, lambda hyper, n: (2 if hyper[view] in (best, 2 * best) else 5) / n)
+    stages = {
+        "stage1": {"regularisation": [0.5, 1, 2]},
+        "stage2": None,
+        "extend": {"regularisation": [2**-6, 2**6]},
+        "regularisation": view,
+    }
+    chosen = run(fakes, protocol=stages).hyper[view]
+    # C: 0.25 is strictly better than the list but for 0.5, which ties; lambda: 4 is not better and 8 is not reached
+    assert chosen == {"C": 0.5, "lambda": 2.0}[view]
+
+
+def test_two_axes_grow_together(fakes, monkeypatch):
+    def score(hyper, n):
+        return round(abs(np.log2(hyper["C"] / 8)) + abs(np.log2(hyper["gamma"] * 8))) / n
+
+    install_scores(fakes, monkeypatch, score)
+    limits = {"regularisation": [2**-9, 2**9], "gamma": [2**-9, 2**9]}
+    stages = {"stage1": {"regularisation": [1, 2], "gamma": [0.5, 1]}, "stage2": None, "extend": limits}
+    found = run(fakes, protocol=stages, names=RBF)
+    assert found.hyper == {"C": 8.0, "gamma": 0.125}
+    assert found.edges == ()
+
+
+@pytest.mark.parametrize(("standard_errors", "chosen"), [(0.0, 4.0), (0.5, 2.0), (1.0, 1.0), (50.0, 0.5)])
+def test_near_ties_go_to_the_strongest_regularisation(fakes, monkeypatch, standard_errors, chosen):
+    """20 rows a fold: 2, 4 and 6 errors at C = 4 are rates with the standard error 1/(10 sqrt(3)), 3.46 errors in all."""
+    errors = {0.5: [9, 9, 9], 1.0: [5, 5, 5], 2.0: [4, 4, 5], 4.0: [2, 4, 6]}
+    seen = dict.fromkeys(errors, -1)
+
+    def score(hyper, n):
+        seen[hyper["C"]] += 1
+        return errors[hyper["C"]][seen[hyper["C"]]] / n
+
+    install_scores(fakes, monkeypatch, score)
+    protocol = {"stage1": {"regularisation": [0.5, 1, 2, 4]}, "stage2": None, "standard_errors": standard_errors}
+    assert run(fakes, protocol=protocol).hyper == {"C": chosen}
+
+
+def test_a_hold_out_has_no_standard_error(fakes, monkeypatch):
+    install_scores(fakes, monkeypatch, lambda hyper, n: {0.1: 4, 1.0: 3, 10.0: 3}[hyper["C"]] / n)
+    protocol = {"stage1": {"regularisation": [0.1, 1, 10]}, "stage2": None, "holdout": 0.3, "standard_errors": 100.0}
+    assert run(fakes, protocol=protocol).hyper == {"C": 1.0}
+
+
+@pytest.mark.parametrize("limits", [[1], [2, 1], [1, 2, 3]])
+def test_limits_are_a_pair(limits):
+    with pytest.raises(ConfigError, match=r"protocol.extend.gamma=.* give \[SMALLEST,LARGEST\], or null"):
+        Protocol.from_mapping({"extend": {"gamma": limits}})
+
+
+def test_null_is_an_empty_group_of_lists():
+    for key in ("stage1", "stage2", "extend"):
+        assert getattr(Protocol.from_mapping({key: None}), key) == {}
+        assert getattr(Protocol.from_mapping({key: {"gamma": None}}), key) == {}

@@ -173,7 +173,7 @@ def test_the_folder_of_another_configuration_is_refused() -> None:
 
 
 def test_a_failed_cell_is_a_row_and_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = sweep([SHORT, f"{SHORT} dataset=csv dataset.path=missing.csv dataset.target=y"], "mine", workers=1, quiet=True)
+    rows = sweep([f"{SHORT} data_dir=nothing", f"{SHORT} dataset=glass data_dir=nothing"], "mine", workers=1, quiet=True)
     assert sorted(rows["status"].unique()) == ["failed", "ok"]
     assert "failed: " in capsys.readouterr().out
 

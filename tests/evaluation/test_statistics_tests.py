@@ -9,7 +9,20 @@ from scipy import stats
 
 from advcli import protocol
 from advcli.errors import ConfigError
-from advcli.statistics import CORRECTIONS, TESTS, Significance, corrected_t, friedman, holm, mark_best, paired_t, paired_test, wilcoxon
+from advcli.statistics import (
+    CORRECTIONS,
+    TESTS,
+    Significance,
+    bayesian_correlated_t,
+    corrected_t,
+    friedman,
+    holm,
+    mark_best,
+    paired_t,
+    paired_test,
+    wilcoxon,
+    wins_ties_losses,
+)
 
 
 def brute_force_wilcoxon(d):
@@ -293,3 +306,66 @@ def test_friedman_agrees_with_scipy():
 def test_holm():
     np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
     np.testing.assert_allclose(holm([0.5, math.nan, 0.9]), [1.0, math.nan, 1.0])
+
+
+# ---- the posterior of a difference ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("rope", [0.0, 0.01, 0.05])
+@pytest.mark.parametrize(("n_train", "n_test"), [(9, 1), (70, 30)])
+def test_posterior_by_its_formula(rope, n_train, n_test):
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(0.82, 0.05, 10), rng.normal(0.8, 0.05, 10)
+    d = a - b
+    law = stats.t(9, loc=d.mean(), scale=np.sqrt((1 / 10 + n_test / n_train) * d.var(ddof=1)))
+    found = bayesian_correlated_t(a, b, n_train, n_test, rope)
+    assert found.smaller == pytest.approx(law.cdf(-rope), abs=1e-9)
+    assert found.larger == pytest.approx(law.sf(rope), abs=1e-9)
+    assert found.smaller + found.equivalent + found.larger == pytest.approx(1.0)
+    turned = bayesian_correlated_t(b, a, n_train, n_test, rope)
+    assert (turned.smaller, turned.larger) == pytest.approx((found.larger, found.smaller))
+
+
+def test_posterior_without_a_region_is_the_one_sided_test():
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        a, b = rng.normal(0.0, 1.0, 8), rng.normal(0.5, 1.0, 8)
+        found = bayesian_correlated_t(a, b, 70, 30)
+        assert 2 * min(found.smaller, found.larger) == pytest.approx(corrected_t(a, b, 70, 30).p_value)
+
+
+def test_posterior_of_baycomp():
+    """`CorrelatedTTest.probs(b, a, rope)` of baycomp 1.0.3 at ten folds."""
+    rng = np.random.default_rng(0)
+    for rope, smaller, larger in (
+        (0.0, 0.5765143181127752, 0.4234856818872248),
+        (0.01, 0.06255254188778696, 0.7645291364008304),
+        (0.05, 0.3147552607502047, 0.01669681275767876),
+    ):
+        b, a = rng.normal(0.8, 0.05, 10), rng.normal(0.82, 0.05, 10)
+        found = bayesian_correlated_t(a, b, 9, 1, rope)
+        assert (found.smaller, found.larger) == pytest.approx((smaller, larger), abs=1e-9)
+
+
+def test_posterior_where_there_is_nothing_to_estimate():
+    assert bayesian_correlated_t([0.5] * 4, [0.4] * 4, 9, 1, 0.05).larger == 1.0
+    assert bayesian_correlated_t([0.5] * 4, [0.4] * 4, 9, 1, 0.2).equivalent == 1.0
+    assert bayesian_correlated_t([0.5] * 4, [0.5] * 4, 9, 1).equivalent == 1.0
+    assert np.isnan(bayesian_correlated_t([0.5], [0.4], 9, 1).larger)
+    assert np.isnan(bayesian_correlated_t([0.5, np.nan], [0.4, 0.1], 9, 1).larger)
+    with pytest.raises(ConfigError, match="rope"):
+        bayesian_correlated_t([1.0, 2.0], [2.0, 1.0], 9, 1, rope=-0.1)
+
+
+def test_wins_ties_losses_count_the_single_tests():
+    rng = np.random.default_rng(5)
+    base = [rng.normal(size=20) for _ in range(12)]
+    other = [values + shift + 0.3 * rng.normal(size=20) for values, shift in zip(base, np.repeat([-2.0, 0.0, 2.0], 4), strict=True)]
+    single = [corrected_t(a, b, 70, 30) for a, b in zip(base, other, strict=True)]
+    better = sum(each.p_value < 0.05 and each.sign < 0 for each in single)
+    worse = sum(each.p_value < 0.05 and each.sign > 0 for each in single)
+    assert better == worse == 4
+    assert wins_ties_losses(base, other, n_train=70, n_test=30) == (better, 12 - better - worse, worse)
+    assert wins_ties_losses(other, base, n_train=[70] * 12, n_test=30) == (worse, 12 - better - worse, better)
+    assert wins_ties_losses(base[:5], other[:5], higher_is_better=True, n_train=70, n_test=30) == (4, 1, 0), "the others are 2 smaller"
+    assert wins_ties_losses([[1.0]], [[2.0]]) == (0, 1, 0), "a single split proves nothing"
+    with pytest.raises(ValueError, match="12 and 11"):
+        wins_ties_losses(base, other[:11])

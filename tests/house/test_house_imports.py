@@ -60,7 +60,8 @@ coverage               models abstention data files losses reports
 statistics             -
 reports                statistics metrics files records rows
 surfaces               losses
-pictures               surfaces losses features learners evaluation models hyper files outputs reports.drawing reports.published_numbers
+pictures               surfaces losses features learners evaluation models metrics hyper files outputs reports.drawing
+pictures               reports.published_numbers
 verify                 proofs files records rows data costs
 testing                learners losses features solvers problem certificate data metrics
 testing.figures        records reports

@@ -142,6 +142,18 @@ def test_thresholds_count_the_rows_and_cut_where_the_fit_does() -> None:
         assert np.abs(counts - part["rows"]).sum() <= 4, "all but rows at an edge"
 
 
+def test_reliability_is_that_of_the_recorded_splits() -> None:
+    """The bins hold the test rows of all splits, and make up the calibration error that a run records."""
+    chosen = ["loss=logistic", "loss.options.C=1", "protocol.n_splits=1"]
+    table = drawn("reliability_iris", "figure=reliability", *chosen, "draw.losses=[logistic]")
+    assert main(["dataset=iris", *chosen, "protocol.metrics=[ece]", "name=beside"]) == 0
+    recorded = pd.read_csv("results/beside/runs.csv").set_index("metric")["value"]
+    assert table["rows"].sum() == 45
+    error = (table["rows"] * (table["accuracy"] - table["confidence"]).abs()).sum() / 45
+    assert error == pytest.approx(recorded["ece"], rel=1e-9)
+    assert (table["rows"] * table["accuracy"]).sum() == pytest.approx(45 * (1 - recorded["error"]))
+
+
 def _options(name: str) -> dict[str, object]:
     from advcli.config import check
     from advcli.config.composing import compose_cells
@@ -157,6 +169,7 @@ def calls() -> Iterator[list[str]]:
     yield ["figure=loss_surface"]
     yield ["figure=boundaries", "draw.C=[1]", "draw.losses=[zero_one]"]
     yield ["figure=thresholds", "dataset=synthetic_ordinal", "features=threshold", "loss=absolute", "hyper.C=1"]
+    yield ["figure=reliability", "loss=zero_one", "hyper.C=1", "protocol.n_splits=2"]
 
 
 def test_every_picture_is_called() -> None:
@@ -186,6 +199,7 @@ def test_files_are_whole_and_the_same_again(words: list[str]) -> None:
         (["figure=loss_matrix", "loss=ww"], "figure=loss_matrix needs an adversarial loss; loss=ww is no game over a matrix"),
         (["figure=loss_matrix", "loss=uma"], "loss=uma is no game over a matrix"),
         (["figure=thresholds"], "choose features=threshold"),
+        (["figure=reliability", "loss=ww"], "loss=ww needs a distribution over the classes"),
         (["figure=boundaries", "draw.columns=[a,b]"], "draw.columns: no feature 'a'"),
         (["figure=boundaries", "draw.losses=[zero_on]"], "zero_on"),
         (["figure=boundaries", "draw.C=[-1]"], "draw.C=[-1] is not valid"),

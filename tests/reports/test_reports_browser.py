@@ -61,33 +61,35 @@ def click(page, table, number):
 
 
 def test_a_click_sorts(page):
-    before = column(page, "comparison-error", 0)
+    before = column(page, "comparison-accuracy", 0)
     assert before == [f"set_{at}" for at in range(6)]
-    click(page, "comparison-error", 3)
-    shown = column(page, "comparison-error", 3)
+    click(page, "comparison-accuracy", 3)
+    shown = column(page, "comparison-accuracy", 3)
     numbers = [float(text.split()[0]) for text in shown if text != "failed"]
     assert numbers == sorted(numbers)
     assert shown[-1] == "failed"
-    assert column(page, "comparison-error", 0) != before
-    click(page, "comparison-error", 3)
-    shown = column(page, "comparison-error", 3)
+    assert column(page, "comparison-accuracy", 0) != before
+    click(page, "comparison-accuracy", 3)
+    shown = column(page, "comparison-accuracy", 3)
     numbers = [float(text.split()[0]) for text in shown if text != "failed"]
     assert numbers == sorted(numbers, reverse=True)
     assert shown[-1] == "failed"  # what has no number goes last both ways
-    click(page, "comparison-error", 0)
-    assert column(page, "comparison-error", 0) == before
+    click(page, "comparison-accuracy", 0)
+    assert column(page, "comparison-accuracy", 0) == before
     states = page.execute_script(
-        "return [...document.querySelectorAll('#comparison-error th')].map(head => head.getAttribute('aria-sort'))"
+        "return [...document.querySelectorAll('#comparison-accuracy th')].map(head => head.getAttribute('aria-sort'))"
     )
     assert states == ["ascending", None, None, None]
-    footer = page.execute_script("return [...document.querySelectorAll('#comparison-error tfoot tr')].map(row => row.cells[0].textContent)")
+    footer = page.execute_script(
+        "return [...document.querySelectorAll('#comparison-accuracy tfoot tr')].map(row => row.cells[0].textContent)"
+    )
     assert footer == ["average", "count"]
 
 
 def test_small_p_values_sort_as_numbers(page):
     page.execute_script("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
-    click(page, "details-error", 5)
-    shown = [text for text in column(page, "details-error", 5) if text != "-"]
+    click(page, "details-accuracy", 5)
+    shown = [text for text in column(page, "details-accuracy", 5) if text != "-"]
     assert shown
     assert [text == "< 0.001" for text in shown] == sorted((text == "< 0.001" for text in shown), reverse=True)
 

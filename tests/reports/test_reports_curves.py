@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from advcli.reports.curves import CURVE_COLUMNS, curve_points
-from advcli.reports.drawing import missing_library
 from advcli.reports.figures import Material, registry
 
 
@@ -59,10 +58,9 @@ def drawn(name, rows=None, summary=None):
     )
 
 
-@pytest.mark.skipif(bool(missing_library()), reason="plots need the report extra")
 def test_noise_is_drawn_over_its_size():
     (figure,) = drawn("curves", frame(*(runs(f"noise.step={i}", norm=0.1 * i) for i in range(1, 5))))
-    assert figure.name == "curves-error-toy"
+    assert figure.name == "curves-accuracy-toy"
     assert "C - diag C" in figure.svg
     assert "standard errors" in figure.caption
     (flat,) = drawn("curves", frame(*(runs(f"noise.told_step={i}") for i in range(1, 5))))
@@ -75,7 +73,6 @@ def summary(count):
     return pd.DataFrame({"dataset": "toy", "method": names, "metric": "error", "mean": 0.2, "std": 0.1, "n_splits": 10})
 
 
-@pytest.mark.skipif(bool(missing_library()), reason="plots need the report extra")
 @pytest.mark.filterwarnings("error::UserWarning")
 def test_long_names_do_not_squeeze_the_axes_and_too_many_are_not_drawn():
     (figure,) = drawn("means", summary=summary(20))

@@ -9,10 +9,7 @@ import pytest
 
 from advcli import plugins
 from advcli.errors import ConfigError, ResultsError
-from advcli.reports.drawing import missing_library
 from advcli.reports.figures import Material, drawn, is_of, register
-
-pytestmark = pytest.mark.skipif(bool(missing_library()), reason="figures need the extra advcli[report]")
 
 FIGURE = """
 from advcli.reports.document import Figure

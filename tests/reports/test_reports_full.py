@@ -1,7 +1,6 @@
 import csv
 import json
 import re
-import sys
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
@@ -9,14 +8,13 @@ import pandas as pd
 import pytest
 
 from advcli.errors import ConfigError
-from advcli.reports import drawing, write_reports
+from advcli.reports import write, write_reports
 from advcli.reports.document import ReportTable, TableField
 from advcli.reports.html_page import html_table
 from advcli.reports.latex import escape, latex_table
 from advcli.reports.markdown import markdown_table
 
 TABLES = ["summary.csv", "table.md", "table.csv", "wins.csv", "pairs.csv", "report.md", "report.tex", "report.html"]
-needs_plots = pytest.mark.skipif(bool(drawing.missing_library()), reason="the extra advcli[report] is not installed")
 
 
 class Page(HTMLParser):
@@ -126,7 +124,7 @@ def test_page_shows_everything(report):
     page = Page(text)
     assert page.open == []
     assert len(page.ids) == len(set(page.ids))
-    comparison = page.tables["comparison-error"]
+    comparison = page.tables["comparison-accuracy"]
     assert [name.strip() for name in comparison["thead"][0]] == ["dataset", "llw linear", "ww linear", "zero_one linear"]
     assert len(comparison["tbody"]) == 8
     fields = {row[0]: row[1:] for row in comparison["tbody"]}
@@ -134,10 +132,12 @@ def test_page_shows_everything(report):
     assert "failed 1/20" in fields["set_0"][2]
     assert "!" in fields["set_1"][1]
     assert [row[0] for row in comparison["tfoot"]] == ["average", "count"]
-    assert {"overview-error", "wins-error", "details-error", "pairs-error", "published", "certificates", "failures"} <= set(page.tables)
-    assert len(page.tables["details-error"]["tbody"]) == 24
-    at = [name.strip() for name in page.tables["details-error"]["thead"][0]].index("p adjusted")
-    judged = [(row[2], row[at]) for row in page.tables["details-error"]["tbody"] if re.fullmatch(r"[01]\.\d+", row[at])]
+    assert {"overview-accuracy", "wins-accuracy", "details-accuracy", "pairs-accuracy", "published", "certificates", "failures"} <= set(
+        page.tables
+    )
+    assert len(page.tables["details-accuracy"]["tbody"]) == 24
+    at = [name.strip() for name in page.tables["details-accuracy"]["thead"][0]].index("p adjusted")
+    judged = [(row[2], row[at]) for row in page.tables["details-accuracy"]["tbody"] if re.fullmatch(r"[01]\.\d+", row[at])]
     assert judged
     assert all(("=" in mean) == (float(p) >= 0.05) for mean, p in judged), "the marks go by this p-value"
     assert any("solver broke" in field for row in page.tables["failures"]["tbody"] for field in row)
@@ -176,11 +176,12 @@ def test_page_asks_for_nothing(report):
     assert set(re.findall(r'href="#([^"]+)"', text)) <= set(Page(text).ids)
 
 
-@needs_plots
 def test_plots_are_there_and_take_the_colour_of_the_page(report):
     folder, summary = report
     drawn = {name for name in summary.attrs["files"] if name.startswith("plots/")}
-    assert {f"plots/{name}.{kind}" for name in ("means-error", "ranks-error", "gaps", "published") for kind in ("svg", "pdf")} == drawn
+    assert {
+        f"plots/{name}.{kind}" for name in ("means-accuracy", "ranks-accuracy", "gaps", "published") for kind in ("svg", "pdf", "png")
+    } == drawn
     text = (folder.path / "report.html").read_text()
     assert text.count("<svg ") == 4
     assert "#000000" not in text
@@ -190,23 +191,21 @@ def test_plots_are_there_and_take_the_colour_of_the_page(report):
         if name.endswith("svg"):
             ET.fromstring(data)
         else:
-            assert data.startswith(b"%PDF")
-    svg = (folder.path / "plots" / "ranks-error.svg").read_text()
+            assert data.startswith(b"%PDF" if name.endswith("pdf") else b"\x89PNG")
+    svg = (folder.path / "plots" / "ranks-accuracy.svg").read_text()
     for words in ("zero_one linear (1.00)", "critical difference"):
         assert words in svg
 
 
-@needs_plots
 def test_too_little_data_draws_no_ranks(planted, tmp_path):
     folder, summary = full(planted, tmp_path, planted.sweep(4), made={"provenance": None})
-    assert "plots/means-error.svg" in summary.attrs["files"]
-    assert "plots/ranks-error.svg" not in summary.attrs["files"]
+    assert "plots/means-accuracy.svg" in summary.attrs["files"]
+    assert "plots/ranks-accuracy.svg" not in summary.attrs["files"]
     for name in ("report.md", "report.html"):
         assert "too little to test across data sets: 4 data sets and 3 methods" in (folder.path / name).read_text()
     assert (folder.path / "pairs.csv").read_text().count("\n") == 1
 
 
-@needs_plots
 def test_what_an_earlier_report_left_is_removed(planted, tmp_path):
     folder, _ = full(planted, tmp_path, planted.sweep(6))
     assert (folder.path / "published.csv").exists()
@@ -219,15 +218,79 @@ def test_what_an_earlier_report_left_is_removed(planted, tmp_path):
     assert (folder.path / "plots" / "mine.svg").exists()
 
 
-def test_without_plot_libraries_everything_else_is_written(planted, tmp_path, monkeypatch):
-    monkeypatch.setattr(drawing, "NEEDED", {"no_such_module_at_all": "matplotlib"})
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    folder, summary = full(planted, tmp_path, planted.sweep(6))
-    assert {*TABLES} <= set(summary.attrs["files"])
+def test_a_sweep_ends_with_its_page_alone(planted, tmp_path):
+    folder = planted.folder(tmp_path / "results", *planted.sweep(6))
+    summary = write_reports(folder, page=True)
+    assert summary.attrs["files"] == ["summary.csv", "table.md", "report.html"]
     assert not (folder.path / "plots").exists()
-    message = "no plots: matplotlib is not installed; pip install 'advcli[report]'"
-    assert message in summary.attrs["remarks"]
-    assert message in (folder.path / "report.md").read_text()
+    page = (folder.path / "report.html").read_bytes()
+    write_reports(folder, full=True)
+    assert (folder.path / "report.html").read_bytes() == page, "the page is that of the full report"
+
+
+def test_a_page_that_cannot_be_made_is_a_remark(planted, tmp_path, monkeypatch):
+    folder = planted.folder(tmp_path / "results", *planted.sweep(2))
+    summary = write_reports(folder, page=True, published="nonsense")
+    (remark,) = summary.attrs["remarks"]
+    assert remark.startswith("no report.html: no published numbers 'nonsense'")
+    monkeypatch.setattr(write, "PAGE_CELLS", 5)
+    summary = write_reports(folder, page=True)
+    assert summary.attrs["remarks"] == ["no report.html: more than 5 cells; advcli report results=... writes it"]
+    assert summary.attrs["files"] == ["summary.csv", "table.md"]
+
+
+def test_one_method_is_compared_with_nothing(planted, tmp_path):
+    cells = [planted.rows(dataset, "zero_one linear", [2, 1] * 10) for dataset in ("iris", "other")]
+    folder, _ = full(planted, tmp_path, cells)
+    text = (folder.path / "report.html").read_text()
+    page = Page(text)
+    table = page.tables["comparison-accuracy"]
+    assert [name.strip() for name in table["thead"][0]] == ["dataset", "zero_one linear", "published: AL0-1 linear", "z"]
+    rows = {row[0]: row[1:] for row in table["tbody"]}
+    assert rows["iris"][:2] == ["96.67 (1.14)", "96.3 (3.1)"]
+    assert rows["other"][1:] == ["-", "-"]
+    assert [row[0] for row in table["tfoot"]] == ["average"]
+    assert not {"overview-accuracy", "wins-accuracy", "pairs-accuracy"} & set(page.tables)
+    assert [name.strip() for name in page.tables["details-accuracy"]["thead"][0]][3:] == ["median", "splits", "failed splits"]
+    assert "across-accuracy" not in page.ids
+    for words in ("<b>", "best", "not significantly", "marks:"):
+        assert words not in text[text.index("<body>") : text.index("<script>")]
+    assert re.search(r"[*=]", (folder.path / "table.md").read_text()) is None
+    marks = [line.split(",")[-1] for line in (folder.path / "table.csv").read_text().splitlines()[1:]]
+    assert marks == ["", ""]
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "1 data set, 2 methods, 2 cells"), (2, "2 data sets, 2 methods, 4 cells")])
+def test_one_is_not_several(count, words, planted, tmp_path):
+    folder, _ = full(planted, tmp_path, planted.sweep(count, ("a", "b")))
+    text = (folder.path / "report.md").read_text()
+    assert words in text
+    assert re.search(r"\b1 (\w+ )?(data sets|methods|cells|splits|fits|numbers|pairs)\b", text) is None
+
+
+def test_a_single_split_has_no_deviation(planted, tmp_path):
+    folder, _ = full(planted, tmp_path, [planted.rows("iris", "a", [3])])
+    assert "accuracy in percent of 1 split" in (folder.path / "report.md").read_text()
+
+
+def test_no_result_is_no_number(planted, tmp_path):
+    folder, _ = full(planted, tmp_path, [planted.rows("iris", "a", [None, None])])
+    text = (folder.path / "report.md").read_text()
+    assert "accuracy in percent: no fit has a value" in text
+    assert re.search(r"\bnan\b|over no splits", text) is None
+
+
+def test_a_metric_without_a_value_is_undefined_and_no_failure(planted, tmp_path):
+    rows = [
+        row | {"value": None if row["metric"] == "mae" else row["value"]}
+        for row in planted.rows("iris", "a", [1, 2], metrics=("error", "mae"))
+    ]
+    folder, summary = full(planted, tmp_path, [rows])
+    lines = summary.set_index("metric")
+    assert (lines.loc["mae", "failed"], lines.loc["mae", "undefined"], lines.loc["error", "undefined"]) == (2, 2, 0)
+    fields = Page((folder.path / "report.html").read_text()).tables["comparison-mae"]["tbody"][0]
+    assert fields == ["iris", "undefined"]
+    assert "did not happen" not in (folder.path / "report.md").read_text()
 
 
 def test_hostile_names_are_only_names(planted, tmp_path):
@@ -235,7 +298,7 @@ def test_hostile_names_are_only_names(planted, tmp_path):
     cells = [planted.rows(name, method, [1, 2, 3, 4], error="<b>&", cell=f"key{at}") for at, method in enumerate(("a_b", "c|d"))]
     folder, _ = full(planted, tmp_path, cells)
     page = Page((folder.path / "report.html").read_text())
-    assert page.tables["comparison-error"]["tbody"][0][0] == name
+    assert page.tables["comparison-accuracy"]["tbody"][0][0] == name
     assert "script" not in page.open
     tex = (folder.path / "report.tex").read_text()
     assert r"\$x\_1\$ \& 50\% \textbar{} *a*" in tex
@@ -269,8 +332,7 @@ def test_a_fit_without_a_finite_gap_is_shown(planted, tmp_path):
     row = next(row for row in Page(text).tables["certificates"]["tbody"] if row[1] == "a")
     assert row[5:7] == ["1", "inf"]
     assert 'data-value="Infinity"' in text
-    if not drawing.missing_library():
-        assert "Not drawn: 1 without a finite gap." in text
+    assert "Not drawn: 1 without a finite gap." in text
 
 
 def test_facts_of_the_cells_are_said(planted, tmp_path):
@@ -312,7 +374,7 @@ def test_latex_is_balanced(report):
         assert text.count(first) == text.count(last) > 0
     bare = re.sub(r"\\[{}]", "", text)
     assert bare.count("{") == bare.count("}")
-    comparison = text[text.index(r"\label{tab:comparison-error}") :]
+    comparison = text[text.index(r"\label{tab:comparison-accuracy}") :]
     width = comparison[comparison.index(r"\toprule") : comparison.index(r"\midrule")].count(" & ")
     assert width == 3
     assert r"\textbf{96.67 (1.14)}$^{\ast }$" in text
@@ -340,8 +402,8 @@ def latex_rows(text, name):
 def test_latex_has_the_rows_of_the_page(report):
     """Every table of the comparison: the same methods, data sets, averages and counts as in Markdown and HTML."""
     folder, _ = report
-    head, body, foot = latex_rows((folder.path / "report.tex").read_text(), "comparison-error")
-    page = Page((folder.path / "report.html").read_text()).tables["comparison-error"]
+    head, body, foot = latex_rows((folder.path / "report.tex").read_text(), "comparison-accuracy")
+    page = Page((folder.path / "report.html").read_text()).tables["comparison-accuracy"]
     assert [[text.replace(r"\_", "_") for text in row] for row in head] == page["thead"]
     assert [row[0].replace(r"\_", "_") for row in body] == [row[0] for row in page["tbody"]]
     assert foot == page["tfoot"]

@@ -5,8 +5,9 @@ import pytest
 import random_problems as problems
 import scipy.sparse as sp
 
+from advcli.errors import ConfigError
 from advcli.learners.surrogate import SurrogateClassifier
-from advcli.solvers import Limits, make_solver
+from advcli.solvers import Limits, dual, make_solver
 from advcli.solvers.auto import choose
 
 
@@ -67,3 +68,28 @@ def test_the_estimator_tells():
     data = problems.make_data("noisy")
     assert SurrogateClassifier(C=0.1).fit(data.X, data.y).solver_choice_.startswith("dual: 12 parameters, 24 rows")
     assert SurrogateClassifier(C=0.1, solver="newton").fit(data.X, data.y).solver_choice_ == ""
+
+
+def test_threads_are_one_unless_asked_for_and_then_said(monkeypatch):
+    small, large = problem_of(), problem_of(d=5000)
+    assert "threads" not in choose(small)[1]
+    assert "2 threads" in choose(small, 2)[1]
+    assert "threads" not in choose(problem_of(d=5000, sparse=True), 2)[1]
+    assert choose(small, "auto")[0][0].threads_for(small) == 1
+    found = [make_solver(name, threads=2).solve(small, Limits(1e-6)) for name in ("dual", "auto", "dual")]
+    assert "2 threads" in found[1].memory["choice"]
+    assert found[0].memory["threads"] == 2
+    assert np.array_equal(found[0].theta, found[2].theta)
+    one = make_solver("dual").solve(small, Limits(1e-6))
+    assert small.primal(found[0].theta) == pytest.approx(small.primal(one.theta), rel=2e-6)
+    monkeypatch.setattr(dual, "_WORTH", 1.0)
+    monkeypatch.setattr(dual, "_ROWS_EACH", 2)
+    monkeypatch.setattr(dual, "usable_cores", lambda: 3)
+    assert choose(large, "auto")[0][0].threads_for(large) == 3
+
+
+@pytest.mark.parametrize("threads", [0, -1, 257, 1.5, True, "two", None, float("nan")])
+def test_threads_that_nobody_means_are_refused(threads):
+    for name in ("dual", "auto"):
+        with pytest.raises(ConfigError, match=r"solver\.threads"):
+            make_solver(name, threads=threads)

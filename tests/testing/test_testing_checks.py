@@ -15,7 +15,7 @@ from advcli.losses import Answer, loss_class
 from advcli.losses.zero_one import ZeroOneLoss
 from advcli.problem import Solution
 from advcli.reports.document import Figure
-from advcli.reports.drawing import draw, missing_library
+from advcli.reports.drawing import draw
 from advcli.reports.figures import Material, ReportFigure
 from advcli.reports.figures import registry as figures
 from advcli.solvers.base import registry as solvers
@@ -23,8 +23,6 @@ from advcli.solvers.dual import DualSolver
 from advcli.solvers.pegasos import PegasosSolver
 
 from ..registered import canonical_losses, in_package
-
-needs_plots = pytest.mark.skipif(bool(missing_library()), reason="figures need the extra advcli[report]")
 
 
 @pytest.mark.parametrize("name", canonical_losses())
@@ -52,7 +50,6 @@ def test_metrics_with_facts_pass() -> None:
     testing.check_metric("abstention_loss", alpha=0.5)
 
 
-@needs_plots
 @pytest.mark.parametrize("name", [name for name in figures if in_package(figures.get(name).draw)])
 def test_every_figure_passes(name: str) -> None:
     testing.check_figure(name)
@@ -191,7 +188,6 @@ def test_a_broken_metric_is_told() -> None:
         testing.check_metric(metrics.Metric("half", lambda *given: wrong(*given) / 7, is_count=True))
 
 
-@needs_plots
 @pytest.mark.parametrize(
     ("fault", "said"),
     [

@@ -76,7 +76,5 @@ class Bench(Task):
         from ...reports.convergence import write_convergence
 
         files = write_convergence(self.rows, COLUMNS, self.cells[0].folder)
-        if len(files) == 1:
-            say("no figures: they need matplotlib, pip install 'advcli[report]'")
         print(f"{short(self.cells[0].folder)}: {', '.join(file.name for file in files)}")
         return 0

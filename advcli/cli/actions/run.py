@@ -53,6 +53,7 @@ class Run(Task):
         self.died = ""
         self.session: Path | None = None
         self.told: set[int] = set()
+        self.said: set[str] = set()
 
     def __call__(self, config: DictConfig) -> Any:
         """Run one cell: in this process if it is the only one, in a worker for a sweep."""
@@ -69,7 +70,7 @@ class Run(Task):
             folder = self._prepare([settings], [words_of(node)])
             self.cells = 1
             try:
-                with folder.session() as session, Progress(session, 1, say, settings.quiet):
+                with folder.session() as session, Progress(session, 1, say, settings.quiet, results=False):
                     journal = Journal(session)
                     journal.started(0)
                     outcome, lines = run_one(settings, folder, strict=True)
@@ -126,7 +127,12 @@ class Run(Task):
         for cell in cells:
             _check_report(cell)
         self.settings = cells[0]
-        folder = prepare(cells, words, say)
+
+        def told(line: str) -> None:
+            self.said.add(line)
+            say(line)
+
+        folder = prepare(cells, words, told)
         warn(folder.remarks)
         return folder
 
@@ -160,7 +166,7 @@ class Run(Task):
         super().finish()
         if self.settings is None:
             raise ConfigError("a sweep of advcli needs its own sweeper; leave out hydra/sweeper=...")
-        from ...evaluation.jobs import refuse_removed
+        from ...evaluation.jobs import refuse_removed, result
         from ...records import ResultsFolder
         from ...reports import write_reports
         from ...statistics import Significance
@@ -172,24 +178,35 @@ class Run(Task):
             say(self.died)
             if not folder.merge():
                 return 1
-        summary = write_reports(folder, significance, settings.report["metric"])
-        ended = time.time()
-        folder.write_provenance(self.config, self.started, ended, {"command": ["advcli", *self.words], "cells": self.cells})
-        print_table(summary)
+        swept = self.cells > 1
+        page = swept and settings.report["page"]
+        # of this session's provenance, too, which the page shows
+        folder.write_provenance(self.config, self.started, time.time(), {"command": ["advcli", *self.words], "cells": self.cells})
+        summary = write_reports(folder, significance, settings.report["metric"], page=page, published=settings.published)
+        alone = len(self.outcomes) == 1 and not swept and len(summary.drop_duplicates(["dataset", "method"])) == 1
+        if not alone:
+            print_table(summary)
+        elif self.outcomes[0].status != "failed":  # what failed was said
+            print(f"{self.outcomes[0].dataset}, {self.outcomes[0].method}: {result(self.outcomes[0])}")
         warn(folder.remarks)
         failed = [outcome for outcome in self.outcomes if outcome.status == "failed"]
         if settings.quiet:
             return 1 if failed or self.died else 0
-        if len(self.outcomes) == 1 and self.cells == 1:
-            _print_block(self.outcomes[0], settings)
+        if not swept and not failed and not self.died:
+            _print_choice(self.outcomes[0], settings)
         for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for outcome in self.outcomes for note in outcome.notes):
-            say(note)
+            if note not in self.said:
+                say(note)
         known = sum(outcome.skipped for outcome in self.outcomes)
         parts = [counted(self.cells) + (", not all done" if self.died else "")]
         parts += [f"{known} already there"] if known else []
         parts += [f"{len(failed)} failed (see the column error of runs.csv)"] if failed else []
-        parts += [f"{ended - self.started:.1f} s"]
+        parts += [f"{time.time() - self.started:.1f} s"]
         print(f"{short(folder.path)}: {', '.join(parts)}; runs.csv, search.csv, summary.csv, table.md, provenance.json")
+        for remark in summary.attrs["remarks"]:
+            say(remark)
+        if "report.html" in summary.attrs["files"]:
+            print(f"report: {short(folder.path / 'report.html')}")
         return 1 if failed or self.died else 0
 
 
@@ -208,16 +225,15 @@ def _check_report(cell: Settings) -> None:
         check_published(cell.published)
 
 
-def _print_block(outcome: CellOutcome, settings: Settings) -> None:
-    """Print what a single run chose and reached."""
-    from ...metrics import shown, title
+def _print_choice(outcome: CellOutcome, settings: Settings) -> None:
+    """Print what a single run chose, and how far it is from the optimum."""
     from ...rows import hyper_text
 
     chosen = [f"{name} = {hyper_text(value)}{' (fixed)' if name in settings.hyper else ''}" for name, value in outcome.hyper.items()]
-    print(f"{title(outcome.metric)}: {shown(outcome.metric, outcome.mean, outcome.std)}")
     if chosen:
         print(f"hyper-parameters: {', '.join(chosen)}")
     if outcome.worst_gap == outcome.worst_gap:
-        print(f"worst relative gap: {outcome.worst_gap:.1e} (tol {settings.solver['tol']:.0e}), at most {outcome.passes} passes")
-    if outcome.choice:
+        passes = f", at most {outcome.passes} passes" if settings.verbose else ""
+        print(f"largest certified relative gap: {outcome.worst_gap:.1e} (asked for: {settings.solver['tol']:g}){passes}")
+    if outcome.choice and settings.verbose:
         print(outcome.choice)

@@ -1,4 +1,4 @@
-"""A person's own file: CSV or CSV.gz with a heading line, or a sparse file in svmlight format."""
+"""A person's own file: CSV or CSV.gz with a heading line, parquet, feather, Excel, or a sparse file in svmlight format."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ConfigError, DataError, nearest
+from ...errors import ConfigError, DataError
 from ..columns import cost_columns
 from ..cut import cut_target
 from ..dataset import Dataset, make_dataset
+from ..encoding import SUSPECT
+from ..reading import format_of, read_any
 from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, cut_of, options_give_order
-from ..table import read_bytes, read_table
+from ..table import read_bytes
 from ..tabular import from_table
-from ..target import check_cut, order_labels
+from ..target import ORDERED, check_cut, order_labels
 
-_FORMATS = ("csv", "svmlight")
 _ALWAYS, _EACH = 2**20, 100  # columns of a sparse file: so many, and so many for each of its values
 
 
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     if options["path"] is None:
         raise ConfigError("dataset=csv needs dataset.path, the CSV file to read, and dataset.target, its column of labels")
-    if options["format"] not in _FORMATS:
-        raise ConfigError(f"dataset.format={options['format']} does not exist; {nearest(str(options['format']), _FORMATS)}")
-    path = Path(str(options["path"])).expanduser()
-    if options["format"] == "svmlight":
+    path, form = Path(str(options["path"])).expanduser(), str(options["format"])
+    if form == "svmlight":
         return _load_svmlight(path, options)
+    form = format_of(path, form)
     separator = options["separator"]
     if not isinstance(separator, str) or len(separator) != 1 or separator in '"\n\r':
         raise ConfigError(f"dataset.separator={separator!r} must be one character")
@@ -36,10 +36,14 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         raise ConfigError("dataset=csv needs dataset.target, the name of the column with the labels")
     categorical, costs = options["categorical"], cost_columns(options)
     if costs:  # the labels follow from them: the column of labels need not be there
-        return from_table(read_table(path, costs[0], separator=separator), options)
+        return from_table(read_any(path, costs[0], form, separator), options)
     text = [categorical] if isinstance(categorical, str) else [str(name) for name in categorical or ()]
     text += [str(options[key]) for key in SEQUENCE_OPTIONS if options[key] is not None]
-    return from_table(read_table(path, str(options["target"]), separator=separator, text=text), options)
+    return from_table(read_any(path, str(options["target"]), form, separator, text), options)
+
+
+def _foresee(options: Mapping[str, Any], data_dir: Path) -> list[str]:
+    return [note for note in _load(options, data_dir).notes if SUSPECT in note or ORDERED in note]
 
 
 def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:
@@ -131,4 +135,4 @@ _OPTIONS: dict[str, Any] = {
     **LABEL_OPTIONS,
     **SEQUENCE_OPTIONS,
 }
-SOURCE = Source("csv", _OPTIONS, _load, ordered=_ordered, examples=_examples)
+SOURCE = Source("csv", _OPTIONS, _load, ordered=_ordered, examples=_examples, foresee=_foresee)

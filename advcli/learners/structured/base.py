@@ -19,7 +19,10 @@ from .planes import PlaneFit, Planes, Structure, learn_planes
 MAXMIN = "maxmin"
 """The max-min margin, a game and no psi, by its name among the surrogates."""
 
-_OF_TRAINING = ("dual_", "trainer_", "trained_on_", "became_")
+GAMES = (MAXMIN, "maxmin_f1")
+"""The max-min margins of the number of wrong labels and, of sets alone, of the F-measure."""
+
+_OF_TRAINING = ("dual_", "trainer_", "trained_on_", "became_", "trained_targets_")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -40,7 +43,7 @@ class StructuredLearner(LinearLearner):
         The part of the gap that the searches do not close: mean upper bound less the value of the label that was found; 0 for exact ones.
     oracle_calls_ : int
         Calls of oracles during the fit.
-    dual_ : Planes
+    dual_ : Planes or ChainMixture
         The dual point: stored planes and their weights; not part of a saved model.
     """
 
@@ -88,7 +91,7 @@ class StructuredLearner(LinearLearner):
     def check_rule(self, rule: str, rules: tuple[str, ...]) -> None:
         """Refuse a rule of prediction that is unknown, or that this surrogate has no predictor for."""
         one_of("loss.rule", rule, rules)
-        if rule == "predictor" and self.surrogate != MAXMIN:
+        if rule == "predictor" and self.surrogate not in GAMES:
             raise ConfigError(
                 f"loss.rule=predictor is for loss.surrogate={MAXMIN}, whose game has one; {self.surrogate} has potentials alone"
             )
@@ -128,7 +131,8 @@ class StructuredLearner(LinearLearner):
         structure = self.structure(X, y, sample / sample.sum(), psi)
         self.lam_ = float(self.lam or 1.0 / (self.C * self._mass(structure, sample)))
         fit = self.train(structure, psi, self._start)
-        self.dual_: Planes = fit.planes
+        self.dual_: Any = fit.planes
+        self.trained_targets_: Array | None = fit.targets
         self.shared_, self.oracle_gap_, self.oracle_calls_, self.n_iter_ = fit.shared, fit.oracle_gap, fit.calls, fit.passes
         self.certificate_ = judge(
             fit.primal,

@@ -93,8 +93,30 @@ def survey(
     return value, labels, slope, constant
 
 
+class ChainMixture(NamedTuple):
+    """Stored sequences of every chain with their weights: a dual point.
+
+    Attributes
+    ----------
+    held : ndarray of int16 (n P,)
+        Labels: sequence p of chain s begins at start[s] P + p T, T the number of its rows.
+    alpha, scale : ndarray (S, P)
+        Weights, and the scales of the planes; sequence 0 is the truth.
+    used : ndarray of int32 (S,)
+        How many there are.
+    """
+
+    held: NDArray[np.int16]
+    alpha: Array
+    scale: Array
+    used: NDArray[np.int32]
+
+
 class ChainFit(NamedTuple):
-    """What training returns: weights W (K, d) and A (K, K), what P is at most there, and the best dual value with how infeasible it is."""
+    """What training returns: weights W (K, d) and A (K, K), what P is at most there, and the best dual value with its point.
+
+    ``outside`` is how infeasible the point is; ``targets`` (n, K) are those of the max-min margin that bound P.
+    """
 
     W: Array
     A: Array
@@ -104,6 +126,8 @@ class ChainFit(NamedTuple):
     passes: float
     calls: int
     stopped: str
+    mixture: ChainMixture
+    targets: Array | None
 
 
 class ChainTrainer:
@@ -186,6 +210,14 @@ class ChainTrainer:
         unary[np.arange(len(self.y)), self.y] += 1.0
         return np.maximum(unary, 0.0)
 
+    def stored(self) -> ChainMixture:
+        """Return the stored sequences as they are now."""
+        return ChainMixture(self.held.copy(), self.alpha.copy(), self.scale.copy(), self.used.copy())
+
+    def targets(self) -> Array | None:
+        """Return the targets p (n, K) as they are now; None for surrogates that have none."""
+        return 1.0 - self.cost if self.kind == KINDS[MAXMIN] else None
+
     def dual(self, lam: float, W: Array, A: Array) -> float:
         """Return D of the mixture, whose weights these are."""
         if self.kind == KINDS[MAXMIN]:
@@ -239,7 +271,8 @@ class ChainTrainer:
         random, S = np.random.default_rng(seed), len(self.share)
         self.gap[:] = np.where(self.share > 0.0, np.inf, -np.inf)
         W, A = self.take(lam)
-        best = ChainFit(W, A, self.primal(lam, W, A), self.dual(lam, W, A), self.outside(), 1.0, S, "converged")
+        bounds = self.primal(lam, W, A), self.dual(lam, W, A), self.outside()
+        best = ChainFit(W, A, *bounds, 1.0, S, "converged", self.stored(), self.targets())
         dual, passes, calls, idle = best.dual, 1.0, S, 0
         while True:
             gap = best.primal - dual
@@ -260,9 +293,9 @@ class ChainTrainer:
             passes, calls = passes + 1.0, calls + S
             idle = 0 if now > dual + 1e-3 * tol * abs(dual) or primal < best.primal else idle + 1
             if now > dual:
-                dual, best = now, best._replace(outside=self.outside())
+                dual, best = now, best._replace(outside=self.outside(), mixture=self.stored())
             if primal < best.primal:
-                best = best._replace(W=W, A=A, primal=primal)
+                best = best._replace(W=W, A=A, primal=primal, targets=self.targets())
 
     def outside(self) -> float:
         """Return how far alpha lies outside its simplices."""
@@ -274,12 +307,14 @@ def squared(W: Array, A: Array) -> float:
     return float(np.vdot(W, W) + np.vdot(A, A))
 
 
-def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions, Starts, Array]:
+def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions, Starts, Array, Positions]:
     """Return rows (n',) of the sequences that differ, sorted by their content, where each begins, and the weight of all that equal it.
 
-    Sequences of weight 0 are left out. The order of the data does not matter then, nor whether a sequence has weight 2 or is there twice.
+    Last comes what every sequence became, -1 for those of weight 0, which are left out. The order of the data does not matter then, nor
+    whether a sequence has weight 2 or is there twice.
     """
     found: dict[bytes, tuple[int, float]] = {}
+    keys: list[bytes | None] = [None] * (len(start) - 1)
     parts = (X.indptr, X.indices, X.data) if hasattr(X, "indptr") else None
     for s, (first, last) in enumerate(itertools.pairwise(start.tolist())):
         if weights[s] == 0.0:
@@ -291,13 +326,15 @@ def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions
             filled = slice(pointer[first], pointer[last])
             sizes = np.diff(pointer[first : last + 1])
             content = sizes.tobytes() + columns[filled].tobytes() + values[filled].tobytes()
-        key = y[first:last].tobytes() + content
+        keys[s] = key = y[first:last].tobytes() + content
         at, before = found.get(key, (s, 0.0))
         found[key] = (at, before + float(weights[s]))
-    chosen = np.array([found[key][0] for key in sorted(found)], dtype=np.intp)
+    order = {key: at for at, key in enumerate(sorted(found))}
+    became = np.array([-1 if key is None else order[key] for key in keys], dtype=np.intp)
+    chosen = np.array([found[key][0] for key in order], dtype=np.intp)
     sizes = np.diff(start)[chosen]
-    merged = np.array([found[key][1] for key in sorted(found)])
-    return rows_of(start, chosen), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), merged
+    merged = np.array([found[key][1] for key in order])
+    return rows_of(start, chosen), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), merged, became
 
 
 @register("chain")
@@ -411,8 +448,10 @@ class ChainClassifier(StructuredLearner):
             raise DataError(f"row {row + 1} has another weight than the first of its sequence; sequences have weights, not rows")
         if not weights.any():
             raise ConfigError("sample_weight is zero for every row")
-        rows, start, merged = _merged(bound.own["X"], bound.codes, start, weights[start[:-1]])
-        own = {**bound.own, "X": bound.own["X"][rows], "start": start, "weights": merged}
+        rows, short, merged, became = _merged(bound.own["X"], bound.codes, start, weights[start[:-1]])
+        owner = became[np.repeat(np.arange(len(became)), np.diff(start))]
+        place = np.where(owner < 0, -1, short[owner] + np.arange(n) - np.repeat(start[:-1], np.diff(start)))  # of each row among those kept
+        own = {**bound.own, "X": bound.own["X"][rows], "start": short, "weights": merged, "became": became, "place": place}
         return replace(bound, codes=np.ascontiguousarray(bound.codes[rows]), own=own)
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
@@ -431,6 +470,7 @@ class ChainClassifier(StructuredLearner):
         self.trainer_, self.trained_on_ = trainer, bound
         fit = trainer.learn(self.lam_, float(self.tol), float(self.max_passes), seed_of(self.random_state))
         self.coef_, self.shared_ = fit.W, fit.A.ravel()
+        self.dual_, self.trained_targets_ = fit.mixture, fit.targets
         self.oracle_gap_, self.oracle_calls_, self.n_iter_ = 0.0, fit.calls, max(1, math.ceil(fit.passes))
         self.certificate_ = judge(
             fit.primal,
@@ -444,6 +484,31 @@ class ChainClassifier(StructuredLearner):
         )
         self._warn(self.certificate_)
         return self
+
+    def stored_planes(self) -> Array:
+        """Return the planes with a weight one behind the other: sequence, alpha, h of the tangent, and the labels of its rows."""
+        bound, (held, alpha, scale, used) = self.trained_on_, self.dual_
+        start, y, room = bound.own["start"], bound.codes, alpha.shape[1]
+        planes: list[list[Array]] = []
+        for s, (first, last) in enumerate(itertools.pairwise(start.tolist())):
+            own = held[first * room : last * room].reshape(room, -1)[: used[s]]
+            wrong = (own != y[first:last]).sum(axis=1)
+            some = np.flatnonzero((alpha[s, : used[s]] > 0.0) & (wrong > 0) & (scale[s, : used[s]] > 0.0))
+            # the max-min margin has no tangents, and the same scale as margin rescaling
+            h = np.zeros(len(some)) if self.surrogate == MAXMIN else self.psi().at_slope(scale[s, some], wrong[some].astype(np.float64))
+            planes.append([np.concatenate([[s, alpha[s, p], margin], own[p]]) for p, margin in zip(some, h, strict=True)])
+        found = [np.concatenate([[s], each[1:]]) for s, b in enumerate(bound.own["became"]) if b >= 0 for each in planes[b]]
+        return np.concatenate([np.zeros(0), *found])
+
+    def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
+        """Return the weights and the stored planes, and the targets that bound the max-min margin, by rows."""
+        found = super().proof(X, codes, weight)
+        if self.trained_targets_ is not None:
+            own = self.trained_on_.own
+            p = np.zeros((len(own["place"]), self.trained_targets_.shape[1]))  # of sequences of weight 0 none are kept
+            p[own["place"] >= 0] = self.trained_targets_[own["place"][own["place"] >= 0]]
+            found["predictor"] = p
+        return found
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property

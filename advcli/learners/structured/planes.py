@@ -50,6 +50,8 @@ class Cuts(NamedTuple):
         The surrogate at the label that was found, at least 0, and an upper bound of it over all labels; equal for an exact search.
     calls : int
         Calls of oracles.
+    targets : ndarray or None
+        Of a game what proves ``upper``: the predictor's targets.
     """
 
     parts: sparse.csr_array
@@ -57,6 +59,7 @@ class Cuts(NamedTuple):
     value: Array
     upper: Array
     calls: int
+    targets: Array | None = None
 
 
 class Structure(ABC):
@@ -72,6 +75,8 @@ class Structure(ABC):
         Weights of the examples, of sum 1.
     K, G : int
         Scores of a row, and weights that labels share.
+    left_open : float
+        Part of the tolerance to which planes close their share of the gap before a fit ends for what its searches leave open.
     """
 
     X: Any
@@ -79,6 +84,7 @@ class Structure(ABC):
     share: Array
     K: int
     G: int
+    left_open: float = 1.0
 
     @abstractmethod
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
@@ -272,7 +278,7 @@ class PlaneFit(NamedTuple):
     """What training by planes returns: w, the dual point, and what they prove.
 
     ``primal`` is an upper bound of P at w, of which ``oracle_gap`` is owed to the searches; ``calls`` and ``passes`` count oracle calls and
-    searches of all examples.
+    searches of all examples; ``targets`` are those of `Cuts` at w.
     """
 
     W: Array
@@ -285,6 +291,7 @@ class PlaneFit(NamedTuple):
     passes: int
     stopped: str
     seconds: float
+    targets: Array | None = None
 
 
 def learn_planes(
@@ -324,7 +331,7 @@ def learn_planes(
             break
         # what planes can still close: where searches are exact no less than the whole gap
         own = primal - float(structure.share @ (cuts.upper - cuts.value)) - dual
-        if own <= tol * abs(primal):
+        if own <= structure.left_open * tol * abs(primal):
             stopped = "inexact_search"
             break
         known = np.zeros(structure.n)
@@ -339,4 +346,4 @@ def learn_planes(
         dual = planes.dual(lam, W, shared)
     primal, W, shared, cuts = best
     oracle_gap = float(structure.share @ (cuts.upper - cuts.value))
-    return PlaneFit(W, shared, planes, primal, dual, oracle_gap, calls, passes, stopped, time.perf_counter() - began)
+    return PlaneFit(W, shared, planes, primal, dual, oracle_gap, calls, passes, stopped, time.perf_counter() - began, cuts.targets)

@@ -202,7 +202,7 @@ def learn_by_rows(
         own = primal - float(structure.share @ (cuts.upper - cuts.value)) - dual
         if convex and primal - dual <= tol * abs(primal):
             stopped = "converged"
-        elif convex and own <= tol * abs(primal):
+        elif convex and own <= structure.left_open * tol * abs(primal):
             stopped = "inexact_search"
         elif not convex and sweeps >= FEWEST_SWEEPS and abs(before - reached[sweeps]) <= tol * abs(reached[sweeps]):
             stopped = "not_convex"

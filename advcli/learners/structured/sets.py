@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ from scipy import sparse
 from ...errors import IncompatibleError, ModelError
 from ...features.rows import equal_rows, summed
 from ...outputs.base import OutputSpace
+from ...outputs.fgame import by_size_of_table, free_by_size, solve_f_games
 from ...outputs.fmeasure import SizedLabels, best_f_sets, sized_of_free_labels, sized_of_gibbs, sized_of_sets
 from ...outputs.maxmin import SetGame, free_game, solve_games
 from ...outputs.psi import Psi, make_psi
@@ -30,7 +32,7 @@ from ...outputs.sets import (
 )
 from ...stored import Entries
 from ..base import Array, one_of, register, seed_of
-from .base import MAXMIN, StructuredLearner
+from .base import GAMES, MAXMIN, StructuredLearner
 from .planes import Cuts, PlaneFit, Planes, Positions, Structure
 from .row_steps import BY_ROWS, learn_by_rows
 
@@ -184,28 +186,77 @@ class PlayedSets(SetStructure):
     def __init__(self, *given: Any, tolerance: float) -> None:
         super().__init__(*given)
         self.tolerance, self.columns = tolerance, [y[None] for y in self.Y]
+        self.earlier: list[list[NDArray[np.int8]]] = []  # columns of the fits whose planes this one began with
         self.own = self.weights.counts(self.Y)
         self.first, self.second = pairs_of(self.K)
+
+    def play(self, U: Array, pairs: Array, examples: Positions) -> SetGame:
+        """Return the games of these examples at scores U (m', m) of their labels."""
+        if not self.G:
+            return free_game(U)
+        table, columns = pair_table(pairs, self.K), [self.columns[i] for i in examples]
+        game = solve_games(U, pairs, lambda V: best_of(V, table), columns, self.tolerance)
+        for i, found in zip(examples, columns, strict=True):
+            self.columns[i] = found
+        return game
 
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
         """Return the worst mixture of each row as a plane."""
         Y = self.Y[examples].astype(np.float64)
         linear, pairs = self.weights.potentials(shared)
         U = U + linear
+        game = self.play(U, pairs, examples)
         if self.G:
-            table, columns = pair_table(pairs, self.K), [self.columns[i] for i in examples]
-            game = solve_games(U, pairs, lambda V: best_of(V, table), columns, self.tolerance)
-            for i, found in zip(examples, columns, strict=True):
-                self.columns[i] = found
             own = (U * Y).sum(axis=1) + (Y[:, self.first] * Y[:, self.second]) @ pairs
             gained = (game.labels - Y, self.weights.counts(game.labels, game.pairs) - self.own[examples])
             score = (U * game.labels).sum(axis=1) + game.pairs @ pairs
         else:
-            game, own, gained = free_game(U), (U * Y).sum(axis=1), None
+            own, gained = (U * Y).sum(axis=1), None
             score = (U * game.labels).sum(axis=1)
         parts = game.labels - Y if gained is None else np.hstack(gained[::-1])
         value = np.maximum(game.loss + score - own, 0.0)
-        return Cuts(sparse.csr_array(parts), game.loss, value, np.maximum(game.upper - own, value), game.calls)
+        return Cuts(sparse.csr_array(parts), game.loss, value, np.maximum(game.upper - own, value), game.calls, game.targets)
+
+    def mixtures(self, planes: Planes, used: Positions) -> Iterator[tuple[Array, NDArray[np.int8]]]:
+        """Yield the sets (c, m) whose mixture each of these planes is, and their shares (c,)."""
+        from scipy.optimize import nnls
+
+        for plane, i in zip(planes.parts[used].toarray(), planes.owner[used].tolist(), strict=True):
+            labels = np.rint(2.0 * (plane[self.G :] + self.Y[i]))
+            if not self.G:  # shares of 0, 1/2 and 1: those in half of the sets are all there or none of them
+                yield np.full(2, 0.5), np.array([labels >= least for least in (2.0, 1.0)]).astype(np.int8)
+                continue
+            Y = np.unique(np.vstack([self.columns[i], *(each[i] for each in self.earlier)]), axis=0)
+            parts = np.hstack([self.weights.counts(Y) - self.own[i], Y - self.Y[i].astype(np.float64), np.ones((len(Y), 1))])
+            shares = nnls(parts.T, np.append(plane, 1.0))[0]
+            yield shares[shares > 0.0], Y[shares > 0.0]
+
+
+class PlayedFSets(PlayedSets):
+    """Rows whose surrogate is the max-min margin of the F-measure; the sets found on both sides of each row's game stay."""
+
+    left_open = 0.5
+
+    def __init__(self, *given: Any, tolerance: float) -> None:
+        super().__init__(*given, tolerance=tolerance)
+        self.answers = list(self.columns)
+
+    def play(self, U: Array, pairs: Array, examples: Positions) -> SetGame:
+        """Return the games of these examples at scores U (m', m) of their labels, some of them at a time."""
+        games = []
+        best = by_size_of_table(pair_table(pairs, self.K)) if self.G else free_by_size
+        pairs = pairs if self.G else np.zeros(0)
+        for first in range(0, len(examples), F1_ROWS):
+            part = examples[first : first + F1_ROWS]
+            known = [[sets[i] for i in part] for sets in (self.columns, self.answers)]
+            games.append(solve_f_games(U[first : first + F1_ROWS], pairs, best, known[0], known[1], self.tolerance))
+            for i, true, answer in zip(part, *known, strict=True):
+                self.columns[i], self.answers[i] = true, answer
+        if len(games) == 1:
+            return games[0]
+        joined: list[Any] = [np.concatenate(each) for each in zip(*(game[:5] for game in games), strict=True)]
+        shares = tuple(itertools.chain.from_iterable(game.shares for game in games))
+        return SetGame._make([*joined, sum(game.calls for game in games), shares])
 
 
 @register("sets")
@@ -218,8 +269,9 @@ class MultilabelClassifier(StructuredLearner):
 
     Parameters
     ----------
-    surrogate : {"margin", "slack", "scaling", "log", "prob", "prob_raw", "f1", "maxmin"}
-        psi (`advcli.outputs.psi`), or the max-min margin (`advcli.outputs.maxmin`). ``prob_raw``, not convex, is for ``training="sgd"``.
+    surrogate : {"margin", "slack", "scaling", "log", "prob", "prob_raw", "f1", "maxmin", "maxmin_f1"}
+        psi (`advcli.outputs.psi`), or the max-min margin of the number of wrong labels (`advcli.outputs.maxmin`) or of the F-measure
+        (`advcli.outputs.fgame`). ``prob_raw``, not convex, is for ``training="sgd"``.
     training : {"planes", "bcfw", "sgd"}
         How P is minimised: by stored planes of every row; with one mean plane of each by block-coordinate Frank-Wolfe, or by stochastic
         subgradients. All are certified but ``sgd`` of ``prob_raw``, whose status is ``not_convex``.
@@ -227,7 +279,8 @@ class MultilabelClassifier(StructuredLearner):
         Weights of a pair of labels: one where a set has both; one for each of its four states, which is the same functions under another
         ridge; none, which leaves each label to itself.
     rule : {"potentials", "predictor", "f1"}
-        What predicts: the set of the largest score; with ``surrogate="maxmin"`` also the labels of p_j > 1/2 in the game at the row; or the
+        What predicts: the set of the largest score; with ``surrogate="maxmin"`` also the labels of p_j > 1/2 in the game at the row, and
+        with ``surrogate="maxmin_f1"`` the likeliest set of its predictor; or the
         set of the largest expected F-measure (`advcli.outputs.fmeasure`) under the worst mixture of that game, of the other surrogates
         under probabilities in proportion to exp f(y).
     beta : float or None
@@ -283,9 +336,9 @@ class MultilabelClassifier(StructuredLearner):
                 raise IncompatibleError(f"loss.search={self.search}", "a convex surrogate", f"loss.surrogate={self.surrogate} has levels")
         if one_of("loss.search", self.search, ("auto", *SEARCHES)) == "auto":
             return
-        if self.surrogate == MAXMIN:
+        if self.surrogate in GAMES:
             raise IncompatibleError(
-                f"loss.search={self.search}", "a surrogate of margin and loss", f"loss.surrogate={MAXMIN} is a game: choose auto"
+                f"loss.search={self.search}", "a surrogate of margin and loss", f"loss.surrogate={self.surrogate} is a game: choose auto"
             )
         if SEARCHES[self.search].slack and not is_slack(self.psi()):
             instead = f"loss.surrogate={self.surrogate} has loss.search=levels, hull or exact"
@@ -293,7 +346,7 @@ class MultilabelClassifier(StructuredLearner):
 
     def psi(self) -> Psi:
         """Return the surrogate of margin and loss; the max-min margin, a game, stands beside margin rescaling, which bounds it."""
-        return make_psi("margin" if self.surrogate == MAXMIN else self.surrogate, self.beta)
+        return make_psi("margin" if self.surrogate in GAMES else self.surrogate, self.beta)
 
     def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> SetStructure:
         """Return the rows and their sets, and remark what is taken in place of all sets."""
@@ -305,12 +358,15 @@ class MultilabelClassifier(StructuredLearner):
             if not self.of_sets_:
                 raise IncompatibleError("loss.rule=f1", "sets of labels", "the data have one label a row: choose rule=potentials")
             self._refuse_many_for_f1()
-        if self.surrogate == MAXMIN:
+        if self.surrogate in GAMES:
             if m > MOST_LABELS and weights.states:
                 raise IncompatibleError(
-                    f"loss.surrogate={MAXMIN} with pairs", f"at most {MOST_LABELS} labels", f"the data have {m}: choose loss.pairs=none"
+                    f"loss.surrogate={self.surrogate} with pairs",
+                    f"at most {MOST_LABELS} labels",
+                    f"the data have {m}: choose loss.pairs=none",
                 )
-            return PlayedSets(X, Y, share, psi, weights, tolerance=0.1 * self.tol)
+            kind = PlayedSets if self.surrogate == MAXMIN else PlayedFSets
+            return kind(X, Y, share, psi, weights, tolerance=0.1 * self.tol)
         if self.search in ("auto", "levels") and (m <= MOST_LABELS or not weights.states):
             if not psi.convex:
                 self.remarks_ = (f"loss.surrogate={self.surrogate} is not convex: SGD found weights, and no bound says how good they are",)
@@ -331,6 +387,9 @@ class MultilabelClassifier(StructuredLearner):
 
     def train(self, structure: Structure, psi: Psi, start: Planes | None) -> PlaneFit:
         """Minimise P at `lam_` as ``training`` says."""
+        if isinstance(structure, PlayedSets) and start is not None:
+            before: Any = start.structure
+            structure.earlier = [*before.earlier, before.columns]
         if self.training == "planes":
             return super().train(structure, psi, start)
         kind, seed = BY_ROWS[self.training], seed_of(self.random_state)
@@ -350,13 +409,21 @@ class MultilabelClassifier(StructuredLearner):
     def stored_planes(self) -> Array | None:
         """Return a row (example, alpha, set as a number, h of the tangent) for every plane with a weight; equal examples have equal ones.
 
-        None for mixtures of sets: those of the max-min margin, of the relaxation and of training by rows.
+        A plane of the max-min margin has a row for each set of its mixture: alpha times its share, and the plane's number in the place of
+        h. None for mixtures of the relaxation and of training by rows, and for games of the F-measure.
         """
         planes: Planes = self.dual_
         structure: Any = planes.structure
-        if self.surrogate == MAXMIN or self.training != "planes" or structure.K > MOST_LABELS:
+        if self.training != "planes" or structure.K > MOST_LABELS or isinstance(structure, PlayedFSets):
             return None
         used = np.flatnonzero(planes.alpha > 0.0)
+        if self.surrogate == MAXMIN:
+            parts = [
+                np.column_stack([planes.alpha[plane] * shares, set_numbers(Y), np.full(len(Y), plane)])
+                for plane, (shares, Y) in zip(used.tolist(), structure.mixtures(planes, used), strict=True)
+            ]
+            owner = np.repeat(planes.owner[used], [len(each) for each in parts])
+            return self._unmerged(owner, np.concatenate([np.zeros((0, 3)), *parts]), structure.n)
         turned = planes.parts[used][:, structure.G :].toarray()  # the labels that a set turns, times the slope
         slope, wrong = np.abs(turned).max(axis=1, initial=0.0), np.count_nonzero(turned, axis=1)
         some = np.flatnonzero(wrong)  # a plane of slope 0 bounds nothing
@@ -364,10 +431,19 @@ class MultilabelClassifier(StructuredLearner):
         owner = planes.owner[used]
         numbers = set_numbers(structure.Y[owner] ^ (turned != 0.0))
         table = np.column_stack([planes.alpha[used], numbers, self.psi().at_slope(slope, wrong.astype(np.float64))])
-        first = np.searchsorted(owner, np.arange(structure.n + 1))
+        return self._unmerged(owner, table, structure.n)
+
+    def _unmerged(self, owner: Positions, table: Array, n: int) -> Array:
+        """Return the rows of a table, whose owners are distinct rows of the fit, for every given row, which comes before them."""
+        first = np.searchsorted(owner, np.arange(n + 1))
         sizes = np.diff(first)[self.became_]
         within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return np.column_stack([np.repeat(np.arange(len(sizes)), sizes), table[np.repeat(first[self.became_], sizes) + within]])
+
+    def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
+        """Return the weights and the stored planes, and the targets that bound the max-min margin, by rows."""
+        found = super().proof(X, codes, weight)
+        return found | {"predictor": self.trained_targets_[self.became_]} if found and self.trained_targets_ is not None else found
 
     def spaces(self, X: Any, y: Any) -> Iterator[OutputSpace]:
         """Yield the sets of rows X (n, d), whose true ones are y (n, m), as searches see them at the learned weights."""
@@ -400,7 +476,17 @@ class MultilabelClassifier(StructuredLearner):
         return best_of(U, pair_table(pairs, m))[1]
 
     def _played(self, U: Array, pairs: Array) -> tuple[SetGame, list[NDArray[np.int8]]]:
-        """Return the games at scores U (n, m), and with pairs the sets of each."""
+        """Return the games at scores U (n, m), and the sets of each where it was solved by sets."""
+        if self.surrogate != MAXMIN:
+            structure = PlayedFSets(
+                U,
+                np.zeros(U.shape, dtype=np.int8),
+                np.ones(len(U)),
+                self.psi(),
+                PairWeights(U.shape[1], "one" if pairs.any() else "none"),
+                tolerance=1e-9,
+            )
+            return structure.play(U, pairs, np.arange(len(U))), structure.columns
         if not pairs.any():
             return free_game(U), []
         table = pair_table(pairs, U.shape[1])
@@ -415,7 +501,7 @@ class MultilabelClassifier(StructuredLearner):
 
     def _sized(self, U: Array, pairs: Array) -> SizedLabels:
         """Return what the expected F-measure needs of the distributions over sets at scores U (n, m)."""
-        if self.surrogate == MAXMIN:
+        if self.surrogate in GAMES:
             game, columns = self._played(U, pairs)
             if not columns:  # any mixture of these shares is worst: that of independent labels
                 return sized_of_free_labels(game.labels)
@@ -444,10 +530,10 @@ class MultilabelClassifier(StructuredLearner):
 
     @property
     def metric_(self) -> str:
-        """The metric of the task loss: Hamming; of ``surrogate="f1"`` and of ``rule="f1"`` the F-measure of the row."""
+        """The metric of the task loss: Hamming; of ``surrogate="f1"`` and ``"maxmin_f1"`` and of ``rule="f1"`` the F-measure of the row."""
         if not self.of_sets_:
             return super().metric_
-        return "instance_f1" if "f1" in (self.surrogate, self.rule) else "hamming"
+        return "instance_f1" if self.rule == "f1" or self.surrogate in ("f1", "maxmin_f1") else "hamming"
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def restore(self, attributes: Entries) -> None:

@@ -18,7 +18,6 @@ from ...registry import Registry
 from ..across import Across, across_datasets
 from ..curves import curve_points
 from ..document import Figure
-from ..drawing import missing_library
 
 SECTIONS = ("results", "across", "published", "curves", "certificates")
 """Where a figure may stand; the first two once for each metric that is shown."""
@@ -129,7 +128,7 @@ def _belongs(stem: str, figure: ReportFigure) -> bool:
 
 
 def drawn(section: str, material: Material) -> tuple[Figure, ...]:
-    """Return the figures of a section, none where the library for drawing lacks.
+    """Return the figures of a section.
 
     Raises
     ------
@@ -137,8 +136,6 @@ def drawn(section: str, material: Material) -> tuple[Figure, ...]:
         A figure cannot be drawn, or names its files by another stem; one line that names the figure, its file and the reason.
     """
     found: list[Figure] = []
-    if missing_library():
-        return ()
     for figure in _figures():
         if figure.section != section or not set(figure.needs) <= set(material.runs.columns):
             continue

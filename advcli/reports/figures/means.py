@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...metrics import shown_as, shown_value, title
-from ..document import Figure
+from ..document import Figure, metric_word
 from ..drawing import MAX_METHODS, MAX_POINTS, draw, legend, legend_columns, look
 from .base import Material, register
 
@@ -48,4 +48,4 @@ def means(material: Material) -> Iterator[Figure]:
     height = 1.0 + max(len(datasets) * 0.4, len(part) * 0.13) + 0.2 * -(-len(methods) // legend_columns(methods))
     side = "right" if shown_as(metric).higher_is_better else "left"
     caption = f"Mean and sample standard deviation over the splits: {title(metric)}; further {side} is better."
-    yield draw(f"means-{metric}".replace("_", "-"), caption, (7.0, height), paint)
+    yield draw(f"means-{metric_word(metric)}", caption, (7.0, height), paint)

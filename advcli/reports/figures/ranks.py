@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...metrics import title
-from ..document import Figure
+from ..document import Figure, metric_word
 from ..drawing import COLOURS, draw
 from .base import Material, register
 
@@ -57,5 +57,5 @@ def ranks(material: Material) -> Iterator[Figure]:
         "A bar joins methods that the Nemenyi test does not tell apart: critical difference "
         f"{across.critical_difference:.2f}, alpha = {alpha:g}."
     )
-    name = f"ranks-{across.metric}".replace("_", "-")
+    name = f"ranks-{metric_word(across.metric)}"
     yield draw(name, caption, (7.0, 1.1 + 0.24 * len(names)), paint)

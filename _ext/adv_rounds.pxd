@@ -1,0 +1,275 @@
+# Dual ascent by several threads: rounds of visits on private copies of Theta, exact sums in a fixed order, a measured step
+# (docs/notes/kernels.md, section 9). All threads run the same control flow on the same numbers, so nobody leads but the clock.
+
+from libc.math cimport fmax, fmin
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy
+from cpython.exc cimport PyErr_CheckSignals
+
+from adv_simd cimport vec, load, store, vsum, splat, LANES
+from adv_loop cimport gap_scale, random_bits, seconds, shuffle
+from adv_team cimport Barrier, wait_for_all
+from adv_visit cimport ACTIVE_PASSES, BLOCK_ROWS, Run, judge_rows, prefetch_row, values_of, visit
+
+cdef enum:
+    MOST_THREADS = 256
+    CELLS = 8            # numbers of a cache line
+
+cdef struct Rounds:
+    int size             # K
+    int together         # B, visits of a thread between two sums
+    bint blocks          # rows exceed the cache: a thread keeps its rows, BLOCK_ROWS of them together
+    Py_ssize_t length    # of a copy of Theta
+    double *theta        # (K, length) Theta, the same bits in every copy
+    double *moved        # (2, K, length) Theta + sigma times what the thread's visits add; two, so that one barrier a round is enough
+    Py_ssize_t *rows     # (2, n) rows by owner: the list that is visited, and the one that the next is dealt from
+    Py_ssize_t *active   # (2, n) the same for those whose gap is large
+    double *gaps         # (n) by position in the list, so that neighbours belong to one thread
+    double *cells        # (2, K, CELLS) what the threads add up
+    bint late            # the clock's word
+    Barrier barrier
+
+cdef struct Member:
+    Rounds *team
+    Run *run
+    int t
+    int turn             # which half of `moved` and of `cells` is written next
+    int cell
+    double sigma
+    double mean          # of the measured least valid sigma
+    double scale         # 1/(lambda mass)
+    uint64_t state
+    Py_ssize_t counts[MOST_THREADS]     # rows of each owner's list
+    Py_ssize_t actives[MOST_THREADS]
+
+
+cdef inline Py_ssize_t cut(Py_ssize_t n, int size, int t) noexcept nogil:
+    """Where part t of ``size`` nearly equal parts of n begins."""
+    return n // size * t + (n % size) * t // size
+
+
+cdef inline Py_ssize_t start_of(const Py_ssize_t *counts, int t) noexcept nogil:
+    cdef Py_ssize_t start = 0
+    cdef int u
+    for u in range(t):
+        start += counts[u]
+    return start
+
+
+cdef inline int add_up(Member *m, double *values, int count) noexcept nogil:
+    """Replace ``values`` by their sums over the threads, added in the order of the threads; 1 if one has left."""
+    cdef Rounds *team = m.team
+    cdef double *cells = team.cells + m.cell * team.size * CELLS
+    cdef int u, j
+    for j in range(count):
+        cells[m.t * CELLS + j] = values[j]
+    if wait_for_all(&team.barrier, team.size):
+        return 1
+    for j in range(count):
+        values[j] = 0.0
+        for u in range(team.size):
+            values[j] += cells[u * CELLS + j]
+    m.cell ^= 1
+    return 0
+
+
+cdef inline int deal(Member *m, Py_ssize_t *lists, int *turn, Py_ssize_t *counts) noexcept nogil:
+    """Shuffle the thread's part of a list and deal the owners anew: thread t takes the t-th slice of every part."""
+    cdef Rounds *team = m.team
+    cdef Py_ssize_t *old = lists + turn[0] * m.run.rows.n
+    cdef Py_ssize_t *new = lists + (1 - turn[0]) * m.run.rows.n
+    cdef Py_ssize_t before[MOST_THREADS]
+    cdef Py_ssize_t first, taken, start = 0
+    cdef int u, t
+    shuffle(old + start_of(counts, m.t), counts[m.t], &m.state)
+    if wait_for_all(&team.barrier, team.size):
+        return 1
+    for u in range(team.size):
+        before[u] = counts[u]
+    for t in range(team.size):
+        counts[t] = 0
+        for u in range(team.size):
+            counts[t] += cut(before[u], team.size, t + 1) - cut(before[u], team.size, t)
+    new += start_of(counts, m.t)
+    for u in range(team.size):
+        first = cut(before[u], team.size, m.t)
+        taken = cut(before[u], team.size, m.t + 1) - first
+        memcpy(new, old + start + first, taken * sizeof(Py_ssize_t))
+        new += taken
+        start += before[u]
+    turn[0] = 1 - turn[0]
+    return 0
+
+
+cdef inline void shuffle_blocks(Member *m) noexcept nogil:
+    """Order the thread's own rows by shuffled blocks of neighbours."""
+    cdef Py_ssize_t n = m.run.rows.n, first = cut(n, m.team.size, m.t), last = cut(n, m.team.size, m.t + 1)
+    cdef Py_ssize_t count = (last - first + BLOCK_ROWS - 1) // BLOCK_ROWS, b, i
+    cdef Py_ssize_t *rows = m.team.rows + first
+    cdef Py_ssize_t *order = m.team.rows + n + first
+    for b in range(count):
+        order[b] = first + b * BLOCK_ROWS
+    shuffle(order, count, &m.state)
+    for b in range(count):
+        for i in range(order[b], min(order[b] + BLOCK_ROWS, last)):
+            rows[0] = i
+            rows += 1
+
+
+cdef inline void combine(Member *m) noexcept nogil:
+    """Theta += sum_t (v_t - Theta)/sigma, in the order of t, and the next sigma.
+
+    The private models are valid when sigma is at least |sum_t delta_t|^2 / sum_t |delta_t|^2: 1 where the threads move at right angles, K
+    where they move alike.
+    """
+    cdef Rounds *team = m.team
+    cdef double *theta = team.theta + m.t * team.length
+    cdef const double *moved = team.moved + m.turn * team.size * team.length
+    cdef vec old, change, together, squares = splat(0.0), apart = splat(0.0), inverse = splat(1.0 / m.sigma)
+    cdef int u
+    cdef Py_ssize_t v
+    cdef double least, sum_apart
+    for v in range(team.length // LANES):
+        old = load(theta + v * LANES, 0)
+        together = splat(0.0)
+        for u in range(team.size):
+            change = load(moved + u * team.length + v * LANES, 0) - old
+            together = together + change
+            apart = apart + change * change
+        squares = squares + together * together
+        store(theta + v * LANES, 0, old + together * inverse)
+    sum_apart = vsum(apart)
+    if sum_apart > 0.0:
+        least = vsum(squares) / sum_apart
+        m.mean += (0.5 if least > m.mean else 0.1) * (least - m.mean)
+        m.sigma = fmin(<double>team.size, fmax(1.0, m.mean))
+    m.turn ^= 1
+
+
+cdef inline int visit_list(Member *m, const Py_ssize_t *list, const Py_ssize_t *counts, double skip, double *total) noexcept nogil:
+    """Visit the thread's part of a list in rounds; ``total`` receives the sum of its gaps."""
+    cdef Rounds *team = m.team
+    cdef Py_ssize_t start = start_of(counts, m.t), count = counts[m.t], longest = 0, first, b
+    cdef double *gaps = team.gaps + start
+    cdef int u
+    list += start
+    for u in range(team.size):
+        longest = max(longest, counts[u])
+    total[0] = 0.0
+    first = 0
+    while first < longest:
+        m.run.theta = team.moved + (m.turn * team.size + m.t) * team.length
+        memcpy(m.run.theta, team.theta + m.t * team.length, team.length * sizeof(double))
+        m.run.scale = m.sigma * m.scale
+        for b in range(first, min(first + team.together, count)):
+            if b + 1 < count:
+                prefetch_row(m.run, list[b + 1])
+            gaps[b] = visit(m.run, list[b], skip)
+            total[0] += gaps[b]
+        if wait_for_all(&team.barrier, team.size):
+            return 1
+        combine(m)
+        first += team.together
+    return 0
+
+
+cdef inline int judge_all(Member *m, double lam, double *primal, double *dual) noexcept nogil:
+    """Primal and dual value: every thread judges its part of the rows."""
+    cdef Py_ssize_t n = m.run.rows.n
+    cdef double sums[2]
+    sums[0] = sums[1] = 0.0
+    m.run.theta = m.team.theta + m.t * m.team.length
+    judge_rows(m.run, cut(n, m.team.size, m.t), cut(n, m.team.size, m.t + 1), &sums[0], &sums[1])
+    if add_up(m, sums, 2):
+        return 1
+    values_of(m.run, lam, sums[0], sums[1], primal, dual)
+    return 0
+
+
+cdef inline int ascend_together(Member *m, double lam, double tol, double max_passes, double max_seconds,
+                                double *passes, double *primal, double *dual) except -1 nogil:
+    """Return what `ascend` returns, on every thread; 3 where another thread has left."""
+    cdef Rounds *team = m.team
+    cdef Py_ssize_t n = m.run.rows.n, i, own, visits = n, count
+    cdef double sums[2]
+    cdef double total, active_total, goal, level, skip, next_check = 2.0, started = seconds(), signals = started, now
+    cdef int inner, u, side = 0, active_side
+    cdef const Py_ssize_t *list
+    cdef Py_ssize_t *chosen
+    for u in range(team.size):
+        m.counts[u] = cut(n, team.size, u + 1) - cut(n, team.size, u)
+    for i in range(cut(n, team.size, m.t), cut(n, team.size, m.t + 1)):
+        team.rows[i] = i
+    if m.t == 0:
+        team.late = not max_seconds >= 0.0
+    if judge_all(m, lam, primal, dual):
+        return 3
+    passes[0] = 1.0
+    while True:
+        if primal[0] - dual[0] <= tol * gap_scale(primal[0], dual[0]):
+            return 0
+        if not passes[0] < max_passes:
+            return 1
+        if team.late:
+            return 2
+        skip = 1e-3 * tol * gap_scale(primal[0], dual[0])
+        if team.blocks:
+            shuffle_blocks(m)
+        elif deal(m, team.rows, &side, m.counts):
+            return 3
+        list = team.rows + side * n
+        if visit_list(m, list, m.counts, skip, &total):
+            return 3
+        if add_up(m, &total, 1):
+            return 3
+        visits += n
+        # shrinking, as in one thread: each thread keeps those of its rows that carry the gap
+        level = 0.02 * total / n
+        own = start_of(m.counts, m.t)
+        chosen = team.active + own
+        count = 0
+        sums[1] = 0.0
+        for i in range(own, own + m.counts[m.t]):
+            if team.gaps[i] > level:
+                chosen[count] = list[i]
+                count += 1
+                sums[1] += team.gaps[i]
+        sums[0] = <double>count
+        if add_up(m, sums, 2):
+            return 3
+        for u in range(team.size):
+            m.actives[u] = <Py_ssize_t>team.cells[((m.cell ^ 1) * team.size + u) * CELLS]
+        count = <Py_ssize_t>sums[0]
+        active_total = sums[1]
+        goal = 0.3 * active_total
+        if count < 0.9 * n:
+            memcpy(team.active + n + start_of(m.actives, m.t), chosen, m.actives[m.t] * sizeof(Py_ssize_t))
+            active_side = 1
+            for inner in range(ACTIVE_PASSES):
+                if deal(m, team.active, &active_side, m.actives):
+                    return 3
+                total -= active_total
+                if visit_list(m, team.active + active_side * n, m.actives, skip, &active_total):
+                    return 3
+                if add_up(m, &active_total, 1):
+                    return 3
+                total += active_total
+                visits += count
+                if active_total <= goal:
+                    break
+        passes[0] = <double>visits / n
+        if m.t == 0:
+            now = seconds()
+            team.late = not now - started <= max_seconds
+            if now - signals > 0.2:
+                signals = now
+                with gil:
+                    PyErr_CheckSignals()
+        if wait_for_all(&team.barrier, team.size):
+            return 3
+        if total / m.run.mass <= 1.2 * tol * gap_scale(primal[0], dual[0]) or passes[0] >= next_check or passes[0] >= max_passes or team.late:
+            if judge_all(m, lam, primal, dual):
+                return 3
+            visits += n
+            passes[0] = <double>visits / n
+            next_check = 1.5 * passes[0] + 2.0

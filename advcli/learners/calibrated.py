@@ -1,0 +1,180 @@
+"""Estimates of class probabilities from the potentials of a learner, by scikit-learn's calibration of cross-fitted ones.
+
+The p of an adversarial loss is a strategy of the game: it is 0 at most classes of most rows, whatever their chances are. An estimate needs
+labels of rows that the fit has not seen, so every fold is scored by a fit to the others, and `CalibratedClassifierCV` learns from that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from ..errors import ConfigError, ModelError
+from ..stored import Entries
+from .base import Array, Labels, one_of
+
+METHODS = ("sigmoid", "isotonic", "temperature")
+FOLDS = 5
+"""Parts of the rows that are scored by a fit to the others, as `CalibratedClassifierCV` has them; fewer where a class has fewer rows."""
+
+
+class _Scores(ClassifierMixin, BaseEstimator):
+    """A classifier that has nothing to learn: its rows are the scores themselves."""
+
+    def fit(self, F: Array, y: Labels, sample_weight: Any = None) -> Self:
+        """Take the labels' values."""
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, F: Array) -> Array:
+        """Return the scores (n, k); of two classes their difference (n,)."""
+        return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
+
+    def predict(self, F: Array) -> Labels:
+        """Return the class of the largest score."""
+        return self.classes_[np.argmax(F, axis=1)]
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What maps potentials to estimates of class probabilities.
+
+    Attributes
+    ----------
+    classes : ndarray of intp, shape (p,)
+        Codes of the classes that have rows; the others have probability 0.
+    fitted : CalibratedClassifierCV
+    scores, codes, weights : ndarray (n, p), (n,) and (n,)
+        What it was fitted to: cross-fitted potentials of these classes, labels, and how often rows occur.
+    """
+
+    classes: Labels
+    fitted: Any
+    scores: Array
+    codes: Labels
+    weights: Array
+
+    @classmethod
+    def of(cls, method: str, scores: Array, codes: Labels, weights: Array) -> Calibration:
+        """Return the calibration by a method that scikit-learn has, fitted to the columns of occurring classes."""
+        classes = np.unique(codes)
+        fitted = CalibratedClassifierCV(_Scores(), method=method, cv=[(np.arange(len(codes)),) * 2], ensemble=False)
+        with np.errstate(over="ignore"):  # of exp at scores far out, whose probability is 0
+            fitted.fit(scores, codes, sample_weight=weights)
+        return cls(classes, fitted, scores, codes, weights)
+
+    def probabilities(self, F: Array) -> Array:
+        """Return estimates of the class probabilities, rows that sum to 1, at potentials F (n, k)."""
+        P = np.zeros_like(F)
+        with np.errstate(over="ignore"):
+            P[:, self.classes] = self.fitted.predict_proba(F[:, self.classes])
+        return P
+
+
+def check_method(method: Any) -> None:
+    """Refuse a method that there is not, or that the installed scikit-learn does not have."""
+    one_of("calibrate", method, METHODS)
+    if method == "temperature" and tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8):
+        raise ConfigError(f"calibrate=temperature needs scikit-learn 1.8 or newer, found {sklearn.__version__}; choose sigmoid or isotonic")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Calibrated:
+    """The parameter ``calibrate`` of learners with potentials; in front of their class among the bases.
+
+    Parameters
+    ----------
+    calibrate : {"sigmoid", "isotonic", "temperature"} or None
+        How `predict_proba` estimates class probabilities: a logistic curve (Platt 1999) or a monotone step function (Zadrozny & Elkan 2002)
+        of each class's potential against the others, scaled to sum 1, or softmax(f / T) with one T (Guo et al. 2017). They are learned from
+        cross-fitted potentials at the same lambda, so a fit costs up to six times as much. `predict` stays that of the loss; temperature
+        never puts another class in front of the one of the largest potential. None: `predict_proba`, where there is one, is the strategy of
+        the game.
+
+    Attributes
+    ----------
+    calibration_ : Calibration
+        Where ``calibrate`` is not None.
+    """
+
+    calibrate: str | None = None
+
+    def check_parameters(self: Any) -> None:
+        """Refuse parameters that no data can mend."""
+        super().check_parameters()  # type: ignore[misc]
+        if self.calibrate is not None:
+            check_method(self.calibrate)
+
+    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Any:
+        """Fit as `Learner.fit` does; then learn what maps potentials to probabilities.
+
+        Raises
+        ------
+        ConfigError
+            A class with one row, which no fold can spare.
+        """
+        super().fit(X, y, sample_weight, start)  # type: ignore[misc]
+        if self.calibrate is not None:
+            scores, codes, weights = self._cross_fitted(X, y, sample_weight)
+            self.calibration_ = Calibration.of(self.calibrate, scores, codes, weights)
+        return self
+
+    def _cross_fitted(self: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Labels, Array]:
+        """Return potentials of every row by a fit without its fold, codes and weights, of the classes that occur."""
+        place = {label: at for at, label in enumerate(self.classes_.tolist())}
+        labels = np.asarray(y).ravel()
+        codes = np.array([place[label] for label in labels.tolist()], dtype=np.intp)
+        weights = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        counts = np.bincount(codes)
+        least = int(counts[counts > 0].min())
+        if least < 2:
+            label = self.classes_.tolist()[int(np.flatnonzero(counts == 1)[0])]
+            raise ConfigError(f"calibrate={self.calibrate} needs at least 2 rows of every class, and {label!r} has one")
+        present, pairwise = np.flatnonzero(counts), get_tags(self).input_tags.pairwise
+        scores = np.empty((len(codes), len(present)))
+        options = {"calibrate": None} | ({"lam": self.lam_} if self.lam_ > 0 else {})
+        folds = StratifiedKFold(min(FOLDS, least), shuffle=True, random_state=self.random_state)
+        for train, test in folds.split(np.zeros(len(codes)), codes):
+            rows, new = (_safe_indexing(X, part) for part in (train, test))
+            if pairwise:
+                rows, new = (_safe_indexing(part, train, axis=1) for part in (rows, new))
+            fitted = clone(self).set_params(**options)
+            fitted.fit(rows, _safe_indexing(y, train), None if sample_weight is None else weights[train])
+            scores[test] = fitted.potentials(new)[:, present if self.n_classes is not None else slice(None)]
+        return scores, codes, weights
+
+    def probabilities(self: Any, X: Any) -> Array | None:
+        """Return the calibrated estimates where ``calibrate`` is set, else what the learner has; shape (n, k)."""
+        if self.calibrate is None:
+            return super().probabilities(X)  # type: ignore[misc]
+        check_is_fitted(self, "calibration_")
+        return self.calibration_.probabilities(self.potentials(X))
+
+    def saved(self: Any) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds; of the calibration what it was fitted to, since a file holds no code."""
+        parameters, attributes, rows = super().saved()  # type: ignore[misc]
+        if self.calibrate is not None:
+            found = self.calibration_
+            attributes |= {"calibration_scores": found.scores, "calibration_codes": found.codes, "calibration_weights": found.weights}
+        return parameters, attributes, rows
+
+    def restore(self: Any, attributes: Entries) -> None:
+        """Take over the fitted attributes of a saved model, and fit the calibration again."""
+        super().restore(attributes)  # type: ignore[misc]
+        if self.calibrate is not None:
+            check_method(self.calibrate)
+            codes = attributes.array("calibration_codes", (None,), "i", 0, len(self.classes_) - 1).astype(np.intp)
+            scores = attributes.array("calibration_scores", (len(codes), len(np.unique(codes))))
+            weights = attributes.array("calibration_weights", (len(codes),), least=0.0)
+            try:
+                self.calibration_ = Calibration.of(self.calibrate, scores, codes, weights)
+            except Exception as error:  # scikit-learn's, of whatever numbers a file holds
+                raise ModelError(f"its calibration cannot be fitted again ({type(error).__name__})") from error

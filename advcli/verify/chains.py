@@ -1,0 +1,261 @@
+"""Bounds of label sequences, from the definition of their surrogates (advcli.verify of ``loss=chain``).
+
+    P(w) = lambda/2 |w|^2 + 1/n sum_s c_s S_s,   f(y) = sum_t w_{y_t}.x_t + sum_t A[y_t, y_{t+1}],   n = sum_s c_s
+
+S_s is the largest psi(h, g) of all sequences (`structured`): the largest h at each number g of wrong labels comes from Viterbi's algorithm
+over (g, state), and of margin rescaling, h + g, from that over states. The max-min margin is at most the largest of
+sum_t (1 - p_t(y_t)) + f(y) - f(y_s) for any distributions p_t, and stored sequences of weights alpha with shares mu_t of the states give
+
+    D = 1/n sum_s c_s sum_t (1 - max_a mu_t(a)) - |1/n sum_s c_s (F(mu_s) - F(y_s))|^2 / (2 lambda)  <= min P.
+
+Rounding does not fall when a number rises, so that the largest of sums made term by term is the sum made for one sequence: its error
+is that of a sum of 2T terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .bounds import UNIT, Array, Ball, ball, inverse, outward
+from .gap import Bounds, LearnedRows, ScoreMap
+from .structured import SurrogateOfMargin, cut, linear_map
+from .surrogates import CannotError
+
+_HELD = 2**22  # numbers of a step of the recursion that are held at once
+_MAXMIN = "maxmin"
+
+Starts = NDArray[np.intp]
+
+
+class SequencesOfLabels:
+    """Sequences of k labels with a weight for each label and the next, by the configuration of a cell.
+
+    Parameters
+    ----------
+    options : mapping
+        The group ``loss``.
+    k : int
+        Number of labels.
+    """
+
+    game = example_costs = False
+    sequences = True
+
+    def __init__(self, options: Mapping[str, Any], k: int) -> None:
+        self.k, self.surrogate, self.rule = k, str(options["surrogate"]), str(options["rule"])
+        self.psi = None if self.surrogate == _MAXMIN else SurrogateOfMargin(options)
+        if self.surrogate == "f1":
+            raise CannotError("loss.surrogate=f1 is for sets of labels")
+        self.with_constant = bool(options["fit_intercept"])
+
+    def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
+        """Return the map of the labels' scores over training rows X (n, d)."""
+        return linear_map(options, gamma, X, self.k, self.with_constant)
+
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
+        """Return which labels may be those of the best sequence, (n, k); None where the game predicts."""
+        if self.rule != "potentials":
+            return None
+        U, A = self._scores(features, X, theta)
+        start = starts_of(groups, X.shape[0])
+        found = np.zeros((len(U.mid), self.k), dtype=bool)
+        for at in _batches(start, self.k):
+            V = U.mid[at]
+            before, after = np.empty_like(V), np.zeros_like(V)
+            before[:, 0] = V[:, 0]
+            for t in range(1, V.shape[1]):
+                before[:, t] = (before[:, t - 1][:, :, None] + A).max(axis=1) + V[:, t]
+                back = -t - 1
+                after[:, back] = (A + (after[:, back + 1] + V[:, back + 1])[:, None, :]).max(axis=2)
+            through = before + after
+            best = through.max(axis=2, keepdims=True)
+            # either of two sums may err by this, and the sum of both halves rounds once more
+            error = 2.0 * _error(U, A, at)[:, None, None] + 4.0 * UNIT * np.abs(best)
+            found[at] = through >= best - outward(error)
+        return found
+
+    def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
+        """Return the bounds of a fit to the rows of ``features``.
+
+        Raises
+        ------
+        ValueError
+            An array of the wrong shape, or planes of sequences or labels that there are not.
+        """
+        y, start = np.asarray(rows.y), starts_of(rows.groups, features.X.shape[0])
+        counts = np.ones(len(start) - 1) if rows.counts is None else rows.counts[start[:-1]]
+        share = inverse(ball(counts).sum())
+        U, A = self._scores(features, features.X, arrays["theta"])
+        W = arrays["theta"][: -(self.k**2)].reshape(-1, self.k)
+        ridge = (features.square_norm(W) + (ball(A) * A).sum()) * (0.5 * lam)
+        cost = np.where(np.arange(self.k) == y[:, None], 0.0, 1.0)
+        if self.psi is None:
+            cost = 1.0 - _distributions(arrays["predictor"], cost.shape)
+        losses = (self.above(U, A, y, start, cost) * counts).sum() * share
+        offset, unary, together = self._mixture(arrays["r"], y, start, counts)
+        moments = features.moments(unary)
+        square = features.square_norm(moments) + (together * together).sum()
+        return Bounds(ridge + losses, offset * share - square * share * share * inverse(ball(2.0 * lam)), ridge)
+
+    def _scores(self, features: ScoreMap, X: Any, theta: Array) -> tuple[Ball, Array]:
+        """Return the scores of rows X (n, k) and A (k, k)."""
+        d, k = features.X.shape[1] + features.constant, self.k
+        if theta.shape != (d * k + k * k,):
+            raise ValueError(f"theta has the shape {theta.shape}, not {(d * k + k * k,)}")
+        return features.times(X, theta[: d * k].reshape(d, k)), theta[d * k :].reshape(k, k)
+
+    def above(self, U: Ball, A: Array, y: NDArray[np.intp], start: Starts, cost: Array) -> Ball:
+        """Return the surrogate of every sequence (S,) at scores U (n, k) and A (k, k); ``cost`` (n, k) are costs that add."""
+        mid, rad = np.empty(len(start) - 1), np.empty(len(start) - 1)
+        place = np.searchsorted(start, np.arange(len(y)), side="right") - 1
+        by_levels = self.psi is not None and self.psi.name != "margin"
+        for at in _batches(start, self.k, levels=by_levels):
+            V, truth, chain = U.mid[at], y[at], place[at[:, 0]]
+            error = _error(U, A, at, most=0.0 if by_levels else float(cost.max(initial=0.0)))
+            own = np.take_along_axis(V[:, 0], truth[:, :1], axis=1)[:, 0]
+            for t in range(1, V.shape[1]):
+                own = own + A[truth[:, t - 1], truth[:, t]] + np.take_along_axis(V[:, t], truth[:, t, None], axis=1)[:, 0]
+            if by_levels:
+                assert self.psi is not None
+                level = _levels(V, A, truth)
+                h = Ball(level, outward(error)[:, None]) - Ball(own, outward(error))[:, None]
+                h.mid[:, 0], h.rad[:, 0] = 0.0, 0.0  # the truth itself
+                g = np.broadcast_to(np.arange(level.shape[1], dtype=np.float64), level.shape)
+                value = self.psi.value(h, g, g).max(axis=1)
+            else:
+                V = V + cost[at]
+                best = V[:, 0]
+                for t in range(1, V.shape[1]):
+                    best = (best[:, :, None] + A).max(axis=1) + V[:, t]
+                value = Ball(best.max(axis=1), outward(error)) - Ball(own, outward(error))
+            mid[chain], rad[chain] = value.mid, value.rad
+        return Ball(mid, rad)
+
+    def _mixture(self, stored: Array, y: NDArray[np.intp], start: Starts, counts: Array) -> tuple[Ball, Ball, Ball]:
+        """Return n times what stored sequences give D: constants, the mixture less the truth by row (n, k) and by transition (k, k)."""
+        k, sizes = self.k, np.diff(start)
+        owner, alpha, tangent, labels = sequences_of(stored, sizes, k)
+        rows = _ranges(start[owner], sizes[owner])
+        plane = np.repeat(np.arange(len(owner)), sizes[owner])
+        true = y[rows]
+        wrong = np.bincount(plane, weights=labels != true, minlength=len(owner)).astype(np.float64)
+        if self.psi is None:
+            slope, constant = ball(np.ones(len(owner))), ball(np.zeros(len(owner)))
+        else:
+            slope, constant = (ball(each) for each in self.psi.tangent(tangent, wrong, np.zeros(len(owner))))
+        weight = ball(alpha) * counts[owner]
+        coefficient = weight * slope
+        differs = np.flatnonzero(labels != true)
+        each = coefficient[plane[differs]]
+        terms = int(np.bincount(owner, minlength=1).max(initial=1)) + 1
+        unary = _sums(each, rows[differs] * k + labels[differs], len(y) * k, terms) - _sums(
+            each, rows[differs] * k + true[differs], len(y) * k, terms
+        )
+        inner = np.flatnonzero(plane[1:] == plane[:-1]) + 1
+        inner = inner[(labels[inner] != true[inner]) | (labels[inner - 1] != true[inner - 1])]
+        each = coefficient[plane[inner]]
+        together = _sums(each, labels[inner - 1] * k + labels[inner], k * k) - _sums(each, true[inner - 1] * k + true[inner], k * k)
+        unary = Ball(unary.mid.reshape(-1, k), unary.rad.reshape(-1, k))
+        if self.psi is not None:
+            return (weight * constant).sum(), unary, together
+        # no prediction is expected to do better than the likeliest label of each row
+        count = np.repeat(counts, sizes)
+        shares = unary + np.where(np.arange(k) == y[:, None], count[:, None], 0.0)
+        return (ball(count) - shares.max(axis=1)).sum(), unary, together
+
+
+def starts_of(groups: Any, n: int) -> Starts:
+    """Return where the sequences of n rows begin, and n; None for groups: each row is one."""
+    if groups is None:
+        return np.arange(n + 1)
+    return np.concatenate([[0], np.flatnonzero(groups[1:] != groups[:-1]) + 1, [n]]).astype(np.intp)
+
+
+def sequences_of(stored: Array, sizes: NDArray[np.intp], k: int) -> tuple[Any, Array, Array, Any]:
+    """Return the sequences, weights, margins and labels of stored planes, which stand one behind the other.
+
+    A plane is its sequence, its weight, the margin of its tangent and the labels of the sequence. Weights are cut as in `planes_of`.
+    """
+    if stored.ndim != 1:
+        raise ValueError(f"r has the shape {stored.shape}, not one axis")
+    at, heads = 0, []
+    while at < len(stored):
+        s = stored[at]
+        if not (0 <= s < len(sizes) and s == int(s)):
+            raise ValueError("r names a sequence that there is not")
+        heads.append(at)
+        at += 3 + int(sizes[int(s)])
+    if at != len(stored):
+        raise ValueError("r ends within a sequence")
+    head = np.array(heads, dtype=np.intp)
+    owner = stored[head].astype(np.intp)
+    given = stored[_ranges(head + 3, sizes[owner])]
+    labels = given.astype(np.intp)
+    if not ((labels == given) & (labels >= 0) & (labels < k)).all():
+        raise ValueError("r names a label that there is not")
+    return owner, cut(stored[head + 1], owner, len(sizes)), stored[head + 2], labels
+
+
+def _ranges(first: Any, sizes: Any) -> NDArray[np.intp]:
+    """Return the numbers from each first on, as many as its size."""
+    before = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.asarray(np.repeat(first, sizes) + np.arange(int(np.sum(sizes))) - before, dtype=np.intp)
+
+
+def _batches(start: Starts, k: int, levels: bool = False) -> Iterator[NDArray[np.intp]]:
+    """Yield the rows (b, T) of sequences of the same length T."""
+    sizes = np.diff(start)
+    for T in np.unique(sizes).tolist():
+        own = start[:-1][sizes == T]
+        step = max(1, _HELD // (k * k * (T + 1 if levels else 1) + T * k))
+        for at in range(0, len(own), step):
+            yield own[at : at + step, None] + np.arange(T)
+
+
+def _error(U: Ball, A: Array, at: NDArray[np.intp], most: float = 0.0) -> Array:
+    """Return a number above the error of the score of any sequence (b,), a sum in order; ``most`` is the largest cost."""
+    T = at.shape[1]
+    largest = np.abs(U.mid[at]).max(axis=2).sum(axis=1) + T * most + (T - 1) * np.abs(A).max()
+    spread = np.broadcast_to(U.rad, U.mid.shape)[at].max(axis=2).sum(axis=1)
+    return np.asarray(outward(spread + (3 * T + 4) * UNIT * 1.01 * largest, 4 * T))
+
+
+def _levels(V: Array, A: Array, truth: NDArray[np.intp]) -> Array:
+    """Return the largest score at every number of wrong labels (b, T + 1)."""
+    b, T, k = V.shape
+    is_true = np.arange(k) == truth[:, :, None]
+    best = np.full((b, T + 1, k), -np.inf)
+    best[:, 0] = np.where(is_true[:, 0], V[:, 0], -np.inf)
+    best[:, 1] = np.where(is_true[:, 0], -np.inf, V[:, 0])
+    for t in range(1, T):
+        moved = np.full((b, T + 1, k), -np.inf)
+        moved[:, : t + 1] = (best[:, : t + 1, :, None] + A).max(axis=2) + V[:, None, t]
+        shifted = np.concatenate([np.full((b, 1, k), -np.inf), moved[:, :-1]], axis=1)
+        best = np.where(is_true[:, None, t], moved, shifted)
+    return np.asarray(best.max(axis=2))
+
+
+def _sums(values: Ball, at: Any, size: int, terms: int | None = None) -> Ball:
+    """Return the sums of values by place, (size,), of at most so many terms each; None: any number, summed in pieces."""
+    count = len(at)
+    pieces = 1 if terms is not None else max(1, int(count**0.5))
+    terms = -(-count // pieces) + pieces if terms is None else terms
+    index = (np.arange(count) * pieces // max(count, 1)) * size + at
+    mid, absolute, rad = (
+        np.bincount(index, weights=each, minlength=pieces * size).reshape(pieces, size).sum(axis=0)
+        for each in (values.mid, np.abs(values.mid), np.broadcast_to(values.rad, np.shape(values.mid)))
+    )
+    return Ball(mid, outward(rad + 1.01 * terms * UNIT * absolute, terms + 8))
+
+
+def _distributions(p: Array, shape: tuple[int, ...]) -> Array:
+    """Return the predictor's shares, not negative and of sums of at most 1: what is missing of 1 only adds to the loss."""
+    if p.shape != shape:
+        raise ValueError(f"predictor has the shape {p.shape}, not {shape}")
+    p = np.maximum(p, 0.0)
+    total = outward(p.sum(axis=1, keepdims=True), shape[1])
+    return np.asarray(np.where(total > 1.0, p / np.maximum(total, 1.0) * (1.0 - 8.0 * UNIT), p))

@@ -1,0 +1,134 @@
+"""Dual ascent by several threads in plain Python, one thread after the other: what `_ext/adv_rounds.pxd` computes, visit by visit.
+
+The zero-one surrogate on dense rows without weights. Random bits, permutations and the order of all sums are those of the compiled loop,
+so the two agree to rounding at every pass and not only at the optimum.
+"""
+
+import numpy as np
+import python_dual
+
+ACTIVE_PASSES, BLOCK_ROWS, WORD = 10, 16, 2**64 - 1
+
+
+class Bits:
+    """The stream of random bits of one thread (splitmix64), and permutations by it."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def next(self):
+        self.state = (self.state + 0x9E3779B97F4A7C15) & WORD
+        z = self.state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & WORD
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & WORD
+        return z ^ (z >> 31)
+
+    def shuffle(self, items):
+        for i in range(len(items) - 1, 0, -1):
+            j = self.next() % (i + 1)
+            items[i], items[j] = items[j], items[i]
+
+
+def cut(n, size, t):
+    """Return where part t of ``size`` nearly equal parts of n begins."""
+    return n // size * t + (n % size) * t // size
+
+
+class Ascent:
+    """The state that all threads share, and each thread's own stream of bits."""
+
+    def __init__(self, loss, X, y, lam, threads, together, blocks, seed):
+        self.loss, self.X, self.y, self.lam, self.threads, self.together, self.blocks = loss, X, y, lam, threads, together, blocks
+        seeds = Bits(seed)
+        self.bits = [Bits(seeds.next()) for _ in range(threads)]
+        self.theta, self.R = np.zeros((X.shape[1], loss.n_classes)), np.zeros((len(y), loss.n_classes))
+        self.sigma = self.mean = 1.0
+
+    def certify(self):
+        """Return the primal and the dual value."""
+        penalty = 0.5 * self.lam * (self.theta**2).sum()
+        value = self.loss.oracle_reference(self.X @ self.theta, self.y).value.mean()
+        return penalty + value, self.loss.offset_reference(self.R, self.y).mean() - penalty
+
+    def visit(self, i, theta, skip):
+        """Move r_i and the thread's Theta; return the gap of the block before."""
+        f = self.X[i] @ theta
+        value = self.loss.oracle_reference(f[None], self.y[i : i + 1]).value[0]
+        gap = value - self.loss.offset_reference(self.R[i : i + 1], self.y[i : i + 1])[0] - f @ self.R[i]
+        if gap > skip:
+            step = self.sigma / (self.lam * len(self.y))
+            new = python_dual.block(self.loss, f, self.R[i], self.y[i], step * (self.X[i] @ self.X[i]))
+            theta -= step * np.outer(self.X[i], new - self.R[i])
+            self.R[i] = new
+        return gap
+
+    def visit_parts(self, parts, skip):
+        """Visit every thread's part in rounds; return the gaps in the parts' shape."""
+        gaps = [[] for _ in parts]
+        for first in range(0, max(map(len, parts)), self.together):
+            changes = []
+            for part, found in zip(parts, gaps, strict=True):
+                theta = self.theta.copy()
+                found += [self.visit(i, theta, skip) for i in part[first : first + self.together]]
+                changes.append(theta - self.theta)
+            both = sum(changes)
+            self.theta = self.theta + both / self.sigma
+            apart = sum((change**2).sum() for change in changes)
+            if apart > 0.0:
+                least = (both**2).sum() / apart
+                self.mean += (0.5 if least > self.mean else 0.1) * (least - self.mean)
+                self.sigma = min(float(self.threads), max(1.0, self.mean))
+        return gaps
+
+    def deal(self, parts):
+        """Shuffle every part; thread t owns the t-th slice of each."""
+        for bits, part in zip(self.bits, parts, strict=True):
+            bits.shuffle(part)
+        size = self.threads
+        return [[i for part in parts for i in part[cut(len(part), size, t) : cut(len(part), size, t + 1)]] for t in range(size)]
+
+    def shuffle_blocks(self):
+        """Return every thread's own rows, by shuffled blocks of neighbours."""
+        n, size, parts = len(self.y), self.threads, []
+        for t, bits in enumerate(self.bits):
+            last = cut(n, size, t + 1)
+            starts = list(range(cut(n, size, t), last, BLOCK_ROWS))
+            bits.shuffle(starts)
+            parts.append([i for start in starts for i in range(start, min(start + BLOCK_ROWS, last))])
+        return parts
+
+
+def ascend(loss, X, y, lam, threads, together, blocks=False, tol=1e-6, max_passes=100.0, seed=0):
+    """Return (code, passes, primal, dual, R, theta)."""
+    n, size = len(y), threads
+    state = Ascent(loss, X, y, lam, threads, together, blocks, seed)
+    parts = [list(range(cut(n, size, t), cut(n, size, t + 1))) for t in range(size)]
+    primal, dual = state.certify()
+    visits, next_check = n, 2.0
+    while True:
+        if primal - dual <= tol * primal:
+            return 0, visits / n, primal, dual, state.R, state.theta
+        if visits / n >= max_passes:
+            return 1, visits / n, primal, dual, state.R, state.theta
+        skip = 1e-3 * tol * primal
+        parts = state.shuffle_blocks() if blocks else state.deal(parts)
+        gaps = state.visit_parts(parts, skip)
+        total = sum(map(sum, gaps))
+        visits += n
+        level = 0.02 * total / n
+        active = [[i for i, gap in zip(*both, strict=True) if gap > level] for both in zip(parts, gaps, strict=True)]
+        active_total = sum(gap for found in gaps for gap in found if gap > level)
+        goal, count = 0.3 * active_total, sum(map(len, active))
+        if count < 0.9 * n:
+            for _ in range(ACTIVE_PASSES):
+                active = state.deal(active)
+                total -= active_total
+                active_total = sum(map(sum, state.visit_parts(active, skip)))
+                total += active_total
+                visits += count
+                if active_total <= goal:
+                    break
+        if total / n <= 1.2 * tol * primal or visits / n >= min(next_check, max_passes):
+            primal, dual = state.certify()
+            visits += n
+            next_check = 1.5 * visits / n + 2.0

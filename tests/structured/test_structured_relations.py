@@ -1,0 +1,182 @@
+"""Exact relations of the max-min margin and of relaxed surrogates: consistency on random laws, the scale of the loss, larger polytopes."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from advcli.learners.structured import ChainClassifier
+from advcli.learners.structured.sets import PairWeights, SearchedSets, best_of
+from advcli.losses import make_loss
+from advcli.outputs.chain import chain_game
+from advcli.outputs.maxmin import solve_games
+from advcli.outputs.psi import make_psi
+from advcli.outputs.sets import pair_table
+
+
+def sequences(T, K):
+    return np.array(list(itertools.product(range(K), repeat=T)))
+
+
+def wrong(A, B):
+    """Return the numbers of positions in which labels differ, (len(A), len(B))."""
+    return (A[:, None] != B[None]).sum(axis=2).astype(float)
+
+
+def chain_features(every, K):
+    """Return what U (T, K) and A (K, K) count in sequences, (len(every), T K + K K)."""
+    found = []
+    for y in every:
+        U, A = np.zeros((len(y), K)), np.zeros((K, K))
+        U[np.arange(len(y)), y] = 1.0
+        np.add.at(A, (y[:-1], y[1:]), 1.0)
+        found.append(np.r_[U.ravel(), A.ravel()])
+    return np.array(found)
+
+
+def best_scores(features, cost, law):
+    """Return the weights v of the least max over labels of [cost p + v.phi] - E v.phi, p a distribution of the columns of each row.
+
+    ``cost`` (labels, t, k) is 1 where p_t(k) takes 1 off the loss: with p free it is the max-min margin.
+    """
+    n, t, k = cost.shape
+    D = features.shape[1]
+    # variables v, p, and the maximum s
+    objective = np.r_[-(law @ features), np.zeros(t * k), 1.0]
+    A = np.hstack([features, -cost.reshape(n, -1), -np.ones((n, 1))])
+    simplex = np.hstack([np.zeros((t, D)), np.kron(np.eye(t), np.ones(k)), np.zeros((t, 1))])
+    bounds = [(-9.0, 9.0)] * D + [(0.0, None)] * (t * k) + [(None, None)]
+    found = linprog(objective, A_ub=A, b_ub=np.full(n, -float(t)), A_eq=simplex, b_eq=np.ones(t), bounds=bounds)
+    return found.x[:D], found.fun
+
+
+def test_chains_have_the_bayes_risk_and_only_bayes_sequences_are_best():
+    T, K = 2, 3
+    every = sequences(T, K)
+    features, loss = chain_features(every, K), wrong(every, every)
+    cost = np.eye(K)[every]
+    by_margin, laws = 0, 20
+    for seed in range(laws):
+        law = np.random.default_rng(seed).dirichlet(np.full(len(every), 0.5))
+        risk = loss @ law
+        v, least = best_scores(features, cost, law)
+        U, A, f = v[: T * K].reshape(T, K), v[T * K :].reshape(K, K), features @ v
+        # the mean over the law, and so at any other weights no less
+        assert chain_game(U, A).value - law @ f == pytest.approx(risk.min(), abs=1e-8)
+        assert least == pytest.approx(risk.min(), abs=1e-8)
+        assert risk[f >= f.max() - 1e-7] == pytest.approx(risk.min(), abs=1e-8)
+        other = v + 0.1 * np.random.default_rng(seed).normal(size=len(v))
+        other_mean = chain_game(other[: T * K].reshape(T, K), other[T * K :].reshape(K, K)).value - law @ (features @ other)
+        assert other_mean >= risk.min() - 1e-9
+        # margin rescaling has a target for each true sequence
+        rescaled = linprog(
+            np.r_[-(law @ features), law],
+            A_ub=np.hstack([np.tile(features, (len(every), 1)), -np.repeat(np.eye(len(every)), len(every), axis=0)]),
+            b_ub=-loss.ravel(),
+            bounds=[(-9.0, 9.0)] * features.shape[1] + [(None, None)] * len(every),
+        )
+        g = features @ rescaled.x[: features.shape[1]]
+        by_margin += bool(risk[g >= g.max() - 1e-7].max() <= risk.min() + 1e-8)
+    assert by_margin < laws
+
+
+def test_fits_of_chains_predict_bayes_sequences_of_random_laws():
+    every, n = sequences(2, 3), 0
+    X, groups = np.tile(np.eye(2), (9, 1)), np.repeat(np.arange(9), 2)
+    for seed in range(12):
+        law = np.random.default_rng(seed).dirichlet(np.full(9, 0.5))
+        risk = wrong(every, every) @ law
+        if np.partition(risk, 1)[1] - risk.min() < 0.05:  # nearly another one
+            continue
+        n += 1
+        fit = ChainClassifier(surrogate="maxmin", lam=1e-3, tol=5e-3, fit_intercept=False)
+        fit.fit(X, every.ravel(), groups=groups, sample_weight=np.repeat(law, 2))
+        assert risk.min() - 1e-9 <= fit.certificate_.primal <= 1.01 * risk.min()
+        assert (fit.predict(X[:2], groups[:2]) == every[risk.argmin()]).all()
+    assert n >= 6
+
+
+def test_sets_have_only_bayes_sets_that_are_best():
+    every = np.array(list(itertools.product((0, 1), repeat=2)))
+    features = np.column_stack([every, every.prod(axis=1)]).astype(float)
+    for seed in range(30):
+        law = np.random.default_rng(seed).dirichlet(np.full(4, 0.5))
+        risk = wrong(every, every) @ law
+        v, least = best_scores(features, np.eye(2)[every], law)
+        table = pair_table(v[2:], 2)
+        game = solve_games(v[None, :2], v[2:], lambda U, table=table: best_of(U, table), [every[:1].astype(np.int8)], 1e-12)
+        f = features @ v
+        assert game.upper[0] - law @ f == pytest.approx(risk.min(), abs=1e-8)
+        assert least == pytest.approx(risk.min(), abs=1e-8)
+        assert risk[f >= f.max() - 1e-7] == pytest.approx(risk.min(), abs=1e-8)
+
+
+@given(seed=st.integers(0, 10**6), size=st.floats(0.1, 20.0))
+@settings(max_examples=15, deadline=None)
+def test_a_loss_times_w_has_the_surrogate_w_times_that_of_scores_over_w(seed, size):
+    random = np.random.default_rng(seed)
+    T, K = 3, 2
+    every = sequences(T, K)
+    U, A = random.normal(size=(T, K)), random.normal(size=(K, K))
+    f = chain_features(every, K) @ np.r_[U.ravel(), A.ravel()]
+    truth = random.integers(len(every))
+    scaled = make_loss("general", len(every), matrix=size * wrong(every, every))
+    found = size * chain_game(U / size, A / size, f[truth] / size).value
+    assert float(scaled.value(f[None], np.array([truth]))[0]) == pytest.approx(found, rel=1e-9, abs=1e-9)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=15, deadline=None)
+def test_without_transitions_the_program_is_the_sum_to_the_last_digits(seed):
+    random = np.random.default_rng(seed)
+    U, truth = 1.5 * random.normal(size=(5, 4)), random.integers(4, size=5)
+    alone = make_loss("zero_one", 4).value(U, truth).sum()
+    game = chain_game(U, np.zeros((4, 4)), U[np.arange(5), truth].sum())
+    assert game.value == pytest.approx(alone, abs=1e-13)
+    assert game.upper == pytest.approx(alone, abs=1e-13)
+
+
+@given(seed=st.integers(0, 10**6), m=st.integers(2, 4))
+@settings(max_examples=15, deadline=None)
+def test_the_game_over_the_relaxed_polytope_bounds_that_over_mixtures(seed, m):
+    random = np.random.default_rng(seed)
+    u, pairs = random.normal(size=m), 1.5 * random.normal(size=m * (m - 1) // 2)
+    j, k = np.triu_indices(m, 1)
+    p, eye = len(j), np.eye(m)
+    # maximise u.mu + pairs.mu_jk + sum s_j, s_j <= mu_j, s_j <= 1 - mu_j
+    upper = np.vstack([
+        np.hstack([-eye[j], np.eye(p), np.zeros((p, m))]),
+        np.hstack([-eye[k], np.eye(p), np.zeros((p, m))]),
+        np.hstack([eye[j] + eye[k], -np.eye(p), np.zeros((p, m))]),
+        np.hstack([-eye, np.zeros((m, p)), eye]),
+        np.hstack([eye, np.zeros((m, p)), eye]),
+    ])  # fmt: skip
+    right = np.r_[np.zeros(2 * p), np.ones(p), np.zeros(m), np.ones(m)]
+    relaxed = -linprog(-np.r_[u, pairs, np.ones(m)], A_ub=upper, b_ub=right, bounds=(0.0, 1.0)).fun
+    table = pair_table(pairs, m)
+    game = solve_games(u[None], pairs, lambda U: best_of(U, table), [np.zeros((1, m), dtype=np.int8)], 1e-12)
+    assert relaxed >= game.upper[0] - 1e-8
+    if m == 2:  # all distributions of two labels
+        assert relaxed == pytest.approx(game.upper[0], abs=1e-8)
+
+
+@pytest.mark.parametrize("surrogate", ["margin", "slack", "log", "prob", "f1"])
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=10, deadline=None)
+def test_relaxed_surrogates_are_convex_in_the_weights_and_planes_of_mixtures_are_gradients(surrogate, seed):
+    random = np.random.default_rng(seed)
+    m = 4
+    Y = random.integers(0, 2, size=(3, m)).astype(np.int8)
+    structure = SearchedSets(np.eye(3), Y, np.full(3, 1 / 3), make_psi(surrogate), PairWeights(m, "one"), search="hull", relaxed=True)
+    every = np.arange(3)
+    points = [(random.normal(size=(3, m)), random.normal(size=m * (m - 1) // 2)) for _ in range(2)]
+    (U, shared), (V, other) = points
+    cuts, there, middle = (structure.search(*each, every) for each in [*points, ((U + V) / 2.0, (shared + other) / 2.0)])
+    assert (middle.value <= (cuts.upper + there.upper) / 2.0 + 1e-7).all()
+    parts = cuts.parts.toarray()
+    at = [cuts.constant + parts[:, : structure.G] @ P + (parts[:, structure.G :] * W).sum(axis=1) for W, P in points]
+    np.testing.assert_allclose(np.maximum(at[0], 0.0), cuts.value, atol=1e-9)
+    assert (at[1] <= there.upper + 1e-7).all()
