@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .abstention import Guarantee, RiskCoverage, guarantee, risk_coverage
-from .data.stream import stream_tables
+from .data.reading import read_parts
 from .errors import ConfigError, DataError, nearest
 from .files import write_bytes, write_text
 from .losses.rejecting import leads
@@ -82,7 +82,7 @@ def coverage_file(model: Model, source: Path, out: Path) -> CoverageReport:
     if model.encoding is None or model.of_sets:
         raise ConfigError("risk over coverage is for models that advcli fit made from rows with one label")
     target = str(model.about.get("cell", {}).get("dataset", {}).get("target"))
-    parts = list(stream_tables(source, 2**31, separator=model.encoding.separator, text=[*model.encoding.text, target]))
+    parts = list(read_parts(source, 2**31, separator=model.encoding.separator, text=[*model.encoding.text, target]))
     columns = [str(each) for each in parts[0].frame.columns] if parts else []
     if target not in columns:
         raise DataError(f"{source} has no column {target} of labels; {nearest(target, columns)}")

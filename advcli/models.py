@@ -14,6 +14,7 @@ the file says so (``.joblib``), and read where the caller trusts it.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import hashlib
@@ -25,7 +26,7 @@ import stat
 import struct
 import time
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,10 +38,10 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from .certificate import Certificate
-from .data.encoding import MISSING_WAYS, Column, Encoding
+from .data.encoding import MISSING_WAYS, Column, Encoding, refuse_faults
+from .data.reading import read_parts
 from .data.registry import complete_options
-from .data.stream import stream_tables
-from .errors import AdvcliError, ConfigError, ModelError
+from .errors import AdvcliError, ConfigError, ModelError, refuse_all
 from .evaluation.recipe import ALL, Recipe
 from .evaluation.selection import pooled_score
 from .evaluation.standardise import Standardiser
@@ -618,9 +619,24 @@ def _rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model
         _field(form, "separator", str, type(None)),
         _field(form, "prefix", str),
     )
-    # one row of zeros: what overflows, or is not what some learner of one's own needs, is found here and not in the middle of a table
-    model.table(np.zeros((1, d)) if d <= _DENSE else sparse.csr_array((1, d)))
+    # what overflows, or is not what some learner of one's own needs, is found here and not in the middle of a table
+    model.table(_zeros(model))
     return model
+
+
+def _without_gaps(X: Any, model: Model) -> Any:
+    """Return features X (n, d) with the mean of the training rows in the place of nan, 0 where they are not standardised."""
+    sparse_rows = hasattr(X, "indptr")
+    values, columns = (X.data, X.indices) if sparse_rows else (X, slice(None))
+    mean = np.zeros(X.shape[1]) if model.standardiser is None else model.standardiser.mean_
+    filled = np.where(np.isnan(values), mean[columns], values)
+    return sparse.csr_array((filled, X.indices, X.indptr), shape=X.shape) if sparse_rows else filled
+
+
+def _zeros(model: Model) -> Any:
+    """Return one row of zeros as features."""
+    d = model.estimator.n_features_in_
+    return np.zeros((1, d)) if d <= _DENSE else sparse.csr_array((1, d))
 
 
 def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entries, attributes: Entries) -> Learner:
@@ -792,39 +808,87 @@ class Predicted:
     rows: int
     abstained: int
     ignored: tuple[str, ...]
+    rejected: int = 0
 
 
-def predict_file(model: Model, source: Path, out: Path, rows: int = 10_000) -> Predicted:
-    """Predict every row of a CSV file, a part of it in memory at a time, and write the predictions in the same order.
+_IGNORED = {"unseen": "unseen", "gaps": "gap"}
+"""Kinds of faults by what `predict_file` may ignore."""
+
+
+def predict_file(
+    model: Model, source: Path, out: Path, rows: int = 10_000, *, ignore: Collection[str] = (), rejected: Path | None = None
+) -> Predicted:
+    """Predict every row of a file, a part of it in memory at a time, and write the predictions in the same order.
 
     Parameters
     ----------
     model : Model
         With an encoding.
     source : Path
-        CSV or CSV.gz with the columns that the model was fitted on, in any order; the target and columns that were left out may be there.
+        CSV, CSV.gz, parquet, feather or Excel with the columns that the model was fitted on, in any order; the target and columns that
+        were left out may be there.
     out : Path
         The columns of `Model.table`; appears whole or not at all.
     rows : int
         Rows in memory at a time; a model of sequences takes all, as no sequence may be cut.
+    ignore : collection of str
+        ``unseen``: categories that the model has not seen count as none of its categories, or as a rare one. ``gaps``: a cell without a
+        value, which the model does not fill, counts as the mean of the training rows (0 where features are not standardised). ``extra``:
+        columns that the training file did not have are left out.
+    rejected : Path, optional
+        CSV file for the rows that are refused: ``row``, counted from 1 without the heading, ``reasons``, and their cells. The predictions
+        then have a first column ``row``.
 
     Raises
     ------
     DataError
-        Other columns, a cell without a value or with text, a category that the model has not seen.
+        Other columns; and, without ``rejected``, a cell without a value or with text, a category that the model has not seen.
     """
     if model.encoding is None:
         raise ModelError("this model was saved without a table's columns; load it in Python with advcli.models.load")
-    count = abstained = 0
+    count = abstained = refused = 0
     ignored: list[str] = []
-    rows = rows if model.encoding.sequence is None else _WHOLE
-    with atomic_file(out, "free space or choose another out=FILE.csv", streams=True) as file:
-        for table in stream_tables(source, rows, separator=model.encoding.separator, text=model.encoding.text):
-            if not count:
-                ignored = model.encoding.check_columns(source, list(map(str, table.frame.columns)))
-            predictions = model.table(model.encoding.encode(table), model.encoding.groups(table))
-            predictions.to_csv(file, header=not count, index=False, lineterminator="\n")
-            count += len(predictions)
-            if ABSTAIN in predictions:
-                abstained += int(predictions[ABSTAIN].sum())
-    return Predicted(count, abstained, tuple(ignored))
+    encoding = model.encoding
+    if encoding.sequence is not None:
+        if rejected is not None:
+            raise ConfigError("predict.rejected leaves rows out, and this model predicts whole sequences; correct the rows")
+        rows = _WHOLE
+    skipped = {_IGNORED[kind] for kind in ignore if kind in _IGNORED}
+    remedy = "free space or choose another FILE.csv"
+    with contextlib.ExitStack() as files:
+        file = files.enter_context(atomic_file(out, remedy, streams=True))
+        aside = None if rejected is None else files.enter_context(atomic_file(rejected, remedy, streams=True))
+        first = True
+        for table in read_parts(source, rows, separator=encoding.separator, text=encoding.text):
+            if first:
+                ignored = encoding.check_columns(source, list(map(str, table.frame.columns)), "extra" in ignore)
+            cells, faults = encoding.cells(table)
+            faults = [fault for fault in faults if fault.kind not in skipped]
+            numbers = table.before + 1 + np.arange(len(table.frame))
+            good = np.ones(len(numbers), dtype=bool)
+            if aside is None:
+                refuse_all(refuse_faults(faults), str(source))
+            else:
+                reasons: dict[int, list[str]] = {}
+                for fault in faults:
+                    for row in fault.rows.tolist():
+                        reasons.setdefault(row, []).append(fault.reason)
+                bad = sorted(reasons)
+                good[bad] = False
+                told = table.frame.iloc[bad]
+                told.insert(0, "reasons", ["; ".join(reasons[row]) for row in bad], allow_duplicates=True)
+                told.insert(0, "row", numbers[bad], allow_duplicates=True)
+                told.to_csv(aside, header=first, index=False, lineterminator="\n")
+                refused += len(bad)
+            if good.any() or first:
+                X = encoding.features(cells[good]) if good.any() else _zeros(model)
+                predictions = model.table(_without_gaps(X, model) if "gaps" in ignore else X, encoding.groups(table))
+                predictions = predictions if good.any() else predictions.iloc[:0]
+                if aside is not None:
+                    predictions.insert(0, "row", numbers[good], allow_duplicates=True)
+                predictions.to_csv(file, header=first, index=False, lineterminator="\n")
+                count += len(predictions)
+                if ABSTAIN in predictions:
+                    abstained += int(predictions[ABSTAIN].sum())
+            first = False
+    return Predicted(count, abstained, tuple(ignored), refused)

@@ -148,6 +148,17 @@ class DrawGroup:
 
 
 @dataclass
+class PredictGroup:
+    """The key ``predict``: what `advcli predict` does with rows and columns that the model was not fitted on."""
+
+    open: ClassVar[bool] = False
+    unseen: str = field(metadata=choice("refuse", "ignore"))
+    gaps: str = field(metadata=choice("refuse", "ignore"))
+    extra: str = field(metadata=choice("refuse", "ignore"))
+    rejected: str | None = field(metadata=NAME)
+
+
+@dataclass
 class RecordGroup:
     """The key ``record``: what a sweep keeps beside its rows."""
 
@@ -198,6 +209,8 @@ class Settings:
         ``losses``, values of ``C``, ``columns`` and number of ``classes`` of a picture.
     record : dict of str to bool
         ``proofs``: whether the proofs of reported fits are kept.
+    predict : dict
+        ``unseen``, ``gaps`` and ``extra``: ``refuse`` or ``ignore``; ``rejected``: the file of rows that are refused.
     """
 
     name: str
@@ -230,6 +243,7 @@ class Settings:
     bench: dict[str, float]
     draw: dict[str, Any]
     record: dict[str, bool]
+    predict: dict[str, Any]
     hyper: dict[str, float]
 
     @property
@@ -259,7 +273,7 @@ def check(values: Mapping[str, Any]) -> Settings:
 
     Cells of a sweep share most of their groups; a group that was checked once is not checked again.
     """
-    known = [*(entry.name for entry in fields(TopGroup)), *GROUPS, "limits", "bench", "draw", "record", "hyper"]
+    known = [*(entry.name for entry in fields(TopGroup)), *GROUPS, "limits", "bench", "draw", "record", "predict", "hyper"]
     for key in values:
         if key not in known:
             raise ConfigError(f"unknown key {key!r}; {nearest(key, known)}")
@@ -294,6 +308,7 @@ def check(values: Mapping[str, Any]) -> Settings:
         bench=_check(BenchGroup, values["bench"], "bench"),
         draw=_check(DrawGroup, values["draw"], "draw"),
         record=_check(RecordGroup, values["record"], "record"),
+        predict=_check(PredictGroup, values["predict"], "predict"),
         hyper=_hyper(values["hyper"]),
         **groups,
     )

@@ -42,6 +42,7 @@ _SCALES: tuple[tuple[str, ...], ...] = (
     ("bronze", "silver", "gold", "platinum"),
     ("beginner", "intermediate", "advanced", "expert"),
 )
+_LEVEL = r"(?:level|stage|grade|step|tier|phase|rank|degree) ?\d{1,2}|\d{1,2} ?stars?"
 _GRADES = ("f", "e", "d-", "d", "d+", "c-", "c", "c+", "b-", "b", "b+", "a-", "a", "a+")
 
 
@@ -94,11 +95,9 @@ def likely_order(labels: Sequence[Any]) -> list[Any] | None:
     letters = [re.sub(r"^grade[\s_-]*", "", str(label).strip().lower()) for label in labels]
     if all(letter in _GRADES for letter in letters) and "a" in {letter[0] for letter in letters}:
         return _sorted(labels, [_GRADES.index(letter) for letter in letters])
-    # "level 1", "stage 2", "3 stars", "10-20": one number each, all else alike
-    shapes = {re.sub(r"\d+", "#", word) for word in words}
-    numbers = [re.findall(r"\d+", word) for word in words]
-    if len(shapes) == 1 and all(len(each) == 1 for each in numbers):
-        return _sorted(labels, [int(each[0]) for each in numbers])
+    numbers = [re.fullmatch(_LEVEL, word) for word in words]
+    if all(numbers) and len({re.sub(r"\d+", "", word) for word in words}) == 1:
+        return _sorted(labels, [int("".join(filter(str.isdigit, word))) for word in words])
     return None
 
 

@@ -29,6 +29,9 @@ _NUMBERS = "iufb"  # kinds of types that are numbers
 _EXACT: dict[str, Any] = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 
 
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+"""Characters that stand between fields where it is not a comma, and what they are called."""
+
 TARGET = "target"
 """The column of labels where nothing else is said."""
 
@@ -176,6 +179,11 @@ def parse(path: Path, text: str, names: list[str], as_text: Sequence[str], separ
             gc.enable()
 
 
+def first_line(path: Path) -> str:
+    """Return the heading line of a CSV file; raises as `decode` does."""
+    return decode(path, read_bytes(path)).lstrip().splitlines()[0]
+
+
 def check_shape(
     path: Path, text: str, separator: str, rows_before: int = 0, lines_before: int = 0
 ) -> tuple[list[str], NDArray[Any] | None, str]:
@@ -216,7 +224,7 @@ def check_shape(
         text = "\n".join(every[number] for number in kept)
     names = [name.strip() for name in heading or []]
     if len(names) == 1:
-        for other, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        for other, word in SEPARATORS.items():
             if other in names[0] and other != separator:
                 raise DataError(f"{path} seems to be separated by {word}, not by {separator!r}; save it with commas")
     check_names(path, names)

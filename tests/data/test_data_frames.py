@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from advcli.data import LABEL_OPTIONS, TABLE_OPTIONS, Dataset, from_table, load
+from advcli.data.reading import read_parts
 from advcli.data.source import COMMON
 from advcli.errors import DataError
 
@@ -129,3 +130,48 @@ def test_what_is_wrong_is_said_in_one_line() -> None:
     assert "no column 'lable' for the target; did you mean label" in refused(PLAIN, target="lable")
     assert "holds text ('red' in row 1)" in refused(PLAIN, target="label")
     assert "'when' holds text" in refused(PLAIN.assign(when=pd.Timestamp("2020-01-01")), **COLOURS)
+
+
+READERS = {"parquet": "read_parquet", "feather": "read_feather", "excel": "read_excel"}
+
+
+@pytest.mark.parametrize(("suffix", "form"), [(".parquet", "parquet"), (".pq", "parquet"), (".feather", "feather"), (".xlsx", "excel")])
+def test_files_of_other_formats_are_read_by_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, form: str) -> None:
+    """The engines may not be here: a pickle in their place."""
+    path = tmp_path / f"mine{suffix}"
+    PLAIN.to_pickle(path, compression=None)
+    monkeypatch.setattr(pd, READERS[form], lambda file: pd.read_pickle(file, compression=None))
+    options = {"name": "mine", "source": "csv", "path": str(path), **COLOURS}
+    options["target"] = "label"
+    assert load(options, tmp_path).sha256 == read(PLAIN, **COLOURS).sha256
+    other = path.rename(tmp_path / "mine.dat")
+    assert load({**options, "path": str(other), "format": form}, tmp_path).sha256 == read(PLAIN, **COLOURS).sha256
+    parts = list(read_parts(other.rename(path), 4))
+    assert [len(part.frame) for part in parts] == [4, 2]
+    assert parts[1].place(0) == "row 5"
+    path.write_bytes(b"nothing")
+    with pytest.raises(DataError, match=f"cannot be read as {form}"):
+        load(options, tmp_path)
+    path.unlink()
+    with pytest.raises(DataError, match="there is no file"):
+        load(options, tmp_path)
+
+
+@pytest.mark.parametrize("form", READERS)
+def test_a_missing_engine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    def absent(file: Path) -> None:
+        raise ImportError("no engine")
+
+    monkeypatch.setattr(pd, READERS[form], absent)
+    (tmp_path / "mine.dat").write_bytes(b"x")
+    with pytest.raises(DataError, match=r'takes the package \w+; pip install "advcli\[tables\]"'):
+        load({"name": "mine", "source": "csv", "path": str(tmp_path / "mine.dat"), "target": "label", "format": form}, tmp_path)
+
+
+@pytest.mark.parametrize(("suffix", "package"), [("parquet", "pyarrow"), ("feather", "pyarrow"), ("xlsx", "openpyxl")])
+def test_the_engines_themselves(tmp_path: Path, suffix: str, package: str) -> None:
+    pytest.importorskip(package)
+    path = tmp_path / f"mine.{suffix}"
+    getattr(PLAIN, "to_excel" if suffix == "xlsx" else f"to_{suffix}")(path, **({"index": False} if suffix == "xlsx" else {}))
+    data = load({"name": "mine", "source": "csv", "path": str(path), "target": "label", **COLOURS}, tmp_path)
+    assert data.sha256 == read(PLAIN, **COLOURS).sha256

@@ -1,27 +1,49 @@
-"""The action ``data``: list, show or fetch data sets."""
+"""The action ``data``: list, show or fetch data sets, or check a file of one's own."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable
+from pathlib import Path
+from textwrap import fill
+from typing import Any
 
 from ...config import Settings
+from ...config import words as composing
+from ...errors import ConfigError, nearest
 from ...paths import conf_dir
 from ..task import Task, subject
 
+WIDTH = 100
+"""Columns of a terminal that lines of remarks keep to."""
+
+# what Hydra reads as text without quotes
+_PLAIN = re.compile(r"(?!(?i:null|true|false|nan|inf)$)[A-Za-z_./][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
+
+MOST_ROWS = 40
+"""Columns and classes that are listed."""
+
 
 class Data(Task):
-    """List, show or fetch data sets."""
+    """List, show or fetch data sets, or check a file of one's own."""
 
     place = 10
     usage = (
         ("data list", "every data set: source, size, is it here"),
         ("data show NAME", "one data set in detail"),
         ("data fetch NAME", "download one data set"),
+        ("data check path=FILE target=COLUMN", "a file of your own: columns, gaps, classes, the command line that fits"),
     )
-    choices = ("list", "show", "fetch")
+    choices = ("list", "show", "fetch", "check")
+    keys = ("path", "target", "separator")
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
+        self.given: dict[str, str] = {}
+        if words[:1] == ["check"]:
+            self.what, self.composed, self.overrides = "check", False, self._take(words[1:])
+            return
         self.what, self.name, rest = subject("data", words, self.choices, "the name of a data set; advcli data list has them")
         self.url, what = None, self.what
         self.overrides = []
@@ -34,6 +56,22 @@ class Data(Task):
         self.composed = what == "show" and ((conf_dir() / "dataset" / f"{self.name}.yaml").is_file() or "--config-dir" in rest)
         if self.composed:
             self.overrides.insert(0, f"dataset={self.name}")
+
+    def _take(self, words: list[str]) -> list[str]:
+        """Take the keys of ``check``, with or without ``dataset.`` before them, and return the words that remain."""
+        for word in words:
+            key, equals, value = word.partition("=")
+            key = key.removeprefix("dataset.")
+            if word.startswith("-"):
+                raise ConfigError(f"advcli data check takes {', '.join(f'{name}=...' for name in self.keys)}; leave out {word}")
+            if not equals and "path" not in self.given:
+                key, value = "path", word
+            if key not in self.keys:
+                raise ConfigError(f"advcli data check takes {', '.join(f'{name}=...' for name in self.keys)}; {nearest(key, self.keys)}")
+            self.given[key] = value
+        if "path" not in self.given:
+            raise ConfigError("advcli data check needs path=FILE, as in advcli data check path=my.csv target=label")
+        return []
 
     @classmethod
     def complete(cls, words: list[str]) -> tuple[Iterable[str] | None, int]:
@@ -48,7 +86,9 @@ class Data(Task):
 
         from ... import data
 
-        if self.what == "fetch":
+        if self.what == "check":
+            self._check()
+        elif self.what == "fetch":
             print(data.fetch(self.name, settings.data_dir, url=self.url).message)
         elif self.what == "show":
             lines = data.show(settings.dataset if self.composed else self.name, settings.data_dir)
@@ -59,3 +99,40 @@ class Data(Task):
             rows = [[*(getattr(entry, column) for column in columns), "yes" if entry.here else "no", entry.command] for entry in entries]
             print(tabulate(rows, [*columns, "here", "command"], tablefmt="simple", missingval="-"))
             print(f"\ndata folder: {settings.data_dir} (data_dir=... or ADVCLI_DATA)")
+
+    def _check(self) -> None:
+        from ...data.checking import check_file
+
+        path, target = Path(self.given["path"]).expanduser(), self.given.get("target")
+        found = check_file(path, target, self.given.get("separator"))
+        print(f"{found.head}\n")
+        _print_some(found.columns, "columns", ())
+        if found.classes:
+            _print_some(found.classes, "classes", ("left", "right"))
+        for remark in found.remarks:
+            print(fill(remark, WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
+        if found.options:
+            print("\nThe command line that fits it:\n")
+            line = " "
+            for word in ["advcli", "dataset=csv", *(shlex.quote(_word(f"dataset.{key}", value)) for key, value in found.options.items())]:
+                if len(line) + len(word) > WIDTH - 3:
+                    print(f"{line} \\")
+                    line = "   "
+                line += f" {word}"
+            print(line)
+
+
+def _word(key: str, value: Any) -> str:
+    """Return an override as people write it, with Hydra's quotes only where they must be."""
+    items = value if isinstance(value, list) else [value]
+    if all(isinstance(item, str) and _PLAIN.fullmatch(item) for item in items):
+        return f"{key}=[{','.join(items)}]" if isinstance(value, list) else f"{key}={value}"
+    return composing.word(key, value)
+
+
+def _print_some(rows: list[dict[str, Any]], what: str, align: tuple[str, ...]) -> None:
+    """Print the first rows of a table and how many more there are."""
+    from tabulate import tabulate
+
+    print(tabulate(rows[:MOST_ROWS], "keys", tablefmt="simple", disable_numparse=True, colalign=align or None))
+    print(f"... and {len(rows) - MOST_ROWS} more {what}\n" if len(rows) > MOST_ROWS else "")

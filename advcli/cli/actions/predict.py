@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ...config import Settings
 from ...errors import ConfigError
 from ..console import say, short
@@ -10,11 +12,11 @@ from ..task import Task
 
 
 class Predict(Task):
-    """Apply a saved model to a CSV file."""
+    """Apply a saved model to a CSV, parquet, feather or Excel file."""
 
     place = 7
     usage = (("predict model=MODEL input=NEW.csv out=PREDICTIONS.csv", "labels, potentials, probabilities, abstentions"),)
-    keys = ("model", "input", "out", "chunk_rows", "trust")
+    keys = ("model", "input", "out", "chunk_rows", "trust", "predict.unseen", "predict.gaps", "predict.extra", "predict.rejected")
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
@@ -32,9 +34,17 @@ class Predict(Task):
         assert settings.input is not None
         assert settings.out is not None
         refuse_unwritable(settings.out, settings.input, settings.model)
+        rules = settings.predict
+        rejected = None if rules["rejected"] is None else Path(rules["rejected"]).expanduser().absolute()
+        if rejected is not None:
+            refuse_unwritable(rejected, settings.input, settings.model, settings.out)
         from ... import models
 
-        done = models.predict_file(models.load(settings.model, settings.trust), settings.input, settings.out, settings.chunk_rows)
+        model = models.load(settings.model, settings.trust)
+        ignore = tuple(kind for kind in ("unseen", "gaps", "extra") if rules[kind] == "ignore")
+        done = models.predict_file(model, settings.input, settings.out, settings.chunk_rows, ignore=ignore, rejected=rejected)
+        if rejected is not None and done.rejected:
+            say(f"warning: {done.rejected} rows are not predicted; {short(rejected)} has them with the reasons")
         if done.ignored:
             say(f"note: not used by the model: {', '.join(done.ignored)}")
         abstained = f", {done.abstained} of them abstaining" if done.abstained else ""
