@@ -35,7 +35,7 @@ _starts = itertools.count()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 done, 1 a cell failed, 2 bad input, 128 and the signal after Ctrl-C (130), SIGTERM, SIGHUP.
+    """Run one command and return its exit code: 0 done, 1 a cell failed, 2 bad input, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def _code(error: KeyboardInterrupt) -> int:
 
 @contextlib.contextmanager
 def _ended_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP, of a scheduler or a closed terminal, end a command as Ctrl-C does; where they are ignored (nohup) they stay so."""
+    """Let SIGTERM and SIGHUP, of a scheduler or a closed terminal, end a command as Ctrl-C does; ignored ones (nohup) stay so."""
 
     def end(number: int, _: FrameType | None) -> None:
         raise _Ended(number)
