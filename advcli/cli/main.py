@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import os
 import re
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from types import FrameType
 from typing import NoReturn
 
 from hydra._internal.utils import get_args_parser
@@ -31,7 +35,7 @@ _starts = itertools.count()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 done, 1 a cell failed, 2 bad input, 130 interrupted.
+    """Run one command and return its exit code: 0 done, 1 a cell failed, 2 bad input, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
 
     Parameters
     ----------
@@ -42,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     number = next(_starts)  # a second command of one process may start in the same second
     os.environ[configuration.STARTED] = f"{datetime.now():%Y-%m-%d_%H-%M-%S}_{os.getpid()}" + (f"_{number}" if number else "")
     try:
-        return _command(words)
+        with _ended_as_interrupted():
+            return _command(words)
     except AdvcliError as error:
         say("\n".join(error.lines))
         return error.exit_code
@@ -50,9 +55,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # the reader of our output (head, less) has left: no second error from the interpreter's last flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except KeyboardInterrupt:
-        say("interrupted")
-        return INTERRUPTED
+    except KeyboardInterrupt as error:
+        with contextlib.suppress(OSError):
+            say("interrupted")
+        return _code(error)
+
+
+class _Ended(KeyboardInterrupt):
+    """The end that a signal asks for; its number is the argument."""
+
+
+def _code(error: KeyboardInterrupt) -> int:
+    """Return the exit code of an interruption as shells have it, 128 and the signal."""
+    return 128 + error.args[0] if isinstance(error, _Ended) else INTERRUPTED
+
+
+@contextlib.contextmanager
+def _ended_as_interrupted() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP, of a scheduler or a closed terminal, end a command as Ctrl-C does; ignored ones (nohup) stay so."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise _Ended(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    before = {number: handler for number, handler in before.items() if handler == signal.SIG_DFL}
+    try:
+        for number in before:
+            signal.signal(number, end)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _command(words: list[str]) -> int:
@@ -80,6 +117,7 @@ def _perform(task: Task, verb: str) -> int:
     options = [word for word, override in zip(words, is_override, strict=True) if not override]
     overrides = [word for word, override in zip(words, is_override, strict=True) if override]
     refuse_paths(overrides)
+    _refuse_sweepers(overrides)
     flags = _flags([*options, *overrides])
     if flags.config_dir is not None:
         plugins.add_folder(flags.config_dir)
@@ -94,9 +132,21 @@ def _perform(task: Task, verb: str) -> int:
         code = run_hydra(task, [*options, *overrides], flags)
         return task.finish() if code is None else code
     except KeyboardInterrupt as error:
-        task.abandoned(error)
-        say(task.interrupted())
-        return INTERRUPTED
+        with contextlib.suppress(OSError):  # a terminal that hung up takes no words
+            task.abandoned(error)
+            say(task.interrupted())
+        return _code(error)
+
+
+def _refuse_sweepers(overrides: Sequence[str]) -> None:
+    """Refuse a sweeper that chooses cells as it goes, before it starts: a sweep of ours checks all of its cells first."""
+    for word in overrides:
+        key, _, name = word.lstrip("+~").partition("=")
+        if key == "hydra/sweeper" and name != "cells":
+            raise ConfigError(
+                f"{word} is not supported: the cells of a sweep are checked before the first one starts; leave it out, each cell searches "
+                "its hyper-parameters itself (protocol.stage1, protocol.extend)"
+            )
 
 
 def _split_verb(words: list[str]) -> tuple[str, list[str]]:

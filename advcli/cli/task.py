@@ -12,6 +12,7 @@ from omegaconf import DictConfig
 from ..config import Settings, validate
 from ..config.words import refuse_added_keys
 from ..errors import ConfigError, nearest
+from . import actions
 
 
 def subject(action: str, words: list[str], choices: Sequence[str], named: str = "") -> tuple[str, str, list[str]]:
@@ -44,6 +45,10 @@ def subject(action: str, words: list[str], choices: Sequence[str], named: str = 
     return what, rest[0], rest[1:]
 
 
+PARTICULAR = ("results", "figure", "baseline", "update", "junit", "out", "model", "input", "trust")
+"""Keys that some actions read, and whose values are empty unless somebody has set them."""
+
+
 class Task:
     """What Hydra calls with a composed config, and what happens before and after; its subclasses are the actions."""
 
@@ -53,6 +58,8 @@ class Task:
     """Lines of ``advcli --help``: the words after ``advcli``, and what they do."""
     single = True
     """Whether the action makes no sense in a sweep."""
+    reads: ClassVar[Sequence[str]] = ()
+    """Which of the keys `PARTICULAR` the action reads."""
 
     def __init__(self, words: list[str]) -> None:
         self.words = words
@@ -63,9 +70,19 @@ class Task:
         """Do the action; an error waits for `finish`, because Hydra would print lines of its own."""
         try:
             refuse_added_keys(HydraConfig.get())
-            self.act(validate(config))
+            settings = validate(config)
+            self.refuse_unread(settings)
+            self.act(settings)
         except Exception as error:
             self.error = error
+
+    def refuse_unread(self, settings: Settings) -> None:
+        """Refuse a key that this action would ignore: whoever writes ``advcli model=my.model`` wants another one."""
+        for key in PARTICULAR:
+            if getattr(settings, key) and key not in self.reads:
+                own = type(self).__module__.rpartition(".")[2]
+                others = [name for name in actions.names() if key in actions.get(name).reads]
+                raise ConfigError(f"advcli {own} does not read the key {key}, which is for advcli {', '.join(others)}; leave it out")
 
     @classmethod
     def complete(cls, words: list[str]) -> tuple[Iterable[str] | None, int]:

@@ -20,7 +20,7 @@ from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
 from .. import paths
 from ..errors import ConfigError, nearest
-from ..hyper import SCALES
+from ..hyper import SCALES, STRENGTH
 from ..hyper import known as known_hyper
 from ..protocol import CORRECTIONS, TESTS, Protocol, check_grid
 from ..rules import ANY, FRACTION, NAME, POSITIVE, SEED, at_least, choice, rule
@@ -416,6 +416,9 @@ def _hyper(values: Any) -> dict[str, float]:
             raise ConfigError(f"unknown key 'hyper.{name}'; {nearest(name, known_hyper())}")
         if value is None:
             continue
+        if isinstance(value, list | tuple):
+            axis = f"stage1.{STRENGTH if name in SCALES else name}"
+            raise ConfigError(f"hyper.{name}={value} is not one number; for a search among several give protocol.{axis}={value}")
         try:
             number = float(value)
         except (TypeError, ValueError):

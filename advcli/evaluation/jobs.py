@@ -17,13 +17,13 @@ from .. import learners, plugins
 from ..data import foresee, is_ordered
 from ..data.label_noise import check_noise
 from ..errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError
-from ..metrics import shown, shown_as
+from ..metrics import meaning, shown, shown_as
 from ..progress import Journal, warning
 from ..protocol import Protocol
 from ..records import ResultsFolder
 from ..rows import canonical_json, hyper_text
 from .cell import Cell
-from .recipe import check_metrics, shared_data
+from .recipe import Recipe, check_metrics, shared_data
 from .runner import CellOutcome, run_cell
 from .selection import find_axes, split_hyper
 
@@ -98,9 +98,46 @@ def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Call
         for note in foresee(dataset, cells[0].data_dir):
             if not cells[0].quiet:
                 say(f"note: {name}: {note}")
+    _check_with_data(cells)
     folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"])
     folder.prepare(_identity(cells, words))
     return folder
+
+
+def _check_with_data(cells: Sequence[Settings]) -> None:
+    """Check what only reading the data tells, each different combination once; data sets that describe themselves are not read.
+
+    Raises
+    ------
+    ConfigError
+        The words do not fit the data.
+    DataError
+        No data set of the sweep can be used. Where some can, the others become failed rows.
+    """
+    read: dict[str, Settings] = {}
+    for cell in cells:
+        given = cell.protocol["splits"] == "author"
+        wanted = [cell.protocol["metric"], *cell.protocol["metrics"]]
+        facts = {fact for name in wanted if name for fact in meaning(name).needs}
+        if cell.dataset.get("path") is not None or is_ordered(cell.dataset, given) is None or facts:
+            parts = (cell.dataset, cell.loss, cell.features, cell.solver, wanted, cell.protocol["splits"], cell.noise)
+            read.setdefault(repr(parts), cell)
+    problems: list[AdvcliError] = []
+    with shared_data():
+        for cell in sorted(read.values(), key=lambda cell: str(cell.dataset["name"])):
+            try:
+                hyper = split_hyper(learners.searched(cell.loss, cell.features), cell.hyper)[0]
+                Recipe(cell_of(cell, hyper), cell.data_dir).check_facts()
+            except ConfigError:
+                raise
+            except AdvcliError as error:
+                problems.append(error)
+    if (
+        problems
+        and len(problems) == len(read)
+        and len({cell.dataset["name"] for cell in cells}) == len({cell.dataset["name"] for cell in read.values()})
+    ):
+        raise problems[0]
 
 
 def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict[str, Any]:

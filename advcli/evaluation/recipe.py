@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -186,6 +187,36 @@ class Recipe:
         known = {"classes": [str(label) for label in dataset.classes], "hierarchy": hierarchy, "ordered": bool(dataset.ordered)}
         self.cell = replace(cell, loss=filled(cell.loss, known))
         check_compatible(self.cell.loss, cell.features, cell.solver, bool(dataset.ordered), len(dataset.classes))
+
+    def check_facts(self) -> None:
+        """Refuse metrics that need what neither the method nor the data have: without this, the first fit would tell.
+
+        What a loss brings is asked of a fit to two rows of every class.
+
+        Raises
+        ------
+        ConfigError
+        """
+        named = [*([self.protocol.metric] if self.protocol.metric else []), *self.protocol.metrics]
+        needed = {fact: name for name in named for fact in metrics.meaning(name).needs if fact not in (PROBABILITIES, "labels")}
+        dataset, cell = self.dataset, self.cell
+        if not needed or dataset.costs is not None:
+            return
+        found = {"label_graph": self.graph, "sequences": dataset.groups}
+        if needed.keys() - found.keys():
+            if dataset.multilabel or dataset.groups is not None:
+                return
+            rows = np.concatenate([np.flatnonzero(dataset.y == code)[:2] for code in range(self.n_classes)])
+            learner = make_learner(cell.loss, cell.features, cell.solver, self.axes.fixed, self.n_classes, 0, 1.0)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    found |= self.facts(learner.fit(dataset.X[rows], dataset.y[rows]))
+            except Exception:  # too few rows for this method: its own fits tell
+                return
+        for fact, name in needed.items():
+            if found.get(fact) is None:
+                raise ConfigError(f"the metric {name} needs {metrics.FACTS[fact]}; loss={cell.loss['name']} on {dataset.name} has none")
 
     @property
     def n_classes(self) -> int:

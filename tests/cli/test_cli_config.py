@@ -98,11 +98,16 @@ def test_every_preset_composes() -> None:
 def test_defaults_are_those_of_the_protocol_in_the_papers() -> None:
     settings = validate(compose("name=x"))
     assert (settings.dataset["name"], settings.loss["name"], settings.features["name"]) == ("iris", "zero_one", "linear")
-    protocol = settings.protocol
+    standard, protocol = settings.protocol, validate(compose("name=x", "protocol=papers")).protocol
+    assert (standard["search"], standard["standard_errors"]) == ("every_split", 0.25)
+    assert standard["stage1"]["regularisation"] == [2.0**i for i in (-9, -6, -3, 0, 3)]
+    assert standard["extend"] == {"regularisation": [2.0**-18, 2.0**18], "gamma": [2.0**-18, 2.0**6], "tolerance": [2.0**-6, 2.0**3]}
+    # what was the only search keeps the keys of its cells
+    assert not {"search", "extend", "standard_errors"} & protocol.keys()
     assert protocol["stage1"]["regularisation"] == [2.0**i for i in (0, 3, 6, 9, 12)]
     assert protocol["stage1"]["gamma"] == [2.0**i for i in (-12, -9, -6, -3, 0)]
     for name in ("regularisation", "gamma"):
-        assert protocol["stage2"][name] == [2.0**i for i in range(-2, 3)]
+        assert standard["stage2"][name] == protocol["stage2"][name] == [2.0**i for i in range(-2, 3)]
     assert (protocol["n_splits"], protocol["folds"], protocol["train_size"], protocol["alpha"]) == (20, 5, 0.7, 0.05)
     assert (settings.solver["tol"], settings.solver["search_tol"]) == (1e-3, 1e-2)
     ordinal = validate(compose("name=x", "protocol=ordinal")).protocol

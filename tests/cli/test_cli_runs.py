@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,8 +17,9 @@ import pytest
 from nursery import nursery
 from waiting import HANG, listens_to_interrupts, processes_of_session, until
 
-from advcli.cli import main
-from advcli.rows import TIMING_COLUMNS
+from advcli.cli import actions, main
+from advcli.cli.task import PARTICULAR
+from advcli.rows import TIMING_COLUMNS, hyper_text, over_splits
 
 # Small enough for a test, with a search and with more than one split.
 SMALL = [
@@ -57,7 +59,7 @@ def test_single_run_writes_every_file_and_prints_the_result(capfd: pytest.Captur
     assert len(runs) == 2 * 2
     assert (runs["relative_gap"] <= 1e-2).all()
     assert "zero_one linear" in out
-    assert f"hyper-parameters: C = {runs['C'].iloc[0]:g}" in out
+    assert f"hyper-parameters: C = {hyper_text(over_splits(runs['C'].tolist()))}" in out
     assert "worst relative gap" in out
     assert "results/one" in out
     assert err.splitlines()[0].startswith("[1/1] iris, zero_one linear: accuracy")
@@ -196,9 +198,10 @@ def test_report_rebuilds_everything_from_the_cells(capfd: pytest.CaptureFixture[
     assert main(["report", "name=again", "report.metric=mae"]) == 2
 
 
-def test_interrupt_keeps_what_is_done_and_says_how_to_resume() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupt_keeps_what_is_done_and_says_how_to_resume(number: signal.Signals) -> None:
     # digits takes far longer than iris: the interrupt falls into it
-    words = ["-m", "dataset=iris,digits", "name=cut", "workers=1", "solver.tol=1e-7", "protocol.n_splits=20"]
+    words = ["-m", "dataset=iris,digits", "name=cut", "workers=1", "solver.tol=1e-7", "protocol.n_splits=20", "protocol.search=first_split"]
     with subprocess.Popen(  # as a user starts it
         [sys.executable, "-m", "advcli", *words],
         stdout=subprocess.PIPE,
@@ -207,9 +210,9 @@ def test_interrupt_keeps_what_is_done_and_says_how_to_resume() -> None:
         preexec_fn=listens_to_interrupts,
     ) as process:
         until(lambda: started_cells("cut") == 2)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=HANG)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert out == ""
     assert "Traceback" not in err
     (line,) = [line for line in err.splitlines() if "interrupted" in line]
@@ -222,7 +225,7 @@ def test_interrupt_keeps_what_is_done_and_says_how_to_resume() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
 def test_interrupt_of_parallel_work_leaves_no_process_behind() -> None:
-    words = ["-m", "dataset=iris,digits", "loss=zero_one,ww", "name=cut", "workers=2", "solver.tol=1e-7"]
+    words = ["-m", "dataset=iris,digits", "loss=zero_one,ww", "name=cut", "workers=2", "solver.tol=1e-7", "protocol.search=first_split"]
     child = nursery().start(words)
     until(lambda: started_cells("cut") >= 3)  # one is done, two are computing
     os.killpg(child.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
@@ -231,6 +234,33 @@ def test_interrupt_of_parallel_work_leaves_no_process_behind() -> None:
     assert "Traceback" not in done.stderr
     assert "resume with" in done.stderr
     until(lambda: not processes_of_session(child.pid))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["model=my.model"], "advcli run does not read the key model, which is for advcli certify, coverage, predict"),
+        (["-m", "dataset=iris,wine", "out=x"], "advcli run does not read the key out"),
+        (["check", "results=results/x", "input=new.csv"], "advcli check does not read the key input"),
+        (["-m", "hydra/sweeper=optuna", "dataset=iris,wine"], "hydra/sweeper=optuna is not supported"),
+        (["-m", "hydra/sweeper=basic", "dataset=iris,wine"], "hydra/sweeper=basic is not supported"),
+    ],
+)
+def test_what_would_be_ignored_is_refused(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    out, err = capfd.readouterr()
+    assert said in err
+    assert (out, len(err.splitlines())) == ("", 1)
+    assert not Path("results").exists()
+
+
+def test_actions_read_what_they_say() -> None:
+    for name in actions.names():
+        kind = actions.get(name)
+        source = Path(str(sys.modules[kind.__module__].__file__)).read_text(encoding="utf-8")
+        found = {key for key in PARTICULAR if re.search(rf"settings\.{key}\b", source)}
+        found |= {"results"} if "existing_folder(" in source else set()
+        assert set(kind.reads) == found, name
 
 
 def test_commands_of_one_process_and_second_have_folders_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

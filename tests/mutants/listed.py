@@ -769,13 +769,13 @@ CLI = (
     Mutant("advcli/cli/main.py", "return error.exit_code", "return 1", f"{INPUTS} -k 'bad_input and 0 or cannot_be_made'"),
     Mutant(
         "advcli/cli/main.py",
-        'say("interrupted")\n        return INTERRUPTED',
+        'say("interrupted")\n        return _code(error)',
         'say("interrupted")\n        return 0',
         f"{RUNS} -k interrupt",
     ),
     Mutant(
         "advcli/cli/main.py",
-        "say(task.interrupted())\n        return INTERRUPTED",
+        "say(task.interrupted())\n        return _code(error)",
         "say(task.interrupted())\n        return 1",
         f"{RUNS} -k interrupt",
     ),

@@ -191,8 +191,8 @@ def alter_r(path: Path, random: np.random.Generator, forge: bool) -> None:
     def change(arrays: dict[str, np.ndarray]) -> None:
         R = arrays["r"]
         kind = random.integers(4)
-        if kind == 0:  # as in the audit: every r a little lower
-            R -= 0.0021
+        if kind == 0:  # as in the audit: every r a little lower, not all by the same, which is nothing to potentials that sum to 0 (llw)
+            R -= 0.0021 * np.arange(1, R.shape[1] + 1)
         elif kind == 1:
             R[random.integers(len(R))] += random.uniform(0.05, 0.5, R.shape[1])
         elif kind == 2:

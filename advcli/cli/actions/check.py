@@ -22,6 +22,7 @@ class Check(Task):
     """
 
     place = 3
+    reads = ("results", "baseline", "update", "junit")
     usage = (
         (
             "check results=results/NAME baseline=FILE.csv [--update] [junit=FILE.xml]",

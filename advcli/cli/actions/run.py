@@ -65,6 +65,7 @@ class Run(Task):
         try:
             refuse_added_keys(node)
             settings = validate(config)
+            self.refuse_unread(settings)
             self.config = configuration.plain(config)
             made = [path for path in (settings.folder, *settings.folder.parents) if not path.exists()]
             folder = self._prepare([settings], [words_of(node)])
@@ -104,6 +105,7 @@ class Run(Task):
         refuse_added_keys(first.hydra)
         plans = compose_all(cells, lambda words: configuration.plain(own(compose(words))), scalar_override)
         settled = [configuration.check(values) for values in plans]
+        self.refuse_unread(settled[0])
         folder = self._prepare(settled, cells)
         self.cells = len(cells)
         self.config = configuration.plain(own(master))
