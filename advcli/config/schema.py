@@ -269,6 +269,8 @@ def check(values: Mapping[str, Any]) -> Settings:
     groups = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, "limits": LimitsGroup}.items()}
     if groups["loss"].get("rule", "") is None:  # chosen by nobody: cells from before there was a choice stay the same
         del groups["loss"]["rule"]
+    if groups["protocol"]["learning_curve"] is None:
+        del groups["protocol"]["learning_curve"]
     return Settings(
         name=top["name"],
         seed=top["seed"],
