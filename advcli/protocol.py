@@ -59,6 +59,8 @@ class Protocol:
         What the search minimises (or maximises) and tables show; None is the loss's own.
     metrics : list of str
         Further metrics that are recorded.
+    learning_curve : list of float or None
+        Shares of the training rows that every split is fitted to as well, each scored on the split's test rows.
     rough_per_class : int or None
         Rows per class that train a rough classifier, whose predictions then are the training labels (louche2015, section 4.2); None:
         training labels are those of the data.
@@ -77,7 +79,7 @@ class Protocol:
     #: Keys that do not determine rows: how reports test.
     SILENT: ClassVar[tuple[str, ...]] = ("test", "alpha", "correction")
     #: Values of keys that came later, with which rows are as before there was a choice: left out of cells, whose keys stay.
-    FORMER: ClassVar[Mapping[str, Any]] = {"search": "first_split", "extend": {}, "standard_errors": 0.0}
+    FORMER: ClassVar[Mapping[str, Any]] = {"search": "first_split", "extend": {}, "standard_errors": 0.0, "learning_curve": None}
     open: ClassVar[bool] = False
 
     name: str = _some("standard", NAME)
@@ -95,6 +97,7 @@ class Protocol:
     standard_errors: float = _some(0.0, NOT_NEGATIVE)
     metric: str | None = _some(None, NAME)
     metrics: list[str] = field(default_factory=list, metadata=NAME)
+    learning_curve: list[float] | None = field(default=None, metadata=FRACTION)
     rough_per_class: int | None = _some(None, at_least(1))
     labelled_share: float = _some(0.05, FRACTION)
     rough_updates: int = _some(1000, at_least(1))
@@ -120,6 +123,10 @@ class Protocol:
                 given[key] = check_grid(f"protocol.{key}", value)
             elif key == "metrics":
                 given[key] = list(value or ())
+            elif key == "learning_curve":
+                for share in value or ():
+                    refuse(f"protocol.{key}", share, known[key].metadata)
+                given[key] = [float(share) for share in value or ()]
             elif not (value is None and str(known[key].type).endswith("None")):
                 refuse(f"protocol.{key}", value, known[key].metadata)
         protocol = cls(**given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -373,13 +373,20 @@ class Recipe:
         """Return what the search minimises and tables show."""
         return self.protocol.metric or ("cost" if self.dataset.costs is not None else learner.metric_)
 
-    def score(self, fitted: Fitted, train: Part, test: Part) -> tuple[dict[str, Any], dict[str, float]]:
-        """Return columns of a fit's rows and the values of its metrics by name, the primary one first."""
+    def score(
+        self, fitted: Fitted, train: Part, test: Part, told: Callable[[Any, Any], None] | None = None
+    ) -> tuple[dict[str, Any], dict[str, float]]:
+        """Return columns of a fit's rows and the values of its metrics by name, the primary one first.
+
+        ``told``, if given, is called with the true and the predicted codes of the test rows.
+        """
         learner, options = fitted.learner, self.facts(fitted.learner)
         X = fitted.rows(test.X)
         clock = time.perf_counter()
         X = X if test.groups is None else replace(test, X=X).look(learner)
         predicted = learner.predict_codes(X)
+        if told is not None:
+            told(test.y, predicted)
         columns: dict[str, Any] = {"predict_seconds": time.perf_counter() - clock} | certificate_columns(learner)
         certificate = learner.certificate_
         if certificate is not None and not np.isnan(certificate.game_value):

@@ -25,6 +25,7 @@ from ..proofs import Recorder
 from ..records import ResultsFolder
 from ..rows import canonical_json, complete_rows, hyper_value, over_splits
 from .cell import Cell
+from .learning import ConfusionCounts, learning_curve
 from .recipe import Recipe
 from .selection import Part, Selection
 from .splits import Split
@@ -278,6 +279,7 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         "choice": _choice(fits.choices),
         "edges": searches.edges(),
         "hyper": searches.hyper(),
+        **fits.about,
         "warning": _unconverged(cell, dataset.name, fits, search_rows),
     }
     request = cell.request_key()
@@ -331,13 +333,17 @@ class _Searches:
 
 @dataclass(frozen=True)
 class _Fits:
-    """The fits of all splits: rows, the first traceback (empty if none), notes, what solver=auto took, statuses of those not converged."""
+    """The fits of all splits: rows, the first traceback (empty if none), notes, what solver=auto took, statuses of those not converged.
+
+    ``about`` holds what the cell's file keeps for figures.
+    """
 
     rows: list[dict[str, Any]]
     failure: str
     notes: list[str]
     choices: Counter[str]
     stopped: Counter[str]
+    about: dict[str, Any]
 
 
 def _fit_splits(
@@ -351,6 +357,8 @@ def _fit_splits(
     notes: dict[str, None] = {}
     remarks: Counter[str] = Counter()
     cell, protocol = recipe.cell, recipe.protocol
+    confusion = ConfusionCounts.of(recipe)
+    learned: list[dict[str, Any]] = []
     primary = protocol.metric or ""
     for number, (train_rows, test_rows) in enumerate(splits, start=1):
         base = dict(head) | {"split": number, "n_train": len(train_rows), "n_test": len(test_rows)}
@@ -370,7 +378,8 @@ def _fit_splits(
                     stopped[str(learner.certificate_.status)] += 1
             if learner.solver_choice_:
                 choices[learner.solver_choice_] += 1
-            columns, values = recipe.score(fitted, train, test)
+            columns, values = recipe.score(fitted, train, test, None if confusion is None else confusion.add)
+            learned += learning_curve(recipe, number, train, test, hyper)
             if recorder is not None:
                 columns |= recorder.keep(number, learner, fitted.rows(train.X), fitted.codes, fitted.weight)
             remarks.update(learner.remarks_)
@@ -385,7 +394,8 @@ def _fit_splits(
             base |= {"status": "failed", "error": one_line(error)}
             rows += [base | {"metric": metric, "value": None} for metric in dict.fromkeys([primary, *protocol.metrics])]
     said = [f"{cell.method}: {remark} ({count} of {len(splits)} fits)" for remark, count in remarks.items()]
-    return _Fits(rows, failure, [*notes, *said], choices, stopped)
+    about = ({} if confusion is None else {"confusion": confusion.about()}) | ({"learning": learned} if learned else {})
+    return _Fits(rows, failure, [*notes, *said], choices, stopped, about)
 
 
 def _choice(choices: Counter[str]) -> str:

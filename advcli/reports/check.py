@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConfigError, ResultsError, nearest
 from ..files import write_text
-from ..metrics import meaning, shown
+from ..metrics import meaning
 from ..records import ResultsFolder
 from ..rows import canonical_json, format_value
 from ..statistics import TESTS, equivalence, paired_test
@@ -132,26 +132,46 @@ class Change:
         return None if not difference or math.isnan(difference) else (difference > 0) == meaning(self.metric).higher_is_better
 
     def line(self) -> str:
-        """Return the change as one line: cell, old, new, p, the margin where it decides, the reason."""
-        text = f"{self.status}: {self.dataset}, {self.method}, {self.metric}: "
+        """Return the change as one line: cell, by how much, from what to what, the reason, p, the margin where it decides."""
+        text = f"{self.status}: {self.dataset}, {self.method}, {self.metric}"
         if self.status == "missing":
-            return f"{text}{_shown(self.metric, self.old, self.old_std)} -> nothing ({self.reason})"
+            return f"{text}: was {_shown(self.metric, self.old, self.old_std)}, now there is nothing: {self.reason}"
         if self.status == "new":
-            return f"{text}{_shown(self.metric, self.new, self.new_std)}, not in the baseline"
-        text += f"{_shown(self.metric, self.old, self.old_std)} -> {_shown(self.metric, self.new, self.new_std)}"
-        text += {True: " (better)", False: " (worse)", None: ""}[self.better]
-        p = "-" if math.isnan(self.p_value) else f"{self.p_value:.2g}"
-        factor, unit = (100.0, " percent") if meaning(self.metric).percent else (1.0, "")
-        margin = f", margin {factor * self.margin:.3g}{unit}" if self.test in ("equivalence", "margin") else ""
-        return f"{text}, p = {p} ({self.test}){margin}" + (f": {self.reason}" if self.reason else "")
+            return f"{text}: {_shown(self.metric, self.new, self.new_std)}, not in the baseline"
+        if self.test in _SAME:
+            return f"{text}: {_shown(self.metric, self.new, self.new_std)}, {_SAME[self.test]}"
+        was, now = _shown(self.metric, self.old, self.old_std), _shown(self.metric, self.new, self.new_std)
+        side = {True: " (better)", False: " (worse)", None: ""}[self.better]
+        parts = [f"{text}: {self._moved()}, from {was} to {now}{side}"]
+        parts += [self.reason] if self.reason else []
+        parts += [f"p = {self.p_value:.2g} by the {self.test} test"] if not math.isnan(self.p_value) else []
+        parts += [f"margin {_amount(self.metric, self.margin)}"] if self.test in ("equivalence", "margin") else []
+        return "; ".join(parts)
+
+    def _moved(self) -> str:
+        difference = self.new - self.old
+        if abs(difference) <= _NOISE * max(abs(self.old), abs(self.new)):
+            return "mean unchanged"
+        return f"{'rose' if difference > 0 else 'fell'} by {_amount(self.metric, abs(difference))}"
+
+
+_SAME = {"identical": "the same on every split", "rounding": "the same on every split but for rounding"}
+
+
+def _amount(metric: str, difference: float) -> str:
+    """Return a difference of a metric in words."""
+    if not meaning(metric).percent:
+        return f"{difference:.3g}"
+    text = f"{100.0 * difference:.2f}" if 100.0 * difference >= 0.01 else f"{100.0 * difference:.2g}"
+    return f"{text} percentage points"
 
 
 def _shown(metric: str, mean: float, std: float) -> str:
-    # the error as an error here: the line names the metric
-    factor, digits = (100.0, 2) if meaning(metric).percent else (1.0, 4)
-    if metric == "error":
-        return f"{factor * mean:.{digits}f} ({'-' if math.isnan(std) else f'{factor * std:.{digits}f}'})"
-    return shown(metric, mean, std)
+    """Return mean and deviation of the metric itself: the error as an error, for the line names it."""
+    percent = meaning(metric).percent
+    factor, digits = (100.0, 2) if percent else (1.0, 4)
+    spread = "-" if math.isnan(std) else f"{factor * std:.{digits}f}"
+    return f"{factor * mean:.{digits}f} ({spread}){' %' if percent else ''}"
 
 
 # ------------------------------------------------------------------------------------------------------------------ the baseline
@@ -567,7 +587,7 @@ def _split_by_split(old: _CheckedCell, new: _CheckedCell, test: str) -> tuple[st
     p_value = paired_test(test, first, second, new.n_train, new.n_test).p_value
     most = int(np.argmax(np.abs(first - second)))
     was, became = (_value_text(float(values[most]), new.sizes[most]) for values in (old.values, new.values))
-    return "moved", p_value, "paired", f"{moved.sum()} of {new.n} splits differ, most the {most + 1}. of them: {was} -> {became}"
+    return "moved", p_value, "paired", f"{moved.sum()} of {new.n} splits differ, split {most + 1} the most: from {was} to {became}"
 
 
 def check_folder(folder: ResultsFolder, baseline: Path, *, test: str = TEST, alpha: float = ALPHA) -> list[Change]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..errors import ResultsError
 from ..metrics import shown_as, shown_mean, title
 from ..records import ResultsFolder
 from ..rows import hyper_columns, hyper_text, over_splits
@@ -18,7 +19,7 @@ from ..statistics import DEFAULT, Significance
 from .across import Across
 from .comparison import comparison, result_entry
 from .document import Document, Figure, ReportTable, Section, TableField, counted, metric_word
-from .figures import Material, drawn
+from .figures import LEARNING_COLUMNS, Material, drawn
 from .published_numbers import FAR, compare_with_published
 from .summary import wins_ties_losses
 
@@ -41,6 +42,12 @@ class Facts:
         Chosen hyper-parameters at the end of what was tried.
     tolerances : tuple of float
         The relative gaps asked for.
+    confusion : dict of cell key to dict
+        Confusion counts of the cells (`advcli.reports.figures.Material`).
+    learning : DataFrame or None
+        Fits to shares of the training rows; None without any.
+    search : DataFrame or None
+        Rows of search.csv; None without the file.
     """
 
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -48,6 +55,9 @@ class Facts:
     cuts: dict[str, str] = field(default_factory=dict)
     edges: dict[str, list[str]] = field(default_factory=dict)
     tolerances: tuple[float, ...] = ()
+    confusion: dict[str, Any] = field(default_factory=dict)
+    learning: pd.DataFrame | None = None
+    search: pd.DataFrame | None = None
 
 
 def read_facts(folder: ResultsFolder, cells: Iterable[str]) -> Facts:
@@ -58,6 +68,7 @@ def read_facts(folder: ResultsFolder, cells: Iterable[str]) -> Facts:
         provenance = {}
     facts = Facts(provenance=provenance if isinstance(provenance, dict) else {})
     tolerances = set()
+    learned: list[dict[str, Any]] = []
     for key in dict.fromkeys(cells):
         about = (folder.read_cell(key) or {}).get("about", {})
         dataset = str(about.get("dataset", ""))
@@ -73,7 +84,17 @@ def read_facts(folder: ResultsFolder, cells: Iterable[str]) -> Facts:
             facts.cuts[dataset] = f"cut: {str(cell['dataset']['cut']).replace('_', ' ')}"
         if isinstance(cell.get("solver", {}).get("tol"), (int, float)):
             tolerances.add(float(cell["solver"]["tol"]))
-    return Facts(facts.provenance, facts.notes, facts.cuts, facts.edges, tuple(sorted(tolerances)))
+        if about.get("confusion"):
+            facts.confusion[key] = about["confusion"]
+        for point in about.get("learning", ()):
+            fit = {name: point[name] for name in ("split", "share", "n_train", "relative_gap")} | {"cell": key, "dataset": dataset}
+            learned += [fit | {"metric": metric, "value": value} for metric, value in point["values"].items()]
+    learning = pd.DataFrame(learned, columns=list(LEARNING_COLUMNS)) if learned else None
+    try:
+        search = folder.search()
+    except ResultsError:  # a folder of tables alone may have none
+        search = None
+    return replace(facts, tolerances=tuple(sorted(tolerances)), learning=learning, search=search)
 
 
 @dataclass(frozen=True)
@@ -90,6 +111,8 @@ class Contents:
         Published numbers beside ours; None when none were asked for.
     far : tuple of str
         One line for every cell that disagrees with its published number.
+    learning : DataFrame or None
+        The points of learning curves; None without any.
     """
 
     document: Document
@@ -97,6 +120,7 @@ class Contents:
     pairs: pd.DataFrame
     published: pd.DataFrame | None
     far: tuple[str, ...]
+    learning: pd.DataFrame | None = None
 
 
 def shown_metrics(summary: pd.DataFrame) -> list[str]:
@@ -141,6 +165,7 @@ def contents(
     # Before the first section, so that an unknown key writes nothing.
     compared = None if published is None else compare_with_published(summary, runs, published, facts.cuts)
     material = Material(runs, summary, tuple(metrics), metrics[0], significance.alpha, facts.tolerances, compared)
+    material = replace(material, search=facts.search, confusion=facts.confusion, learning=facts.learning)
     sections: list[Section] = []
     wins_parts, pair_parts = [], []
     for metric in metrics:
@@ -154,9 +179,16 @@ def contents(
         far = tuple(_far_line(row) for row in compared[compared["far"]].to_dict("records"))
         # beside the main table
         sections.insert(1, _published_section(compared, published, far, material))
-    if len(material.points):
-        about = "Metrics along the numeric option that the sweep varied, with standard errors over the runs: curves.csv."
-        sections.append(Section("curves", "Curves", (about,), (), drawn("curves", material)))
+    about = "Metrics along the numeric option that the sweep varied, with standard errors over the runs: curves.csv."
+    more: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+        ("predictions", "Predictions", ()),
+        ("curves", "Curves", (about,) if len(material.points) else ()),
+        ("selection", "Selection of hyper-parameters", ()),
+    )
+    for word, heading, lines in more:
+        figures = drawn(word, material)
+        if figures or lines:
+            sections.append(Section(word, heading, lines, (), figures))
     sections.append(_certificate_section(material, facts))
     failures = _failure_section(runs)
     sections += [failures] if failures else []
@@ -192,6 +224,7 @@ def contents(
         pairs=pd.concat([part for part in pair_parts if len(part)] or pair_parts[:1]),
         published=compared,
         far=far,
+        learning=facts.learning,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -14,6 +15,11 @@ MARKS = {"*": "best mean", "=": "not significantly worse than the best", "!": "a
 def counted(count: int, one: str, several: str = "") -> str:
     """Return a number of things in words; without ``several`` the plural has an s."""
     return f"{count} {one if count == 1 else several or one + 's'}"
+
+
+def file_word(text: str) -> str:
+    """Return a text as a word that a file or an anchor of a page may be named by."""
+    return re.sub(r"\W+", "-", text.replace("_", "-")).strip("-") or "x"
 
 
 def metric_word(metric: str) -> str:

@@ -69,12 +69,16 @@ def inline_svg(figure: Figure) -> str:
     svg = re.sub(r'href="#([^"]+)"', rf'href="#{figure.name}-\1"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{figure.name}-\1)", svg)
     svg = svg.replace("#000000", "currentColor")
+    # on a narrow screen a figure is scrolled rather than made too small to read
+    width = re.search(r'<svg [^>]*?width="([0-9.]+)pt"', svg)
+    least = f' style="min-width: min({width[1]}pt, 30rem)"' if width else ""
     # SVG text is black unless told otherwise
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(figure.caption)}" fill="currentColor" ', 1)
+    return svg.replace("<svg ", f'<svg{least} role="img" aria-label="{escape(figure.caption)}" fill="currentColor" ', 1)
 
 
 def _figure(figure: Figure) -> str:
-    return f'<figure id="figure-{figure.name}">\n{inline_svg(figure)}\n<figcaption>{escape(figure.caption)}</figcaption>\n</figure>'
+    plot = f'<div class="scroll">{inline_svg(figure)}</div>'
+    return f'<figure id="figure-{figure.name}">\n{plot}\n<figcaption>{escape(figure.caption)}</figcaption>\n</figure>'
 
 
 def _lines(lines: tuple[str, ...]) -> list[str]:

@@ -19,7 +19,7 @@ from .comparison import comparison_table, result_entry
 from .content import Contents, contents, read_facts, shown_metrics
 from .curves import CURVE_COLUMNS, curve_points
 from .drawing import svg_only
-from .figures import is_of
+from .figures import LEARNING_COLUMNS, is_of
 from .html_page import html_page
 from .latex import latex
 from .markdown import markdown
@@ -95,6 +95,8 @@ def write_reports(
         points = curve_points(with_unique_methods(runs))
         if len(points):
             files["curves.csv"] = _csv(points, CURVE_COLUMNS)
+        if report.learning is not None:
+            files["learning.csv"] = _csv(report.learning, LEARNING_COLUMNS)
     elif page and runs["cell"].nunique() > PAGE_CELLS:
         remarks.append(f"no report.html: more than {PAGE_CELLS} cells; advcli report results=... writes it")
     elif page:

@@ -106,11 +106,12 @@ def test_unmoved_numbers_pass_and_moved_or_missing_ones_fail(capfd: pytest.Captu
     code, lines, _ = check(broken, "baseline=base/line.csv", "junit=made/out.xml", capfd=capfd)
     assert code == 1
     assert [line.split(",")[0] for line in lines] == ["new: iris", "missing: iris", "moved: iris", "3 cells: 0 unchanged"]
-    assert lines[1].endswith("-> nothing (not in the results)")
+    assert lines[1].endswith(", now there is nothing: not in the results")
     mean = 100 * read_baseline(Path("base/line.csv")).set_index("method").loc["zero_one linear", "mean"]
-    assert lines[2].startswith(f"moved: iris, zero_one linear, error: {mean:.2f} (")
-    assert "(worse), p = " in lines[2]
-    assert "(paired): 6 of 6 splits differ, most the " in lines[2]
+    assert lines[2].startswith("moved: iris, zero_one linear, error: rose by ")
+    assert f" percentage points, from {mean:.2f} (" in lines[2]
+    assert " (worse); 6 of 6 splits differ, split " in lines[2]
+    assert lines[2].endswith(" by the paired test")
     suite = ET.parse("made/out.xml").getroot().find("testsuite")
     assert suite is not None
     assert (suite.get("name"), suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("advcli check line.csv", "3", "2", "1")
@@ -123,7 +124,7 @@ def test_other_splits_are_compared_within_the_margin(capfd: pytest.CaptureFixtur
     assert (code, lines) == (0, ["1 cell: 1 unchanged, 0 moved, 0 missing, 0 new", said])
     code, lines, _ = check(run("bad", *BAD, "seed=1"), "baseline=line.csv", capfd=capfd)
     assert code == 1
-    assert "(equivalence), margin" in lines[0]
+    assert " by the equivalence test; margin " in lines[0]
 
 
 @pytest.mark.usefixtures("checked")

@@ -116,7 +116,7 @@ def test_commands_of_the_readme(number: int, tmp_path: Path, monkeypatch: pytest
             skipped.append(command)
         else:
             said = run([*words, *(["workers=1"] if "-m" in words else [])], capfd)
-            cells = [line for line in said.splitlines() if line.startswith("[")]
+            cells = [line for line in said.splitlines() if re.match(r"(\[\d+/\d+\] )?\w+, [\w ]+: ", line)]
             printed = [FIGURE.findall(line)[0] for line in cells if FIGURE.search(line)]
             assert not figures or printed == figures, f"README promises {figures} of {command}, which prints {printed}"
     if skipped:

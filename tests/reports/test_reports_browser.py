@@ -121,3 +121,15 @@ def test_dark_and_light_differ_and_are_readable(page):
         assert abs(ground - text) > 150
         assert abs(ground - plot) > 150
     assert seen["light"] > 200 > 60 > seen["dark"]
+
+
+def test_a_narrow_page_scrolls_its_tables_and_figures(page):
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+    page.execute_script("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+    assert page.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    # figures stay large enough to read: as wide as they are drawn, or 30 rem, whatever the window
+    shown, drawn = page.execute_script(
+        "const plot = document.querySelector('figure svg'); return [plot.getBoundingClientRect().width, plot.width.baseVal.value]"
+    )
+    rem = page.execute_script("return parseFloat(getComputedStyle(document.documentElement).fontSize)")
+    assert shown >= min(drawn, 30 * rem) - 1

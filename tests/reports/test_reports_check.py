@@ -2,6 +2,7 @@ import csv
 import hashlib
 import json
 import math
+import re
 import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -92,11 +93,12 @@ def test_a_planted_shift_on_the_same_splits_has_moved(planted, tmp_path):
     change = one(check_folder(planted.folder(tmp_path / "new", planted.rows("iris", "a", shifted)), path))
     assert (change.status, change.test, change.failed) == ("moved", "paired", True)
     assert change.p_value == paired_test("corrected_ttest", shifted, ERRORS, 105, 45).p_value < 0.01
-    assert change.reason == "20 of 20 splits differ, most the 2. of them: 1/45 -> 3/45"
+    assert change.reason == "20 of 20 splits differ, split 2 the most: from 1/45 to 3/45"
     assert change.new - change.old == pytest.approx(1.5 / 45)
     assert change.better is False
-    assert change.line().startswith("moved: iris, a, error: 4.78 (2.07) -> 8.11 ")
-    assert "(worse), p = " in change.line()
+    head = "moved: iris, a, error: rose by 3.33 percentage points, from 4.78 (2.07) % to 8.11 (2.42) % (worse); 20 of 20 splits differ, "
+    assert change.line().startswith(head)
+    assert change.line().endswith(f"; p = {change.p_value:.2g} by the paired test")
 
 
 def test_one_row_of_one_split_has_moved_although_no_test_sees_it(planted, tmp_path):
@@ -104,7 +106,7 @@ def test_one_row_of_one_split_has_moved_although_no_test_sees_it(planted, tmp_pa
     change = one(check_folder(planted.folder(tmp_path / "new", planted.rows("iris", "a", [*ERRORS[:6], 2, *ERRORS[7:]])), path))
     assert (change.status, change.test) == ("moved", "paired")
     assert change.p_value > 0.01
-    assert change.reason == "1 of 20 splits differ, most the 7. of them: 1/45 -> 2/45"
+    assert change.reason == "1 of 20 splits differ, split 7 the most: from 1/45 to 2/45"
     assert "margin" not in change.line()
 
 
@@ -113,6 +115,7 @@ def test_moves_that_cancel_in_the_mean_have_moved(planted, tmp_path):
     change = one(check_folder(planted.folder(tmp_path / "new", planted.rows("iris", "a", ERRORS[::-1])), path))
     assert change.new == pytest.approx(change.old)
     assert (change.status, change.reason.partition(",")[0]) == ("moved", "14 of 20 splits differ")
+    assert "error: mean unchanged, from 4.78 (2.07) % to 4.78 (2.07) %; 14 of" in change.line()
 
 
 def test_a_lost_split_has_moved(planted, tmp_path):
@@ -130,6 +133,7 @@ def test_an_improvement_has_moved_too(planted, tmp_path):
     path = baseline_file(planted, tmp_path, planted.rows("iris", "a", [count + 5 for count in ERRORS]))
     change = one(check_folder(planted.folder(tmp_path / "new", planted.rows("iris", "a", ERRORS)), path))
     assert (change.status, change.better) == ("moved", True)
+    assert ": fell by 11.11 percentage points, from 15.89 (2.07) % to 4.78 (2.07) % (better); " in change.line()
 
 
 def test_rounding_is_no_change(planted, tmp_path):
@@ -138,6 +142,8 @@ def test_rounding_is_no_change(planted, tmp_path):
     noisy = [row | {"value": row["value"] * (1 + 1e-13)} for row in cells]
     change = one(check_folder(planted.folder(tmp_path / "new", noisy), path))
     assert (change.status, change.test) == ("unchanged", "rounding")
+    assert change.line().endswith(", the same on every split but for rounding")
+    assert "percent" not in change.line()
     for row in noisy:
         row["value"] *= 1 + 1e-8
     change = one(check_folder(planted.folder(tmp_path / "more", noisy), path))
@@ -153,7 +159,7 @@ def test_other_splits_use_the_margin(planted, tmp_path):
     worse = one(check_folder(planted.folder(tmp_path / "2", planted.rows("iris", "a", [count + 9 for count in fresh], seed=1)), path))
     assert (worse.status, worse.test, worse.reason) == ("moved", "equivalence", "beyond the margin")
     assert worse.p_value > 0.5
-    assert ", margin " in worse.line()
+    assert re.search(r"; p = [\d.]+ by the equivalence test; margin [\d.]+ percentage points$", worse.line())
     assert changes_text([same]).splitlines() == [
         "1 cell: 1 unchanged, 0 moved, 0 missing, 0 new",
         "1 cell without the baseline's splits: means compared within the margin",
@@ -212,7 +218,7 @@ def test_missing_failed_and_new_cells(planted, tmp_path):
     assert not changes["extra"].failed
     text = changes_text(list(changes.values()))
     assert len(text.splitlines()) == 5
-    assert "missing: iris, gone, error: 4.78 (2.07) -> nothing (not in the results)" in text
+    assert "missing: iris, gone, error: was 4.78 (2.07) %, now there is nothing: not in the results" in text
     assert text.endswith("4 cells: 0 unchanged, 1 moved, 2 missing, 1 new\n")
 
 
@@ -609,4 +615,4 @@ def test_counts_are_those_of_each_split_s_own_size(planted, tmp_path):
     path = baseline_file(planted, tmp_path, rows(ERRORS))
     change = one(check_folder(planted.folder(tmp_path / "new", rows(more)), path))
     assert change.p_value == paired_test("corrected_ttest", more, ERRORS, 105, 72.5).p_value
-    assert change.reason == "20 of 20 splits differ, most the 4. of them: 2/40 -> 4/40"
+    assert change.reason == "20 of 20 splits differ, split 4 the most: from 2/40 to 4/40"

@@ -41,9 +41,13 @@ class Report(Task):
         finally:
             warn(folder.remarks)
         print_table(summary)
-        print(f"{short(path)}: {', '.join(['runs.csv', 'search.csv', *summary.attrs['files']])}")
+        plots = [name for name in summary.attrs["files"] if name.startswith("plots/")]
+        print(f"{short(path)}: {', '.join(['runs.csv', 'search.csv', *(name for name in summary.attrs['files'] if name not in plots)])}")
+        for stem in dict.fromkeys(name.rpartition(".")[0] for name in plots):
+            print(f"{stem}: {', '.join(name.rpartition('.')[2] for name in plots if name.rpartition('.')[0] == stem)}")
         for remark in summary.attrs["remarks"]:
             say(remark)
+        print(f"report: {short(path / 'report.html')}")
 
     def _draw(self, settings: Settings) -> None:
         """Draw a picture of losses or of fits, and write what is drawn beside it."""

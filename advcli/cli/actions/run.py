@@ -236,6 +236,7 @@ def _print_choice(outcome: CellOutcome, settings: Settings) -> None:
         print(f"hyper-parameters: {', '.join(chosen)}")
     if outcome.worst_gap == outcome.worst_gap:
         passes = f", at most {outcome.passes} passes" if settings.verbose else ""
-        print(f"largest certified relative gap: {outcome.worst_gap:.1e} (asked for: {settings.solver['tol']:g}){passes}")
+        late = ", not reached" if outcome.status == "not_converged" else ""
+        print(f"largest certified relative gap: {outcome.worst_gap:.1e} (asked for: {settings.solver['tol']:g}{late}){passes}")
     if outcome.choice and settings.verbose:
         print(outcome.choice)

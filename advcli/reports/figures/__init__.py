@@ -3,9 +3,9 @@
 import importlib
 import pkgutil
 
-from .base import Material, ReportFigure, drawn, is_of, register, registry
+from .base import LEARNING_COLUMNS, Material, ReportFigure, drawn, is_of, register, registry
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-__all__ = ["Material", "ReportFigure", "drawn", "is_of", "register", "registry"]
+__all__ = ["LEARNING_COLUMNS", "Material", "ReportFigure", "drawn", "is_of", "register", "registry"]

@@ -6,9 +6,10 @@ A figure is a function ``(material) -> iterator of Figure`` registered here, or 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
@@ -19,8 +20,10 @@ from ..across import Across, across_datasets
 from ..curves import curve_points
 from ..document import Figure
 
-SECTIONS = ("results", "across", "published", "curves", "certificates")
+SECTIONS = ("results", "across", "published", "predictions", "curves", "selection", "certificates")
 """Where a figure may stand; the first two once for each metric that is shown."""
+LEARNING_COLUMNS = ("cell", "dataset", "split", "share", "n_train", "relative_gap", "metric", "value")
+"""One row for every fit to a share of the training rows and every metric."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,12 @@ class Material:
         The relative gaps that were asked for.
     compared : DataFrame or None
         Published numbers beside ours; None when none were asked for.
+    search : DataFrame or None
+        Rows as in search.csv; None where there are none.
+    confusion : dict of cell key to dict
+        ``labels`` of the k classes and ``counts``, a row for each true class and a column for each prediction, abstentions last.
+    learning : DataFrame or None
+        Columns `LEARNING_COLUMNS`; None where no learning curve was asked for.
     """
 
     runs: pd.DataFrame
@@ -52,6 +61,9 @@ class Material:
     alpha: float = 0.05
     tolerances: tuple[float, ...] = ()
     compared: pd.DataFrame | None = None
+    search: pd.DataFrame | None = None
+    confusion: Mapping[str, Any] = field(default_factory=dict)
+    learning: pd.DataFrame | None = None
 
     @cached_property
     def across(self) -> Across:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ..document import Figure
+from ..document import Figure, file_word
 from ..drawing import MAX_METHODS, MAX_POINTS, draw, legend, look
 from .base import Material, register
 
@@ -48,4 +48,4 @@ def _one(dataset: str, points: pd.DataFrame, lines: list[str]) -> Figure:
     caption = (
         f"{dataset}: mean risk of the accepted over mean coverage, over the splits; a line joins the cells of one loss and feature map."
     )
-    return draw(f"coverage-{dataset}".replace("_", "-"), caption, (6.0, 4.0), paint)
+    return draw(f"coverage-{file_word(dataset)}", caption, (6.0, 4.0), paint)

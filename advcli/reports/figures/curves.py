@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...metrics import shown_as, shown_value, title
-from ..document import Figure, metric_word
+from ..document import Figure, file_word, metric_word
 from ..drawing import MAX_POINTS, draw, legend, look
 from .base import Material, register
 
@@ -50,4 +50,4 @@ def _curve(points: pd.DataFrame) -> Figure:
 
     least = int(points["n_runs"].min())
     caption = f"{dataset}: {title(metric)} along {option}; bars are standard errors over the runs (at least {least})."
-    return draw(f"curves-{metric_word(metric)}-{dataset}".replace("_", "-"), caption, (6.0, 4.0), paint)
+    return draw(f"curves-{metric_word(metric)}-{file_word(dataset)}", caption, (6.0, 4.0), paint)

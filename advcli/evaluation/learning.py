@@ -1,0 +1,99 @@
+"""What a cell keeps for figures beside its rows: whom it takes for whom, and what it reaches with fewer training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .recipe import Fitted, Recipe
+from .seeds import derive_seed
+from .selection import Part
+
+MAX_CLASSES = 40
+"""A matrix of more classes nobody reads, and its file would grow with their square."""
+
+
+@dataclass
+class ConfusionCounts:
+    """Test rows of each true class that are predicted as each class, summed over the splits.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        The k classes.
+    counts : ndarray of int, shape (k, k + 1)
+        Rows are true classes, columns predictions; the last column counts predictions that are no class: abstentions.
+    """
+
+    labels: tuple[str, ...]
+    counts: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.counts = np.zeros((len(self.labels), len(self.labels) + 1), dtype=np.int64)
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> ConfusionCounts | None:
+        """Return empty counts; None where rows have several labels or there are more than `MAX_CLASSES` classes."""
+        dataset = recipe.dataset
+        return None if dataset.multilabel or recipe.n_classes > MAX_CLASSES else cls(tuple(map(str, dataset.classes)))
+
+    def add(self, y: Any, predicted: Any) -> None:
+        """Count the rows of true codes y (n,) and predicted codes (n,)."""
+        np.add.at(self.counts, (np.asarray(y), np.minimum(predicted, len(self.labels))), 1)
+
+    def about(self) -> dict[str, Any]:
+        """Return the counts as plain data."""
+        return {"labels": list(self.labels), "counts": self.counts.tolist()}
+
+
+def learning_curve(recipe: Recipe, number: int, train: Part, test: Part, hyper: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what a method reaches on the test rows of a split when it learns from a share of the training rows alone.
+
+    The shares are those of ``protocol.learning_curve``; a smaller one is part of a larger one, and each has rows of every class. The
+    hyper-parameters are those of the whole training part, C rather than lambda staying where C was chosen.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    number : int
+        Of the split.
+    train, test : Part
+    hyper : mapping
+
+    Returns
+    -------
+    list of dict
+        ``split``, ``share``, ``n_train``, ``relative_gap`` (None without a certificate) and ``values`` by metric.
+    """
+    found = []
+    for share, rows in _shares(recipe, number, train):
+        part = train[rows]
+        fitted: Fitted = recipe.fit(part, hyper, number)
+        columns, values = recipe.score(fitted, part, test)
+        point = {"split": number, "share": share, "n_train": fitted.n_train, "relative_gap": columns.get("relative_gap")}
+        found.append(point | {"values": values})
+    return found
+
+
+def _shares(recipe: Recipe, number: int, train: Part) -> Iterator[tuple[float, NDArray[np.intp]]]:
+    """Yield every share and its rows, positions in the training part in their order."""
+    shares = sorted(set(recipe.protocol.learning_curve or ()))
+    if not shares:
+        return
+    n = train.X.shape[0]
+    random = np.random.default_rng(derive_seed(recipe.cell.seed, "learning", recipe.dataset.name, number))
+    if train.groups is not None or recipe.dataset.multilabel:
+        units = np.arange(n) if train.groups is None else np.unique(train.groups, return_inverse=True)[1]
+        place = random.permutation(int(units.max()) + 1)[units] / (int(units.max()) + 1)
+    else:
+        # the j-th row of a class of m rows stands at j/m: a share of all rows is about that share of each class, and has its first one
+        place = np.empty(n)
+        for code in np.unique(train.y):
+            own = random.permutation(np.flatnonzero(train.y == code))
+            place[own] = np.arange(len(own)) / len(own)
+    for share in shares:
+        yield share, np.flatnonzero(place < share).astype(np.intp)

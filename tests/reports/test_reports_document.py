@@ -1,0 +1,35 @@
+"""Words of reports: counts, names of files."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advcli.reports.document import counted, file_word, metric_word
+
+
+@pytest.mark.parametrize(
+    ("count", "words", "text"),
+    [(1, ("data set",), "1 data set"), (0, ("cell",), "0 cells"), (2, ("fit has", "fits have"), "2 fits have"), (1, ("a", "b"), "1 a")],
+)
+def test_counted(count: int, words: tuple[str, ...], text: str) -> None:
+    assert counted(count, *words) == text
+
+
+@given(st.text(max_size=20))
+def test_a_name_of_a_file_is_a_word(text: str) -> None:
+    word = file_word(text)
+    assert re.fullmatch(r"[^\W_]+(-[^\W_]+)*", word)
+    assert file_word(word) == word
+
+
+def test_files_are_named_by_the_metric_that_is_shown() -> None:
+    assert (metric_word("error"), metric_word("accuracy"), metric_word("abstention_loss"), metric_word("")) == (
+        "accuracy",
+        "accuracy",
+        "abstention-loss",
+        "none",
+    )
