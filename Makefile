@@ -3,6 +3,7 @@
 # make mutants: set up, then every small wrong change of tests/mutants/listed.py, by hand: do the tests see it? It takes more than an hour.
 # make sanitize: set up, then build the kernels with the address and undefined-behaviour sanitizers, by hand, and run the tests of tests/compiled on
 # them, hostile calls of every function and hostile rows at every door among them. It takes some minutes, and gcc with its run-time libraries.
+# make docs: set up in a folder of its own, then the pages, the reference and the gallery as a site in build/site, opened page by page in a browser.
 # Needs Python 3.11-3.13, a C compiler and make.
 PYTHON ?= python3
 VENV := .venv
@@ -13,7 +14,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CYTHON := $(CURDIR)/$(BIN)/cython
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: rebuilt run test test-slow mutants assault sanitize check lint types bench clean
+.PHONY: rebuilt run test test-slow mutants assault sanitize check lint types bench docs clean
 
 run: $(VENV)/.installed
 	$(BIN)/advcli +experiment=quickstart
@@ -63,8 +64,16 @@ types: $(VENV)/.installed-test
 bench: $(VENV)/.installed-test
 	$(BIN)/python tests/benchmarks/run.py
 
+# With an environment of its own, which installs the package as users do. A warning of Sphinx is an error.
+SITE := $(CURDIR)/build/site
+docs: $(VENV)/.installed-test
+	test -d $(VENV)-docs || $(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/python -m pip install --quiet ".[docs]"
+	cd docs && $(CURDIR)/$(VENV)-docs/bin/python -m sphinx -W --keep-going -b html -c site . $(SITE)
+	ADVCLI_SITE=$(SITE) $(BIN)/python -m pytest -m "slow or not slow" tests/docs/test_docs_site.py
+
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-docs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp stands for a finished step; it is redone when the build description changes.

@@ -190,6 +190,10 @@ def create_text(path: Path, text: str) -> bool:
     return True
 
 
+UNDELAYED = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+"""How a file is opened that may be a pipe, which would wait for a writer; not all systems have all of these."""
+
+
 def read_regular(path: Path) -> bytes:
     """Return the bytes of a file, never waiting for a writer or reading a device.
 
@@ -198,7 +202,7 @@ def read_regular(path: Path) -> bytes:
     OSError
         If it cannot be read or is no regular file.
     """
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    handle = os.open(path, UNDELAYED)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(errno.EINVAL, "no regular file", str(path))
@@ -220,18 +224,18 @@ def read_json(path: Path) -> Any:
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock of a file, which is made if it is not there; other processes wait.
 
-    Some network file systems have no locks: nobody waits there.
+    Some network file systems have no locks, nor has Windows these: nobody waits there.
 
     Raises
     ------
     OSError
         If the file cannot be made.
     """
-    import fcntl
-
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ImportError):
+            import fcntl
+
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
@@ -266,6 +270,10 @@ def remove_of_the_dead(folders: Iterable[Path], named: str) -> None:
 
 
 def _lives(process: int) -> bool:
+    if os.name == "nt":  # the signal 0 is Ctrl-C there
+        import psutil
+
+        return bool(psutil.pid_exists(process))
     try:
         os.kill(process, 0)
     except ProcessLookupError:

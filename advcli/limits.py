@@ -61,8 +61,10 @@ def call_limited(
     """
     import psutil
 
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["__main__", *preload])
+    forks = "forkserver" in multiprocessing.get_all_start_methods()  # Windows has none: every child starts from nothing there
+    context: Any = multiprocessing.get_context("forkserver" if forks else "spawn")
+    if forks:
+        context.set_forkserver_preload(["__main__", *preload])
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_serve, args=(sender, function, arguments, tuple(preload), dict(os.environ)), daemon=True)
     try:

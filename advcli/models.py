@@ -46,7 +46,7 @@ from .evaluation.recipe import ALL, Recipe
 from .evaluation.selection import pooled_score
 from .evaluation.standardise import Standardiser
 from .features import feature_class
-from .files import atomic_file, write_bytes
+from .files import UNDELAYED, atomic_file, write_bytes
 from .learners import Learner
 from .learners.abstention import AbstainingClassifier
 from .learners.base import NOT_OPTIONS, registry
@@ -575,7 +575,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _members(path: Path) -> dict[str, bytes]:
     """Return the entries of an archive by name: as `save` writes them, one after the other, whole and each name once."""
     # a named pipe would wait for a writer; what a device holds has no end
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+    with open(os.open(path, UNDELAYED), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, "it is a directory" if stat.S_ISDIR(mode) else "it is a pipe or a device, no file")

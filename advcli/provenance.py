@@ -100,7 +100,11 @@ def cpu() -> dict[str, Any]:
 
 def peak_memory_bytes() -> int:
     """Return the largest resident memory of this process and of any one of its finished children, in bytes."""
-    import resource
+    try:
+        import resource
+    except ImportError:  # Windows has none, and counts children apart
+        import psutil
 
+        return int(getattr(psutil.Process().memory_info(), "peak_wset", 0))
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))

@@ -515,6 +515,7 @@ def row_ranks(scores: ArrayLike, higher_is_better: bool = False) -> NDArray[np.f
     Returns
     -------
     ndarray, shape (n_datasets, n_methods)
+        From 1 to n_methods.
     """
     from scipy.stats import rankdata
 

@@ -1,0 +1,105 @@
+"""The built site in a real browser: every page opens, no link leads nowhere, no picture is missing, nothing is asked from the network.
+
+`make docs` builds it and runs this; without a built site there is nothing to open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+SITE = Path(os.environ.get("ADVCLI_SITE", Path(__file__).resolve().parents[2] / "build" / "site"))
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--window-size=1200,1600")
+MADE_BY_SCRIPTS = {"#"}
+GALLERY = sorted((Path(__file__).resolve().parents[2] / "docs" / "gallery").glob("plot_*.py"))
+
+SEEN = """
+return {
+  links: [...document.querySelectorAll('a[href]')].map(a => a.getAttribute('href')),
+  ids: [...document.querySelectorAll('[id]')].map(e => e.id),
+  blank: [...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.getAttribute('src')),
+  asked: performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith('file:') && !n.startsWith('data:')),
+  text: document.body.innerText.length,
+}
+"""
+
+
+def pages() -> list[Path]:
+    """Return the pages; templates of the theme among its static files are none, and the root only leads to the start."""
+    return [path for path in sorted(SITE.rglob("*.html")) if "_static" not in path.parts and path != SITE / "index.html"]
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Any]:
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    program = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
+    driver = shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("no Chromium with its chromedriver on this machine")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
+    yield opened
+    with contextlib.suppress(Exception):
+        opened.quit()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the site is not built; make docs builds it")
+def test_every_page_opens_and_every_link_leads_somewhere(browser: Any) -> None:
+    seen = {}
+    for path in pages():
+        browser.get(path.as_uri())
+        seen[path] = browser.execute_script(SEEN)
+        errors = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+        assert errors == [], f"{path}: {errors}"
+        assert seen[path]["blank"] == [], f"{path}: pictures that do not show"
+        assert seen[path]["asked"] == [], f"{path} asks the network"
+    assert len(seen) > 60
+    broken = []
+    for path, found in seen.items():
+        for link in set(found["links"]) - MADE_BY_SCRIPTS:
+            parts = urlsplit(link)
+            if parts.scheme in ("http", "https", "mailto", "data"):
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            at = unquote(parts.fragment)
+            if not target.exists() or (at and target in seen and at not in seen[target]["ids"]):
+                broken.append(f"{path.relative_to(SITE)}: {link}")
+    assert broken == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the site is not built; make docs builds it")
+def test_light_and_dark_and_search(browser: Any) -> None:
+    start = (SITE / "site" / "index.html").as_uri()
+    browser.get(start)
+    grounds = set()
+    for mode in ("light", "dark"):
+        browser.execute_script("document.documentElement.dataset.theme = arguments[0]", mode)
+        grounds.add(browser.execute_script("return getComputedStyle(document.body).backgroundColor"))
+    assert len(grounds) == 2
+    browser.get((SITE / "search.html").as_uri() + "?q=wilcoxon")
+    wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
+    wait(browser, 60).until(lambda page: page.execute_script("return document.querySelectorAll('#search-results li a').length") > 0)
+
+
+def test_the_gallery_has_fifteen_examples() -> None:
+    assert len(GALLERY) == 15
+
+
+@pytest.mark.skipif(not (SITE / "index.html").exists(), reason="the site is not built; make docs builds it")
+@pytest.mark.slow
+def test_every_example_has_its_picture() -> None:
+    without = [path.stem for path in GALLERY if not list((SITE / "_images").glob(f"sphx_glr_{path.stem}_*.png"))]
+    assert without == []
