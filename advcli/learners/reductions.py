@@ -34,8 +34,10 @@ from .base import (
     Labels,
     Learner,
     Options,
+    mass_of,
     one_of,
     own_options,
+    refuse_huge_mass,
     refuse_not_positive,
     refuse_solver,
     refuse_unknown_options,
@@ -191,10 +193,7 @@ class ReductionLearner(Learner):
 
     def _bound(self, X: Any, codes: Labels, costs: Array, weights: Array | None) -> Bound:
         """Merge rows that agree in X, label and costs (n, k)."""
-        with np.errstate(over="ignore"):
-            total = len(codes) if weights is None else float(weights.sum())
-        if not total > 0:
-            raise ConfigError("sample_weight is zero for every row")
+        total = mass_of(len(codes), weights)
         count = self.scheme.count(len(self.classes_))
         if count * len(codes) > _MOST_NUMBERS:
             raise IncompatibleError(
@@ -212,8 +211,7 @@ class ReductionLearner(Learner):
         self.check_parameters()
         self._take(bound)
         self.rows_, total = bound.own["rows"], bound.own["total"]
-        if not (np.isfinite(total) and np.isfinite(self.C * total)):
-            raise ConfigError("sample_weight adds up to more than a number can hold; divide it by its largest value")
+        refuse_huge_mass(total, self.C)
         if start is not None and start.features_ is not bound.features:
             bound.features.adopt(start.features_)
         labels, weights, margins = self.scheme.split(bound.codes, bound.own["costs"], getattr(self, "pairs", PAIRS[0]))

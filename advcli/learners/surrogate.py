@@ -25,7 +25,7 @@ from ..losses import AdversarialLoss, Loss, loss_class, make_loss, registry
 from ..problem import Problem, Solution
 from ..solvers import Limits, make_solver, solvers_for_a_box
 from ..stored import Entries
-from .base import NOT_OPTIONS, Array, Bound, Learner, Options, own_options, refuse_not_positive, seed_of
+from .base import NOT_OPTIONS, Array, Bound, Learner, Options, mass_of, own_options, refuse_huge_mass, refuse_not_positive, seed_of
 
 
 def _loss_type(loss: Any) -> type[Loss] | None:
@@ -259,10 +259,7 @@ class SurrogateClassifier(Learner):
         cost = loss.cost_weights(codes, weights if loss.example_weights else None)
         if loss.example_weights:
             weights = None
-        with np.errstate(over="ignore"):
-            total = len(codes) if weights is None else float(weights.sum())
-        if not total > 0:
-            raise ConfigError("sample_weight is zero for every row")
+        total = mass_of(len(codes), weights)
         rows = np.arange(len(codes))
         if not feature_class(self.features).pairwise:
             X, codes, weights, cost, rows = merge_rows(X, codes, weights, cost)
@@ -275,8 +272,7 @@ class SurrogateClassifier(Learner):
         self.check_parameters()
         self._take(bound)
         self.loss_, self.rows_, total, tolerance = (bound.own[name] for name in ("loss", "rows", "total", "tolerance"))
-        if not (np.isfinite(total) and np.isfinite(self.C * total)):
-            raise ConfigError("sample_weight adds up to more than a number can hold; divide it by its largest value")
+        refuse_huge_mass(total, self.C)
         lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
         if tolerance is not None:
             lam = 0.0
