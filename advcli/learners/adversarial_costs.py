@@ -29,7 +29,7 @@ from ..features.rows import merge_rows
 from ..losses import Loss, make_loss
 from ..solvers import make_solver
 from ..stored import Entries
-from .base import Array, Bound, Labels, Learner, Options, own_options, refuse_unknown_options, register
+from .base import Array, Bound, Labels, Learner, Options, mass_of, own_options, refuse_unknown_options, register
 from .row_costs import LearnsFromCosts, check_costs
 from .surrogate import _LIMITS, SurrogateClassifier
 
@@ -165,10 +165,7 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
         """Return rows X whose costs are the given rows of ``costs``: equal ones merged, the outcomes in one canonical order."""
         distinct, outcome = np.unique(costs + 0.0, axis=0, return_inverse=True)  # + 0.0: -0.0 and 0.0 are the same number
         y = outcome.ravel().astype(np.intp)[codes]
-        with np.errstate(over="ignore"):
-            total = float(len(y)) if weights is None else float(weights.sum())
-        if not total > 0:
-            raise ConfigError("sample_weight is zero for every row")
+        total = mass_of(len(y), weights)
         X, y, weights, _, rows = merge_rows(X, y, weights)
         if len(y) * len(distinct) > _MOST_NUMBERS:
             raise IncompatibleError(

@@ -743,6 +743,21 @@ def refuse_no_options(**options: Any) -> None:
             raise ConfigError(f"{name} must be a dict of options or None, got {value!r}")
 
 
+def mass_of(n: int, weights: Array | None) -> float:
+    """Return the sum of example weights (n,), or n without any; `ConfigError` if it is 0."""
+    with np.errstate(over="ignore"):
+        mass = float(n) if weights is None else float(weights.sum())
+    if not mass > 0:
+        raise ConfigError("sample_weight is zero for every row")
+    return mass
+
+
+def refuse_huge_mass(mass: float, C: float) -> None:
+    """Raise `ConfigError` where the sum of the example weights, or C times it, is more than a number can hold."""
+    if not (np.isfinite(mass) and np.isfinite(C * mass)):
+        raise ConfigError("sample_weight adds up to more than a number can hold; divide it by its largest value")
+
+
 def one_of(what: str, value: Any, known: Iterable[str]) -> str:
     """Return an option's value; `ConfigError` if it is none of the known."""
     if value not in known:

@@ -36,8 +36,10 @@ from .base import (
     Labels,
     Options,
     RowLearner,
+    mass_of,
     one_of,
     own_options,
+    refuse_huge_mass,
     refuse_no_options,
     refuse_not_positive,
     refuse_solver,
@@ -189,8 +191,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         """Return rows and labels as fits take them: equal rows of equal label merged, in one canonical order; the kernel matrix."""
         _check_features(self.name, self.mapped_by, self.features_options or {})
         X, codes, weights = self._checked(X, y, sample_weight)
-        if weights is not None and not weights.any():
-            raise ConfigError("sample_weight is zero for every row")
+        mass_of(len(codes), weights)
         merged = np.arange(len(codes))
         if not feature_class(self.mapped_by).pairwise:
             X, codes, weights, _, merged = merge_rows(X, codes, weights)
@@ -222,8 +223,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         mass = float(weight.sum())
         self.lam_ = float(self.lam or 1.0 / (self.C * mass))
         C = float(self.C if self.lam is None else 1.0 / (self.lam * mass))
-        if not (np.isfinite(mass) and np.isfinite(C * mass)):
-            raise ConfigError("sample_weight adds up to more than a number can hold; divide it by its largest value")
+        refuse_huge_mass(mass, C)
         k = len(self.classes_)
         self.observed_ = np.unique(bound.codes[weight > 0]) if self.neighbours else np.arange(k)
         if len(self.observed_) < k:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import costs as matrices
 from ..binary import BinaryProblems, scores_of
 from ..certificate import settle
-from ..errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning
+from ..errors import IncompatibleError, ModelError, NotConvergedWarning
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
 from ..features.rows import merge_rows
@@ -34,8 +34,10 @@ from .base import (
     Bound,
     Labels,
     Options,
+    mass_of,
     one_of,
     own_options,
+    refuse_huge_mass,
     refuse_no_limit,
     refuse_no_options,
     refuse_not_positive,
@@ -210,10 +212,7 @@ class ReductionLearner(Minimiser):
 
     def _bound(self, X: Any, codes: Labels, costs: Array, weights: Array | None) -> Bound:
         """Merge rows that agree in X, label and costs (n, k)."""
-        with np.errstate(over="ignore"):
-            total = len(codes) if weights is None else float(weights.sum())
-        if not total > 0:
-            raise ConfigError("sample_weight is zero for every row")
+        total = mass_of(len(codes), weights)
         count = self.scheme.count(len(self.classes_))
         if count * len(codes) > _MOST_NUMBERS:
             raise IncompatibleError(
@@ -231,8 +230,7 @@ class ReductionLearner(Minimiser):
         self.check_parameters()
         self._take(bound)
         self.rows_, total = bound.own["rows"], bound.own["total"]
-        if not (np.isfinite(total) and np.isfinite(self.C * total)):
-            raise ConfigError("sample_weight adds up to more than a number can hold; divide it by its largest value")
+        refuse_huge_mass(total, self.C)
         if start is not None and start.features_ is not bound.features:
             bound.features.adopt(start.features_)
         labels, weights, margins = self.scheme.split(bound.codes, bound.own["costs"], getattr(self, "pairs", PAIRS[0]))

@@ -35,8 +35,10 @@ from .base import (
     Bound,
     Labels,
     Options,
+    mass_of,
     one_of,
     own_options,
+    refuse_huge_mass,
     refuse_no_limit,
     refuse_no_options,
     refuse_not_positive,
@@ -328,10 +330,7 @@ class SurrogateClassifier(Minimiser):
         cost = loss.cost_weights(codes, weights if loss.example_weights else None)
         if loss.example_weights:
             weights = None
-        with np.errstate(over="ignore"):
-            total = len(codes) if weights is None else float(weights.sum())
-        if not total > 0:
-            raise ConfigError("sample_weight is zero for every row")
+        total = mass_of(len(codes), weights)
         rows = np.arange(len(codes))
         if not feature_class(self.features).pairwise:
             X, codes, weights, cost, rows = merge_rows(X, codes, weights, cost)
@@ -345,8 +344,7 @@ class SurrogateClassifier(Minimiser):
         self._take(bound)
         self.loss_, self.rows_, total, tolerance = (bound.own[name] for name in ("loss", "rows", "total", "tolerance"))
         _ = self.predictions_  # refuses a class that is called like what is no class
-        if not (np.isfinite(total) and np.isfinite(self.C * total)):
-            raise ConfigError("sample_weight adds up to more than a number can hold; divide it by its largest value")
+        refuse_huge_mass(total, self.C)
         lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
         if tolerance is not None:
             lam = 0.0
