@@ -13,6 +13,7 @@ from advcli.errors import ConfigError, DataError, IncompatibleError, NotConverge
 from advcli.learners import check_compatible
 from advcli.learners.structured import ChainClassifier, learn_planes
 from advcli.learners.structured.chain import KINDS, ChainStructure, ChainTrainer
+from advcli.learners.structured.row_steps import FrankWolfe, Gradients
 from advcli.models import load, save
 from advcli.outputs.chain import chain_game
 from advcli.outputs.psi import make_psi
@@ -283,3 +284,61 @@ def test_the_dual_point_that_is_stated_is_the_one_that_is_judged(surrogate, monk
     with pytest.warns(NotConvergedWarning, match="infeasible_dual"):
         found = ChainClassifier(surrogate=surrogate).fit(X, y, groups=groups).certificate_
     assert found.status == "infeasible_dual"
+
+
+@pytest.mark.parametrize("training", ["bcfw", "sgd"])
+@pytest.mark.parametrize("surrogate", PSIS)
+def test_training_by_chains_is_certified_at_the_optimum_of_the_planes(training, surrogate):
+    X, y, groups = chains(3)
+    X[np.abs(X) < 0.4] = 0.0
+    best, tol = fit(X, y, groups, surrogate, lam=0.5, tol=1e-4).certificate_, 5e-2
+    for rows in (X, sparse.csr_array(X)) if surrogate == "margin" else (X,):
+        other = ChainClassifier(surrogate=surrogate, training=training, lam=0.5, tol=tol, max_passes=4000, fit_intercept=False)
+        found = other.fit(rows, y, groups=groups).certificate_
+        assert (found.converged, found.solver) == (True, training)
+        assert found.dual <= best.primal * (1 + 1e-9)
+        assert best.dual <= found.primal * (1 + 1e-9)
+        assert found.primal - best.primal <= tol * found.primal
+        assert other.proof(rows, y, None) == {}
+
+
+def test_running_weights_of_chains_are_those_of_their_mean_planes():
+    X, y, groups = chains(4)
+    start = np.append(np.flatnonzero(np.diff(groups, prepend=-1)), len(groups)).astype(np.int64)
+    share = np.array([0.1, 0.3, 0.2, 0.15, 0.25])
+    for rows, kind in itertools.product((X, sparse.csr_array(X)), (FrankWolfe, Gradients)):
+        steps = kind(ChainStructure(rows, y.astype(np.intp), start, share, make_psi("log"), 3), 0.3)
+        for order in ([0, 1, 2, 3, 4], [4, 2, 0, 1, 3]):
+            steps.sweep(np.array(order))
+        W, shared = steps.planes().weights(0.3)
+        scale = -1.0 / (0.3 * steps.t) if kind is Gradients else 1.0
+        np.testing.assert_allclose(scale * steps.W, W, atol=1e-12)
+        np.testing.assert_allclose(scale * steps.shared, shared, atol=1e-12)
+
+
+def test_a_step_of_frank_wolfe_at_a_chain_raises_the_dual_the_most():
+    X, y, groups = chains(5)
+    start = np.append(np.flatnonzero(np.diff(groups, prepend=-1)), len(groups)).astype(np.int64)
+    structure = ChainStructure(X, y.astype(np.intp), start, np.full(5, 0.2), make_psi("margin"), 3)
+
+    def dual(parts, constant):
+        planes = steps.mean_planes(parts, constant)
+        return planes.dual(0.1, *planes.weights(0.1))
+
+    steps = FrankWolfe(structure, 0.1)
+    steps.sweep(np.arange(5))
+    for i in range(5):
+        before, level = steps.parts.copy(), steps.constant.copy()
+        _, cuts = steps.cut(i, steps.W, steps.shared, 1.0)
+        steps.sweep(np.array([i]))
+        reached = dual(steps.parts, steps.constant)
+        for gamma in np.linspace(0.0, 1.0, 11):
+            parts, constant = before.copy(), level.copy()
+            parts[i] += gamma * (cuts.parts.toarray()[0] - parts[i])
+            constant[i] += gamma * (cuts.constant[0] - constant[i])
+            assert dual(parts, constant) <= reached + 1e-12
+
+
+def test_the_max_min_margin_has_no_training_by_rows():
+    with pytest.raises(IncompatibleError, match=r"loss\.training=sgd has none: choose planes"):
+        ChainClassifier(surrogate="maxmin", training="sgd").fit(*chains()[:2])

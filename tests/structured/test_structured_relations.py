@@ -2,16 +2,20 @@
 
 import itertools
 
+import clarabel
 import numpy as np
 import pytest
+from every_set import points, small_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.optimize import linprog
 
-from advcli.learners.structured import ChainClassifier
+from advcli.learners.structured import ChainClassifier, MultilabelClassifier
 from advcli.learners.structured.sets import PairWeights, SearchedSets, best_of
 from advcli.losses import make_loss
 from advcli.outputs.chain import chain_game
+from advcli.outputs.fgame import f_measures
 from advcli.outputs.maxmin import solve_games
 from advcli.outputs.psi import make_psi
 from advcli.outputs.sets import pair_table
@@ -180,3 +184,27 @@ def test_relaxed_surrogates_are_convex_in_the_weights_and_planes_of_mixtures_are
     at = [cuts.constant + parts[:, : structure.G] @ P + (parts[:, structure.G :] * W).sum(axis=1) for W, P in points]
     np.testing.assert_allclose(np.maximum(at[0], 0.0), cuts.value, atol=1e-9)
     assert (at[1] <= there.upper + 1e-7).all()
+
+
+@pytest.mark.parametrize("surrogate", ["maxmin", "maxmin_f1"])
+@pytest.mark.parametrize("pairs", ["one", "none"])
+def test_the_optimum_of_the_games_is_that_of_one_program_over_all_sets_and_all_predictions(surrogate, pairs):
+    X, Y = small_problem(4)
+    model = MultilabelClassifier(surrogate=surrogate, pairs=pairs, lam=0.05, tol=1e-4, fit_intercept=False).fit(X, Y)
+    every = np.array(list(itertools.product((0, 1), repeat=3)))
+    cost = wrong(every, every) if surrogate == "maxmin" else 1.0 - f_measures(every.astype(np.int8), every.astype(np.int8))
+    listed, n = points(X, Y, pairs), len(X)
+    D = listed[0][0].shape[1]
+    # w, the distribution p of predicted sets of every row, and S_i >= sum_z p_z L(z, y) + f(y) - f(y_i) for every y
+    rows = np.vstack([np.hstack([A, np.kron(np.eye(n)[i], cost.T), np.tile(-np.eye(n)[i], (8, 1))]) for i, (A, _, _) in enumerate(listed)])
+    least = np.hstack([np.zeros((8 * n, D)), -np.eye(8 * n), np.zeros((8 * n, n))])
+    total = np.hstack([np.zeros((n, D)), np.kron(np.eye(n), np.ones(8)), np.zeros((n, n))])
+    ridge = sparse.diags_array(np.r_[np.full(D, 0.05), np.zeros(9 * n)]).tocsc()
+    quiet = clarabel.DefaultSettings()
+    quiet.verbose = False
+    cones = [clarabel.ZeroConeT(n), clarabel.NonnegativeConeT(16 * n)]
+    linear, right = np.r_[np.zeros(D + 8 * n), np.full(n, 1.0 / n)], np.r_[np.ones(n), np.zeros(16 * n)]
+    program = clarabel.DefaultSolver(ridge, linear, sparse.csc_array(np.vstack([total, rows, least])), right, cones, quiet)
+    best, found = program.solve().obj_val, model.certificate_
+    assert found.converged
+    assert found.dual - 1e-7 <= best <= found.primal + 1e-7

@@ -24,6 +24,7 @@ from ...stored import Entries
 from ..base import Array, Bound, Labels, Options, View, one_of, own_options, read_grid, register, seed_of
 from .base import MAXMIN, StructuredLearner
 from .planes import Cuts, Positions, Structure
+from .row_steps import BY_ROWS, learn_by_rows
 
 KINDS: Mapping[str, int] = {"margin": 0, "slack": 1, "scaling": 1, "log": 2, "prob": 3, MAXMIN: 4}
 """Surrogates of chains by the number that compiled loops have for them."""
@@ -361,6 +362,9 @@ class ChainClassifier(StructuredLearner):
         at new scores.
     search : {"auto", "levels"}
         How the worst sequence is found: exactly, by Viterbi's algorithm where psi is a sum over rows and else over (distance, state).
+    training : {"planes", "bcfw", "sgd"}
+        How P is minimised: by stored sequences of every chain; with one mean plane of each by block-coordinate Frank-Wolfe, or by
+        stochastic subgradients. All are certified; the max-min margin has ``planes`` alone.
     C : float
         Weight of the summed surrogate against |w|^2 / 2.
     lam : float or None
@@ -394,6 +398,7 @@ class ChainClassifier(StructuredLearner):
     has_groups: ClassVar[bool] = True
 
     rule: str = "potentials"
+    training: str = "planes"
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
@@ -410,6 +415,9 @@ class ChainClassifier(StructuredLearner):
         one_of("loss.surrogate", self.surrogate, KINDS)
         one_of("loss.search", self.search, ("auto", "levels"))
         self.check_rule(self.rule, RULES)
+        if one_of("loss.training", self.training, ("planes", *BY_ROWS)) != "planes" and self.surrogate == MAXMIN:
+            needs = "targets that are learned beside the weights"
+            raise IncompatibleError(f"loss.surrogate={MAXMIN}", needs, f"loss.training={self.training} has none: choose planes")
         if self.surrogate != MAXMIN:
             super().check_parameters()
             return
@@ -467,6 +475,8 @@ class ChainClassifier(StructuredLearner):
         weights = bound.own["weights"]
         self.remarks_ = ()
         self.lam_ = float(self.lam or 1.0 / (self.C * weights.sum()))
+        if self.training != "planes":
+            return self._fit_by_rows(bound, start, began)
         trainer = getattr(start, "trainer_", None)
         if trainer is None or start.trained_on_ is not bound or (start.surrogate, start.beta) != (self.surrogate, self.beta):
             beta = 1.0 if self.surrogate == "slack" else 0.5 if self.beta is None else float(self.beta)
@@ -490,8 +500,13 @@ class ChainClassifier(StructuredLearner):
         self._warn(self.certificate_)
         return self
 
-    def stored_planes(self) -> Array:
-        """Return the planes with a weight one behind the other: sequence, alpha, h of the tangent, and the labels of its rows."""
+    def stored_planes(self) -> Array | None:
+        """Return the planes with a weight one behind the other: sequence, alpha, h of the tangent, and the labels of its rows.
+
+        None for training by rows, whose planes are mixtures.
+        """
+        if self.training != "planes":
+            return None
         bound, (held, alpha, scale, used) = self.trained_on_, self.dual_
         start, y, room = bound.own["start"], bound.codes, alpha.shape[1]
         planes: list[list[Array]] = []
@@ -514,6 +529,30 @@ class ChainClassifier(StructuredLearner):
             p[own["place"] >= 0] = self.trained_targets_[own["place"][own["place"] >= 0]]
             found["predictor"] = p
         return found
+
+    def _fit_by_rows(self, bound: Bound, start: Any, began: float) -> Self:
+        weights, psi = bound.own["weights"], self.psi()
+        share = weights / weights.sum()
+        structure = ChainStructure(bound.own["X"], bound.codes, bound.own["start"], share, psi, len(self.classes_))
+        same = start is not None and getattr(start, "trained_on_", None) is bound and type(start) is type(self)
+        same = same and (start.surrogate, start.beta, start.training) == (self.surrogate, self.beta, self.training)
+        seed, kind, before = seed_of(self.random_state), BY_ROWS[self.training], start.dual_ if same else None
+        fit = learn_by_rows(kind, structure, self.lam_, self.tol, self.max_passes, seed, True, self.max_seconds, before)
+        self.trainer_, self.trained_on_, self.dual_, self.trained_targets_ = None, bound, fit.planes, None
+        self.coef_, self.shared_ = fit.W, fit.shared
+        self.oracle_gap_, self.oracle_calls_, self.n_iter_ = 0.0, fit.calls, fit.passes
+        self.certificate_ = judge(
+            fit.primal,
+            fit.dual,
+            float(self.tol),
+            outside=fit.planes.outside(),
+            passes=float(fit.passes),
+            status=fit.stopped,
+            solver=self.training,
+            seconds=time.perf_counter() - began,
+        )
+        self._warn(self.certificate_)
+        return self
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property

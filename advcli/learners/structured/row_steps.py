@@ -1,7 +1,8 @@
-"""Training of structured surrogates one row at a time: block-coordinate Frank-Wolfe, and stochastic gradients.
+"""Training of structured surrogates one example at a time: block-coordinate Frank-Wolfe, and stochastic gradients.
 
-Both keep one mean plane of each row in place of all: its coefficients, mean part counts, and its constant l_i. With weights of 1 these are
-stored planes as any, so that w and the dual value are (1) of `planes`, and the gap is a certificate where planes lie below the surrogate.
+Both keep one mean plane of each example, a row or several, in place of all: its coefficients, mean part counts, and its constant l_i.
+With weights of 1 these are stored planes as any, so that w and the dual value are (1) of `planes`, and the gap is a certificate where
+planes lie below the surrogate.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
+from ...errors import DataError
 from .planes import Array, Cuts, PlaneFit, Planes, Positions, Structure
+
+MOST_PARTS = 250_000_000
+"""Numbers of all mean planes: 2 GB."""
 
 FEWEST_SWEEPS = 16
 """Sweeps without a certificate before a fit may end: the first steps are wide, and P can rest where they have led."""
@@ -25,12 +30,12 @@ LOOK_GROWTH = 1.25
 
 
 class RowSteps(ABC):
-    """Steps at one row after the other, of structures whose examples are single rows.
+    """Steps at one example after the other.
 
     Attributes
     ----------
-    parts : ndarray (n, G + K)
-        Coefficients of each row's planes, of which `planes` takes the mean.
+    parts : ndarray (n, G + K longest)
+        Coefficients of each example's planes, of which `planes` takes the mean.
     constant : ndarray (n,)
         Their constants.
     W, shared : ndarray (K, d), (G,)
@@ -40,13 +45,19 @@ class RowSteps(ABC):
     solver: ClassVar[str]
 
     def __init__(self, structure: Structure, lam: float) -> None:
+        if structure.n * structure.width > MOST_PARTS:
+            raise DataError(
+                f"one mean plane of each of {structure.n} examples takes {structure.width} numbers, more than {MOST_PARTS} in all: choose "
+                "loss.training=planes"
+            )
         self.structure, self.lam = structure, lam
+        self.single = bool((np.diff(structure.start) == 1).all())
         self.parts, self.constant = np.zeros((structure.n, structure.width)), np.zeros(structure.n)
         self.W, self.shared = np.zeros((structure.K, structure.X.shape[1])), np.zeros(structure.G)
 
     @abstractmethod
     def sweep(self, order: Positions) -> int:
-        """Visit the rows in this order; returns calls of oracles."""
+        """Visit the examples in this order; returns calls of oracles."""
 
     @abstractmethod
     def planes(self) -> Planes:
@@ -68,20 +79,42 @@ class RowSteps(ABC):
         here = slice(X.indptr[i], X.indptr[i + 1])
         return X.indices[here], X.data[here]
 
+    def block(self, i: int) -> tuple[Positions | slice, Array]:
+        """Return the columns of the rows of example i that hold anything, and what they hold (T, c)."""
+        X, rows = self.structure.X, slice(self.structure.start[i], self.structure.start[i + 1])
+        if not hasattr(X, "indptr"):
+            return slice(None), X[rows]
+        part = X[rows]
+        columns = np.unique(part.indices)
+        return columns, part[:, columns].toarray()
+
+    def local(self, part: Array, T: int) -> Array:
+        """Return the coefficients that a plane has of the scores of T rows, (T, K)."""
+        at = self.structure
+        return part[at.G : at.G + T * at.K].reshape(T, at.K)
+
     def cut(self, i: int, W: Array, shared: Array, scale: float) -> tuple[Array, Cuts]:
-        """Return the scores of row i at ``scale`` times these weights, and its most violated plane."""
-        columns, x = self.row(i)
-        u = scale * (W[:, columns] @ x)
-        return u, self.structure.search(u[None], scale * shared, np.array([i]))
+        """Return the scores of example i at ``scale`` times these weights, row by row, and its most violated plane."""
+        if self.single:
+            columns, x = self.row(i)
+            u = scale * (W[:, columns] @ x)
+            return u, self.structure.search(u[None], scale * shared, np.array([i]))
+        columns, rows = self.block(i)
+        U = scale * (rows @ W[:, columns].T)
+        return U.ravel(), self.structure.search(U, scale * shared, np.array([i]))
 
     def add(self, W: Array, shared: Array, i: int, part: Array, factor: float) -> None:
-        """Add ``factor`` times a plane of row i to weights."""
-        columns, x = self.row(i)
+        """Add ``factor`` times a plane of example i to weights."""
         shared += factor * part[: len(shared)]
-        W[:, columns] += np.outer(factor * part[len(shared) :], x)
+        if self.single:
+            columns, x = self.row(i)
+            W[:, columns] += np.outer(factor * part[len(shared) :], x)
+        else:
+            columns, rows = self.block(i)
+            W[:, columns] += factor * (self.local(part, len(rows)).T @ rows)
 
     def mean_planes(self, parts: Array, constant: Array) -> Planes:
-        """Return one plane of weight 1 for each row."""
+        """Return one plane of weight 1 for each example."""
         found, n = Planes(self.structure), self.structure.n
         found.parts, found.constant = sparse.csr_array(parts), constant
         found.alpha, found.owner, found.idle = np.ones(n), np.arange(n), np.zeros(n, dtype=np.intp)
@@ -101,15 +134,15 @@ class FrankWolfe(RowSteps):
         self.norms = np.asarray(row_norms(structure.X, squared=True), dtype=np.float64)
 
     def sweep(self, order: Positions) -> int:
-        """Step at every row."""
+        """Step at every example."""
         at, calls = self.structure, 0
         for i in order:
             u, cuts = self.cut(i, self.W, self.shared, 1.0)
             calls += cuts.calls
             part, constant = cuts.parts.toarray()[0], float(cuts.constant[0])
             move, rise = part - self.parts[i], constant - self.constant[i]
-            ahead = rise + move[: at.G] @ self.shared + move[at.G :] @ u
-            size = at.share[i] * (self.norms[i] * (move[at.G :] @ move[at.G :]) + move[: at.G] @ move[: at.G])
+            ahead = rise + move[: at.G] @ self.shared + move[at.G : at.G + len(u)] @ u
+            size = at.share[i] * (self.square(i, move) + move[: at.G] @ move[: at.G])
             if ahead <= 0.0:
                 continue
             gamma = min(1.0, self.lam * ahead / size) if size > 0.0 else 1.0
@@ -118,6 +151,14 @@ class FrankWolfe(RowSteps):
             self.add(self.W, self.shared, i, move, -gamma * at.share[i] / self.lam)
         self.W, self.shared = self.planes().weights(self.lam)  # sums of many steps are made anew, without their rounding
         return calls
+
+    def square(self, i: int, move: Array) -> float:
+        """Return |a|^2 of a plane of example i without its shared weights."""
+        if self.single:
+            local = move[self.structure.G :]
+            return float(self.norms[i] * (local @ local))
+        _, rows = self.block(i)
+        return float(np.square(self.local(move, len(rows)).T @ rows).sum())
 
     def begin(self, planes: Planes) -> None:
         """Begin at the mean of planes."""
@@ -130,9 +171,9 @@ class FrankWolfe(RowSteps):
 
 
 class Gradients(RowSteps):
-    """Stochastic subgradients with the step 1/(lambda t) (Shalev-Shwartz, Singer, Srebro and Cotter 2011), rows in a new order each sweep.
+    """Stochastic subgradients with the step 1/(lambda t) (Shalev-Shwartz, Singer, Srebro and Cotter 2011), in a new order each sweep.
 
-    w_t = -1/(lambda t) times the sum of the planes of t steps, of row i times n s_i: after whole sweeps the mean planes of the rows. Looked
+    w_t = -1/(lambda t) times the sum of the planes of t steps, of example i times n s_i: after whole sweeps the mean planes. Looked
     at is also the mean of w_t with weights t (Lacoste-Julien, Schmidt and Bach 2012).
     """
 
@@ -144,7 +185,7 @@ class Gradients(RowSteps):
         self.late_W, self.late_shared = np.zeros_like(self.W), np.zeros_like(self.shared)  # sums of planes times t
 
     def sweep(self, order: Positions) -> int:
-        """Step at every row."""
+        """Step at every example."""
         at, calls = self.structure, 0
         for i in order:
             _, cuts = self.cut(i, self.W, self.shared, -1.0 / (self.lam * max(self.t, 1)))
@@ -180,7 +221,7 @@ def learn_by_rows(
     max_seconds: float = float("inf"),
     start: Planes | None = None,
 ) -> PlaneFit:
-    """Minimise P by steps at rows in random orders; the w returned is the best that was looked at, with the best dual point.
+    """Minimise P by steps at examples in random orders; the w returned is the best that was looked at, with the best dual point.
 
     A sweep and each look at P count as a pass. ``start`` are planes of another lambda, at which steps begin that can. Of a surrogate that
     is not convex planes prove nothing: the dual value is nan, and the fit ends ``not_convex`` once P has moved by at most ``tol`` times P
