@@ -27,7 +27,7 @@ import struct
 import time
 import zipfile
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -867,7 +867,9 @@ def predict_file(
             numbers = table.before + 1 + np.arange(len(table.frame))
             good = np.ones(len(numbers), dtype=bool)
             if aside is None:
-                refuse_all(refuse_faults(faults), str(source))
+                hints = {kind: f"predict.{key}=ignore, or " for key, kind in _IGNORED.items()}
+                hinted = [replace(each, text=f"{each.text} ({hints.get(each.kind, '')}predict.rejected=FILE goes on)") for each in faults]
+                refuse_all(refuse_faults(hinted), str(source))
             else:
                 reasons: dict[int, list[str]] = {}
                 for fault in faults:

@@ -172,3 +172,23 @@ def test_models_with_parts_that_cannot_be_are_refused() -> None:
             _restored_encoding({**encoding, "columns": columns}, d)
     with pytest.raises(ModelError, match="fills cells by"):
         _restored_encoding({**encoding, "missing": "zero"}, d)
+
+
+def test_proofs_of_encoded_rows_are_proved_without_the_recipe(capfd: pytest.CaptureFixture[str]) -> None:
+    frame(True).to_csv("train.csv", index=False)
+    words = [*FIT, "dataset.missing=indicator", "dataset.max_categories=4", "protocol.n_splits=2", "record.proofs=true", "name=kept"]
+    assert main(words) == 0
+    capfd.readouterr()
+    assert main(["verify", "results=results/kept"]) == 0
+    assert "2 proved, 0 refuted, 0 cannot" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "word", ["dataset.missing=zero", "dataset.max_categories=1", "dataset.max_categories=few", "dataset.keep=[nobody]"]
+)
+def test_options_that_cannot_be(word: str, capfd: pytest.CaptureFixture[str]) -> None:
+    frame(False).to_csv("train.csv", index=False)
+    assert main([*FIT, word, "name=made"]) == 2
+    err = capfd.readouterr().err
+    assert word.partition("=")[0] in err
+    assert err.count("\n") == 1
