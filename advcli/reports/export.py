@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,6 +49,8 @@ def _mlflow(folder: ResultsFolder, runs: pd.DataFrame, out: Path) -> str:
         from mlflow.tracking import MlflowClient
     except ImportError as error:
         raise ConfigError("mlflow needs the package: pip install 'advcli[export]'") from error
+    # newer releases keep files without developing them, and want to be asked for them; its database would take a server's libraries
+    os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
     client = MlflowClient(tracking_uri=out.absolute().as_uri())
     name = folder.path.name
     found = client.get_experiment_by_name(name)
