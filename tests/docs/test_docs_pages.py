@@ -54,7 +54,7 @@ COMPOSED = (
     "advcli -m dataset=iris,digits limits.",
 )
 # Commands that read what another command, which is not run here, has written.
-READERS = ("advcli report results=", "advcli check results=", "advcli verify results=", "advcli certify model=")
+READERS = ("advcli report results=", "advcli check results=", "advcli verify results=", "advcli certify model=", "advcli export ")
 CSV = {"label": ("low", "high"), "kind": ("cat", "dog", "hawk", "owl")}
 TREE = "parent,child\nanimal,mammal\nanimal,bird\nmammal,cat\nmammal,dog\nbird,hawk\nbird,owl\n"
 

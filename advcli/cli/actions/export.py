@@ -1,0 +1,43 @@
+"""The action ``export``: results in the formats of other programs."""
+
+from __future__ import annotations
+
+from ...config import Settings
+from ...errors import ConfigError, nearest
+from ..console import short, warn
+from ..folders import existing_folder, refuse_unwritable
+from ..task import Task
+
+
+class Export(Task):
+    """Write the rows of a results folder, or its tables, for other programs; the folder is only read."""
+
+    place = 5
+    usage = (("export csv results=results/NAME out=FILE", "its rows; also parquet, latex (its tables), and mlflow, where out is a folder"),)
+    choices = ("csv", "latex", "mlflow", "parquet")
+
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(words)
+        self.to, self.overrides = (words or [""])[0], words[1:]
+        if self.to not in self.choices:
+            said = f"unknown action 'export {self.to}'; {nearest(self.to, self.choices)}" if self.to else "export needs"
+            raise ConfigError(said if self.to else f"{said} {', '.join(self.choices[:-1])} or {self.choices[-1]}")
+
+    def act(self, settings: Settings) -> None:
+        """Read the cells and write them."""
+        path = existing_folder(settings)
+        if settings.out is None:
+            raise ConfigError(f"advcli export {self.to} needs out={'FOLDER' if self.to == 'mlflow' else 'FILE'}, where to write")
+        if self.to != "mlflow":
+            refuse_unwritable(settings.out)
+        elif settings.out.exists() and not settings.out.is_dir():
+            raise ConfigError(f"out={short(settings.out)} is a file; mlflow needs a folder")
+        from ...records import ResultsFolder
+        from ...reports.export import export
+
+        folder = ResultsFolder(path)
+        try:
+            said = export(folder, self.to, settings.out)
+        finally:
+            warn(folder.remarks)
+        print(f"{short(settings.out)}: {said}")
