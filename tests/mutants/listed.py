@@ -317,8 +317,8 @@ RECIPE = (
     Mutant("advcli/evaluation/recipe.py", "part = part if known is None else part[known]", "part = part", f"{LABELS} {RUNNER_TESTS}"),
     Mutant(
         "advcli/evaluation/runner.py",
-        "recipe.fit(train, selection.hyper, number)",
-        "recipe.fit(train, dict(list(selection.hyper.items())[:1]), number)",
+        "recipe.fit(train, hyper, number)",
+        "recipe.fit(train, dict(list(hyper.items())[:1]), number)",
         f"{CELLS} -k kernel",
     ),
     Mutant(
@@ -442,28 +442,28 @@ SEARCH = (
     ),
     Mutant(
         "advcli/evaluation/selection.py",
-        'sorted(numbers, reverse=hyper(name).strong == "large")',
+        'sorted(numbers, reverse=hyper(str(self.axes.strength) if name == STRENGTH else name).strong == "large")',
         "sorted(numbers)",
         f"{CELLS} {SELECTION}",
     ),
     Mutant(
         "advcli/evaluation/selection.py",
-        "key=lambda place: (_score(scores[place], counts, metric), *place)",
-        "key=lambda place: (_score(scores[place], counts, metric), -place[0], place[1])",
+        "return [place if name in self.own else self.values[name].index(place) for name, place in places]",
+        "return [place if name in self.own else -self.values[name].index(place) for name, place in places]",
         f"{CELLS} {SELECTION}",
     ),
     Mutant(
         "advcli/evaluation/selection.py",
-        "key=lambda place: (_score(scores[place], counts, metric), *place)",
-        "key=lambda place: (_score(scores[place], counts, metric), place[0], -place[1])",
+        "return [place if name in self.own else self.values[name].index(place) for name, place in places]",
+        "return [place if name in self.own else -self.values[name].index(place) if name != STRENGTH else 0 for name, place in places]",
         f"{CELLS} {SELECTION}",
     ),
     Mutant("advcli/evaluation/selection.py", "return -pooled if about.higher_is_better else pooled", "return pooled", SELECTION),
     Mutant("advcli/evaluation/selection.py", "float(round(total)) if about.is_count", "total if about.is_count", SELECTION),
     Mutant(
         "advcli/evaluation/selection.py",
-        'derive_seed(seed, "search", dataset, stage, fold)',
-        'derive_seed(seed, "search", dataset, stage, 1)',
+        'derive_seed(seed, "search", dataset, number, fold)',
+        'derive_seed(seed, "search", dataset, number, 1)',
         f"{CELLS} -k seed",
     ),
     Mutant("advcli/evaluation/selection.py", "learner.fit_bound(bound, previous)", "learner.fit_bound(bound, None)", f"{CELLS} -k seed"),
@@ -752,8 +752,8 @@ CHECK = (
     Mutant("advcli/cli/actions/check.py", "if settings.update and finding:", "if False:", CHECK_COMMAND),
     Mutant(
         "advcli/cli/actions/check.py",
-        'left out of the baseline, as not every split has a result; run the experiment again, then update")\n            self.code = 1',
-        'left out of the baseline, as not every split has a result; run the experiment again, then update")',
+        'left out of the baseline, as not every split has a result; {remedy}")\n            self.code = 1',
+        'left out of the baseline, as not every split has a result; {remedy}")',
         CHECK_COMMAND,
     ),
     Mutant(
