@@ -110,6 +110,7 @@ class TopGroup:
     workers: int | None = field(metadata=at_least(1))
     cells_per_job: int | None = field(metadata=at_least(1))
     quiet: bool = field(metadata=ANY)
+    dry_run: bool = field(metadata=ANY)
     results: str | None = field(metadata=NAME)
     published: str | None = field(metadata=NAME)
     figure: str | None = field(metadata=NAME)
@@ -205,6 +206,7 @@ class Settings:
     workers: int | None
     cells_per_job: int | None
     quiet: bool
+    dry_run: bool
     results: Path | None
     published: str | None
     figure: str | None
@@ -276,6 +278,7 @@ def check(values: Mapping[str, Any]) -> Settings:
         workers=top["workers"],
         cells_per_job=top["cells_per_job"],
         quiet=top["quiet"],
+        dry_run=top["dry_run"],
         results=_path(top["results"]),
         published=top["published"],
         figure=top["figure"],
