@@ -32,7 +32,7 @@ class Estimate:
     searches, fits_of_a_search, fits : int
         Searches, fits of each of them before its grid grows, and reported fits.
     search_seconds, seconds : float
-        Of one fit of a search and of one reported fit, at the middle of the grid, here and now; one that was ended (`LONGEST`) takes longer.
+        Of one fit of a search and of one reported fit, at the middle of the grid, here and now; one that was ended takes longer.
     """
 
     dataset: str

@@ -52,6 +52,7 @@ evaluation             learners groups certificate features.shared compiled data
 evaluation             limits records rows proofs
 evaluation.jobs        config progress
 evaluation.sweep       config progress
+evaluation.estimates   config
 models                 learners evaluation data features certificate files rows provenance stored
 foreign                learners evaluation features problem certificate
 
@@ -85,6 +86,7 @@ cli.actions.coverage   coverage models
 cli.actions.verify     records verify
 cli.actions.report     config.composing evaluation pictures records reports statistics
 cli.actions.check      files records reports
+cli.actions.drop       records reports
 cli.actions.data       data
 """
 APART = {"cli", "cli.actions"}

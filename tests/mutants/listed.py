@@ -847,7 +847,7 @@ RECORDS = (
     ),
     Mutant("advcli/records.py", "if owner.identity is None and self._occupied():", "if False:", IDENTITIES),
     Mutant("advcli/records.py", "if Owner(self.path).stored != self._identity:", "if False:", IDENTITIES),
-    Mutant("advcli/records.py", "or any(others)", "", IDENTITIES),
+    Mutant("advcli/records.py", "< len(self._cell_files()) or self._in_use()", "< len(self._cell_files())", IDENTITIES),
     Mutant("advcli/records.py", "            owner.add(path, shard)\n", "", IDENTITIES),
     Mutant("advcli/identity.py", "elif identity != self.identity:", "elif False:", IDENTITIES),
     Mutant("advcli/files.py", "os.O_WRONLY | os.O_CREAT | os.O_EXCL", "os.O_WRONLY | os.O_CREAT", IDENTITIES),
