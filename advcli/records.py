@@ -25,7 +25,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,9 +122,9 @@ class ResultsFolder:
     def prepare(self, identity: Mapping[str, Any]) -> None:
         """Claim the folder for a configuration, making it if it is not there; set damaged cell files aside.
 
-        A folder belongs to the configuration that wrote its identity.json first. While it has neither cells nor rows nor an open `session`
-        another one may take it over, as after a mistake in the first command. Every cell file has the identity too: a lost or damaged
-        identity.json is written again if they agree.
+        A folder belongs to the configuration that wrote its identity.json first. While it has neither cells nor rows nor an open
+        `session`, or nothing but cells that failed, another one may take it over, as after a mistake in the first command. Every cell
+        file has the identity too: a lost or damaged identity.json is written again if they agree.
 
         Parameters
         ----------
@@ -171,14 +171,65 @@ class ResultsFolder:
             raise ResultsError(f"{self.path} was made by another config ({owner.unlike(wanted)}); {remedy}")
         if owner.stored is None and owner.identity is not None:
             self.remarks[f"{file} was {'missing' if owner.missing else 'damaged'}; written again from the cell files"] = None
+        if owner.identity is not None and owner.identity != wanted:
+            self._forget_failures()
         if owner.stored != wanted:
             write_text(file, identity_text(wanted))
         return damaged
 
     def _occupied(self) -> bool:
-        """Tell whether the folder holds what belongs to a configuration: cells, rows, or a run of another process that is under way."""
-        others = (path for path in self.path.glob(f"{_SESSION}.*") if path.name != own_name(_SESSION))
-        return bool(self._cell_files()) or (self.path / "runs.csv").exists() or any(others)
+        """Tell whether the folder holds what belongs to a configuration: cells, rows, or a run of another process that is under way.
+
+        Failures alone are nothing to keep: the mistake that made them may stand in the configuration.
+        """
+        failed = [path for path in self._cell_files() if path.stem.endswith(FAILED)]
+        if len(failed) < len(self._cell_files()) or self._in_use():
+            return True
+        alone = bool(failed) and len(failed) == len(list(self.cells_path.glob("*.json")))  # none was set aside as damaged
+        return (self.path / "runs.csv").exists() and not alone
+
+    def _in_use(self) -> bool:
+        """Tell whether a run of another process is under way."""
+        return any(path.name != own_name(_SESSION) for path in self.path.glob(f"{_SESSION}.*"))
+
+    def _unlink(self, paths: Iterable[Path]) -> None:
+        for path in paths:
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise ResultsError(f"cannot remove {path}: {reason(error)}") from error
+
+    def _forget_failures(self) -> None:
+        """Remove the cells that failed, their tracebacks and the tables of them alone."""
+        self._unlink(path for path in self._cell_files() if path.stem.endswith(FAILED))
+        self._unlink((self.path / "failures").glob("*.txt"))
+        self._unlink(self.path / name for name in ("runs.csv", "search.csv"))
+
+    def drop(self, keys: Iterable[str]) -> int:
+        """Remove cells with their proofs and tracebacks and merge what remains; return how many cells remain.
+
+        Parameters
+        ----------
+        keys : iterable of str
+            As in the column ``cell`` of the rows.
+
+        Raises
+        ------
+        ResultsError
+            A run is under way in the folder, or a file cannot be removed.
+        """
+        with self._locked():
+            self.remove_leftovers()
+            if self._in_use():
+                raise ResultsError(f"a run is under way in {self.path}; wait for its end, or stop it")
+            for key in keys:
+                names = (f"{key}.json", f"{key}{FAILED}.json")
+                self._unlink(self.cells_path / name for name in names)
+                self._unlink((self.proofs_path / f"{key}.npz", self.path / "failures" / f"{key}.txt"))
+        remaining = self.merge()
+        if not remaining and not self._had_cells():  # a folder without cell files is left as it is
+            self._unlink(self.path / name for name in ("runs.csv", "search.csv"))
+        return remaining
 
     def _set_aside(self, path: Path) -> str:
         """Rename a cell file, if it is damaged, to a name that says so, and return what to say about it."""
@@ -202,7 +253,7 @@ class ResultsFolder:
     def abandon(self) -> bool:
         """Remove the folder if nobody has put anything into it and no other process runs in it; return whether it was removed."""
         with self._locked():
-            if self._occupied():
+            if self._occupied() or self._cell_files():
                 return False
             shutil.rmtree(self.path, ignore_errors=True)
         return True

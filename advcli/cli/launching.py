@@ -55,6 +55,8 @@ class CellSweeper(Sweeper):
                 self.task.plan(self.config, cells, lambda words: self.loader.load_sweep_config(self.config, list(words))) as jobs,
                 interrupts_reach_this_process_only(),
             ):
+                if not jobs:  # nothing is to be computed
+                    return []
                 _no_more_workers_than_jobs(self.launcher, len(jobs))
                 _workers_end_with_this_process(self.launcher)
                 returns = self.launcher.launch(jobs, initial_job_idx=0)

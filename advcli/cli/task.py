@@ -12,7 +12,6 @@ from omegaconf import DictConfig
 from ..config import Settings, validate
 from ..config.words import refuse_added_keys
 from ..errors import ConfigError, nearest
-from . import actions
 
 
 def subject(action: str, words: list[str], choices: Sequence[str], named: str = "") -> tuple[str, str, list[str]]:
@@ -45,8 +44,18 @@ def subject(action: str, words: list[str], choices: Sequence[str], named: str = 
     return what, rest[0], rest[1:]
 
 
-PARTICULAR = ("results", "figure", "baseline", "update", "junit", "out", "model", "input", "trust")
-"""Keys that some actions read, and whose values are empty unless somebody has set them."""
+PARTICULAR = {
+    "results": ("check", "drop", "report", "verify"),
+    "figure": ("report",),
+    "baseline": ("check",),
+    "update": ("check",),
+    "junit": ("check",),
+    "out": ("coverage", "fit", "predict"),
+    "model": ("certify", "coverage", "predict"),
+    "input": ("coverage", "predict"),
+    "trust": ("model", "predict"),
+}
+"""Keys that some actions read, these, and whose values are empty unless somebody has set them."""
 
 
 class Task:
@@ -58,8 +67,6 @@ class Task:
     """Lines of ``advcli --help``: the words after ``advcli``, and what they do."""
     single = True
     """Whether the action makes no sense in a sweep."""
-    reads: ClassVar[Sequence[str]] = ()
-    """Which of the keys `PARTICULAR` the action reads."""
 
     def __init__(self, words: list[str]) -> None:
         self.words = words
@@ -78,11 +85,10 @@ class Task:
 
     def refuse_unread(self, settings: Settings) -> None:
         """Refuse a key that this action would ignore: whoever writes ``advcli model=my.model`` wants another one."""
-        for key in PARTICULAR:
-            if getattr(settings, key) and key not in self.reads:
-                own = type(self).__module__.rpartition(".")[2]
-                others = [name for name in actions.names() if key in actions.get(name).reads]
-                raise ConfigError(f"advcli {own} does not read the key {key}, which is for advcli {', '.join(others)}; leave it out")
+        own = type(self).__module__.rpartition(".")[2]
+        for key, readers in PARTICULAR.items():
+            if getattr(settings, key) and own not in readers:
+                raise ConfigError(f"advcli {own} does not read the key {key}, which is for advcli {', '.join(readers)}; leave it out")
 
     @classmethod
     def complete(cls, words: list[str]) -> tuple[Iterable[str] | None, int]:

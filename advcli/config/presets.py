@@ -61,6 +61,7 @@ class Preset:
             **{key: str(value) for key, value in self.fixed.items()},
             "beside": self.published or "no published table",
             "run": f"advcli +experiment={self.name}",
+            "how long": f"advcli +experiment={self.name} dry_run=true counts the fits and times one of each method here",
             "table": f"advcli report results=results/{self.name}",
         }
 

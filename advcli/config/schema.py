@@ -112,6 +112,7 @@ class TopGroup:
     cells_per_job: int | None = field(metadata=at_least(1))
     quiet: bool = field(metadata=ANY)
     verbose: bool = field(metadata=ANY)
+    dry_run: bool = field(metadata=ANY)
     results: str | None = field(metadata=NAME)
     published: str | None = field(metadata=NAME)
     figure: str | None = field(metadata=NAME)
@@ -221,6 +222,7 @@ class Settings:
     cells_per_job: int | None
     quiet: bool
     verbose: bool
+    dry_run: bool
     results: Path | None
     published: str | None
     figure: str | None
@@ -294,6 +296,7 @@ def check(values: Mapping[str, Any]) -> Settings:
         cells_per_job=top["cells_per_job"],
         quiet=top["quiet"],
         verbose=top["verbose"],
+        dry_run=top["dry_run"],
         results=_path(top["results"]),
         published=top["published"],
         figure=top["figure"],

@@ -58,7 +58,20 @@ def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Call
     ------
     ConfigError, ResultsError
     """
-    for key in ("name", "results_dir", "data_dir", "workers", "cells_per_job", "quiet", "results"):
+    check_cells(cells, say)
+    folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"])
+    folder.prepare(_identity(cells, words))
+    return folder
+
+
+def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
+    """Check the cells of a sweep as `prepare` does; nothing is written.
+
+    Raises
+    ------
+    AdvcliError
+    """
+    for key in ("name", "results_dir", "data_dir", "workers", "cells_per_job", "quiet", "results", "dry_run"):
         if len({str(getattr(cell, key)) for cell in cells}) > 1:
             raise ConfigError(f"{key} must be the same for all cells of a sweep; give one value")
     options: dict[str, Mapping[str, Any]] = {}
@@ -99,9 +112,6 @@ def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Call
             if not cells[0].quiet:
                 say(f"note: {name}: {note}")
     _check_with_data(cells)
-    folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"])
-    folder.prepare(_identity(cells, words))
-    return folder
 
 
 def _check_with_data(cells: Sequence[Settings]) -> None:

@@ -426,6 +426,13 @@ def _values(protocol: Protocol, stage: int, axes: Axes, best: Mapping[str, Any])
     return refined_values | {name: (best[name],) for name in axes.own}
 
 
+def searched_points(protocol: Protocol, axes: Axes) -> int:
+    """Return how many candidates a search has in both stages, before a grid grows."""
+    stages = [_values(protocol, 1, axes, {})]
+    stages.append(_values(protocol, 2, axes, {name: values[0] for name, values in stages[0].items()}))
+    return sum(math.prod(map(len, values.values())) for values in stages if values)
+
+
 def _folds(part: Part, protocol: Protocol, seed: int, dataset: str, stage: int) -> Iterator[tuple[Part, Part]]:
     """Yield the rows to fit and the rows to judge by, standardised by the former where the protocol says so."""
     n = part.X.shape[0]

@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 import shutil
 import threading
 import xml.etree.ElementTree as ET
@@ -148,6 +149,7 @@ def test_an_update_that_leaves_a_cell_out_fails(capfd: pytest.CaptureFixture[str
     assert code == 1
     assert lines[-1] == "partly.csv: 1 cell, kept for later checks"
     assert "left out of the baseline" in err
+    assert re.search(r"advcli drop results=\S+ dataset=\w+ 'method=\w+ linear', then update", err)
     assert read_baseline(Path("partly.csv"))["dataset"].tolist() == ["iris"]
 
 

@@ -52,6 +52,7 @@ evaluation             learners groups certificate features.shared compiled data
 evaluation             limits records rows proofs
 evaluation.jobs        config progress
 evaluation.sweep       config progress
+evaluation.estimates   config
 models                 learners evaluation data features certificate files rows provenance stored
 foreign                learners evaluation features problem certificate
 
@@ -87,6 +88,7 @@ cli.actions.verify     records verify
 cli.actions.export     records reports
 cli.actions.report     config.composing evaluation pictures records reports statistics
 cli.actions.check      files records reports
+cli.actions.drop       records reports
 cli.actions.data       data
 """
 APART = {"cli", "cli.actions"}

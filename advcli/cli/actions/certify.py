@@ -14,7 +14,6 @@ class Certify(Task):
     """Judge weights that another program fitted."""
 
     place = 6
-    reads = ("model",)
     usage = (("certify model=FILE.npz dataset=NAME loss=NAME", "how far weights of other programs are from the optimum"),)
 
     def act(self, settings: Settings) -> None:

@@ -22,7 +22,6 @@ class Check(Task):
     """
 
     place = 3
-    reads = ("results", "baseline", "update", "junit")
     usage = (
         (
             "check results=results/NAME baseline=FILE.csv [--update] [junit=FILE.xml]",
@@ -72,7 +71,7 @@ class Check(Task):
         if settings.update and finding:
             say(f"{short(settings.baseline)} stays as it was: whether runs.csv or the cells are right is not known")
         elif settings.update:
-            self._update(settings.baseline, check.folder_baseline(folder, previous=previous))
+            self._update(settings.baseline, check.folder_baseline(folder, previous=previous), short(folder.path))
 
     def abandoned(self, error: BaseException) -> None:
         """Say the error in the JUnit file too."""
@@ -99,13 +98,15 @@ class Check(Task):
         write_text(self.junit, text, "choose another junit=FILE.xml", streams=True)
         self.streamed = final
 
-    def _update(self, path: Path, baseline: Any) -> None:
+    def _update(self, path: Path, baseline: Any, results: str) -> None:
         from ...reports import check
 
         check.write_baseline(path, baseline)
         print(f"{short(path)}: {counted(len(baseline))}, kept for later checks")
         for cell in baseline.attrs["left_out"]:
-            say(f"{cell}: left out of the baseline, as not every split has a result; run the experiment again, then update")
+            dataset, method = cell.rsplit(", ", 1)[0].split(", ", 1)
+            remedy = f"run the experiment again, or advcli drop results={results} dataset={dataset} 'method={method}', then update"
+            say(f"{cell}: left out of the baseline, as not every split has a result; {remedy}")
             self.code = 1
 
     def finish(self) -> int:

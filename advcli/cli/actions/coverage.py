@@ -12,7 +12,6 @@ class Coverage(Task):
     """Show what a saved model gets wrong among what it accepts."""
 
     place = 8
-    reads = ("model", "input", "out")
     usage = (("coverage model=MODEL input=HELD_OUT.csv out=FOLDER", "risk over coverage, confusion with abstentions, safe thresholds"),)
 
     def act(self, settings: Settings) -> None:

@@ -16,7 +16,6 @@ class Fit(Task):
     """Fit one method to a whole data set and save it."""
 
     place = 5
-    reads = ("out",)
     usage = (("fit dataset=csv dataset.path=FILE.csv dataset.target=COLUMN out=MODEL", "search, fit on all rows, save"),)
 
     def act(self, settings: Settings) -> None:

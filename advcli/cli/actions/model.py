@@ -10,7 +10,6 @@ class ModelFile(Task):
     """Show a saved model."""
 
     place = 8
-    reads = ("trust",)
     usage = (("model show FILE", "what a saved model is: method, certificate, classes, columns, versions"),)
     choices = ("show",)
 

@@ -15,7 +15,6 @@ class Predict(Task):
     """Apply a saved model to a CSV, parquet, feather or Excel file."""
 
     place = 7
-    reads = ("model", "input", "out", "trust")
     usage = (("predict model=MODEL input=NEW.csv out=PREDICTIONS.csv", "labels, potentials, probabilities, abstentions"),)
     keys = ("model", "input", "out", "chunk_rows", "trust", "predict.unseen", "predict.gaps", "predict.extra", "predict.rejected")
 

@@ -18,7 +18,6 @@ class Report(Task):
     """Make the tables of a finished or partial sweep again, from its rows alone; or draw a picture of losses or fits."""
 
     place = 2
-    reads = ("results", "figure")
     usage = (
         ("report results=results/NAME", "tables of a finished or partial sweep, from its rows"),
         ("report figure=boundaries dataset=NAME", "where methods change their prediction; also loss_curves, loss_matrix, ..."),

@@ -54,6 +54,7 @@ class Run(Task):
         self.session: Path | None = None
         self.told: set[int] = set()
         self.said: set[str] = set()
+        self.shown = False
 
     def __call__(self, config: DictConfig) -> Any:
         """Run one cell: in this process if it is the only one, in a worker for a sweep."""
@@ -67,6 +68,9 @@ class Run(Task):
             settings = validate(config)
             self.refuse_unread(settings)
             self.config = configuration.plain(config)
+            if settings.dry_run:
+                self._show([settings])
+                return None
             made = [path for path in (settings.folder, *settings.folder.parents) if not path.exists()]
             folder = self._prepare([settings], [words_of(node)])
             self.cells = 1
@@ -106,6 +110,10 @@ class Run(Task):
         plans = compose_all(cells, lambda words: configuration.plain(own(compose(words))), scalar_override)
         settled = [configuration.check(values) for values in plans]
         self.refuse_unread(settled[0])
+        if settled[0].dry_run:
+            self._show(settled)
+            yield []
+            return
         folder = self._prepare(settled, cells)
         self.cells = len(cells)
         self.config = configuration.plain(own(master))
@@ -121,6 +129,18 @@ class Run(Task):
                     yield [cells[batch[0]] for batch in batches]
             finally:
                 self.told = progress.done
+
+    def _show(self, cells: list[Settings]) -> None:
+        """Print what cells would compute and about how long."""
+        from ...evaluation import estimates
+        from ...evaluation.jobs import check_cells
+
+        for cell in cells:
+            _check_report(cell)
+        check_cells(cells, say)
+        workers = min(cells[0].workers or os.cpu_count() or 1, len(cells))
+        print("\n".join([f"{counted(len(cells))}; nothing is computed", *estimates.lines(estimates.estimate(cells), workers)]))
+        self.shown = True
 
     def _prepare(self, cells: list[Settings], words: list[list[str]]) -> ResultsFolder:
         """Check every cell, and what is reported of it, then create the results folder."""
@@ -166,6 +186,8 @@ class Run(Task):
     def finish(self) -> int:
         """Merge the rows, write the reports and print them."""
         super().finish()
+        if self.shown:
+            return 0
         if self.settings is None:
             raise ConfigError("a sweep of advcli needs its own sweeper; leave out hydra/sweeper=...")
         from ...evaluation.jobs import refuse_removed, result

@@ -12,7 +12,6 @@ class Verify(Task):
     """Prove the gaps of a results folder again from its proofs: exit code 1 if one is refuted."""
 
     place = 4
-    reads = ("results",)
     usage = (("verify results=results/NAME", "prove every gap again from kept proofs (record.proofs=true)"),)
 
     code = 0

@@ -1,0 +1,129 @@
+"""What a sweep would compute, and about how long: the number of fits of each cell times the time of one."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .. import learners
+from .jobs import cell_of
+from .recipe import Recipe, shared_data
+from .selection import Axes, searched_points, split_hyper
+
+if TYPE_CHECKING:
+    from ..config import Settings
+
+LONGEST = 5.0
+"""Seconds after which the one fit that is timed is ended: a longer one counts as that long."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a cell would compute.
+
+    Attributes
+    ----------
+    dataset, method, options : str
+        As in its rows.
+    searches, fits_of_a_search, fits : int
+        Searches, fits of each of them before its grid grows, and reported fits.
+    search_seconds, seconds : float
+        Of one fit of a search and of one reported fit, at the middle of the grid, here and now; one that was ended takes longer.
+    """
+
+    dataset: str
+    method: str
+    options: str
+    searches: int
+    fits_of_a_search: int
+    fits: int
+    search_seconds: float
+    seconds: float
+
+    @property
+    def all_fits(self) -> int:
+        """Fits of the searches and reported ones."""
+        return self.searches * self.fits_of_a_search + self.fits
+
+    @property
+    def total(self) -> float:
+        """Seconds of all fits, as if each took as long as the timed ones."""
+        return self.searches * self.fits_of_a_search * self.search_seconds + self.fits * self.seconds
+
+
+def estimate(cells: Sequence[Settings]) -> list[Estimate]:
+    """Return what cells would compute, in their order; equal methods on one data set are timed once.
+
+    Raises
+    ------
+    AdvcliError
+        A cell that cannot be computed.
+    """
+    found: dict[int, Estimate] = {}
+    timed: dict[str, tuple[float, float]] = {}
+    with shared_data():
+        for at in sorted(range(len(cells)), key=lambda at: str(cells[at].dataset["name"])):
+            settings = cells[at]
+            hyper, _ = split_hyper(learners.searched(settings.loss, settings.features), settings.hyper)
+            cell = cell_of(settings, hyper)
+            recipe = Recipe(cell, settings.data_dir)
+            splits, _ = recipe.splits()
+            key = repr((settings.dataset, settings.loss, settings.features, settings.solver, hyper))
+            if key not in timed:
+                tols = [float(settings.solver.get("search_tol") or settings.solver["tol"]), float(settings.solver["tol"])]
+                search, reported = (_seconds(recipe, splits[0][0], tol) for tol in tols)
+                timed[key] = search, reported
+            of_a_search = searched_points(recipe.protocol, recipe.axes) * (1 if recipe.protocol.holdout else recipe.protocol.folds)
+            searches = 0 if not of_a_search else len(splits) if recipe.protocol.search == "every_split" else 1
+            name = recipe.dataset.name
+            found[at] = Estimate(name, cell.method, cell.options, searches, of_a_search, len(splits), *timed[key])
+    return [found[at] for at in range(len(cells))]
+
+
+def _seconds(recipe: Recipe, rows: object, tol: float) -> float:
+    """Return how long a fit to a tolerance takes; a short one twice, as the first one loads what it needs."""
+    train, hyper = recipe.part(rows), _middle(recipe.axes, recipe)
+    taken: list[float] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        while len(taken) < 2 and sum(taken) < LONGEST / 10:
+            began = time.perf_counter()
+            recipe.fit(train, hyper, 1, tol=tol, max_seconds=LONGEST)
+            taken.append(time.perf_counter() - began)
+    return min(taken)
+
+
+def _middle(axes: Axes, recipe: Recipe) -> dict[str, object]:
+    """Return the fixed hyper-parameters and, of what is searched, the middle of the lists."""
+    grid = recipe.protocol.stage1
+    chosen = {name: sorted(grid[name])[len(grid[name]) // 2] for name in axes.names if name not in axes.own}
+    named = {(axes.strength or name) if name not in axes.others else name: value for name, value in chosen.items()}
+    return {**axes.fixed, **named, **{name: values[len(values) // 2] for name, values in axes.own.items()}}
+
+
+def lines(estimates: Sequence[Estimate], workers: int) -> list[str]:
+    """Return the estimates as lines of text: one for each cell, then their sum."""
+    said = []
+    for one in estimates:
+        search = f"{one.searches} x {one.fits_of_a_search} fits of searches, " if one.searches else ""
+        said.append(f"{one.dataset}, {one.method}: {search}{one.fits} reported fits; one takes {one.seconds:.2g} s")
+    total = sum(one.total for one in estimates)
+    longest = max((one.total for one in estimates), default=0.0)
+    at_least = max(longest, total / workers)
+    fits = sum(one.all_fits for one in estimates)
+    said.append(
+        f"in all {fits} fits, about {duration(total)} of computing, {duration(at_least)} by {workers} at a time; growing grids add to it"
+    )
+    return said
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that people would choose."""
+    for unit, size in (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{max(math.ceil(seconds), 1)} s"
