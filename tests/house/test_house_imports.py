@@ -42,7 +42,7 @@ learners               certificate problem binary solvers losses features hierar
 learners.abstention    abstention
 __init__               learners
 
-files provenance       -
+files provenance steps  -
 rows                   files
 identity cell_files    files rows
 records                cell_files files identity rows provenance
@@ -52,7 +52,7 @@ evaluation             learners groups certificate features.shared compiled data
 evaluation             limits records rows proofs
 evaluation.jobs        config progress
 evaluation.sweep       config progress
-models                 learners evaluation data features certificate files rows provenance stored
+models                 learners evaluation data features certificate files rows provenance stored steps
 foreign                learners evaluation features problem certificate
 
 coverage               models abstention data files losses reports
