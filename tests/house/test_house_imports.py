@@ -53,6 +53,7 @@ evaluation             limits records rows proofs
 evaluation.jobs        config progress
 evaluation.sweep       config progress
 models                 learners evaluation data features certificate files rows provenance stored steps
+comparing              learners.labels evaluation reports files
 foreign                learners evaluation features problem certificate
 
 coverage               models abstention data files losses reports
