@@ -33,6 +33,7 @@ __all__ = [
     "SurrogateClassifier",
     "UMAClassifier",
     "__version__",
+    "compare",
 ]
 _MODULES: tuple[str, ...] = (
     "costs",
@@ -54,6 +55,8 @@ _HOMES = ("surrogate", "ultraconservative", "hierarchical", "ordinal", "reductio
 
 def __getattr__(name: str) -> Any:
     # the command line imports this package on every <TAB>: load the estimators only when they are asked for
+    if name == "compare":
+        return import_module(".comparing", __name__).compare
     if name in __all__:
         return next(getattr(home, name) for home in map(_home, _HOMES) if hasattr(home, name))
     if name in _MODULES:

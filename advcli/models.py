@@ -15,6 +15,7 @@ the file says so (``.joblib``), and read where the caller trusts it.
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import errno
 import hashlib
@@ -57,10 +58,14 @@ from .learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassif
 from .provenance import package_version, versions
 from .rows import plain
 from .rules import LARGEST
+from .steps import Steps
+from .steps import packed as packed_steps
+from .steps import unpacked as unpacked_steps
 from .stored import MOST_COLUMNS, Entries
 
 if TYPE_CHECKING:
     import pandas as pd
+    from sklearn.pipeline import Pipeline
 
     from .evaluation import Cell
 
@@ -95,7 +100,8 @@ _FITTED = "features_"  # arrays that the feature map computed
 # arrays that are no attributes of the estimator
 _ROWS = ("rows", "rows_data", "rows_indices", "rows_indptr", "rows_shape")
 _STANDARDISER = ("mean", "scale", "set_to_one")
-_RESERVED = (*_ROWS, *_STANDARDISER)
+_STEPS = "steps"  # transformers of scikit-learn in front of the estimator; older versions refuse a file that has them
+_RESERVED = (*_ROWS, *_STANDARDISER, _STEPS)
 # what a column and an encoding may have beside the rest, where it is not the default
 _LEARNED, _ENCODED = ("attributes", "own", "other", "fill", "indicator"), ("sequence", "missing", "max_categories")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every member: the same fit gives the same bytes
@@ -114,8 +120,8 @@ class Model:
     labels : tuple
         Label of every prediction code: the classes, then what a loss may predict beyond them (``"abstain"``). A stub leaf has the label of
         the node that it stands for.
-    standardiser : Standardiser or None
-        Applied to the features first; None if the estimator takes them as they are.
+    standardiser : Standardiser, Steps or None
+        Applied to the features first, `Steps` those of a pipeline; None if the estimator takes them as they are.
     encoding : Encoding or None
         How columns of a table become features; None if there never was a table.
     about : mapping
@@ -129,11 +135,16 @@ class Model:
     estimator: Learner
     classes: tuple[Any, ...]
     labels: tuple[Any, ...]
-    standardiser: Standardiser | None = None
+    standardiser: Standardiser | Steps | None = None
     encoding: Encoding | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     label_separator: str | None = None
     label_prefix: str = "label_"
+
+    @property
+    def step(self) -> str:
+        """Name of the estimator among the steps of a pipeline."""
+        return str(self.about.get("step", type(self.estimator).__name__.lower()))
 
     @property
     def of_sets(self) -> bool:
@@ -144,6 +155,49 @@ class Model:
     def certificate(self) -> Certificate | None:
         """The certificate of the fit; None for a learner that has none."""
         return self.estimator.certificate_
+
+    # ---- as scikit-learn has it -----------------------------------------------------------------------------------
+    def as_estimator(self) -> Any:
+        """Return a fitted estimator for X: the learner alone, or a `sklearn.pipeline.Pipeline` with what stands before it.
+
+        Its ``classes_`` are the labels, also where the learner was fitted to codes (``advcli fit``).
+        """
+        from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import FunctionTransformer
+
+        learner: Any = self.estimator
+        if plain(learner.classes_) != plain(self.classes):
+            learner = copy.copy(learner)
+            learner.classes_, learner.n_classes = _label_array(self.classes), None
+        if isinstance(self.standardiser, Steps):
+            return Pipeline([*self.standardiser.named, (self.step, learner)])
+        if self.standardiser is None:
+            return learner
+        return Pipeline([("standardise", FunctionTransformer(self.standardiser.transform, accept_sparse=True)), (self.step, learner)])
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Labels of the k classes."""
+        return _label_array(self.classes)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on rows X (n, d) with labels y (n,), or what the estimator's ``score`` is."""
+        return float(self.as_estimator().score(X, y, sample_weight=sample_weight))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities of the classes, shape (n, k); `AttributeError` for an estimator that has none."""
+        found: NDArray[np.float64] = self.as_estimator().predict_proba(X)
+        return found
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the potentials (n, k), of two classes their difference (n,)."""
+        found: NDArray[np.float64] = self.as_estimator().decision_function(X)
+        return found
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of `as_estimator`."""
+        found: dict[str, Any] = self.as_estimator().get_params(deep)
+        return found
 
     def features(self, X: Any, groups: Any = None) -> Any:
         """Return rows X (n, d) as the estimator takes them; with the sequence of each (n,) where it learned from sequences."""
@@ -375,13 +429,14 @@ def check_storable(kind: type[Learner], path: str | Path, what: str) -> None:
         )
 
 
-def save(model: Model | Learner, path: str | Path) -> None:
+def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
     """Write a model, or a fitted estimator alone, atomically.
 
     Parameters
     ----------
-    model : Model, Learner
-        A fitted estimator of this package; of kernels the support vectors alone are kept.
+    model : Model, Learner, Pipeline
+        A fitted estimator of this package; of kernels the support vectors alone are kept. Or a fitted scikit-learn pipeline that ends in
+        one, after transformers that can be kept as plain data (`advcli.steps.TRANSFORMERS`).
     path : path-like
         Any name; what another package learned needs one that ends in ``.joblib``, and is written by pickle.
 
@@ -393,10 +448,9 @@ def save(model: Model | Learner, path: str | Path) -> None:
         If the file cannot be written.
     """
     if not isinstance(model, Model):
-        if not isinstance(model, Learner):
-            raise ConfigError(f"cannot save {type(model).__name__}: give a fitted estimator of advcli (of a pipeline, its last step)")
+        model, steps, about = _taken_apart(model)
         check_is_fitted(model)
-        model = Model(model, tuple(plain(model.classes_)), tuple(plain(model.predictions_)), about={"versions": versions()})
+        model = Model(model, tuple(plain(model.classes_)), tuple(plain(model.predictions_)), steps, about={**about, "versions": versions()})
     estimator = model.estimator
     check_storable(type(estimator), path, type(estimator).__name__)
     if not estimator.storable:
@@ -427,7 +481,9 @@ def save(model: Model | Learner, path: str | Path) -> None:
         else:
             arrays["rows"] = rows
         arrays |= {f"{_FITTED}{name}": array for name, array in estimator.features_.fitted().items()}
-    if model.standardiser is not None:
+    if isinstance(model.standardiser, Steps):
+        arrays[_STEPS] = packed_steps(model.standardiser)
+    elif model.standardiser is not None:
         arrays |= {
             "mean": model.standardiser.mean_,
             "scale": model.standardiser.scale_,
@@ -475,6 +531,18 @@ def save(model: Model | Learner, path: str | Path) -> None:
         for name, content in members.items():
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content)
     write_bytes(Path(path), packed.getbuffer(), "free space or choose another file", streams=True)
+
+
+def _taken_apart(model: Any) -> tuple[Learner, Steps | None, dict[str, str]]:
+    """Return the estimator of this package, the transformers before it in a pipeline, and its name there."""
+    steps: list[tuple[str, Any]] = list(getattr(model, "steps", [])) if hasattr(model, "named_steps") else []
+    learner = steps[-1][1] if steps else model
+    if not isinstance(learner, Learner):
+        raise ConfigError(f"cannot save {type(learner).__name__}: give a fitted estimator of advcli, or a pipeline that ends in one")
+    before = tuple((name, step) for name, step in steps[:-1] if step is not None and step != "passthrough")
+    if before and not learner.storable:
+        raise ConfigError(f"cannot save this pipeline: {type(learner).__name__} is kept by pickle alone; save it without the steps")
+    return learner, Steps(before) if before else None, {"step": steps[-1][0]} if steps else {}
 
 
 def _is_plain(value: Any) -> bool:
@@ -621,6 +689,13 @@ def _rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model
     )
     # what overflows, or is not what some learner of one's own needs, is found here and not in the middle of a table
     model.table(_zeros(model))
+    if _STEPS in listed:
+        steps = unpacked_steps(taken(lambda name: name == _STEPS).array(_STEPS, (None,), "i", least=0, most=255).astype(np.uint8))
+        first = getattr(steps.named[0][1], "n_features_in_", None)
+        if not isinstance(first, int) or not 1 <= first <= MOST_COLUMNS:
+            raise ModelError("its steps do not say how many columns they take")
+        model = dataclasses.replace(model, standardiser=steps)
+        model.table(np.zeros((1, first)))
     return model
 
 

@@ -42,7 +42,7 @@ learners               certificate problem binary solvers losses features hierar
 learners.abstention    abstention
 __init__               learners
 
-files provenance       -
+files provenance steps  -
 rows                   files
 identity cell_files    files rows
 records                cell_files files identity rows provenance
@@ -53,7 +53,8 @@ evaluation             limits records rows proofs
 evaluation.jobs        config progress
 evaluation.sweep       config progress
 evaluation.estimates   config
-models                 learners evaluation data features certificate files rows provenance stored
+models                 learners evaluation data features certificate files rows provenance stored steps
+comparing              learners.labels evaluation reports files
 foreign                learners evaluation features problem certificate
 
 coverage               models abstention data files losses reports

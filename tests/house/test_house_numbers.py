@@ -26,6 +26,7 @@ NO_NUMBERS = frozenset(
         "__main__",
         "cell_files",
         "cli",
+        "comparing",
         "config",
         "errors",
         "files",
@@ -41,6 +42,7 @@ NO_NUMBERS = frozenset(
         "reports",
         "rows",
         "statistics",
+        "steps",
         "stored",
         "surfaces",
     }

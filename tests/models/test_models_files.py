@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -61,7 +62,7 @@ def test_every_loss_comes_back(loss: str, number: int, tmp_path: Path) -> None:
 def test_every_method_comes_back(name: str, features: str, tmp_path: Path) -> None:
     own = {"hierarchy": TREE} if "hierarchy" in learner_class(name).needs({}) else {}
     model = learner_class(name)(features=features, **own)
-    model.fit(X, np.array(["a", "bb", "ccc"])[Y])
+    model.fit(X, pd.Series(pd.Categorical(np.array(["a", "bb", "ccc"])[Y], ordered=True)))  # of which some learn the order
     save(model, tmp_path / "m")
     back = load(tmp_path / "m")
     assert type(back.estimator) is type(model)
@@ -201,6 +202,8 @@ def test_of_a_kernel_only_support_vectors_are_kept(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("labels", [["a", "bb", "a long one"], [10, 20, 30], [1.0, 2.0, 3.0]])
 def test_estimators_of_notebooks_come_back(model: SurrogateClassifier, labels: list[Any], tmp_path: Path) -> None:
+    if model.counts_steps:
+        model.set_params(order=sorted(labels))
     model.fit(X, np.array(labels)[Y])
     if model.extra_labels is not None and not isinstance(labels[0], str):
         model.extra_labels = [-7]
