@@ -700,7 +700,9 @@ def _rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model
 
 
 def _without_gaps(X: Any, model: Model) -> Any:
-    """Return features X (n, d) with the mean of the training rows in the place of nan, 0 where they are not standardised."""
+    """Return features X (n, d) with the mean of the training rows in the place of nan, 0 where they are not standardised; as they are to a pipeline."""
+    if isinstance(model.standardiser, Steps):  # of a pipeline, which fills gaps or refuses them
+        return X
     sparse_rows = hasattr(X, "indptr")
     values, columns = (X.data, X.indices) if sparse_rows else (X, slice(None))
     mean = np.zeros(X.shape[1]) if model.standardiser is None else model.standardiser.mean_
