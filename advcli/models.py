@@ -700,7 +700,7 @@ def _rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model
 
 
 def _without_gaps(X: Any, model: Model) -> Any:
-    """Return features X (n, d) with the mean of the training rows in the place of nan, 0 where they are not standardised; as they are to a pipeline."""
+    """Return features X (n, d) with the training rows' mean for nan, 0 where they are not standardised; for a pipeline as they are."""
     if isinstance(model.standardiser, Steps):  # of a pipeline, which fills gaps or refuses them
         return X
     sparse_rows = hasattr(X, "indptr")
