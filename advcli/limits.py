@@ -23,6 +23,7 @@ from typing import Any
 from .errors import KilledError
 
 MEGABYTE = 2**20
+_FOREVER = 1e6  # seconds; the systems' waits take little more
 POLL_SECONDS = 0.02
 """Pause between two looks at the child's memory: an overshoot lasts no longer."""
 
@@ -73,7 +74,7 @@ def call_limited(
         deadline = float("inf")
         while True:
             pause = min(POLL_SECONDS if memory_mb is not None else float("inf"), deadline - time.monotonic())
-            ready = connection.wait([receiver, process.sentinel], None if pause == float("inf") else max(pause, 0.0))
+            ready = connection.wait([receiver, process.sentinel], None if pause > _FOREVER else max(pause, 0.0))
             # before the sentinel: a child that has answered may be gone already
             if receiver in ready or (ready and receiver.poll()):
                 try:

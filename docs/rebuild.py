@@ -177,10 +177,10 @@ def abstentions() -> list[str]:
     columns = [(title, loss, features) for features in ("linear", "rbf") for title, loss in ABSTAINING.items()]
     rows = []
     for dataset in datasets_of(key):
-        shares = (
-            f"{100 * summary.row(dataset, f'{loss} {features}', 'abstain_rate')['mean']:.0f} / {facts.loc[(dataset, loss, features, 'abstain_rate')]['printed']}"
-            for _, loss, features in columns
-        )
+        shares = []
+        for _, loss, features in columns:
+            ours = summary.row(dataset, f"{loss} {features}", "abstain_rate")["mean"]
+            shares.append(f"{100 * ours:.0f} / {facts.loc[(dataset, loss, features, 'abstain_rate')]['printed']}")
         rows.append([dataset, *shares])
     titles = [f"{title} {'Gaussian' if features == 'rbf' else features}" for title, _, features in columns]
     return [*pipe(["data set", *titles], rows), "", summary.made(f"advcli +experiment={key}")]

@@ -13,6 +13,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from advcli import CostSensitiveClassifier, SurrogateClassifier
@@ -39,11 +40,14 @@ TABLE = "width,height,colour,kind\n" + "".join(
 SETS = "width,height,label_red,label_blue\n" + "".join(f"{at},{at % 4},{int(at > 4)},{int(at < 7)}\n" for at in range(12))
 
 
+ORDERED = pd.Series(pd.Categorical(NAMES[CODES], ordered=True))  # of which some learn the order
+
+
 def surrogate(loss: Any = "zero_one", rows: Any = X, **parameters: Any) -> SurrogateClassifier:
-    return SurrogateClassifier(loss, C=0.5, tol=0.01, **parameters).fit(rows, NAMES[CODES])
+    return SurrogateClassifier(loss, C=0.5, tol=0.01, **parameters).fit(rows, ORDERED)
 
 
-def learner(name: str, rows: Any = X, labels: Any = NAMES[CODES], **parameters: Any) -> Any:
+def learner(name: str, rows: Any = X, labels: Any = ORDERED, **parameters: Any) -> Any:
     return learner_class(name)(**parameters).fit(rows, labels)
 
 
@@ -103,7 +107,7 @@ def estimators(folder: Path) -> Iterator[tuple[str, Any, Any]]:
     yield "csosr-free-rbf", learner("csosr", bias="free", features="rbf"), NEW
     yield "adversarial-costs", learner("adversarial_costs", cost=[[0, 1, 4], [1, 0, 2], [3, 1, 0]]), NEW
     yield "adversarial-costs-nystroem", learner("adversarial_costs", features="nystroem", features_options={"dimensions": 5}), NEW
-    yield "cost-sensitive-rbf", CostSensitiveClassifier(method="red_mc", features="rbf").fit(X, NAMES[CODES]), NEW
+    yield "cost-sensitive-rbf", CostSensitiveClassifier(method="red_mc", features="rbf").fit(X, ORDERED), NEW
     with mock.patch.object(factors, "LISTS", 0):
         yield "factored", learner("nhsvm", rows=text, hierarchy=TREE, tol=0.01), new_text
 

@@ -45,12 +45,12 @@ def subject(action: str, words: list[str], choices: Sequence[str], named: str = 
 
 
 PARTICULAR = {
-    "results": ("check", "drop", "report", "verify"),
+    "results": ("check", "drop", "export", "report", "verify"),
     "figure": ("report",),
     "baseline": ("check",),
     "update": ("check",),
     "junit": ("check",),
-    "out": ("coverage", "fit", "predict"),
+    "out": ("coverage", "export", "fit", "predict"),
     "model": ("certify", "coverage", "predict"),
     "input": ("coverage", "predict"),
     "trust": ("model", "predict"),

@@ -57,7 +57,12 @@ def test_any_loss_has_hierarchical_metrics() -> None:
 
 def test_a_holdout_chooses_with_one_fit_a_candidate() -> None:
     words = [word for word in QUICK if word != "hyper.C=1"]
-    search = ["protocol.holdout=0.3", "protocol.stage1.regularisation=[0.1,1,10]", "protocol.stage2.regularisation=[1]"]
+    search = [
+        "protocol.holdout=0.3",
+        "protocol.extend=null",
+        "protocol.stage1.regularisation=[0.1,1,10]",
+        "protocol.stage2.regularisation=[1]",
+    ]
     assert main([*words, "loss=flat", "protocol.n_splits=1", *search, "name=held"]) == 0
     rows = pd.read_csv("held/search.csv")
     assert (rows["stage"] == 1).sum() == 3

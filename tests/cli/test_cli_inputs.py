@@ -65,7 +65,7 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
         (["protocol.metric=eror"], "unknown metric 'eror': did you mean error?"),
         (["rnu"], "unknown action 'rnu'; did you mean run"),
         (["data", "lst"], "unknown action 'data lst'; did you mean list?"),
-        (["data"], "data needs list, show or fetch"),
+        (["data"], "data needs list, show, fetch or check"),
         (["data", "show"], "data show needs the name of a data set"),
         (["data", "show", "irsi"], "did you mean iris"),
         # values: some the whole way, the others below
@@ -76,7 +76,7 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
         (["hyper=3"], "hyper=3 is not a group of options"),
         (["loss=null"], "a config group takes the name of one of its choices"),
         (["~protocol.folds"], "key 'protocol.folds' is missing"),
-        (["results=results/a"], "the key results is for advcli report"),
+        (["results=results/a"], "advcli run does not read the key results"),
         (["seed=${oc.env:NOPE}"], "key 'seed' has no value"),
         (["name=${name}"], "key 'name' has no value: Recursive interpolation"),
         (["solver=sag", "solver.batch=x"], "solver.batch=x is not valid; give a whole number of at least 1, or null"),

@@ -116,7 +116,7 @@ def screen(text: str) -> list[str]:
             lines += [""] * (at == len(lines))
         elif step == "\r":
             column = 0
-        elif step.endswith("A"):
+        elif len(step) > 1 and step.endswith("A"):
             at -= int(step[2:-1] or 1)
         elif step == "\x1b[2K":
             lines[at] = ""
@@ -131,7 +131,7 @@ def test_terminal_shows_one_bar_and_leaves_nothing_of_it(workers: int, tmp_path:
     """Through a real terminal, as the user's own sees it."""
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
-    words = ["-m", "dataset=iris,csv", "loss=zero_one,cs", f"workers={workers}", "name=x", *QUICK]
+    words = ["-m", "dataset=iris,glass", "data_dir=nothing", "loss=zero_one,cs", f"workers={workers}", "name=x", *QUICK]
     started = nursery().start(words, tmp_path, err=os.ttyname(child), TERM="xterm")
     text = b""
     os.close(child)
@@ -157,10 +157,10 @@ def test_quiet_sweep_prints_the_table_and_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["-m", "dataset=iris,csv", "workers=1", "name=x", "quiet=true", *QUICK]) == 1
+    assert main(["-m", "dataset=iris,glass", "data_dir=nothing", "workers=1", "name=x", "quiet=true", *QUICK]) == 1
     out, err = capfd.readouterr()
     (line,) = err.splitlines()
-    assert "csv, zero_one linear: failed" in line
+    assert "glass, zero_one linear: failed" in line
     assert out.startswith("dataset ")
     assert "results/x" not in out
     assert main(["dataset=iris", "name=y", "quiet=true", *QUICK]) == 0

@@ -54,7 +54,14 @@ COMPOSED = (
     "advcli -m dataset=iris,digits limits.",
 )
 # Commands that read what another command, which is not run here, has written.
-READERS = ("advcli report results=", "advcli check results=", "advcli verify results=", "advcli certify model=", "advcli export ")
+READERS = (
+    "advcli report results=",
+    "advcli check results=",
+    "advcli verify results=",
+    "advcli certify model=",
+    "advcli export ",
+    "advcli drop ",
+)
 CSV = {"label": ("low", "high"), "kind": ("cat", "dog", "hawk", "owl")}
 TREE = "parent,child\nanimal,mammal\nanimal,bird\nmammal,cat\nmammal,dog\nbird,hawk\nbird,owl\n"
 

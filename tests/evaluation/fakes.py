@@ -50,6 +50,7 @@ class FakeLearner:
 
     certified, remarks_, solver_choice_, cost_matrix_, abstention_cost_ = True, (), "", None, None
     has_costs = has_groups = False
+    n_features_in_ = 1
 
     def __init__(self, loss, features, solver, hyper, n_classes, seed, tol):
         self.loss, self.hyper, self.n_classes, self.seed, self.tol = loss, dict(hyper), n_classes, seed, tol

@@ -65,7 +65,7 @@ def test_same_rows(launcher: str, words: list[str], expected: list[str], tmp_pat
     # one line per cell, whole, from whichever process
     cells = [line for line in done.stderr.splitlines() if line.startswith("[")]
     assert sorted(line[:5] for line in cells) == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
-    assert all("accuracy in percent" in line for line in cells)
+    assert all(": accuracy " in line for line in cells)
     assert "Traceback" not in done.stderr
     assert "Warning:" not in done.stderr
     assert sorted(entry.name for entry in tmp_path.iterdir() if not entry.name.startswith(".")) == ["results"]

@@ -264,7 +264,7 @@ def test_the_search_is_the_protocols_own(capfd: pytest.CaptureFixture[str]) -> N
 
     grid = [0.01, 1, 100, 10]
     words = ["loss=sklearn", "loss.estimator=sklearn.linear_model.LogisticRegression", "loss.options={max_iter:3000}"]
-    assert main([*QUICK, *words, f"loss.grid={{C:{grid}}}".replace(" ", ""), "name=x"]) == 0
+    assert main([*QUICK, "protocol.search=first_split", *words, f"loss.grid={{C:{grid}}}".replace(" ", ""), "name=x"]) == 0
     data = load_data({"name": "iris", "source": "sklearn"}, Path())
     train, _ = random_splits(150, 2, 0.7, 0, "iris", None)[0]
     rows, labels = data.X[train], data.y[train]
@@ -301,7 +301,7 @@ def test_values_of_any_kind_and_workers(capfd: pytest.CaptureFixture[str]) -> No
         "loss.estimator=sklearn.tree.DecisionTreeClassifier",
         "loss.grid={max_depth:[1,null],criterion:[gini,entropy]}",
     ]
-    assert main([*QUICK, *words, "name=tree"]) == 0
+    assert main([*QUICK, "protocol.search=first_split", *words, "name=tree"]) == 0
     assert set(pd.read_csv("results/tree/search.csv", keep_default_na=False)["loss.options.max_depth"].astype(str)) == {"1", "null"}
     assert main(["report", "results=results/tree"]) == 0
     assert "loss.options.criterion = " in Path("results/tree/report.md").read_text()
@@ -329,7 +329,7 @@ def test_values_of_any_kind_and_workers(capfd: pytest.CaptureFixture[str]) -> No
     ],
 )
 def test_what_is_refused_before_work(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main([*QUICK, *words, "name=x"]) == 2
+    assert main([*QUICK, "protocol.search=first_split", *words, "name=x"]) == 2
     out, err = capfd.readouterr()
     assert out == ""
     assert len(err.splitlines()) == 1, err

@@ -320,7 +320,7 @@ def test_unknown_structure_stays_general_and_keeps_names(tmp_path: Path) -> None
         ("convex", {"matrix": costs.zero_one(3)}, "row 1 of column 0 lies above the line.*choose loss=general"),
         ("power", {"p": 0.5}, "loss=power needs p >= 1"),
         ("abstain", {"alpha": 1.5}, r"alpha of loss=abstain must lie in \[0, 1\]"),
-        ("abstain", {"alhpa": 0.5}, "loss=abstain: .*alhpa"),
+        ("abstain", {"alhpa": 0.5}, "loss=abstain has no option .*alhpa"),
         ("pinball", {"quantile": 0}, "quantile of the pinball loss"),
     ],
 )

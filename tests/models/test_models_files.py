@@ -76,6 +76,7 @@ def test_every_method_comes_back(name: str, features: str, tmp_path: Path) -> No
         "features_",
         "certificate_",
         "dual_",
+        "trained_targets_",
         "rows_",
         "solution_",
         "lam_",

@@ -121,16 +121,16 @@ KERNELS = (
     ),
     # the ascents
     Mutant(
-        "_ext/dual.pyx",
+        "_ext/adv_visit.pxd",
         "return weight * cost * gap",
         "return weight * gap",
         f"{DUAL} -k 'meet or weights'",
         "dual",
         equivalent="the gap of a visit only chooses what is visited next; the certificate of a pass decides",
     ),
-    Mutant("_ext/dual.pyx", "w = weight * run.square[i] * run.scale", "w = run.square[i] * run.scale", f"{DUAL} -k 'meet'", "dual"),
+    Mutant("_ext/adv_visit.pxd", "w = weight * run.square[i] * run.scale", "w = run.square[i] * run.scale", f"{DUAL} -k 'meet'", "dual"),
     Mutant(
-        "_ext/dual.pyx",
+        "_ext/adv_visit.pxd",
         "dual[0] = offsets / run.mass - 0.5 * lam * square",
         "dual[0] = offsets / run.mass - 0.25 * lam * square",
         f"{DUAL} -k 'meet'",
@@ -308,7 +308,10 @@ RECIPE = (
     ),
     Mutant("advcli/evaluation/recipe.py", "            split=number,\n", "            split=1,\n", f"{CELLS} -k noise"),
     Mutant(
-        "advcli/evaluation/recipe.py", "= self.labels(part, number).view(loss)", "= self.labels(part, ALL).view(loss)", f"{CELLS} -k noise"
+        "advcli/evaluation/recipe.py",
+        "= self.labels(part.encoded()[0], number).view(loss)",
+        "= self.labels(part.encoded()[0], ALL).view(loss)",
+        f"{CELLS} -k noise",
     ),
     Mutant("advcli/evaluation/recipe.py", "if weight is None else weight * known", "if True else weight", f"{CELLS} -k clean"),
     Mutant("advcli/evaluation/recipe.py", "if weight is None else weight * known", "if weight is None else weight", f"{CELLS} -k clean"),
@@ -596,9 +599,7 @@ VERIFY = (
     ),
     Mutant("advcli/verify/gap.py", "R = ball(point.R) * weights[:, None]", "R = ball(point.R)", GAPS),
     # a folder
-    Mutant(
-        "advcli/verify/folder.py", "(X.shape[0] if s is None else float(s.sum()))", "X.shape[0]", f"{FOLDERS} -k 'is_proved and counted'"
-    ),
+    Mutant("advcli/verify/folder.py", "if s is None else s[first]", "", f"{FOLDERS} -k 'is_proved and counted'"),
     Mutant(
         "advcli/verify/folder.py",
         '_seed(seed, "split", dataset.name, number)',
@@ -621,7 +622,7 @@ VERIFY = (
     Mutant("advcli/verify/folder.py", "if not abs(claim - proved.mid) <= slack + proved.rad:", "if False:", ALTERED),
     Mutant("advcli/verify/folder.py", "if not abs((objective - dual) / scale - gap) <= SLACK + FLOOR / scale:", "if False:", ALTERED),
     Mutant("advcli/verify/folder.py", 'if row["converged"] != str(gap <= tol) or', "if False and", ALTERED),
-    Mutant("advcli/verify/folder.py", "if not least / len(y) - FLOOR <= value <= most / len(y) + FLOOR:", "if False:", ALTERED),
+    Mutant("advcli/verify/folder.py", "if not found[0] - FLOOR <= value <= found[1] + FLOOR:", "if False:", ALTERED),
     Mutant("advcli/verify/folder.py", "if row[column] != str(value):", "if False:", ALTERED),
     Mutant("advcli/verify/folder.py", "if any(not np.isfinite(array).all() for array in arrays.values()):", "if False:", ALTERED),
     Mutant("advcli/verify/folder.py", "if method.game:\n", "if False:\n", ALTERED),
@@ -791,14 +792,14 @@ CLI = (
     ),
     Mutant(
         "advcli/cli/actions/run.py",
-        "return 1 if failed or self.died else 0\n        if len(self.outcomes)",
-        "return 0\n        if len(self.outcomes)",
+        "return 1 if failed or self.died else 0\n        if not swept",
+        "return 0\n        if not swept",
         f"{RUNS} -k fail",
     ),
     Mutant(
         "advcli/cli/actions/run.py",
-        'provenance.json")\n        return 1 if failed',
-        'provenance.json")\n        return 1 if not failed',
+        "report.html')}\")\n        return 1 if failed",
+        "report.html')}\")\n        return 1 if not failed",
         RUNS,
     ),
     Mutant("advcli/errors.py", "exit_code = 2", "exit_code = 1", f"{INPUTS} -k 'bad_input or cannot_be_made'"),
@@ -922,7 +923,7 @@ REPORTS = (
         "order = np.lexsort((np.zeros(len(split)), method))",
         TABLE_TESTS,
     ),
-    Mutant("advcli/statistics.py", "+ n_test / n_train)", "+ n_train / n_test)", STATISTICS),
+    Mutant("advcli/statistics.py", "len(np.asarray(a))) + n_test / n_train)", "len(np.asarray(a))) + n_train / n_test)", STATISTICS),
     Mutant("advcli/statistics.py", "difference = difference[difference != 0.0]\n    if", "if", STATISTICS),
     Mutant(
         "advcli/statistics.py",
