@@ -7,19 +7,23 @@ cdef extern from *:
     #if defined(_WIN32)
       #include <windows.h>
       #define adv_yield() SwitchToThread()
+      #define adv_nap() Sleep(1)
     #else
       #include <sched.h>
+      #include <time.h>
       #define adv_yield() sched_yield()
+      static inline void adv_nap(void) { struct timespec pause = {0, 20000}; nanosleep(&pause, NULL); }
     #endif
     #if defined(__x86_64__) || defined(__i386__)
       #define adv_pause() __builtin_ia32_pause()
     #else
       #define adv_pause() ((void)0)
     #endif
-    enum { ADV_PAUSES = 4000 };
+    enum { ADV_PAUSES = 4000, ADV_YIELDS = 64 };
     /* The counts lie on cache lines of their own: all threads read one while they write the other. */
     typedef struct { char before[64]; int arrived; char between[64]; int turn; char after[64]; int left; char last[64]; } adv_barrier;
-    /* Return 0 when all `size` threads have come, 1 when one of them has given up. Who waits for long lets others have the core. */
+    /* Return 0 when all `size` threads have come, 1 when one of them has given up. Who waits for long lets others have the core, and sleeps in
+       the end: the one that all wait for may need it. */
     static inline int adv_wait(adv_barrier *b, int size) {
       int turn = __atomic_load_n(&b->turn, __ATOMIC_ACQUIRE), pauses = 0;
       if (__atomic_add_fetch(&b->arrived, 1, __ATOMIC_ACQ_REL) == size) {
@@ -29,7 +33,9 @@ cdef extern from *:
       }
       while (__atomic_load_n(&b->turn, __ATOMIC_ACQUIRE) == turn) {
         if (__atomic_load_n(&b->left, __ATOMIC_ACQUIRE)) return 1;
-        if (++pauses < ADV_PAUSES) adv_pause(); else adv_yield();
+        if (++pauses < ADV_PAUSES) adv_pause();
+        else if (pauses < ADV_PAUSES + ADV_YIELDS) adv_yield();
+        else adv_nap();
       }
       return __atomic_load_n(&b->left, __ATOMIC_ACQUIRE);
     }

@@ -41,8 +41,9 @@ def threads(options):
             rows.append(Row(f"one thread / two threads, {what}", seconds["one"] / seconds["two"], 1.5, 1.8, detail=detail))
         else:
             fit(1)
-        fit(8)
-        rows.append(Row(f"passes of 8 threads / one, {what}", passes[8] / passes[1], 1.3, 1.1, larger=False))
+        many = options.size(8, 2)
+        fit(many)
+        rows.append(Row(f"passes of {many} threads / one, {what}", passes[many] / passes[1], 1.3, 1.1, larger=False))
     for name in ("digits", "optdigits", "sat", "letter"):
         if (found := training_part(name, options.size(None, 300))) is None:
             print(f"threads {name}: skipped, set ADVCLI_DATA to the folder of data sets")
