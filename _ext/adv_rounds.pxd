@@ -33,8 +33,8 @@ cdef struct Member:
     Rounds *team
     Run *run
     int t
-    int turn             # which half of `moved` and of `cells` is written next
-    int cell
+    int turn             # which half of `moved` is written next
+    int cell             # which half of `cells`
     double sigma
     double mean          # of the measured least valid sigma
     double scale         # 1/(lambda mass)

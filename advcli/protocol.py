@@ -124,8 +124,6 @@ class Protocol:
             elif key == "metrics":
                 given[key] = list(value or ())
             elif key == "learning_curve":
-                if value is not None and not isinstance(value, list | tuple):
-                    raise ConfigError(f"protocol.learning_curve={value} is not valid; give a list of shares, as [0.1,0.5], or null")
                 for share in value or ():
                     refuse(f"protocol.{key}", share, known[key].metadata)
                 given[key] = [float(share) for share in value or ()]

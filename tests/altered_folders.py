@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,14 @@ def judged(path: Path) -> list[Verdict]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(path.parents[1])
         return verify_folder(ResultsFolder(path), Path("data").absolute())
+
+
+def copied(made: Path, tmp_path: Path) -> Path:
+    """Return a copy of a results folder that is made of rows.csv, which lies where its data is looked for."""
+    copy = tmp_path / "results" / "copy"
+    shutil.copytree(made, copy)
+    shutil.copy(made.parents[1] / "rows.csv", tmp_path / "rows.csv")
+    return copy
 
 
 def edit_cell(path: Path, change: Callable[[dict[str, Any]], None], at: int = 0) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 import quick_hydra
+from browsing import browser  # noqa: F401  (a fixture of all tests)
 
 GOOD: Counter[str] = Counter()
 ALL: Counter[str] = Counter()

@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -16,7 +13,6 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 SITE = Path(os.environ.get("ADVCLI_SITE", Path(__file__).resolve().parents[2] / "build" / "site"))
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--window-size=1200,1600")
 MADE_BY_SCRIPTS = {"#"}
 GALLERY = sorted((Path(__file__).resolve().parents[2] / "docs" / "gallery").glob("plot_*.py"))
 
@@ -34,24 +30,6 @@ return {
 def pages() -> list[Path]:
     """Return the pages; templates of the theme among its static files are none, and the root only leads to the start."""
     return [path for path in sorted(SITE.rglob("*.html")) if "_static" not in path.parts and path != SITE / "index.html"]
-
-
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Any]:
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    program = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
-    driver = shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("no Chromium with its chromedriver on this machine")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
-    yield opened
-    with contextlib.suppress(Exception):
-        opened.quit()
 
 
 @pytest.mark.slow

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from altered_folders import edit_config, edit_proof, edit_rows, judged
+from altered_folders import copied, edit_config, edit_proof, edit_rows, judged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -197,13 +196,6 @@ def cell_of(path: Path, surrogate: str) -> int:
     keys = sorted(file.stem for file in folder.cells_path.glob("*.json"))
     losses = [folder.read_cell(key)["about"]["cell"]["loss"]["surrogate"] for key in keys]
     return losses.index(surrogate)
-
-
-def copied(made: Path, tmp_path: Path) -> Path:
-    copy = tmp_path / "results" / "copy"
-    shutil.copytree(made, copy)
-    shutil.copy(made.parents[1] / "rows.csv", tmp_path / "rows.csv")
-    return copy
 
 
 @pytest.mark.parametrize("name", ALTERATIONS)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from altered_folders import edit_config, edit_proof, edit_rows, judged
+from altered_folders import copied, edit_config, edit_proof, edit_rows, judged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -220,13 +219,6 @@ ALTERATIONS: dict[str, tuple[dict[str, str], Callable[[dict[str, np.ndarray]], N
     "tangent": ({"surrogate": "log"}, turned(h=0.1), "dual_objective is"),
     "examples": ({"surrogate": "prob"}, exchanged, "dual_objective is"),
 }
-
-
-def copied(made: Path, tmp_path: Path) -> Path:
-    copy = tmp_path / "results" / "copy"
-    shutil.copytree(made, copy)
-    shutil.copy(made.parents[1] / "rows.csv", tmp_path / "rows.csv")
-    return copy
 
 
 @pytest.mark.parametrize("name", ALTERATIONS)
