@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,6 +11,10 @@ from dataclasses import dataclass, field
 import pytest
 import quick_hydra
 from browsing import browser  # noqa: F401  (a fixture of all tests)
+
+# What a run says depends on these by design (a sweep in CI says failures alone), so no test may inherit them from where it is run.
+for _variable in ("CI", "FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    os.environ.pop(_variable, None)
 
 GOOD: Counter[str] = Counter()
 ALL: Counter[str] = Counter()
