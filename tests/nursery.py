@@ -40,6 +40,8 @@ for line in sys.stdin:
         try:
             os.setsid()
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
             os.chdir(order["folder"])
             os.environ.clear()
             os.environ.update(order["environment"])

@@ -32,5 +32,6 @@ def processes_of_session(session: int) -> list[psutil.Process]:
 
 
 def listens_to_interrupts() -> None:
-    """Take SIGINT as a terminal's child does: what runs in the background of a shell inherits that it is ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Take signals as a terminal's child does: what runs in the background of a shell or under nohup inherits that they are ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
