@@ -72,7 +72,7 @@ def _descriptor(path: Path) -> int | None:
 
 @contextlib.contextmanager
 def _atomic(
-    path: Path, mode: str, remedy: str, streams: bool = False, place: Callable[[Path, Path], None] = os.replace
+    path: Path, mode: str, remedy: str, streams: bool = False, place: Callable[[Path, Path], None] = os.replace, flushed: bool = True
 ) -> Iterator[IO[Any]]:
     kind: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     temporary = None
@@ -91,7 +91,8 @@ def _atomic(
         with temporary.open(mode, **kind) as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if flushed:
+                os.fsync(file.fileno())
         place(temporary, target)
     except BaseException as error:
         if temporary is not None:
@@ -100,7 +101,8 @@ def _atomic(
         if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
             raise ResultsError(f"cannot write {path}: {reason(error)}; {remedy}") from error
         raise
-    _keep_names(target.parent)
+    if flushed:
+        _keep_names(target.parent)
 
 
 def _pour(content: IO[bytes], stream: Path) -> None:
@@ -150,9 +152,12 @@ def atomic_bytes(path: Path, remedy: str = _REMEDY, *, streams: bool = False) ->
     return _atomic(path, "wb", remedy, streams)
 
 
-def write_text(path: Path, text: str, remedy: str = _REMEDY, *, streams: bool = False) -> None:
-    """Write a whole text file atomically (see `atomic_file`)."""
-    with atomic_file(path, remedy, streams=streams) as file:
+def write_text(path: Path, text: str, remedy: str = _REMEDY, *, streams: bool = False, flushed: bool = True) -> None:
+    """Write a whole text file atomically (see `atomic_file`).
+
+    What is not ``flushed`` is safe from the end of any process, but a power cut in the next seconds may cost it: for files with a seal.
+    """
+    with _atomic(path, "w", remedy, streams, flushed=flushed) as file:
         file.write(text)
 
 

@@ -89,12 +89,19 @@ class ResultsFolder:
     merge_seconds_per_cell = 0.05
     """Further waiting time per finished cell: a merge takes time in proportion to the cells; its share must stay bounded."""
 
+    flush_seconds = 1.0
+    """Shortest time in seconds between two cell files that wait for the disk, which takes longer than a small cell.
+
+    A power cut may cost the cells that were stored since: their seals tell, and the next run computes them again.
+    """
+
     def __init__(self, path: str | os.PathLike[str], keep_proofs: bool = False) -> None:
         self.path = Path(path).absolute()
         self.keep_proofs = keep_proofs
         self.remarks: dict[str, None] = {}
         self._identity: Any = None
         self._next_merge = 0.0
+        self._next_flush = 0.0
 
     def __repr__(self) -> str:
         return f"ResultsFolder({str(self.path)!r})"
@@ -368,7 +375,10 @@ class ResultsFolder:
         text = cell_text(key, request, identity, about or {}, rows, search_rows)
         failed_file, trace_file = self.cells_path / f"{request}{FAILED}.json", self.path / "failures" / f"{request}.txt"
         if traceback is None:
-            write_text(self.cells_path / f"{key}.json", text)
+            flushed = time.monotonic() >= self._next_flush
+            write_text(self.cells_path / f"{key}.json", text, flushed=flushed)
+            if flushed:
+                self._next_flush = time.monotonic() + self.flush_seconds
             for file in (failed_file, trace_file):
                 with contextlib.suppress(OSError):
                     file.unlink()

@@ -107,8 +107,13 @@ INTEGERS = frozenset({"split", "n_train", "n_test", "n_features", "n_classes", "
 BOOLEANS = frozenset({"converged"})
 
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
 def plain(value: Any) -> Any:
     """Return a value made of plain Python types only (NumPy scalars and arrays, paths and tuples converted), fit for JSON."""
+    if type(value) in _PLAIN:  # nearly every value, and asking a class whether it is a mapping takes longer than all else here
+        return value
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):

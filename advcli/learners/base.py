@@ -322,7 +322,8 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     def _encode(self, y: Any) -> Labels:
         """Set `classes_` and return the labels as codes; with ``n_classes`` they are codes already, -1 = unlabelled in the partial view."""
-        check_classification_targets(y)
+        if y.dtype.kind not in "biuUS":  # one column of these is labels in any case, and the look at its values is longer than a small fit
+            check_classification_targets(y)
         if self.n_classes is not None:
             check_n_classes(self.n_classes)
             self.classes_ = np.arange(self.n_classes)
