@@ -1008,6 +1008,12 @@ RIVALS = (
     Mutant("_ext/pairs.pyx", "p.theta[of_up] -= d", "p.theta[of_up] += d", PAIRS, "pairs"),
     Mutant("_ext/pairs.pyx", "by * (load(a, <int>i) - load(b, <int>i))", "by * load(a, <int>i)", PAIRS, "pairs"),
     Mutant("advcli/learners/threshold_newton.py", "if t > _SETTLES:", "if True:", f"{ORDINAL} -k skewed"),
+    Mutant(
+        "advcli/learners/threshold_newton.py",
+        "if left <= 0.3 * short or left <=",
+        "if left <= 0.3 * short and left <=",
+        f"{ORDINAL} -k however",
+    ),
     Mutant("advcli/learners/threshold_problem.py", "return 0.5 * (low + high)", "return low", f"{ORDINAL} -k middle"),
     Mutant(
         "advcli/learners/threshold_problem.py",
