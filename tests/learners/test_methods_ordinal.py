@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import clarabel
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
@@ -151,6 +151,7 @@ def test_explicit_rows_and_their_kernel_are_one_problem(d, coupling):
 
 
 @given(st.integers(0, 10**6), st.sampled_from(COUPLINGS), st.floats(0.01, 30.0))
+@example(46701, "ordered", 1.0)  # the share of one side is all of it, but for rounding
 @settings(max_examples=30, deadline=None)
 def test_no_dual_point_is_above_a_primal_one_and_repair_makes_it_feasible(seed, coupling, C):
     random = np.random.default_rng(seed)

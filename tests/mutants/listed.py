@@ -1021,6 +1021,9 @@ RIVALS = (
         "mu = np.maximum(np.cumsum",
         f"{ORDINAL} -k multipliers",
     ),
+    Mutant(
+        "advcli/learners/threshold_problem.py", "goal > 0.0, high, low) + rounding", "goal > 0.0, high, low)", f"{ORDINAL} -k no_dual_point"
+    ),
     # abstaining surrogates
     Mutant("_ext/adv_rejecting.pxd", "r[y] = -mass", "r[y] = mass", f"{CONTRACT}", "oracle"),
     # reductions
