@@ -46,6 +46,7 @@ _THIN = 4  # every how many rows that part holds
 _AFTER = 0.1  # width of the first smoothing after a part of the rows, over that from nothing
 _WARM = 0.03  # width of the first smoothing from a start, over that without
 _ACCEPT = 0.1  # share of the first slope at which a line search ends
+_ROUNDING = float(np.finfo(np.float64).eps)  # of the sum of all dual variables: what a residual is made of, and cannot tell from 0
 _SETTLES = 0.1  # step length up to which thresholds are not settled next
 _EASE = 1e-3  # proximal weight of the order's multipliers, in units of sigma over the rows
 
@@ -378,6 +379,7 @@ class _ThresholdNewton:
         self.problem, self.rows = problem, rows
         m, n = problem.m, rows.n
         self.largest = float(problem.U.max())
+        self.reach = n * (1.0 + rows.square)  # square of what a rounded sum over the rows grows by
         self.sigma = width / self.largest
         self.A = np.zeros((m, n))
         self.g = np.zeros(n)
@@ -446,7 +448,9 @@ class _ThresholdNewton:
                 gradient -= np.append(mu, 0.0) - np.append(0.0, mu)
             if inner:
                 pull = rows.scores(residual) if isinstance(rows, KernelRows) else residual
-                if float(residual @ pull) + float(gradient @ gradient) <= 0.3 * short:
+                left = float(residual @ pull) + float(gradient @ gradient)
+                # with no hinge free a step ends where the residual is 0, and so is what falls short: both are rounding then
+                if left <= 0.3 * short or left <= self.reach * (_ROUNDING * float(self.alpha.sum())) ** 2:
                     return True
             if inner == _INNER or self.steps >= max_steps:
                 return inner < _INNER

@@ -124,12 +124,15 @@ class ThresholdProblem:
         if self.coupling == "each":
             return _scaled(alpha, up, np.zeros(self.m))
         if self.coupling == "ordered":
-            mu = np.maximum(-np.cumsum(self.totals(alpha)), 0.0)
+            high, low = (alpha * up).sum(axis=1), (alpha * ~up).sum(axis=1)
+            total = self.totals(alpha)
+            mu = np.maximum(-np.cumsum(total), 0.0)
             mu[-1] = 0.0
             goal = np.diff(-mu, prepend=0.0)
-            high, low = (alpha * up).sum(axis=1), (alpha * ~up).sum(axis=1)
-            if not ((goal <= high) & (goal >= -low)).all():
-                goal = np.zeros(self.m)
+            # multipliers are scaled down together where a side is too small for them, not where it is so by rounding
+            rounding = np.abs(high - low - total).sum() + 2.0 * self.m * np.finfo(np.float64).eps * alpha.sum()
+            share = np.divide(np.where(goal > 0.0, high, low) + rounding, np.abs(goal), out=np.ones(self.m), where=goal != 0.0)
+            goal = np.clip(min(1.0, float(share.min())) * goal, -low, high)
             return _scaled(alpha, up, goal)
         return alpha
 

@@ -3,17 +3,19 @@
 import os
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import clarabel
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from advcli import OrdinalClassifier, data
+from advcli.compiled import kernels
 from advcli.errors import ConfigError, IncompatibleError, NotConvergedWarning
 from advcli.learners import learner_class
 from advcli.learners.threshold_newton import ExplicitRows, KernelRows, minimise
@@ -149,6 +151,7 @@ def test_explicit_rows_and_their_kernel_are_one_problem(d, coupling):
 
 
 @given(st.integers(0, 10**6), st.sampled_from(COUPLINGS), st.floats(0.01, 30.0))
+@example(46701, "ordered", 1.0)  # the share of one side is all of it, but for rounding
 @settings(max_examples=30, deadline=None)
 def test_no_dual_point_is_above_a_primal_one_and_repair_makes_it_feasible(seed, coupling, C):
     random = np.random.default_rng(seed)
@@ -195,6 +198,25 @@ def test_multipliers_of_the_order_survive_a_repair():
 def test_a_threshold_lies_in_the_middle_of_its_interval():
     problem = ThresholdProblem(np.array([0, 0, 1, 1]), np.ones((2, 1)), np.ones(4), 1.0, "each")
     assert problem.thresholds(np.array([-5.0, -2.0, 4.0, 7.0]), np.zeros((1, 4))).tolist() == [1.0]  # any of [-1, 3] is best
+
+
+@pytest.mark.parametrize("rounded", [0.0, -1e-15])
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_a_step_that_leaves_no_hinge_free_ends_however_its_last_sums_are_rounded(monkeypatch, coupling, rounded):
+    compiled = kernels.threshold
+
+    def step(y, U, g, eta, *given):
+        short, size = compiled.step(y, U, g, eta, *given), float(U.sum() * (1.0 + np.abs(g).max() + np.abs(eta).max()))
+        return short if short > 1e-14 * size else rounded * size
+
+    monkeypatch.setattr(
+        kernels, "threshold", SimpleNamespace(step=step, slope=compiled.slope, settle=compiled.settle, hinges=compiled.hinges)
+    )
+    for seed in range(4):
+        X, y = ordered_data(seed)
+        problem = ThresholdProblem(y.astype(np.intp), np.eye(4, 3) + np.eye(4, 3, -1), np.ones(40), 0.05, coupling)
+        found = minimise(problem, ExplicitRows(X), 1e-10)
+        assert (found.status, found.steps < 60) == ("converged", True)
 
 
 @pytest.mark.parametrize(

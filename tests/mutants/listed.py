@@ -1008,12 +1008,21 @@ RIVALS = (
     Mutant("_ext/pairs.pyx", "p.theta[of_up] -= d", "p.theta[of_up] += d", PAIRS, "pairs"),
     Mutant("_ext/pairs.pyx", "by * (load(a, <int>i) - load(b, <int>i))", "by * load(a, <int>i)", PAIRS, "pairs"),
     Mutant("advcli/learners/threshold_newton.py", "if t > _SETTLES:", "if True:", f"{ORDINAL} -k skewed"),
+    Mutant(
+        "advcli/learners/threshold_newton.py",
+        "if left <= 0.3 * short or left <=",
+        "if left <= 0.3 * short and left <=",
+        f"{ORDINAL} -k however",
+    ),
     Mutant("advcli/learners/threshold_problem.py", "return 0.5 * (low + high)", "return low", f"{ORDINAL} -k middle"),
     Mutant(
         "advcli/learners/threshold_problem.py",
         "mu = np.maximum(-np.cumsum",
         "mu = np.maximum(np.cumsum",
         f"{ORDINAL} -k multipliers",
+    ),
+    Mutant(
+        "advcli/learners/threshold_problem.py", "goal > 0.0, high, low) + rounding", "goal > 0.0, high, low)", f"{ORDINAL} -k no_dual_point"
     ),
     # abstaining surrogates
     Mutant("_ext/adv_rejecting.pxd", "r[y] = -mass", "r[y] = mass", f"{CONTRACT}", "oracle"),
