@@ -115,7 +115,7 @@ class Problem:
     @cached_property
     def least_scale(self) -> float:
         """The least that a gap is relative to: 1e-6 `unit` where a matrix has negative entries, so that games of value 0 have a scale."""
-        matrix = getattr(self.loss, "matrix", None)
+        matrix = self.loss.matrix
         return 1e-6 * self.unit if matrix is not None and (matrix < 0.0).any() else 0.0
 
     def gap_scale(self, primal: float, dual: float) -> float:

@@ -112,6 +112,11 @@ class WeightedLoss(AdversarialLoss):
         return self.base.core
 
     @property
+    def unweighted(self) -> Loss:
+        """The base."""
+        return self.base
+
+    @property
     def example_weights(self) -> bool:
         """True for ``weight="column"``."""
         return self.own
