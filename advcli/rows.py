@@ -180,7 +180,7 @@ def short_json(value: Any) -> str:
 
 
 def hyper_columns(columns: Iterable[str], base: Sequence[str] = RUN_COLUMNS) -> list[str]:
-    """Return the columns that hold hyper-parameters: `HYPER_COLUMNS`, and all that ``base``, the columns of every such table, does not name."""
+    """Return the columns that hold hyper-parameters: `HYPER_COLUMNS`, and all that ``base``, what every table has, does not name."""
     return [column for column in columns if column in HYPER_COLUMNS or column not in base]
 
 

@@ -19,7 +19,7 @@ from .latex import latex
 from .summary import summarise, with_unique_methods
 
 _PARAMETERS = ("dataset", "method", "loss", "features", "solver", "seed", "cell")
-"""Columns of rows that are a cell's own: beside its hyper-parameters, they become parameters of its MLflow run where they have one value in it."""
+"""Columns that become parameters of a cell's MLflow run, with its hyper-parameters, where they have one value in the cell."""
 
 
 def _csv(folder: ResultsFolder, runs: pd.DataFrame, out: Path) -> str:
