@@ -1,4 +1,4 @@
-"""Groups of rows that are one example, such as the tokens of a sentence: the rows of a group stand together, and a column names the group."""
+"""Groups of rows that are one example, such as the tokens of a sentence: a group's rows stand together, and a column names the group."""
 
 from __future__ import annotations
 

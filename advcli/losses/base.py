@@ -123,7 +123,7 @@ class Loss(ABC):
     # ---- what a fit solves ------------------------------------------------------------------------------------------
     @property
     def core(self) -> Loss:
-        """The loss whose compiled family a fit runs; another one where this loss is that one with weights (`cost_weights`)."""
+        """The loss whose compiled family a fit runs: this loss, or the one that it is with weights (`cost_weights`)."""
         return self
 
     @property

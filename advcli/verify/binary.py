@@ -5,12 +5,12 @@ For every problem p with labels +-1, weights w and margins m
     P = lambda/2 |v|^2 + 1/n sum_i s_i w_i [m_i - label_i u_i]_+          at most what the scores u allow
     D = 1/n sum_i s_i a_i m_i - |sum_i s_i a_i label_i x_i|^2 / (2 lambda n^2)  <= min P   for every a_i in [0, w_i]
 
-so that a stored a outside its box is cut at it, and nothing else has to be proved. With a free bias b, u_i = v.x_i + b and
+so that a stored a is cut at its box, and nothing else has to be proved. With a free bias b, u_i = v.x_i + b and
 
     sum_i s_i a_i label_i = 0
 
-Shrinking some a_i by m in all meets it, m being what the sum misses. That lowers the sum of a_i m_i by at most m times the largest
-|margin|, and |sum_i s_i a_i label_i x_i| rises by at most m times the longest row.
+With m the distance of the sum from 0, shrinking some a_i by m in all meets this constraint. That lowers the sum of a_i m_i by at most m
+times the largest |margin|, and |sum_i s_i a_i label_i x_i| rises by at most m times the longest row.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Reduction:
     labels : sequence of str
         Labels of the classes, which order the named columns of a matrix.
     ordered : bool
-        Whether the labels have an order, by which costs that are not given are absolute.
+        Whether the labels have an order; costs that are not given are then absolute.
     """
 
     game = False  # no adversary, no game value

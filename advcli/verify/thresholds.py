@@ -10,8 +10,8 @@ for an alpha that meets
 
     u = 0 | u_1 + .. + u_j <= 0, sum of u = 0 (thresholds in order) | sum of u = 0 (red_th, free b) | nothing (red_th, penalised b)
 
-Rounding breaks these by a little. Shrinking some alpha by m in all mends it: threshold by threshold by what the sums miss, and none lacks
-what is asked of it. That lowers sum alpha by m, and |w| and |u| rise by at most m times the longest row of the extended examples.
+Rounding breaks these constraints by a little. Shrinking some alpha by m in all meets them again, m being what the sums of the thresholds
+miss. That lowers sum alpha by m, and |w| and |u| rise by at most m times the longest row of the extended examples.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .bounds import Array, Ball, ball, dot, inverse, join, outward
 from .gap import Bounds, ScoreMap
 from .surrogates import CannotError
 
-_TIE = 1e-9  # what lies no further above a threshold counts as on it
+_TIE = 1e-9  # a score no further than this above a threshold counts as lying on the threshold
 _NAMES = ("at", "it", "red_th", "svorim", "svorex")
 
 
@@ -51,7 +51,7 @@ class ThresholdModel:
         self.ordered = bool(options.get("ordered", self.name == "svorex")) and self.near
         self.bias = str(options.get("bias", "free")) if self.name == "red_th" else None
         self.ridge = float(options.get("ridge", 0.0))
-        self.steps = np.ones((k, max(k - 1, 0)))  # of red_th: what neighbouring predictions' costs differ by
+        self.steps = np.ones((k, max(k - 1, 0)))  # of red_th: differences between the costs of neighbouring predictions
         if self.name == "red_th":
             self.steps = np.abs(np.diff(cost_matrix(options, k, labels, ordered=True), axis=0)).T
 
