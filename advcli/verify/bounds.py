@@ -84,6 +84,10 @@ class Ball:
         mid = 0.5 * (low + high)
         return Ball(mid, outward(np.maximum(high - mid, mid - low) + UNIT * np.abs(mid)))
 
+    def may_lead(self) -> Any:
+        """Return which entries of each row may be its largest."""
+        return self.high >= self.low.max(axis=1, keepdims=True)
+
     def positive(self) -> Ball:
         """Return the positive part."""
         return Ball(np.maximum(self.mid, 0.0), self.rad)
