@@ -1,8 +1,8 @@
 # Zero-one with the option to abstain at cost alpha in [0, 1] (Fathony et al. 2018, Theorems 12 and 13; exact for every alpha).
 #
-# G(q) = min(1 - max q, alpha). Where the zero-one adversary has max q >= 1 - alpha abstaining does not help and the game is the zero-one
-# game; else the adversary fills the best potentials with 1 - alpha each and c = alpha. Block: the zero-one block; where its max q is
-# below 1 - alpha, the projection of q0 + f/w on the simplex; where that has max q above 1 - alpha, the projection on {q in simplex, q <= 1 - alpha}
+# G(q) = min(1 - max q, alpha). Where the zero-one adversary has max q >= 1 - alpha, abstaining does not help and the game is the zero-one game;
+# else the adversary fills the best potentials with 1 - alpha each and c = alpha. Block: the zero-one block; where its max q is below 1 - alpha,
+# the projection of q0 + f/w on the simplex; where this projection has max q above 1 - alpha, the projection on {q in simplex, q <= 1 - alpha}
 # (docs/notes/oracles.md, section 6).
 
 from libc.math cimport fabs

@@ -1,5 +1,6 @@
 # What every function that Python calls checks before it takes a pointer: lengths fit each other, and whole numbers that are used as positions lie
-# in range. That is one pass over these numbers a call. Real numbers may be anything, NaN as well: no loop takes a position or its end from them alone.
+# in range. The checks are one pass over these whole numbers a call. Real numbers may be anything, NaN as well: no loop takes a position or its
+# end from real numbers alone.
 
 cdef extern from "limits.h":
     int INT_MAX
@@ -17,7 +18,7 @@ cdef inline int check_positions(const Py_ssize_t[::1] at, Py_ssize_t limit, str 
     cdef Py_ssize_t i
     cdef bint outside = False
     for i in range(at.shape[0]):
-        outside |= <size_t>at[i] >= <size_t>limit  # a negative one is a huge one there
+        outside |= <size_t>at[i] >= <size_t>limit  # as unsigned numbers, negative ones are huge
     if outside:
         raise ValueError(f"{what} must lie in [0, {limit})")
     return 0

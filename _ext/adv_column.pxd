@@ -1,5 +1,6 @@
 # One column of parameters: products and updates with rows of any length, dense or CSR.
-# What is left after whole vectors is read and written under a mask, so that rows need no padding and no loop over the last few numbers.
+# The numbers that are left after whole vectors are read and written under a mask, so that rows need no padding and no loop over the last few
+# numbers.
 
 from adv_simd cimport vec
 from adv_linear cimport Rows

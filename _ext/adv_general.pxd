@@ -290,7 +290,7 @@ cdef inline int solve_block(Family *s, const double *f, const double *q0, double
                 G[(a - 1) * (m - 1) + c - 1] = t
         a = cholesky_solve(G, x + 1, m - 1) if m > 1 else 0
         if a != 0:
-            # where labels have left, tight rows may depend on each other: such a row moves as the others say, and must not end a step
+            # where labels have left, tight rows may depend on each other: such a row follows from the others, and must not end a step
             m -= 1
             held[<int>rows[a]] = 2.0
             rows[a] = rows[m]
@@ -348,7 +348,7 @@ cdef inline int solve_block(Family *s, const double *f, const double *q0, double
                 m += 1
             if kind != 0:
                 continue
-        # on the optimum of the working set: which constraint would rather go?
+        # at the optimum of the working set: does a constraint have a multiplier of the wrong sign?
         t = 1.0
         for a in range(1, m):
             t -= x[a]

@@ -104,7 +104,7 @@ cdef inline void dense_scores(const double *x, int d, const double *theta, int k
             b3 = b3 + splat(x[8 * j + 7]) * load(t + 7 * kp, v)
             t += 8 * kp
         j = d - d % 8
-        # the rest without a chain of additions: it would take as long as all before
+        # the rest without a chain of additions, which would take as long as all rows of eight before
         if d & 4:
             a0 = a0 + splat(x[j]) * load(t, v)
             a1 = a1 + splat(x[j + 1]) * load(t + kp, v)
@@ -221,7 +221,7 @@ cdef inline void sparse_update(const double *x, const int *columns, Py_ssize_t c
 
 
 cdef inline void prefetch_rows(const double *theta, int kp, const int *columns, Py_ssize_t count) noexcept nogil:
-    """Ask for the rows of Theta that a sparse example will read."""
+    """Prefetch the rows of Theta that a sparse example will read."""
     cdef Py_ssize_t e
     cdef int j
     for e in range(count):

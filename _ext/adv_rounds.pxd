@@ -1,5 +1,5 @@
 # Dual ascent by several threads: rounds of visits on private copies of Theta, exact sums in a fixed order, a measured step
-# (docs/notes/kernels.md, section 10). All threads run the same control flow on the same numbers, so nobody leads but the clock.
+# (docs/notes/kernels.md, section 10). All threads run the same control flow on the same numbers; only the clock is read by one thread for all.
 
 from libc.math cimport fmax, fmin
 from libc.stdint cimport uint64_t
@@ -26,7 +26,7 @@ cdef struct Rounds:
     Py_ssize_t *active   # (2, n) the same for those whose gap is large
     double *gaps         # (n) by position in the list, so that neighbours belong to one thread
     double *cells        # (2, K, CELLS) what the threads add up
-    bint late            # the clock's word
+    bint late            # whether the time is up
     Barrier barrier
 
 cdef struct Member:

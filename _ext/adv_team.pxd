@@ -22,8 +22,8 @@ cdef extern from *:
     enum { ADV_PAUSES = 4000, ADV_YIELDS = 64 };
     /* The counts lie on cache lines of their own: all threads read one while they write the other. */
     typedef struct { char before[64]; int arrived; char between[64]; int turn; char after[64]; int left; char last[64]; } adv_barrier;
-    /* Return 0 when all `size` threads have come, 1 when one of them has given up. Who waits for long lets others have the core, and sleeps in
-       the end: the one that all wait for may need it. */
+    /* Return 0 when all `size` threads have come, 1 when one of them has given up. A thread that waits for long yields the core, and sleeps in
+       the end: the thread that all wait for may need the core. */
     static inline int adv_wait(adv_barrier *b, int size) {
       int turn = __atomic_load_n(&b->turn, __ATOMIC_ACQUIRE), pauses = 0;
       if (__atomic_add_fetch(&b->arrived, 1, __ATOMIC_ACQ_REL) == size) {

@@ -93,7 +93,7 @@ cdef inline void values_of(Run *run, double lam, double loss, double offsets, do
 
 
 cdef inline void prefetch_row(Run *run, Py_ssize_t i) noexcept nogil:
-    """Ask for what the visit of row i will read."""
+    """Prefetch what the visit of row i will read."""
     cdef Rows *x = &run.rows
     cdef int line
     if x.start == NULL:

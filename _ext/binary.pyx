@@ -53,7 +53,7 @@ cdef inline double stepped(double a, double g, double inverse, double c) noexcep
 
 
 cdef inline double visit(Problem *p, Term *t, double skip) noexcept nogil:
-    """Take the exact step of one row and return its gap before."""
+    """Take the exact step of one row and return the gap that the row had."""
     cdef double g = t.margin - t.label * column_score(&p.rows, t.row, p.v), gap, new
     gap = (t.c * g if g > 0.0 else 0.0) - t.a * g
     t.gap = gap
@@ -66,7 +66,7 @@ cdef inline double visit(Problem *p, Term *t, double skip) noexcept nogil:
 
 
 cdef inline void ahead(Problem *p, const Term *t) noexcept nogil:
-    """Ask for the row of a visit to come."""
+    """Prefetch the row of a coming visit."""
     cdef int line
     cdef Rows *x = &p.rows
     if x.start == NULL:
@@ -77,7 +77,7 @@ cdef inline void ahead(Problem *p, const Term *t) noexcept nogil:
 
 
 cdef double sweep(Problem *p, const Py_ssize_t *order, Py_ssize_t count, double skip) noexcept nogil:
-    """Visit the listed terms in order and return the sum of their gaps."""
+    """Visit the listed rows in order and return the sum of their gaps."""
     cdef Py_ssize_t at
     cdef double total = 0.0
     for at in range(count):
@@ -240,8 +240,8 @@ def linear(const double[::1] values, const int[::1] columns, const long long[::1
 
 
 # ---- kernel -----------------------------------------------------------------------------------------------------------
-# In signed numbers b_i = s_i a_i the labels drop out: the slope of the dual in b_i is f_i = s_i m_i - u_i, and b_i moves in [low, high], which
-# are kept as what is left to either side. A step reads one row of K and three numbers a row.
+# In signed numbers b_i = s_i a_i the labels drop out: the slope of the dual in b_i is f_i = s_i m_i - u_i, and b_i moves in an interval, kept as
+# the room that b_i has left: low <= 0 to the lower end, high >= 0 to the upper. A step reads one row of K and three numbers a row.
 
 
 cdef struct Column:
@@ -303,7 +303,7 @@ cdef void column_values(Column *p, const double *c, const double *target, double
     cdef Py_ssize_t j
     cdef double loss = 0.0, linear = 0.0, square = 0.0, b, f
     for j in range(p.n):
-        # b lies at the end of its interval that belongs to a = 0 minus what is left to it
+        # b is 0 at one end of its interval: minus the room to that end is b
         if c[j] > 0.0:
             f = p.f[j]
             b = -p.low[j]
@@ -342,7 +342,7 @@ cdef int climb(Column *p, const double *c, const double *target, Limits *limits,
         while since < p.n // 4 + 16 and best > 0.0:
             i = p.best
             move = clipped(p.f[i] * p.inverse[i], p.low[i], p.high[i])
-            # at an end exactly, so that rows there are told apart from those between
+            # exactly 0 at an end, so that rows at an end are told apart from rows inside
             p.low[i] = 0.0 if move == p.low[i] else p.low[i] - move
             p.high[i] = 0.0 if move == p.high[i] else p.high[i] - move
             best = refresh(p, p.K + i * p.n, move)
@@ -391,7 +391,7 @@ def kernel(const double[:, ::1] K, double shift, const signed char[:, ::1] label
                 a = A[q, i]
                 p.diagonal[i] = diagonal
                 p.inverse[i] = 1.0 / diagonal if diagonal > 0.0 else 0.0
-                if not diagonal > 0.0 and s * target[i] > 0.0:  # its score is 0 whatever the others do
+                if not diagonal > 0.0 and s * target[i] > 0.0:  # the score of such a row is always 0
                     a = width
                 p.uniform &= diagonal == p.diagonal[0]
                 c[i] = s * width
@@ -401,7 +401,7 @@ def kernel(const double[:, ::1] K, double shift, const signed char[:, ::1] label
             with nogil:
                 code = climb(&p, c, target, &limits, &passes, &primal, &dual)
             for i in range(n):
-                # at an end exactly: what is left to the other side is a difference
+                # exactly at the bound where no room is left: the room to the other end is a rounded difference
                 a = -p.low[i] if label[q, i] > 0 else p.high[i]
                 if (p.high[i] if label[q, i] > 0 else p.low[i]) == 0.0:
                     a = bound[q, i] if bound[q, i] > 0.0 else 0.0

@@ -9,7 +9,7 @@ plane is its sequence, a scale psi_h and an offset psi - psi_h h),
     D = 1/S sum_s sum_p alpha_sp c_sp - lambda/2 |w|^2,   w = -1/(lambda S) sum alpha_sp a_sp,   a_sp = scale_sp (phi(y_sp) - phi(y_s)).
 
 A visit reads the scores of one chain, adds the most violated sequence, and moves mass between pairs of stored ones; the Gram matrix of the
-chain's rows tells how its own scores move, so that w is read and written once a visit.
+chain's rows tells how the chain's scores move, so that w is read and written once a visit.
 
 With targets p in the simplex at every position the loss of a sequence is sum_t (1 - p_t(y_t)). Margin rescaling has p = the truth; the max-min
 margin (Nowak-Vila, Bach & Rudi 2020) minimises over p as well: its D has c = sum_t (1 - max_a mu_t(a)), mu the shares of the states in the
@@ -432,7 +432,7 @@ cdef void project(double *p, int K, double *sorted_) noexcept nogil:
 
 
 cdef inline void target(const double *share, const double *centre, double delta, int K, double *cost, double *sorted_) noexcept nogil:
-    """cost = 1 - the projection of centre + share / delta on the simplex, which stays where it is if both are the same vertex."""
+    """cost = 1 - the projection of centre + share / delta on the simplex, which stays where it is if centre and share are the same vertex."""
     cdef int j
     for j in range(K):
         if share[j] == 1.0 and centre[j] == 1.0:

@@ -115,7 +115,7 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double max_
 
 
 cdef double sweep(Run *run, const Py_ssize_t *order, Py_ssize_t count, double skip) noexcept nogil:
-    """Visit the listed examples in order and return the sum of their gaps; asks for the next rows while it works on one."""
+    """Visit the listed examples in order and return the sum of their gaps; prefetches the next rows during a visit."""
     cdef Py_ssize_t b, i
     cdef double total = 0.0
     for b in range(count):

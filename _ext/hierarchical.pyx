@@ -12,7 +12,7 @@ Z is what is kept, not W: a visit changes the rows of the few labels that beta_i
 numbers Z x_i (one upward and one downward pass over a tree, O(nodes)), and new weights alpha leave Z as it is. Z is stored by feature: as a
 dense d x kp table, or, for many labels, as a list of the labels that each feature has met (docs/notes/hierarchical.md, section 2).
 
-One visit: the scores, the most violating label, then pairwise steps with exact line search within the labels that carry beta_i and it (all
+One visit: the scores, the most violating label, then pairwise steps with exact line search among that label and those that carry beta_i (all
 labels when they are few). Rows without a gap are left out for some passes.
 """
 
@@ -272,7 +272,7 @@ cdef double block(Run *run, int m, double t, double goal) noexcept nogil:
 
 
 cdef bint add(Run *run, List *list, real x, int m, const double *change) noexcept nogil:
-    """Add x change to the values of the ``m`` chosen labels in a feature's list, and to the list those that it lacks; whether there was memory."""
+    """Add x change to the values of the ``m`` chosen labels in a feature's list, new entries included; return whether there was memory."""
     cdef int j, at, missing = 0
     cdef real *value = <real *>list.value
     cdef real *row
@@ -439,7 +439,7 @@ cdef double visit(Run *run, Py_ssize_t i, double skip, bint *failed) noexcept no
             beta.value[h] = b[j]
             h += 1
     beta.count = h
-    # ---- r_i: what the others lose the true label gains
+    # ---- r_i: the true label gains what the others lose
     a = 0.0
     for j in range(m):
         if j != y_at:

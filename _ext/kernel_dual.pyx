@@ -135,7 +135,7 @@ cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
 
 
 cdef inline double open_gap(const Listed *listed, const double *f, int k, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t *best, Py_ssize_t *worst) noexcept nogil:
-    """Return the largest c + r.f of an example's points less their mean, and which point has it, and which with weight has the smallest."""
+    """Return the largest c + r.f of an example's points less their mean, the point that has it, and the point with weight that has the smallest."""
     cdef Py_ssize_t j
     cdef int c
     cdef double value, mean = 0.0
@@ -198,7 +198,7 @@ cdef inline double visit_listed(Run *run, Py_ssize_t i, double skip) noexcept no
 
 
 cdef double sweep(Run *run, const Py_ssize_t *order, Py_ssize_t count, double skip) noexcept nogil:
-    """Visit the listed examples in order and return the sum of their gaps; asks for the next scores while it works on one."""
+    """Visit the listed examples in order and return the sum of their gaps; prefetches the next scores during a visit."""
     cdef Py_ssize_t b, i, j
     cdef double total = 0.0
     cdef int c
@@ -276,9 +276,9 @@ def solve(int kind, int k, const double[::1] parameters, const double[:, ::1] K,
           double max_seconds, unsigned long long seed):
     """Run the ascent in place on F (k, m), class by class, and R (m, kp), padded with zeros, over a symmetric block K (m, m).
 
-    F may hold scores of other rows' making beside K A. Weights may be empty (all 1); ``scale`` is 1/(lambda n). Stops when the gaps of one
-    pass sum to at most ``goal``; blocks with a gap of at most ``skip`` do not move. Returns (code, visits); code 0 = goal reached,
-    1 = limit of visits, 2 = limit of seconds.
+    F may hold a part that other rows add to K A. Weights may be empty (all 1); ``scale`` is 1/(lambda n). Stops when the gaps of one pass sum to
+    at most ``goal``; blocks with a gap of at most ``skip`` do not move. Returns (code, visits); code 0 = goal reached, 1 = limit of visits, 2 =
+    limit of seconds.
     """
     cdef Run run
     cdef double visits = 0.0

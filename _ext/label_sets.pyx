@@ -14,8 +14,9 @@ One visit takes ROWS rows, each in a lane of vectors (docs/notes/hierarchical.md
 row, by coordinate ascent on the multipliers of (1), which are kept between visits. The curvature is that of D in mu_i times a bound of the rows'
 correlations, valid when all rows move. The answers are made feasible, and the step of each row towards its answer solves a small quadratic program
 over [0, 1]^ROWS, so that D never falls.
-Rows at once cost no more passes than one at a time (measured on the Gene Ontology), and share the reading of Z and of the graph. Multipliers nu >= 0 bound max_z r.z from above without a linear
-program: r_0 - t_0 + sum of max(0, r_n - t_n), t = what the rows of (1) add to the nodes.
+ROWS rows at a time take no more passes than one at a time (measured on the Gene Ontology), and share the reading of Z and of the graph.
+Multipliers nu >= 0 bound max_z r.z from above without a linear program: r_0 - t_0 + sum of max(0, r_n - t_n), t = what the rows of (1) add to the
+nodes.
 """
 
 from libc.math cimport INFINITY, sqrt
@@ -110,15 +111,15 @@ cdef struct Lanes:             # ROWS rows at once: [node][lane] and [multiplier
 
 
 cdef inline vec edge_step(vec uc, vec up, double ic, double qc, double qp, double joint, vec nu) noexcept nogil:
-    """Return how far multipliers of z_c <= z_p move to their optimum; z = max(0, u), and u_c falls by ``ic``, u_p rises by its inverse with it."""
+    """Return how far multipliers of z_c <= z_p move to their optimum, z = max(0, u): a unit more lowers u_c by ``ic`` and raises u_p by its own inverse."""
     cdef vec zero = splat(0.0), step = (uc - up) * splat(joint), apart
-    # where they meet below 0, any step will do that leaves both there: the shortest
+    # where u_c and u_p meet below 0, every step that leaves both there will do: take the shortest
     apart = vmin(vmax(zero, uc * splat(qc)), zero - up * splat(qp))
     return vmax(if_greater(zero, uc - step * splat(ic), apart, step), zero - nu)
 
 
 cdef inline void cover_excess(const Graph *g, const Lanes *rows, int n, int h, vec step, vec *excess, vec *slope) noexcept nogil:
-    """Set by how much z_n exceeds the sum over its children once their multiplier has moved by ``step``, and how fast that falls."""
+    """Set the excess of z_n over the sum of its children's z after a move of the constraint's multiplier by ``step``, and how fast the excess falls."""
     cdef vec zero = splat(0.0), at, fall, inverse = splat(rows.inverse[n])
     cdef long long e
     at = load(rows.u + n * ROWS, h) - step * inverse
@@ -139,7 +140,7 @@ cdef inline vec cover_step(const Graph *g, const Lanes *rows, int n, int h, vec 
     cover_excess(g, rows, n, h, step, &excess, &slope)
     if hmax(vmax(excess, nu)) <= 0.0:
         return step
-    if n == 0:  # nothing moves before the first child gets to 0
+    if n == 0:  # at the root nothing moves before the first child gets to 0
         first = splat(INFINITY)
         for e in range(g.start[n], g.start[n + 1]):
             first = vmin(first, zero - load(rows.u + g.child[e] * ROWS, h) * splat(rows.curvature[g.child[e]]))
@@ -492,8 +493,8 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
         weight[v] = factor[v] if v < M else 0.0
     inverse[0] = curvature[0] = 0.0
     for v in range(1, M):
-        # Nodes of little or no weight get as much as the heaviest: with their own, each would be free to move beside children that are not,
-        # and the multipliers around it would take thousands of sweeps. How far a row goes is found with the true curvature.
+        # Nodes of little or no weight get the curvature of the heaviest: with its own, a light node would move freely beside heavy children, and
+        # the multipliers between them would take thousands of sweeps. How far a row goes is found with the true curvature.
         curvature[v] = factor[v] if factor[v] >= LIGHT * largest else largest
         inverse[v] = 1.0 / curvature[v]
     for v in range(M):

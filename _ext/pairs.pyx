@@ -1,9 +1,9 @@
 """Ascent by pairs for threshold models over a kernel matrix: dual variables move two at a time and keep their equality constraints.
 
-As programs for support vector machines do (Keerthi et al. 2001, "Improvements to Platt's SMO algorithm"; the partner is that of Fan, Chen & Lin
-2005, whose move gains most). The dual is that of advcli/learners/threshold_problem.py, one variable alpha_ij in [0, U_ij] a row i and threshold j.
-With b_ij = s_ij alpha_ij and slopes h_ij = s_ij - (g_i + o_i) + theta_j, theta_j = -total_j where thresholds are penalised and else 0, moving d from
-b_ql to b_pj changes the dual value at the rate h_pj - h_ql.
+The steps are those of programs for support vector machines (Keerthi et al. 2001, "Improvements to Platt's SMO algorithm"); the partner is the one
+whose move gains most (Fan, Chen & Lin 2005). The dual is that of advcli/learners/threshold_problem.py, one variable alpha_ij in [0, U_ij] a row i
+and threshold j. With b_ij = s_ij alpha_ij and slopes h_ij = s_ij - (g_i + o_i) + theta_j, theta_j = -total_j where thresholds are penalised and
+else 0, moving d from b_ql to b_pj changes the dual value at the rate h_pj - h_ql.
 """
 
 from libc.math cimport INFINITY
@@ -99,7 +99,7 @@ cdef inline double reach(const Pairs *p, Py_ssize_t up, Py_ssize_t down) noexcep
 
 
 cdef Py_ssize_t partner(const Pairs *p, Py_ssize_t up, double high, Py_ssize_t j, double cross, double *best_gain) noexcept nogil:
-    """The row of threshold j whose fall, while row ``up`` of slope ``high`` grows, gains most without ends; of equal ones the first; -1 for none."""
+    """The row of threshold j that gains most by falling while row ``up`` of slope ``high`` grows, without ends; the first of equals; -1 for none."""
     cdef Py_ssize_t i, best = -1, place, whole = p.n // LANES
     cdef int lane
     cdef const double *row = p.K + up * p.n
@@ -142,7 +142,7 @@ cdef inline double headroom(double s, double a, double most) noexcept nogil:
 
 
 cdef inline double grown(double s, double a, double most, double d) noexcept nogil:
-    """The a whose s a is larger by d; at an end exactly, so that variables there are told apart from those between."""
+    """The a whose s a is larger by d; exact at an end, so that variables at an end are told apart from those inside."""
     if d == headroom(s, a, most):
         return most if s > 0.0 else 0.0
     return a + s * d

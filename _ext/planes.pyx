@@ -1,7 +1,7 @@
 """Pairwise steps over stored planes of structured surrogates, without the GIL (advcli/learners/structured/planes.py says what a plane is).
 
-A visit to an example scores its rows, evaluates its planes and moves weight from the lowest of them that has some to the highest, the plane 0
-among them. Products of planes are computed when a step asks for them. W is stored by feature, d x Kp.
+A visit to an example scores its rows, evaluates its planes and moves weight from the lowest plane that has weight to the highest, the plane 0
+included. Products of planes are computed when a step asks for them. W is stored by feature, d x Kp.
 """
 
 from libc.math cimport fabs

@@ -11,8 +11,8 @@ Three kinds of parameters behind the same two operations, scores f_i = J_i theta
 The linear and threshold passes also take an L1 penalty sum_j tolerance_j |theta_j| (moments in a box): every step then ends with its proximal
 map, the soft threshold.
 
-A row drawn uniformly stands for all of them: its subgradient is multiplied by s_i (rows)/n. Every pass also averages the oracle's answers r_i
-of each example: such an average lies in conv R(y_i), so it is a dual point, and its certificate is what the fit is judged by.
+A row drawn uniformly stands for all rows: its subgradient is multiplied by s_i (rows)/n. Every pass also averages the oracle's answers r_i of
+each example: the averages lie in conv R(y_i), so they are a dual point, and its certificate judges the fit.
 """
 
 from libc.math cimport sqrt

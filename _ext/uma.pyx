@@ -150,7 +150,7 @@ cdef void lengths(int p, int k, Py_ssize_t d, const double *z, double *norm) noe
 
 cdef inline void move(const Rows *x, Py_ssize_t i, int p, Py_ssize_t label, int k, double share, const double *inverse, bint correct, double *gamma,
                       long long *count, double *z, unsigned char *way) noexcept nogil:
-    """Add row i to Gamma^p[label], or take it away when ``share`` is negative; ``correct``: and its part of Z^p."""
+    """Add row i to Gamma^p[label], or take the row away when ``share`` is negative; with ``correct``, update the row's part of Z^p too."""
     cdef int q
     row_add(x, i, share, gamma + (p * k + label) * x.d)
     if share > 0.0:
@@ -168,7 +168,10 @@ cdef inline void move(const Rows *x, Py_ssize_t i, int p, Py_ssize_t label, int 
 
 cdef bint choose(int k, Py_ssize_t d, const double *W, const double *z, const double *norm, const double *prior, double alpha, double tol,
                  int rule, uint64_t *state, unsigned char *refused, int *p_out, int *q_out, bint *above) noexcept nogil:
-    """Find the pair that the rule prefers among those with |z| > tol whose z is a mistake of W: p in its error set. Ties: first in row-major order."""
+    """Find the pair that the rule prefers among those with |z| > tol whose z is a mistake of W: p lies in the error set of z.
+
+    Of equal pairs the first in row-major order is taken.
+    """
     cdef int p, q, best
     cdef Py_ssize_t remaining, drawn
     cdef double value, largest

@@ -1,8 +1,8 @@
 """The referee: primal value, dual value and gap of a returned iterate, computed from scratch and never by a solver.
 
 For any theta and any r with r_i in conv R(y_i) that meets the constraints of the free parameters and of the box: D(r) <= min P <= P(theta)
-(problem.py), so P - D bounds how far the fit is from its optimum. An r outside proves nothing: it is moved back, and D is evaluated there,
-where rounding can have taken it out; else it is refused.
+(problem.py), so P - D bounds how far the fit is from its optimum. An r outside its set proves nothing. Where rounding accounts for the
+distance, r is moved back and D is evaluated at the new r; else r is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TOLERANCE = 2.0**20 * float(np.finfo(np.float64).eps)
 """How far a dual point may lie outside its set, 2.3e-10: what a million roundings of numbers near 1 add up to at most."""
 
 _NOISE = 1e-12
-"""A relative gap that is less than this below zero counts as zero: P and D are sums, at an exact optimum equal but for rounding."""
+"""A negative relative gap no larger than this counts as zero: at an exact optimum the sums P and D are equal but for rounding."""
 
 
 _ADVICE = {
@@ -36,7 +36,7 @@ _ADVICE = {
 
 
 def advice(status: str) -> str:
-    """Return what to do about a fit that did not converge, by the status of its certificate; a status of one's own is told as it is."""
+    """Return what to do about a fit that did not converge, by the status of its certificate; another solver's status is named as it is."""
     return _ADVICE.get(status, f"the solver says {status}")
 
 
@@ -146,10 +146,11 @@ def certify(problem: Judged, solution: Solution, tol: float) -> Certificate:
 
 
 def settle(problem: Judged, solution: Solution, tol: float) -> tuple[Solution, Certificate]:
-    """Return a solver's solution and its certificate, with theta = 0 and r = 0 in the place of what is worse than they are.
+    """Return a solver's solution and its certificate, with theta = 0 or r = 0 in the place of a worse theta or r.
 
-    Where labels separate and the optimum is tiny, the rounding of margins that should be kept exactly can outweigh it: a fit whose gap is
-    rounding beside the loss of theta = 0 is stretched by a tiny share, which keeps them and costs twice that share of the penalty.
+    Where labels separate, the optimum can be so tiny that the rounding of margins, which should be met exactly, outweighs the optimum. A
+    fit whose gap is rounding beside the loss of theta = 0 is then stretched by a tiny share: the margins are met, at twice that share of
+    the penalty.
 
     A fit that converged is within ``tol`` of the optimum, and stays as it is.
     """
@@ -163,7 +164,7 @@ def settle(problem: Judged, solution: Solution, tol: float) -> tuple[Solution, C
         stretched = [solution.theta * (1.0 + share) for share in (0.0, *_STRETCHES)]
         best = min(stretched, key=problem.primal)
         settled = settled if best is stretched[0] else replace(settled, theta=best)
-    if solution.R is not None and certificate.status != "infeasible_dual":  # which is to be seen
+    if solution.R is not None and certificate.status != "infeasible_dual":  # a refused dual point is to be seen in the certificate
         R, _ = problem.feasible(np.zeros(solution.R.shape))
         settled = settled if certificate.dual >= problem.dual(R) else replace(settled, R=R)
     return (solution, certificate) if settled is solution else (settled, certify(problem, settled, tol))

@@ -1,4 +1,4 @@
-"""Rows that are one example together, such as the tokens of a sentence: they follow each other, and a column says which they are."""
+"""Groups of rows that are one example, such as the tokens of a sentence: a group's rows stand together, and a column names the group."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def group_starts(groups: Any, n: int) -> Starts:
 
 
 def interrupted(groups: NDArray[Any], start: Starts) -> int | None:
-    """Return the first row of a run of equal groups (`group_starts`) whose group has been there before; None where there is none."""
+    """Return the first row at which a group goes on after another has begun (`group_starts`); None where there is none."""
     _, first = np.unique(groups[start[:-1]], return_index=True)
     again = np.setdiff1d(np.arange(len(start) - 1), first)
     return int(start[again[0]]) if len(again) else None

@@ -1,8 +1,8 @@
-"""Calls under a limit of time and memory: in a process of their own, which the caller ends; and worker processes that end with theirs.
+"""Calls under a limit of time and memory, each in a process that the caller can end; and worker processes that end with their parent.
 
-A limit must hold inside compiled code that never looks at signals, and a crash must not take the sweep along; so the call runs in a
-child and the caller watches it from outside. The child comes from a fork server: a process that has imported the libraries
-once and has no threads of its own, so that forking it is safe and takes milliseconds.
+A limit must hold inside compiled code that never looks at signals, and a crash must not take the sweep along; so the call runs in a child
+process that the caller watches from outside. The child comes from a fork server: a process that has imported the libraries once and has no
+threads of its own, so that forking it is safe and takes milliseconds.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import Any
 from .errors import KilledError
 
 MEGABYTE = 2**20
-_FOREVER = 1e6  # seconds; the systems' waits take little more
+_FOREVER = 1e6  # seconds: about as long as the system's waits can be
 POLL_SECONDS = 0.02
-"""Pause between two looks at the child's memory: an overshoot lasts no longer."""
+"""Pause between two looks at the child's memory: the child exceeds its limit for no longer than this."""
 
 _STARTED = "started"
 
@@ -62,7 +62,7 @@ def call_limited(
     """
     import psutil
 
-    forks = "forkserver" in multiprocessing.get_all_start_methods()  # Windows has none: every child starts from nothing there
+    forks = "forkserver" in multiprocessing.get_all_start_methods()  # Windows has no fork server: every child starts from nothing
     context: Any = multiprocessing.get_context("forkserver" if forks else "spawn")
     if forks:
         context.set_forkserver_preload(["__main__", *preload])
@@ -123,13 +123,13 @@ def _serve(
     environment: dict[str, str],
 ) -> None:
     """Compute in the child and send back (result, error)."""
-    # a child has that of the fork server, which does not know what the caller has set since, such as folders of plug-ins
+    # a child inherits the environment of the fork server, which lacks what the caller has set since, such as folders of plug-ins
     os.environ.clear()
     os.environ.update(environment)
     # Ctrl-C reaches every process of a terminal; the caller ends this one
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_caller, daemon=True).start()
-    for name in preload:  # a fork server that was there before may lack them
+    for name in preload:  # a fork server that an earlier call started may lack these modules
         importlib.import_module(name)
     sender.send(_STARTED)
     result, error = None, None
@@ -150,9 +150,9 @@ def _serve(
 def interrupts_reach_this_process_only() -> Iterator[None]:
     """Keep Ctrl-C, which a terminal sends to every process of its group, from the workers that are started inside.
 
-    They would each print a traceback; the parent ends them. Workers inherit the set of blocked signals from the thread that starts
-    them, so the main thread blocks the interrupt and another thread of this process lets it in; Python then raises KeyboardInterrupt
-    in the main thread as usual.
+    Each worker would print a traceback; the parent ends the workers instead. Workers inherit the set of blocked signals from the thread
+    that starts them, so the main thread blocks the interrupt and another thread of this process lets it in; Python then raises
+    KeyboardInterrupt in the main thread as usual.
     """
     usual = threading.excepthook
 
@@ -179,14 +179,14 @@ def interrupts_reach_this_process_only() -> Iterator[None]:
 def bound_to_this_process() -> dict[str, Any]:
     """Return joblib's options that bind workers to this process from their first moment: importing what a job needs takes seconds."""
     here = threading.current_thread() is threading.main_thread()
-    # a pool of joblib serves later calls that are asked for with the same words: not after this process has changed its folder
+    # joblib reuses a pool for a later call with equal arguments; the folder among them keeps a pool from serving after a change of folder
     return {"initializer": end_with_parent, "initargs": (os.getpid(), here, os.getcwd())}
 
 
 def end_with_parent(parent: int, by_signal: bool, folder: str | None = None) -> None:
-    """Bind this process to the one that started it: it ends when that one does, and now if that one has ended already.
+    """Bind this process to its parent: this process ends when the parent ends, at once if the parent has ended already.
 
-    The first thing that a worker of a pool does: it would otherwise wait or compute on, for nobody. Ctrl-C, which a terminal sends to every
+    A worker of a pool calls this first; an unbound worker would wait or compute on for nobody. Ctrl-C, which a terminal sends to every
     process, is left to the parent.
 
     Parameters
@@ -194,10 +194,10 @@ def end_with_parent(parent: int, by_signal: bool, folder: str | None = None) -> 
     parent : int
         The process that started this one.
     by_signal : bool
-        Whether Linux may end this process, which nothing that it computes can delay. Only where the parent's main thread started it: the
-        signal comes when the starting thread ends. Elsewhere a thread looks for the parent twice a second.
+        Whether Linux may end this process by a signal, which no computation can delay. Only for a process that the parent's main thread
+        started: the signal comes when the starting thread ends. Otherwise a thread looks for the parent twice a second.
     folder : str, optional
-        Where it works: names of files are read from there.
+        The working folder of this process.
     """
     if folder is not None:
         os.chdir(folder)
@@ -205,7 +205,7 @@ def end_with_parent(parent: int, by_signal: bool, folder: str | None = None) -> 
         # the blocked signals that a worker inherits do not last: starting a resource tracker lets them in again
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     bound = by_signal and _signalled_by_parent()
-    if os.getppid() != parent:  # before this call or since
+    if os.getppid() != parent:  # the parent ended before this call or during it
         os._exit(1)
 
     def watch() -> None:

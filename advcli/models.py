@@ -340,7 +340,7 @@ def _labels(estimator: Learner, classes: tuple[Any, ...]) -> tuple[Any, ...]:
         return classes
     k, n_predictions = len(classes), len(estimator.predictions_)
     extra = n_predictions - k
-    named = getattr(estimator.loss_, "row_names", None)
+    named = estimator.loss_.row_names
     if extra and named is not None:
         return tuple(named)
     if extra < 0:

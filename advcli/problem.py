@@ -16,8 +16,8 @@ is an L1 penalty (Mazuelas, Romero & Grunwald 2023, "Minimax risk classifiers wi
 
 with lambda = 0 the dual is the mean of c(r) over the r that keep their moments in the box.
 
-llw asks for parameters that sum to zero over the classes. Of all with the same centred scores the ridge penalty prefers those, the L1
-penalty does not: there they are a constraint, Theta 1 = 0, with a multiplier v for each feature,
+llw asks for parameters that sum to zero over the classes. Among all parameters with the same centred scores the ridge penalty is least at
+these, the L1 penalty is not; under the L1 penalty the sums are a constraint, Theta 1 = 0, with a multiplier v for each feature,
 
     theta(r) = soft(v 1' - 1/n J'(s r), tolerance) / lambda with v such that theta(r) 1 = 0;                               (4)
 
@@ -115,7 +115,7 @@ class Problem:
     @cached_property
     def least_scale(self) -> float:
         """The least that a gap is relative to: 1e-6 `unit` where a matrix has negative entries, so that games of value 0 have a scale."""
-        matrix = getattr(self.loss, "matrix", None)
+        matrix = self.loss.matrix
         return 1e-6 * self.unit if matrix is not None and (matrix < 0.0).any() else 0.0
 
     def gap_scale(self, primal: float, dual: float) -> float:
@@ -170,7 +170,7 @@ class Problem:
         return theta if mask is None else theta * mask
 
     def _outside(self, gradient: Array) -> Array:
-        """Return what of the moments' deviation lies outside the box, signed."""
+        """Return the part of the moments' deviation that lies outside the box, signed."""
         if self.tolerance is None:
             return gradient
         if self.centred:
@@ -190,7 +190,7 @@ class Problem:
             return 1.0
         gradient = self.dual_gradient(R)
         deviation, allowed = np.abs(gradient), self.tolerance
-        if self.centred:  # by pairs of classes: v is between the boxes of both
+        if self.centred:  # for each pair of classes, since v has to serve the boxes of both
             deviation = gradient[:, :, None] - gradient[:, None, :]
             allowed = allowed[:, :, None] + allowed[:, None, :]
         inside = deviation <= allowed
@@ -201,13 +201,13 @@ class Problem:
 
         Outside is the largest of: a row's distance from conv R(y_i) (`Loss.infeasibility`), what the constraint of a free parameter is
         broken by, in mass per row (`FeatureMap.broken`), and the share by which r must be shortened to bring its moments into the box.
-        nan where R holds one.
+        nan where R holds a nan.
         """
         point, n, k = R, len(self.y), self.loss.n_classes
         found, step = [0.0], max(1, _CHUNK // k)
         for first in range(0, n, step):
             part = slice(first, first + step)
-            with np.errstate(invalid="ignore"):  # what is no number is found below
+            with np.errstate(invalid="ignore"):  # a nan is found below
                 found.append(float(self.loss.infeasibility(R[part], self.y[part]).max()))
             if found[-1] > ROUNDING * k:
                 point = R.copy() if point is R else point

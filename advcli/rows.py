@@ -184,9 +184,9 @@ def short_json(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def hyper_columns(columns: Iterable[str]) -> list[str]:
-    """Return the columns of runs.csv that hold hyper-parameters: those of every table, and all that stand in no other part of it."""
-    return [column for column in columns if column in HYPER_COLUMNS or column not in RUN_COLUMNS]
+def hyper_columns(columns: Iterable[str], base: Sequence[str] = RUN_COLUMNS) -> list[str]:
+    """Return the columns that hold hyper-parameters: `HYPER_COLUMNS`, and all that ``base``, what every table has, does not name."""
+    return [column for column in columns if column in HYPER_COLUMNS or column not in base]
 
 
 def all_columns(base: Sequence[str], present: Iterable[str]) -> list[str]:

@@ -1,6 +1,6 @@
-"""Rules for single values of a configuration: what is wanted, in words, and whether a value is that; and how large features may be.
+"""Rules for single values of a configuration, each a test and its words; and how large features may be.
 
-A dataclass that is a schema carries them as the metadata of its fields.
+A dataclass that is a schema carries the rules as the metadata of its fields.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def rule(wanted: str, valid: Callable[[Any], bool], choices: Sequence[str] = ())
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a finite number, no truth value."""
+    """Return whether a value is a finite number and no truth value."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def is_whole(value: Any) -> bool:
-    """Return whether a value is a whole number, no truth value."""
+    """Return whether a value is a whole number and no truth value."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -49,7 +49,7 @@ SEED = rule("a whole number from 0 to 2**32 - 1", lambda value: is_whole(value) 
 
 
 def refuse(name: str, value: Any, about: Mapping[str, Any], wanted: str = "") -> None:
-    """Raise `ConfigError` for a value that is not what its rule wants.
+    """Raise `ConfigError` for a value that breaks its rule.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def refuse(name: str, value: Any, about: Mapping[str, Any], wanted: str = "") ->
     about : mapping
         Its rule.
     wanted : str
-        What is wanted, in place of the rule's words.
+        What to say is wanted, in place of the rule's words.
     """
     if about["valid"](value):
         return
@@ -74,7 +74,7 @@ def refuse_huge(X: Any, names: Sequence[Any] | None, what: str) -> None:
     import numpy as np
 
     values = X.data if hasattr(X, "tocsr") else X
-    # nan and inf are refused by others
+    # nan and inf are refused where rows are validated
     with np.errstate(invalid="ignore"):
         if values.size == 0 or not max(values.max(), -values.min()) > LARGEST:
             return

@@ -51,7 +51,7 @@ class Directions(ABC):
         """
 
     def follow(self, before: Directions) -> None:
-        """Take over what earlier directions of the same rows have summed, where that is of use; they lose it."""
+        """Take over the sums of earlier directions of the same rows, where these are of use; the earlier directions lose the sums."""
         return
 
     @property
@@ -157,11 +157,11 @@ class FeatureMap(ABC):
         return 0.0 if mask is None else float(np.abs(gradient[mask == 0]).max(initial=0.0))
 
     def support(self, theta: Array) -> tuple[Any, Array]:
-        """Return what scores at new rows need of the rows a map keeps, and the parameters over those; a saved model holds both."""
+        """Return the kept rows that scores at new rows need, and the parameters over these rows; a saved model holds both."""
         raise NotImplementedError(f"features={self.name} keep rows and do not say which")
 
     def fitted(self) -> dict[str, Array]:
-        """Return by name what a map computed from its rows and needs at new ones, beside `support`; a saved model holds it."""
+        """Return the arrays by name that a map computed from its rows and needs at new ones, beside `support`; a saved model holds them."""
         return {}
 
     @classmethod
@@ -174,7 +174,7 @@ class FeatureMap(ABC):
 
     @property
     def settled(self) -> dict[str, Any]:
-        """Options that the training rows settled, such as a width by their median; a saved model holds them."""
+        """Options that the training rows settled, such as a width by the median distance; a saved model holds these options."""
         return {}
 
     @classmethod
@@ -229,7 +229,7 @@ class ExplicitMap(FeatureMap):
     def standard_errors(self, y: Labels, sample_weight: Array | None = None) -> Array:
         """Return the standard errors of the sample's moments 1/n sum_i s_i J_i' e_{y_i}, n = sum_i s_i, in the shape of the parameters.
 
-        A moment that never varied in the sample gets the standard error of one that varied once: nothing else is known of it.
+        A moment that never varied in the sample gets the standard error of a moment that varied once.
         """
         s = np.ones(len(y)) if sample_weight is None else sample_weight
         n = float(s.sum())

@@ -269,7 +269,7 @@ class KernelFeatures(KernelMap):
         store.used[slots] = store.clock
         kernels.kernel_dual.accumulate(store.rows, slots, A[held], F)
         missing = np.flatnonzero(store.slot[rows] < 0)
-        # slots that this call does not use itself, longest unused first
+        # slots of rows that this call does not need, longest unused first
         free = np.flatnonzero(store.used < store.clock)
         free = free[np.argsort(store.used[free], kind="stable")]
         for start in range(0, len(missing), _PIECE):
@@ -330,7 +330,7 @@ def _squared_distances(X: Any, Z: Any) -> Array:
     """Return |x - z|^2 of rows (n, d) and (m, d), shape (n, m)."""
     if hasattr(X, "tocsr") or hasattr(Z, "tocsr"):
         return np.asarray(euclidean_distances(X, Z, squared=True))
-    # the sum of scikit-learn's, bit for bit, without its validation of rows that are valid and without its copies
+    # the sum of scikit-learn's euclidean_distances, bit for bit, without validation and copies of valid rows
     found = X @ Z.T
     found *= -2.0
     found += np.einsum("ij,ij->i", X, X)[:, None]

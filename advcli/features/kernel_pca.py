@@ -39,7 +39,7 @@ def _digest(X: Any, *more: Any) -> str:
 
 
 class _Projection:
-    """Landmarks, what takes their kernel values to components, and the components of the rows asked for last."""
+    """Landmarks, the matrix that takes their kernel values to components, and the components of the rows asked for last."""
 
     def __init__(self, anchors: Any, gamma: float, centre: Array | None, basis: Array, key: str = "") -> None:
         self.anchors, self.gamma, self.centre, self.basis, self.key = anchors, gamma, centre, basis, key
@@ -48,7 +48,7 @@ class _Projection:
 
     @classmethod
     def to(cls, X: Any, kind: str, centred: bool, gamma: float, dimensions: int, landmarks: int | None, seed: int) -> _Projection:
-        """Return the map fitted to X; the same rows again (several methods, the rough labels of a split) share one."""
+        """Return the map fitted to X; fits to the same rows (several methods, the rough labels of a split) share one map."""
         key = _digest(X, kind, gamma, dimensions, landmarks, seed)
         if key not in _recent:
             n = X.shape[0]
@@ -92,7 +92,7 @@ def _principal(K: Array, centre: Array | None, dimensions: int) -> Array:
     if centre is not None:
         K = K - centre - centre[:, None] + centre.mean()
     m = len(K)
-    # beyond two fifths of the components all of them by divide and conquer take less time (measured: a third for 1,600 of 2,500)
+    # for more than two fifths of the components, computing all by divide and conquer takes less time (a third for 1,600 of 2,500)
     way: dict[str, Any] = {"driver": "evd"} if dimensions > 0.4 * m else {"subset_by_index": [m - dimensions, m - 1]}
     values, vectors = linalg.eigh(K, overwrite_a=True, check_finite=False, **way)
     values, vectors = values[::-1][:dimensions], vectors[:, ::-1][:, :dimensions]

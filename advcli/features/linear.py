@@ -66,7 +66,7 @@ class _LinearDirections(Directions):
 
     def follow(self, before: Directions) -> None:
         assert isinstance(before, _LinearDirections)
-        # directions whose Hessian was never asked for pass their own predecessor on
+        # without a Hessian of its own the previous object hands on the sums of the one before it
         self.before = before if before.moments is not None else before.before
         before.before = None
 

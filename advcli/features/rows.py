@@ -1,4 +1,4 @@
-"""Rows of X before a fit: equal ones become one of their summed weight."""
+"""Rows of X before a fit: equal rows become one row of their summed weight."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def merge_rows(
     """Return X, y, sample weights and cost weights with equal rows of equal label and cost merged, in one canonical order.
 
     Large X only loses its rows of weight 0. A row of weight 2 and a row given twice are then the same problem to the last bit, and the
-    order of the rows cannot move the result. Last comes which row of the result each given row became, shape (n,), -1 for none.
+    order of the rows cannot move the result. The last array (n,) holds the row of the result that each given row became, -1 for none.
     """
 
     def take(rows: Labels, weights: Array | None) -> tuple[Any, Labels, Array | None, Array | None]:
@@ -61,7 +61,7 @@ def merge_rows(
 
 
 def over_all_rows(coefficients: Array, rows: Labels) -> Array:
-    """Return coefficients of merged rows as coefficients of all: the first of equal rows has theirs, the others 0.
+    """Return coefficients of merged rows as coefficients of all rows: the first of equal rows gets the coefficient, the others 0.
 
     ``rows`` (n,) are the rows that `merge_rows` made of them, -1 for none.
     """

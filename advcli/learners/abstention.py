@@ -271,7 +271,7 @@ class AbstainingClassifier(SurrogateClassifier):
     @property
     def cost_matrix_(self) -> Array | None:
         """The matrix (k + 1, k) of zero-one with abstention."""
-        found: Array | None = getattr(self.loss_, "matrix", None)
+        found = self.loss_.matrix
         return costs.abstain(len(self.classes_), self.alpha) if found is None or len(found) == len(self.classes_) else found
 
     @property

@@ -420,7 +420,7 @@ class SurrogateClassifier(Minimiser):
     def _with_extra_labels(self, n_predictions: int) -> NDArray[Any]:
         """Return the labels of ``n_predictions`` predictions."""
         k = len(self.classes_)
-        extra, named = n_predictions - k, getattr(self.loss_, "row_names", None)
+        extra, named = n_predictions - k, self.loss_.row_names
         if extra < 0:
             return np.arange(n_predictions) if named is None else np.array(named)
         if extra == 0:
@@ -503,12 +503,12 @@ class SurrogateClassifier(Minimiser):
     @property
     def cost_matrix_(self) -> Array | None:
         """The loss matrix (l, k) of an adversarial loss."""
-        return getattr(self.loss_, "matrix", None)
+        return self.loss_.matrix
 
     @property
     def abstention_cost_(self) -> float | None:
         """The alpha of the loss, or of the one that it weighs."""
-        return getattr(self.loss_, "alpha", None)
+        return self.loss_.alpha
 
     def mean_cost(self, X: Any, y: NDArray[np.intp], weight: Array | None) -> float | None:
         """Return the mean expected loss for adversarial losses; weights count as in the objective, or the game value would be no bound."""
@@ -523,7 +523,7 @@ class SurrogateClassifier(Minimiser):
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the parameters, the dual point, and the predictor's distributions where they have no closed form."""
         found = super().proof(X, codes, weight)
-        base = getattr(self.loss_, "base", self.loss_)
+        base: Any = self.loss_.unweighted
         if base.kernel == "general":
             F = self.potentials(X)
             if base is not self.loss_:
@@ -597,7 +597,7 @@ class SurrogateClassifier(Minimiser):
 
     def _abstention_costs(self) -> Array | None:
         """Return what abstaining costs on rows of each class (k,); None where nothing abstains."""
-        loss = getattr(self.loss_, "base", self.loss_)
+        loss = self.loss_.unweighted
         return np.asarray(loss.matrix[-1]) if isinstance(loss, AbstainLoss) else None
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -622,7 +622,7 @@ class SurrogateClassifier(Minimiser):
     def cautions(self) -> tuple[str, ...]:
         """Return what is to be said once about parameters outside the range of a guarantee."""
         alpha = self._abstention_costs()
-        if not isinstance(getattr(self.loss_, "base", self.loss_), AbstainLoss) or alpha is None or not alpha.max() > 0.5:
+        if not isinstance(self.loss_.unweighted, AbstainLoss) or alpha is None or not alpha.max() > 0.5:
             return ()
         k = len(self.classes_)
         never = f"; from 1 - 1/{k} on the best rule never abstains" if alpha.min() >= 1.0 - 1.0 / k else ""
@@ -678,11 +678,10 @@ def _self_contained(loss: Loss, options: Mapping[str, Any] | None) -> dict[str, 
     if options is None:
         return None
     own = dict(options)
-    if own.get("file") is not None:
-        own |= {"file": None, "classes": None, "matrix": loss.matrix.tolist()}  # type: ignore[attr-defined]
-    base = getattr(loss, "base", None)
-    if isinstance(base, Loss) and own.get("options"):
-        own["options"] = _self_contained(base, own["options"])
+    if own.get("file") is not None and loss.matrix is not None:
+        own |= {"file": None, "classes": None, "matrix": loss.matrix.tolist()}
+    if loss.unweighted is not loss and own.get("options"):
+        own["options"] = _self_contained(loss.unweighted, own["options"])
     return own
 
 

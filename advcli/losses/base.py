@@ -67,6 +67,10 @@ class Loss(ABC):
     simplex: ClassVar[bool] = False  # whether r + e_y runs over all distributions
     separate: ClassVar[bool] = False  # whether r = a - mean a and c = sum a with a_y = 0 and every other a_j in [0, 1] alone
 
+    matrix: Array | None = None  # the loss matrix (l, k), where the surrogate is that of a game
+    row_names: tuple[str, ...] | None = None  # the predictions by name, where a file names the rows of the matrix
+    alpha: float | None = None  # cost of abstaining, where the last prediction is to abstain
+
     def __init__(self, n_classes: int) -> None:
         if n_classes < 1:
             raise ConfigError(f"loss={self.name} needs at least one class, got {n_classes}")
@@ -119,7 +123,12 @@ class Loss(ABC):
     # ---- what a fit solves ------------------------------------------------------------------------------------------
     @property
     def core(self) -> Loss:
-        """The loss whose compiled family a fit runs; another one where this loss is that one with weights (`cost_weights`)."""
+        """The loss whose compiled family a fit runs: this loss, or the one that it is with weights (`cost_weights`)."""
+        return self
+
+    @property
+    def unweighted(self) -> Loss:
+        """The loss itself, or the one that it weighs."""
         return self
 
     @property
@@ -229,7 +238,6 @@ class AdversarialLoss(SimplexLoss):
     """
 
     matrix: Array
-    alpha: float | None = None  # cost of abstaining, where the last prediction is to abstain
     note: str = ""  # what a user should know about this matrix: its structure and the guarantees it lacks
 
     @abstractmethod

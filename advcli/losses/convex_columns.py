@@ -56,7 +56,7 @@ def solve_convex_columns(matrix: Array, F: Array) -> tuple[Array, Array]:
         low, high = np.where(falls, middle + 1, low), np.where(falls, high, middle)
     best = low
 
-    # slopes to either side of it, of the labels that attain the maximum there
+    # slopes to either side of the integer, of the labels that attain the maximum there
     heights = scores + matrix[best]
     active = heights == heights.max(axis=1, keepdims=True)
     rise_after = matrix[np.minimum(best + 1, last)] - matrix[best]

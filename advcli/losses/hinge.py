@@ -7,7 +7,7 @@ Definitions of Fathony et al. 2018, section 2.3.1, as support functions S(f, y) 
     LLW  sum over j != y of [1 + f_j]_+, sum_j f_j = 0 r = sum a_j (e_j - 1/k),  c = sum a_j,  a in [0,1]^(k-1)   Lee, Lin & Wahba 2004
 
 LLW's sum-zero constraint is the centring of the scores: with a ridge penalty the parameters of least norm sum to zero over classes.
-Under an L1 penalty they would not, and are held to it (`Problem.centred`).
+Under an L1 penalty such parameters need not sum to zero, and are held to zero sums (`Problem.centred`).
 Only LLW is Fisher consistent; none of them has a predictor's distribution.
 """
 

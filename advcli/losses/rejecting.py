@@ -63,7 +63,7 @@ class RejectingLoss(Loss):
         return F
 
     def margin(self, P: Array) -> Array:
-        """Return what is compared with tau, from the potentials (n, k), shape (n,)."""
+        """Return the margins that are compared with tau, from the potentials (n, k), shape (n,)."""
         return P.max(axis=1)
 
     def predict(self, F: Array) -> Labels:
@@ -301,7 +301,7 @@ def leads(P: Array) -> Array:
 
 
 def code_words(code: Any, n_classes: int) -> Array:
-    """Return the code B (k, m) with entries -1 and 1; `ConfigError` for one that is none."""
+    """Return the code B (k, m) with entries -1 and 1; `ConfigError` for a value that is no code."""
     k, m = n_classes, max(1, int(np.ceil(np.log2(max(n_classes, 2)))))
     if isinstance(code, str):
         if code not in CODES:

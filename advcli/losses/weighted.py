@@ -21,7 +21,7 @@ class WeightedLoss(AdversarialLoss):
     """Another adversarial loss with weights on its costs.
 
     With one weight for all, predictions and the predictor's p are those of the weighted game. With weights by class or example a new
-    row's weight is unknown: potentials do not need it, and p is that of weight 1, so let the weights average 1.
+    row's weight is unknown: potentials need no weight, and p is that of weight 1, so let the weights average 1.
 
     Parameters
     ----------
@@ -110,6 +110,11 @@ class WeightedLoss(AdversarialLoss):
     def core(self) -> Loss:
         """The base's core."""
         return self.base.core
+
+    @property
+    def unweighted(self) -> Loss:
+        """The base."""
+        return self.base
 
     @property
     def example_weights(self) -> bool:

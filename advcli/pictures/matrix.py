@@ -11,7 +11,7 @@ from ..errors import IncompatibleError
 from ..evaluation.recipe import Recipe
 from ..learners import learner_of
 from ..learners.base import own_options
-from ..losses import loss_class, make_loss, registry
+from ..losses import AdversarialLoss, loss_class, make_loss, registry
 from .base import Picture, Request, register
 
 _MOST_WRITTEN = 12  # rows or columns up to which the costs stand in their cells
@@ -24,7 +24,7 @@ def matrix_picture(request: Request) -> Iterator[Picture]:
 
     options, k = request.cell.loss, request.classes
     names = [str(at + 1) for at in range(k)]
-    if options["name"] not in registry or not hasattr(loss_class(options["name"]), "predictor"):
+    if options["name"] not in registry or not issubclass(loss_class(options["name"]), AdversarialLoss):
         raise IncompatibleError("figure=loss_matrix", "an adversarial loss", f"loss={options['name']} is no game over a matrix")
     given = (own_options(options).get("matrix") or [[]])[0]
     if learner_of(options).needs(options) & {"classes", "hierarchy"}:
@@ -35,7 +35,7 @@ def matrix_picture(request: Request) -> Iterator[Picture]:
     loss: Any = make_loss(options["name"], len(names), **own_options(options))
     matrix = np.asarray(loss.matrix, dtype=np.float64)
     extra = [f"+ {at + 1}" for at in range(len(matrix) - len(names))]
-    rows = list(getattr(loss, "row_names", None) or [*names, *(["abstain"] if len(extra) == 1 else extra)])[: len(matrix)]
+    rows = list(loss.row_names or [*names, *(["abstain"] if len(extra) == 1 else extra)])[: len(matrix)]
 
     def paint(canvas: Any) -> None:
         axes = canvas.add_subplot()

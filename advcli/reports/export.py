@@ -13,12 +13,13 @@ import pandas as pd
 from ..errors import ConfigError, ResultsError
 from ..files import write_bytes, write_text
 from ..records import ResultsFolder
+from ..rows import hyper_columns
 from .content import contents
 from .latex import latex
 from .summary import summarise, with_unique_methods
 
-_PARAMETERS = ("dataset", "method", "loss", "features", "solver", "seed", "C", "lambda", "gamma", "cell")
-"""Columns of rows that are a cell's own, and become parameters of its MLflow run where they have one value in it."""
+_PARAMETERS = ("dataset", "method", "loss", "features", "solver", "seed", "cell")
+"""Columns that become parameters of a cell's MLflow run, with its hyper-parameters, where they have one value in the cell."""
 
 
 def _csv(folder: ResultsFolder, runs: pd.DataFrame, out: Path) -> str:
@@ -63,7 +64,7 @@ def _mlflow(folder: ResultsFolder, runs: pd.DataFrame, out: Path) -> str:
         made = client.create_run(
             experiment, tags={"advcli.cell": str(cell)}, run_name=f"{rows['dataset'].iloc[0]} {rows['method'].iloc[0]}"
         )
-        for column in _PARAMETERS:
+        for column in (*_PARAMETERS, *hyper_columns(map(str, rows))):
             if column in rows and rows[column].nunique(dropna=True) == 1:
                 client.log_param(made.info.run_id, column, rows[column].dropna().iloc[0])
         for metric, split, value in zip(rows["metric"], rows["split"], rows["value"], strict=True):

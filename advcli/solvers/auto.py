@@ -108,7 +108,7 @@ def choose(problem: Problem, threads: int | str = 1) -> tuple[list[Solver], str]
 
 @register("auto")
 class AutoSolver(Solver):
-    """Picks by problem (`choose`); `Solution.memory["choice"]` names the solvers taken and the reason.
+    """Picks a solver for the problem (`choose`); `Solution.memory["choice"]` names the solvers taken and the reason.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class Best:
             self.offer(start.theta, None if start.R is None or start.R.shape != (n, k) else start.R)
 
     def offer(self, theta: Array | None = None, R: Array | None = None) -> None:
-        """Keep theta, a dual point r and theta(r) where they are better than the best."""
+        """Keep theta, r and theta(r) where their values are better than the best so far."""
         problem = self.problem
         thetas = [] if theta is None else [theta]
         if R is not None:

@@ -1,8 +1,8 @@
 """Binary problems over shared rows (`advcli.binary`): coordinate ascent, and Newton steps where that stalls.
 
-The compiled ascent (`_ext/binary.pyx`) solves one problem after the other. What it leaves open, at large C on data that do not separate,
-is solved by the proximal point method with semismooth Newton steps of docs/notes/large-c.md in one column. One proximal step from a*, in
-C form, minimises
+The compiled ascent (`_ext/binary.pyx`) solves one problem after the other. A problem that the ascent leaves open, at large C on data that
+do not separate, is solved by the proximal point method with semismooth Newton steps of docs/notes/large-c.md in one column. One proximal
+step from a*, in C form, minimises
 
     psi(v) = 1/2 |v|^2 + sum_i max over a in [0, c_i] of [a (m_i - s_i v.x_i) - rho/2 (a - a*_i)^2]
 
@@ -28,9 +28,9 @@ from ..features.base import KernelMap
 from ..problem import Solution
 from .base import Limits
 
-_FEW_PASSES = 10.0  # of the ascent before Newton steps; of 5, 10, 20, 40, 80 the best or next to it on five sets of 20,000 rows
-_KERNEL_PASSES = 60.0  # the same with a kernel, whose greedy steps stall later and whose Newton steps cost more
-_STEPS = 5.0  # Newton steps whose time the ascent gets at least: about a third of those that a problem needs then
+_FEW_PASSES = 10.0  # passes of the ascent before Newton steps; best or second of 5, 10, 20, 40, 80 on five sets of 20,000 rows
+_KERNEL_PASSES = 60.0  # the same with a kernel, where greedy steps stall later and Newton steps cost more
+_STEPS = 5.0  # the ascent gets at least the time of so many Newton steps, about a third of those that an open problem needs
 _CACHE = 2.0**24  # bytes of X above which rows are visited in blocks
 _MOST_FREE = 6000  # size of the largest Newton system
 _SHARE = 0.7  # share of the rows below which a problem gets a kernel matrix of its own rows
@@ -146,7 +146,7 @@ class _Columns(ABC):
             A[q, column.rows] = done.best_a
             V[q] = column.whole(done.best_v)
             found[q] = done.code, found[q, 1] + done.steps, done.primal, done.dual
-            if done.code == 1 and done.stalled:  # what Newton cannot mend the ascent may
+            if done.code == 1 and done.stalled:  # the ascent may still improve a problem at which Newton stalls
                 one = np.array([q])
                 before = found[q].copy()
                 left = limits.max_seconds - (time.perf_counter() - began)
@@ -268,11 +268,11 @@ class _OneColumn(ABC):
         """The mean of |x_i|^2."""
 
     def own(self, v: Array) -> Array:
-        """Return parameters of the whole problem as those over the own rows."""
+        """Return the whole problem's parameters, restricted to the own rows."""
         return v
 
     def whole(self, v: Array) -> Array:
-        """Return parameters over the own rows as those of the whole problem."""
+        """Return parameters over the own rows, spread to the whole problem."""
         return v
 
     @abstractmethod
@@ -443,7 +443,7 @@ class _ColumnNewton:
         self.stalled = True
 
     def _offer(self, v: Array, u: Array, a: Array, r: Array, pull: Array, slack: Array) -> tuple[float, float]:
-        """Keep what is better than the best; return the gaps of the rows and half the squared residual."""
+        """Keep v or a where its value is better than the best so far; return the gaps of the rows and half the squared residual."""
         column = self.column
         hinges = float(column.bound @ np.maximum(slack, 0.0))
         if isinstance(column, _KernelColumn):

@@ -7,8 +7,8 @@ point algorithm"): |theta - theta_t|^2 / (2 sigma) and c/2 |r_i - r_it|^2. The m
 function of theta alone is smooth and convex plus the L1 penalty. A Newton step minimises its quadratic model plus the penalty over the
 coordinates that are not held at 0; the moments of most coordinates lie strictly inside the box, so few take part.
 
-Where parameters are to sum to zero over the classes (problem.py, (4)), the multipliers v get a proximal term too, e/2 |v - v_t|^2. Their
-maximum is v = v_t + theta 1 / e, so the function of theta gains |theta 1 + e v_t|^2 / (2 e).
+Where parameters are to sum to zero over the classes (problem.py, (4)), the multipliers v get a proximal term too, e/2 |v - v_t|^2. The
+maximum over v is at v = v_t + theta 1 / e, so the function of theta gains |theta 1 + e v_t|^2 / (2 e).
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class BoxSolver(Solver):
     takes_box = True
 
     def lacks(self, problem: Problem) -> str | None:
-        """A box and features with explicit parameters."""
+        """The solver needs a box and features with explicit parameters."""
         if problem.tolerance is None:
             return "moments in a box (features.moments=box)"
         if not problem.features.euclidean or problem.features.regularised is not None:

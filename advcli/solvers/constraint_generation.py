@@ -38,18 +38,18 @@ from .base import Limits, Solver, register, whole_option
 from .kernel_newton import CoefficientSmoothed, lacks_kernel
 from .newton import NewtonPoint, NewtonSolver, ProximalStep
 
-_ACCURACY = 1e-6  # of slacks, in units of the loss: smaller violations do not count, and a master beyond it has stalled
+_ACCURACY = 1e-6  # of slacks, in units of the loss: smaller violations do not count; a master that is less accurate has stalled
 _TIGHT = 1e-8  # of slacks in the same units: what a master aims at
 _SHARE = 1e-3  # of a round's violation, times its mean: the gap at which the next master ends
 _WEIGHT = 1e-6  # share of a row's weight from which a constraint counts as active
 _HELD = 1e-3 * _WEIGHT  # share of a row's weight from which a constraint has weight at all
 _FIRST = 0.03  # proximal weight that a master begins with, in units of C |x|^2
 _SMALLEST = 1e-8  # least proximal weight: rounding errors of scores enter the weights divided by it
-_NEAR = 0.1  # from being tight, in units of the loss: rows with a nearer constraint take part in a master with a kernel
+_NEAR = 0.1  # slack in units of the loss: with a kernel, rows that have a constraint nearer to being tight take part in a master
 _MOST_STEPS = 30  # Newton steps after which a proximal step counts as failed
 _MOST_PROXIMAL = 100  # proximal steps of a master
 _IDLE = 5  # proximal steps that do not halve the distance to the aim, after which rounding has won
-_PASSES = 20  # of the ascent, with a kernel, between two looks at its gap
+_PASSES = 20  # passes of the ascent with a kernel between two looks at its gap
 _LEAST_LOOKS, _MOST_LOOKS = 2.0, 200.0  # looks that do not halve the gap, after which the ascent is stuck
 _FACTORS = 10  # systems that Newton is expected to factorise where the ascent is stuck
 _FEWEST = 50  # rows that Newton is given first
@@ -309,7 +309,7 @@ class ConstraintGenerationSolver(Solver):
         self.epsilon, self.batch = float(epsilon), None if batch is None else whole_option("batch", batch, or_null=True)
 
     def lacks(self, problem: Problem) -> str | None:
-        """Linear multiclass or kernel features."""
+        """The solver needs linear multiclass or kernel features."""
         features = problem.features
         if features.regularised is not None or not (features.multiclass_linear or isinstance(features, KernelMap)):
             return "multiclass linear or kernel features"

@@ -67,7 +67,7 @@ class DualSolver(Solver):
         return max(1, min(usable_cores(), n // _ROWS_EACH, MOST_THREADS))
 
     def lacks(self, problem: Problem) -> str | None:
-        """Linear multiclass features only."""
+        """The solver needs linear multiclass features only."""
         return None if problem.features.multiclass_linear else "multiclass linear features"
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:

@@ -6,8 +6,8 @@ Every row's inner game, with loss matrix L (l, k), is the linear program of eq. 
 
 whose conditions f + z + L'p - tau 1 = 0, sum p = 1, q z = mu, S p = mu join the stationarity of theta (p is the predictor's strategy).
 One Newton step eliminates row by row: a (k + 2)-square system gives dq = m + M df with M symmetric and positive semi-definite, and theta's
-part is one Cholesky factor of I + C sum_i (s_i/w_i) J_i' M_i J_i, which serves Mehrotra's predictor and corrector. Some ten to eighty
-iterations whatever C is; each costs as much as Newton's most expensive step, because every row enters every Hessian.
+part is one Cholesky factor of I + C sum_i (s_i/w_i) J_i' M_i J_i, which serves Mehrotra's predictor and corrector. The method takes some
+ten to eighty iterations whatever C is; each costs as much as Newton's most expensive step, because every row enters every Hessian.
 
 Derivation and numerics: docs/notes/large-c.md, section 10.
 """
@@ -36,13 +36,14 @@ _IDLE = 15  # iterations without a better primal or dual value after which round
 class InteriorPointSolver(Solver):
     """Mehrotra's predictor-corrector; adversarial losses of any matrix, linear and threshold features with some thousand parameters.
 
-    Rounding in the rows' systems ends it at relative gaps between 1e-8 and 1e-6, or above on badly scaled features; it then says "stalled".
+    Rounding in the rows' systems ends a fit at relative gaps between 1e-8 and 1e-6, or above on badly scaled features; the status then is
+    "stalled".
     """
 
     precision = 1e-6
 
     def lacks(self, problem: Problem) -> str | None:
-        """An adversarial loss, and explicit parameters that are not too many."""
+        """The solver needs an adversarial loss, and explicit parameters that are not too many."""
         if not isinstance(problem.loss, AdversarialLoss):
             return "an adversarial loss"
         lacking = check_parameters(problem)

@@ -32,7 +32,7 @@ class KernelDualSolver(Solver):
     """Maximises the dual one example at a time on growing working sets; any surrogate, kernel features."""
 
     def lacks(self, problem: Problem) -> str | None:
-        """Kernel features whose parameters are all penalised."""
+        """The solver needs kernel features whose parameters are all penalised."""
         if not isinstance(problem.features, KernelMap):
             return "kernel features (rbf, poly or precomputed)"
         return None if problem.features.regularised is None else "features without free parameters"

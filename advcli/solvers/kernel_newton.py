@@ -35,7 +35,7 @@ class KernelNewtonSolver(Solver):
     """Semismooth Newton proximal point with a kernel; up to some thousand rows, any C."""
 
     def lacks(self, problem: Problem) -> str | None:
-        """Kernel features and few enough rows; free thresholds as in `newton`."""
+        """The solver needs kernel features and few enough rows; free thresholds as in `newton`."""
         features = problem.features
         if isinstance(features, KernelMap):
             most = MAX_ROWS if features.regularised is None else MAX_FACTORED
@@ -64,7 +64,7 @@ class KernelNewtonSolver(Solver):
         spanned = problem.parameters(found.R)
         if features.regularised is not None:
             spanned += found.theta * (1.0 - features.regularised)
-        # up to rounding both are the optimum; the better one gives the smaller gap
+        # up to rounding both dual points are the optimum; the better one gives the smaller gap
         if not problem.primal(found.theta) <= problem.primal(spanned):
             found.theta = spanned
         memory = {**found.memory, "support": int(found.R.any(axis=1).sum())}
@@ -231,7 +231,7 @@ def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, 
 def _first_weight(problem: Problem, start: Solution | None) -> float:
     """Return the proximal weight c that Newton starts with from a point of the block method.
 
-    Such a point is nearer to the optimum than zero: C/100 instead of 10 C, or less where the previous fit on the path ended with less.
+    Such a point is nearer to the optimum than r = 0 is: C/100 instead of 10 C, or less where the previous fit on the path ended with less.
     """
     c = 0.01 * problem.C
     return min(c, WARM * start.memory["c"]) if start is not None and "c" in start.memory else c

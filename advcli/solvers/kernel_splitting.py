@@ -36,7 +36,7 @@ class KernelSplittingSolver(Solver):
     precision = 1e-4
 
     def lacks(self, problem: Problem) -> str | None:
-        """Kernel features and memory for K; free thresholds as in `newton`."""
+        """The solver needs kernel features and memory for K; free thresholds as in `newton`."""
         missing = lacks_kernel(problem)
         if missing is None and isinstance(problem.features, KernelMap) and not problem.features.room_for_factor:
             return "a kernel matrix that fits twice in features.memory_mb"

@@ -43,7 +43,7 @@ class LbfgsSolver(Solver):
         self.pairs = whole_option("pairs", pairs)
 
     def lacks(self, problem: Problem) -> str | None:
-        """Linear or threshold features."""
+        """The solver needs linear or threshold features."""
         return check_parameters(problem)
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:

@@ -261,7 +261,7 @@ class _Seen:
     R: Array
 
     def offer(self, primal: float, theta: Array, dual: float, R: Array) -> None:
-        """Keep what is better than the best."""
+        """Keep theta or r where its value is better than the best so far."""
         if primal < self.primal:
             self.primal, self.theta = primal, theta
         if dual > self.dual:
@@ -278,7 +278,7 @@ class _NewtonRun(NamedTuple):
     point: NewtonPoint
     steps: int
     failed: bool
-    lower: bool  # whether P is lower than where they began
+    lower: bool  # whether P is lower at the end than at the beginning
 
 
 @register("newton")
@@ -286,7 +286,7 @@ class NewtonSolver(Solver):
     """Semismooth Newton proximal point; dense linear features with k d up to some thousands, any C."""
 
     def lacks(self, problem: Problem) -> str | None:
-        """Explicit features of moderate dimension."""
+        """The solver needs explicit features of moderate dimension."""
         if not problem.features.euclidean:
             return "features with explicit parameters"
         if problem.features.regularised is not None and not problem.loss.simplex:

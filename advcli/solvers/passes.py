@@ -123,7 +123,7 @@ class StochasticSolver(Solver):
     replacement: bool = False
 
     def lacks(self, problem: Problem) -> str | None:
-        """Linear or threshold features; with free thresholds, a loss whose dual variables are distributions."""
+        """The solver needs linear or threshold features; with free thresholds, a loss whose dual variables are distributions."""
         return check_parameters(problem)
 
     @abstractmethod

@@ -45,7 +45,7 @@ class PegasosSolver(StochasticSolver):
         self.replacement = sampling == "replacement"
 
     def lacks(self, problem: Problem) -> str | None:
-        """Linear features or a kernel whose matrix is kept whole; every parameter penalised."""
+        """The solver needs linear features or a kernel whose matrix is kept whole; every parameter penalised."""
         features = problem.features
         if isinstance(features, KernelMap) and features.regularised is None:
             return None if features.whole else "a kernel matrix that fits in features.memory_mb"

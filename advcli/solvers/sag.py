@@ -1,9 +1,9 @@
 """Stochastic average gradient (Le Roux, Schmidt & Bach 2012) on the smoothed objective of `smoothing.py`.
 
-SAG keeps the last gradient of every row and steps along the mean, renewing a few rows at a time. The linear rate of SAG needs a smooth
-objective, which the surrogates are not. On the smoothed objective the last gradient of row i is r_i, so that the memory of SAG is a dual
-point. The centres move when new ones promise more than further passes, as in `lbfgs`: the limit is the optimum of the surrogate itself.
-With moments in a box every step ends with the proximal map of the L1 penalty.
+SAG keeps the last gradient of every row, steps along their mean and renews the gradients of a few rows at a time. The linear rate of SAG
+needs a smooth objective, which the surrogates are not. On the smoothed objective the last gradient of row i is r_i, so that the memory of
+SAG is a dual point. The centres move when new ones promise more than further passes, as in `lbfgs`: the limit is the optimum of the
+surrogate itself. With moments in a box every step ends with the proximal map of the L1 penalty.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SagSolver(Solver):
         self.batch = None if batch is None else whole_option("batch", batch, or_null=True)
 
     def lacks(self, problem: Problem) -> str | None:
-        """Linear or threshold features."""
+        """The solver needs linear or threshold features."""
         return check_parameters(problem)
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:

@@ -221,7 +221,7 @@ class AdaptiveSolver(StochasticSolver):
 
 
 def _lowest(tried: list[Tried], best: Best, random: np.random.Generator, gap: bool = False) -> Tried:
-    """Return the descent that stands lowest after one pass, the same for all: by its primal value, or by its ``gap``."""
+    """Return the descent that stands lowest, in primal value or in ``gap``, after one pass in the same order for all."""
     problem = best.problem
     order = random.permutation(len(problem.y))
     reached = []
@@ -254,7 +254,7 @@ class AdamSolver(AdaptiveSolver):
     Parameters
     ----------
     step, batch
-        As there.
+        As in `AdaGradSolver`.
     beta1, beta2 : float
         Decay of the two moments, in [0, 1) and (0, 1).
     """

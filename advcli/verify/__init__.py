@@ -1,6 +1,6 @@
-"""A second referee, which trusts nobody: proves the gaps of a results folder again from the data and the stored proofs alone.
+"""A second referee, which trusts nobody: the gaps of a results folder are proved again from the data and the stored proofs alone.
 
-Its formulas are written anew on purpose. It imports nothing of solvers, learners, losses, feature maps or compiled modules.
+The formulas are written anew on purpose: no module of solvers, learners, losses or feature maps and no compiled one is imported.
 """
 
 from .folder import Verdict, verify_folder

@@ -5,12 +5,12 @@ For every problem p with labels +-1, weights w and margins m
     P = lambda/2 |v|^2 + 1/n sum_i s_i w_i [m_i - label_i u_i]_+          at most what the scores u allow
     D = 1/n sum_i s_i a_i m_i - |sum_i s_i a_i label_i x_i|^2 / (2 lambda n^2)  <= min P   for every a_i in [0, w_i]
 
-so that a stored a outside its box is cut at it, and nothing else has to be proved. With a free bias b, u_i = v.x_i + b and
+so that a stored a is cut at its box, and nothing else has to be proved. With a free bias b, u_i = v.x_i + b and
 
     sum_i s_i a_i label_i = 0
 
-Shrinking some a_i by m in all meets it, m being what the sum misses. That lowers the sum of a_i m_i by at most m times the largest
-|margin|, and |sum_i s_i a_i label_i x_i| rises by at most m times the longest row.
+With m the distance of the sum from 0, shrinking some a_i by m in all meets this constraint. That lowers the sum of a_i m_i by at most m
+times the largest |margin|, and |sum_i s_i a_i label_i x_i| rises by at most m times the longest row.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import costs
 from .bounds import Array, Ball, ball, inverse, outward
-from .gap import Bounds, ScoreMap
+from .gap import Bounds, LearnedRows, ScoreMap
 
 NAMES = ("ova", "ovo", "red_mc", "csosr", "csovo", "csova")
 _NAMED = {"zero_one": costs.zero_one, "absolute": costs.absolute, "squared": costs.squared}
@@ -50,11 +50,10 @@ class Reduction:
     labels : sequence of str
         Labels of the classes, which order the named columns of a matrix.
     ordered : bool
-        Whether the labels have an order, by which costs that are not given are absolute.
+        Whether the labels have an order; costs that are not given are then absolute.
     """
 
-    game = False  # no adversary, no game value
-    weight: Any = 1.0  # sample weights count rows
+    game = example_costs = sequences = False
 
     def __init__(self, options: Mapping[str, Any], k: int, labels: list[str], ordered: bool) -> None:
         self.name, self.k = str(options["name"]), k
@@ -85,11 +84,15 @@ class Reduction:
             return self.k * (self.k - 1) // 2
         return self.k - 1 if self.name == "red_mc" else self.k
 
-    def possible(self, scores: Ball, theta: Array) -> Any:
-        """Return which classes may be the predictions at scores (n, m) of the problems, (n, k): several where rounding leaves it open."""
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
+        """Return which classes may be the predictions on rows X, (n, k): several where rounding leaves it open."""
+        return self.possible_at(self.scores(features, X, theta), theta)
+
+    def possible_at(self, scores: Ball, theta: Array) -> Any:
+        """Return which classes may be the predictions at scores (n, m) of the problems, (n, k)."""
         low, high = scores.low, scores.high
         if self.name in ("ova", "csova"):
-            return high >= low.max(axis=1, keepdims=True)
+            return scores.may_lead()
         if self.name == "csosr":
             return low <= high.min(axis=1, keepdims=True)
         if self.name == "red_mc":
@@ -106,10 +109,6 @@ class Reduction:
         # of tied classes the first
         before = np.column_stack([np.full(len(low), -1.0), np.maximum.accumulate(least, axis=1)[:, :-1]])
         return (most >= least.max(axis=1, keepdims=True)) & (most > before)
-
-    def cost_weights(self, y: Any, example: Array | None) -> Array:
-        """Return ones: costs stand in the problems."""
-        return np.ones(len(y))
 
     def problems(self, y: Any, c: Array) -> Iterator[tuple[Array, Array, Array]]:
         """Yield labels, weights and margins (n,) of every problem, from labels y and costs c (n, k)."""
@@ -134,24 +133,22 @@ class Reduction:
                 own = y == j
                 yield np.where(own, 1.0, -1.0), ones if self.name == "ova" else np.where(own, c.max(axis=1), c[:, j]), ones
 
-    def bound(
-        self, features: ScoreMap, y: Any, lam: float, s: Array | None, theta: Array, a: Array, costs_of_rows: Array | None = None
-    ) -> Bounds:
-        """Return the bounds of a fit to the rows of ``features`` from parameters theta and dual numbers a (n, m).
-
-        ``costs_of_rows`` (n, k) stand in the place of what the labels cost, where rows have their own.
+    def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
+        """Return the bounds of a fit to the rows of ``features`` from parameters ``theta`` and dual numbers ``r`` (n, m).
 
         Raises
         ------
         ValueError
             An array of the wrong shape.
         """
+        y, s, theta, a = rows.y, rows.counts, arrays["theta"], arrays["r"]
         if a.shape != (len(y), self.columns):
             raise ValueError(f"r has the shape {a.shape}, not {(len(y), self.columns)}")
         counts = np.ones(len(y)) if s is None else s
         share = inverse(ball(counts).sum() if s is not None else ball(float(len(y))))
         V, _ = features.parts(theta[:-1] if self.free else theta)
-        c = np.ascontiguousarray(self.matrix[:, y].T) if costs_of_rows is None else costs_of_rows
+        own = rows.costs if self.has_costs else None
+        c = np.ascontiguousarray(self.matrix[:, y].T) if own is None else own
         L, W, M = (np.column_stack(each) for each in zip(*self.problems(y, c), strict=True))
         hinges = (ball(M) - self.scores(features, features.X, theta) * L).positive() * W
         losses = (hinges * counts[:, None]).sum() * share

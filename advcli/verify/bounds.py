@@ -2,7 +2,7 @@
 
 A `Ball` holds every real number within ``rad`` of ``mid``. With u = 2^-53 one rounded operation errs by at most u times its result, and a
 sum of m products, in any order and with or without fused operations, by at most g_m |a|.|b| with g_m = m u / (1 - m u) (Higham 2002,
-"Accuracy and Stability of Numerical Algorithms", section 3.1): that holds for every BLAS that multiplies matrices by the definition.
+"Accuracy and Stability of Numerical Algorithms", section 3.1). Both bounds hold for every BLAS that multiplies matrices by the definition.
 Radii are sums of non-negative terms; the factor of `outward` covers their own rounding, its summand underflow.
 """
 
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 UNIT = 2.0**-53
 _TINY = 1e-290
-_EXP = 16 * UNIT  # relative error of numpy.exp allowed for; NumPy states 4 ulp at most
+_EXP = 16 * UNIT  # allowance for the relative error of numpy.exp; NumPy states 4 ulp at most
 
 
 def outward(radius: Any, terms: int = 8) -> Any:
@@ -84,6 +84,10 @@ class Ball:
         mid = 0.5 * (low + high)
         return Ball(mid, outward(np.maximum(high - mid, mid - low) + UNIT * np.abs(mid)))
 
+    def may_lead(self) -> Any:
+        """Return which entries of each row may be its largest."""
+        return self.high >= self.low.max(axis=1, keepdims=True)
+
     def positive(self) -> Ball:
         """Return the positive part."""
         return Ball(np.maximum(self.mid, 0.0), self.rad)
@@ -112,7 +116,7 @@ def _gamma(terms: int) -> float:
 def dot(A: Any, B: Any) -> Ball:
     """Return A B for A (a, m), dense, sparse or a ball, and B (m, b), dense or a ball.
 
-    The sum goes by pieces of about sqrt(m) terms, whose bound is far below that of one sum.
+    Sums are made in pieces of about sqrt(m) terms, whose bound is far below that of one long sum.
     """
     left, right = ball(A), ball(B)
     m = left.mid.shape[1]

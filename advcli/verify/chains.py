@@ -3,13 +3,13 @@
     P(w) = lambda/2 |w|^2 + 1/n sum_s c_s S_s,   f(y) = sum_t w_{y_t}.x_t + sum_t A[y_t, y_{t+1}],   n = sum_s c_s
 
 S_s is the largest psi(h, g) of all sequences (`structured`): the largest h at each number g of wrong labels comes from Viterbi's algorithm
-over (g, state), and of margin rescaling, h + g, from that over states. The max-min margin is at most the largest of
+over (g, state), the largest h + g of margin rescaling from Viterbi's algorithm over states. The max-min margin is at most the largest of
 sum_t (1 - p_t(y_t)) + f(y) - f(y_s) for any distributions p_t, and stored sequences of weights alpha with shares mu_t of the states give
 
     D = 1/n sum_s c_s sum_t (1 - max_a mu_t(a)) - |1/n sum_s c_s (F(mu_s) - F(y_s))|^2 / (2 lambda)  <= min P.
 
-Rounding does not fall when a number rises, so that the largest of sums made term by term is the sum made for one sequence: its error
-is that of a sum of 2T terms.
+Rounding is monotone, so that the largest of sums made term by term is the sum made for one sequence: the error is that of a sum of 2T
+terms.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class SequencesOfLabels:
                 after[:, back] = (A + (after[:, back + 1] + V[:, back + 1])[:, None, :]).max(axis=2)
             through = before + after
             best = through.max(axis=2, keepdims=True)
-            # either of two sums may err by this, and the sum of both halves rounds once more
+            # the sum of either half may err by this, and the sum of both halves rounds once more
             error = 2.0 * _error(U, A, at)[:, None, None] + 4.0 * UNIT * np.abs(best)
             found[at] = through >= best - outward(error)
         return found
@@ -84,7 +84,7 @@ class SequencesOfLabels:
         Raises
         ------
         ValueError
-            An array of the wrong shape, or planes of sequences or labels that there are not.
+            An array of the wrong shape, or a plane of a sequence or a label that does not exist.
         """
         y, start = np.asarray(rows.y), starts_of(rows.groups, features.X.shape[0])
         counts = np.ones(len(start) - 1) if rows.counts is None else rows.counts[start[:-1]]
@@ -253,7 +253,7 @@ def _sums(values: Ball, at: Any, size: int, terms: int | None = None) -> Ball:
 
 
 def _distributions(p: Array, shape: tuple[int, ...]) -> Array:
-    """Return the predictor's shares, not negative and of sums of at most 1: what is missing of 1 only adds to the loss."""
+    """Return the predictor's shares, non-negative with sums of at most 1: a sum below 1 only adds to the loss."""
     if p.shape != shape:
         raise ValueError(f"predictor has the shape {p.shape}, not {shape}")
     p = np.maximum(p, 0.0)

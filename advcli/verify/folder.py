@@ -41,12 +41,12 @@ from .surrogates import CannotError
 
 SLACK, FLOOR = 1e-9, 1e-12
 
-# what a cell's file or an array of another shape than the program writes leads to
+# errors from a cell's file or an array in another form than the program writes
 _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 
 
 class RefutedError(Exception):
-    """What a row or a proof says is not so; the text says what."""
+    """A statement of a row or a proof is false; the text says which."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Verdict:
     reason : str
         Empty where proved.
     objective, dual_objective, relative_gap : float
-        Proved: the objective is at most, the optimum at least, the gap at most this; nan where nothing is.
+        What is proved: the objective and the gap are at most, the optimum is at least this; nan where nothing is proved.
     stated_gap : float
         The row's.
     metrics : str
@@ -167,7 +167,7 @@ def _cell(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
             yield Verdict(*head, split, *refusal)
             continue
         try:
-            with np.errstate(all="ignore"):  # what is not finite proves nothing
+            with np.errstate(all="ignore"):  # a number that is not finite proves nothing
                 bounds, stated, metrics = _fit(cell, split, own)
         except (CannotError, AdvcliError) as error:
             yield Verdict(*head, split, "cannot", str(error), seconds=time.perf_counter() - began)
@@ -374,7 +374,7 @@ def _claims(row: Mapping[str, str], bounds: Bounds, method: Method, tol: float) 
     if row["converged"] != str(gap <= tol) or row["status"] != ("ok" if gap <= tol else "not_converged"):
         raise RefutedError(f"converged={row['converged']}, status={row['status']} do not follow from the gap and solver.tol")
     for column, claim, proved, side in claims:
-        # beyond the slack by rounding alone
+        # rounding alone may go beyond the slack
         if not side * (float(proved.high if side > 0 else proved.low) - claim) <= slack:
             raise CannotError(f"{column} cannot be told apart: rounding alone may move it by {float(np.max(proved.rad)):.1e}")
     return gap

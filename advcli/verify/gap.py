@@ -1,4 +1,4 @@
-"""Bounds of one fit: its objective from above, the optimum from below, and its scores on test rows.
+"""Bounds of one fit: the objective from above, the optimum from below, and scores on test rows.
 
 With n = sum of s_i (the number of rows without sample weights) and n moments J'(s r) (problem: docs/certificate.md)
 
@@ -11,8 +11,8 @@ to the others moves at most twice the surplus more, and keeps every row a distri
 and the mean of c by at most m times its steepness over n. So D(r*) is bounded without being built.
 
 A box of moments has lambda = 0 and the penalty sum tolerance_j |theta_j|, for llw with linear features that of theta less its means over
-the classes, and then a box for every difference of two classes' moments, as wide as both together; r* is scaled by the largest t <= 1
-that takes its moments into the box, and c(t r*) >= t c(r*) + (1 - t) c(0), because c is concave.
+the classes, and then a box for every difference of two classes' moments, as wide as both together; r* is scaled by the largest t <= 1 that
+takes the moments of t r* into the box, and c(t r*) >= t c(r*) + (1 - t) c(0), because c is concave.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ScoreMap:
         return (theta[:rows, None], theta[rows:]) if self.free else (theta, np.zeros(0))
 
     def times(self, X: Any, V: Any) -> Ball:
-        """Return Z V for rows X, with the kernel between them and the training rows in the place of Z where there is one."""
+        """Return Z V for rows X; with a kernel, Z is the kernel between X and the training rows."""
         V = ball(V)
         if self.explicit:
             return dot(X, V[:-1]) + V[-1:] if self.constant else dot(X, V)
@@ -215,7 +215,7 @@ def bound(
     ValueError
         An array of the wrong shape.
     CannotError
-        What the checker has no way to prove.
+        The checker has no way to prove such a fit.
     """
     if r.shape != (len(y), loss.k):
         raise ValueError(f"r has the shape {r.shape}, not {(len(y), loss.k)}")
@@ -234,7 +234,7 @@ def bound(
         every = moments if below is None else join(moments, below)
         tolerance = widths = features.tolerance(y, weights)
         parameters = ball(np.concatenate([V, eta[:, None]]) if features.free else V)
-        if loss.name == "llw" and not features.free:  # parameters are held to sums of zero, so only differences of moments are
+        if loss.name == "llw" and not features.free:  # parameters with sums of zero put only differences of moments in a box
             parameters = parameters - (parameters.sum(axis=1) / loss.k)[:, None]
             every = every[:, :, None] - every[:, None, :]
             widths = np.nextafter(tolerance[:, :, None] + tolerance[:, None, :], 0.0)

@@ -53,24 +53,7 @@ class _BySurrogate:
         return bound(features, self.loss, rows.y, lam, rows.counts, factors, *proof)
 
     def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
-        return _largest(features.scores(X, theta)) if self.loss.by_scores else None
-
-
-class _ByReduction:
-    game = example_costs = sequences = False
-
-    def __init__(self, options: Mapping[str, Any], labels: list[str], ordered: bool) -> None:
-        self.reduction = Reduction(options, len(labels), labels, ordered)
-
-    def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
-        return self.reduction.score_map(options, gamma, X)
-
-    def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
-        costs = rows.costs if self.reduction.has_costs else None
-        return self.reduction.bound(features, rows.y, lam, rows.counts, arrays["theta"], arrays["r"], costs)
-
-    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
-        return self.reduction.possible(self.reduction.scores(features, X, theta), theta)
+        return features.scores(X, theta).may_lead() if self.loss.by_scores else None
 
 
 class _ByOutcomes:
@@ -96,34 +79,14 @@ class _ByOutcomes:
         return None
 
 
-class _ByThresholds:
-    game = example_costs = sequences = False
-
-    def __init__(self, options: Mapping[str, Any], labels: list[str]) -> None:
-        self.model = ThresholdModel(options, len(labels), labels)
-
-    def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
-        return self.model.features(options, gamma, X)
-
-    def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
-        return self.model.bound(features, rows.y, lam, rows.counts, arrays["theta"], arrays["r"])
-
-    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
-        return _largest(self.model.scores(features, X, theta, rows.y, rows.counts))
-
-
-def _largest(scores: Any) -> Any:
-    return scores.high >= np.max(scores.low, axis=1, keepdims=True)
-
-
 def method_of(options: Mapping[str, Any], labels: list[str], ordered: bool, hierarchy: Iterable[tuple[str, str]] | None) -> Method:
     """Return the method of a cell by its group ``loss``; `CannotError` for one that the checker does not know."""
     if options["name"] in NAMES:
-        return _ByReduction(options, labels, ordered)
+        return Reduction(options, len(labels), labels, ordered)
     if options["name"] == "adversarial_costs":
         return _ByOutcomes(options, labels, ordered)
     if ThresholdModel.knows(options):
-        return _ByThresholds(options, labels)
+        return ThresholdModel(options, len(labels), labels)
     if options["name"] == "chain":
         return SequencesOfLabels(options, len(labels))
     if options["name"] == "sets":

@@ -1,4 +1,4 @@
-"""What metrics of a row follow from the predictions that are possible: one for each test row, or several where rounding leaves it open."""
+"""Metrics of a row of results from the predictions that are possible: one for each test row, or several where rounding leaves it open."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ class SetsOfLabels:
         Raises
         ------
         ValueError
-            An array of the wrong shape, or planes of examples or sets that there are not.
+            An array of the wrong shape, or a plane of an example or a set that does not exist.
         """
         n, planes = features.X.shape[0], arrays["r"]
         W, shared = self._weights(features, arrays["theta"])
@@ -211,7 +211,7 @@ class SetsOfLabels:
         return Bounds(ridge + losses, offset - square * share * share * inverse(ball(2.0 * lam)), ridge)
 
     def _least_loss(self, weight: Ball, mixture: Array, found: Array) -> Ball:
-        """Return the least sum of wrong labels of any predictions under mixtures: weights of sets that are in the same one."""
+        """Return the least sum of wrong labels of any predictions under mixtures of sets; ``mixture`` has a row for each weight."""
         which = np.unique(mixture, axis=0, return_inverse=True)[1].ravel()
         gathered = sparse.csr_array(
             (np.ones(len(which)), (which, np.arange(len(which)))), shape=(int(which.max(initial=-1)) + 1, len(which))
@@ -256,7 +256,7 @@ def linear_map(options: Mapping[str, Any], gamma: float | None, X: Any, k: int, 
 
 
 def planes_of(planes: Array, columns: int, examples: int, labels: int) -> tuple[Any, Any, Array]:
-    """Return examples, labels and weights of stored planes (p, columns); weights are cut to be non-negative with sums of at most 1."""
+    """Return examples, labels and weights of stored planes (p, columns); weights are cut as in `cut`."""
     if planes.ndim != 2 or planes.shape[1] != columns:
         raise ValueError(f"r has the shape {planes.shape}, not {columns} columns")
     owner, number = planes[:, 0].astype(np.int64), planes[:, 2].astype(np.int64)
@@ -267,7 +267,7 @@ def planes_of(planes: Array, columns: int, examples: int, labels: int) -> tuple[
 
 
 def cut(alpha: Array, owner: Any, examples: int) -> Array:
-    """Return weights that are not negative and of sums of at most 1 for each example."""
+    """Return weights cut to be non-negative with sums of at most 1 for each example."""
     alpha = np.maximum(alpha, 0.0)
     sums = outward(np.bincount(owner, weights=alpha, minlength=examples), len(owner))
     return np.where(sums[owner] > 1.0, alpha / np.maximum(sums[owner], 1.0) * (1.0 - 8.0 * UNIT), alpha)

@@ -4,9 +4,9 @@
 
 From above: any distribution p over predictions bounds the adversarial surrogate of a loss matrix L, S(f, y) <= max_j (p'L)_j + f_j - f_y
 (Fathony et al. 2018, eq. 10 and its dual); hinges are sums. The hinges with abstention (Ramaswamy, Tewari & Agarwal 2018) are
-2 alpha [1 + g]_+ + (2 - 4 alpha) [g]_+ of the largest g, or sums; where a number u_a has a row of parameters of its own it stands in a pair
-of columns, u_a = (f_2a - f_(2a+1)) / sqrt(2). From below: a stored r_i is replaced by a point r* of conv R(y_i) near it,
-whose c follows from the definition; how far it moved in L1 norm is charged to the bound by `gap.bound`.
+2 alpha [1 + g]_+ + (2 - 4 alpha) [g]_+ of the largest g, or sums of such terms; a number u_a with a row of parameters of its own stands in
+a pair of columns, u_a = (f_2a - f_(2a+1)) / sqrt(2). From below: a stored r_i is replaced by a point r* of conv R(y_i) near it, whose c
+follows from the definition; `gap.bound` charges the distance |r* - r_i| in L1 norm to the bound.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LISTED = ("general", "tree_distance")  # any matrix: no closed form of the pred
 
 
 class CannotError(Exception):
-    """What the checker has no way to prove; the text says why."""
+    """The checker has no way to prove a fit; the text says why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Surrogate:
             self.weight, self.name, own = own.get("weight", 1.0), str(own.get("base", "zero_one")), dict(own.get("options") or {})
         self.matrix: Array | None = None
         two_stage = self.name == "two_stage"
-        decides = not two_stage and rule in (None, "default", "potentials")  # else the prediction is not of these scores alone
+        decides = not two_stage and rule in (None, "default", "potentials")  # otherwise the prediction depends on more than these scores
         if two_stage:
             self.name, own = str(own.get("base", "zero_one")), dict(own.get("base_options") or {})
         if self.name in _HINGES:
@@ -78,7 +78,7 @@ class Surrogate:
         if self.name in _REJECTING:
             self._reject(float(own.get("alpha", 0.5)), own.get("code", "binary"))
             return
-        if self.name == "abstain" and isinstance(own.get("alpha"), Sequence):  # one for each class: a matrix like any other
+        if self.name == "abstain" and isinstance(own.get("alpha"), Sequence):  # an alpha for each class: a matrix like any other
             self.name, own = "general", {"matrix": [*costs.zero_one(k).tolist(), list(own["alpha"])]}
         self.alpha = float(own.get("alpha", 0.5)) if self.name == "abstain" else 1.0
         if self.name in ("convex", "general"):

@@ -10,8 +10,8 @@ for an alpha that meets
 
     u = 0 | u_1 + .. + u_j <= 0, sum of u = 0 (thresholds in order) | sum of u = 0 (red_th, free b) | nothing (red_th, penalised b)
 
-Rounding breaks these by a little. Shrinking some alpha by m in all mends it: threshold by threshold by what the sums miss, and none lacks
-what is asked of it. That lowers sum alpha by m, and |w| and |u| rise by at most m times the longest row of the extended examples.
+Rounding breaks these constraints by a little. Shrinking some alpha by m in all meets them again, m being what the sums of the thresholds
+miss. That lowers sum alpha by m, and |w| and |u| rise by at most m times the longest row of the extended examples.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ import numpy as np
 
 from .binary import cost_matrix
 from .bounds import Array, Ball, ball, dot, inverse, join, outward
-from .gap import Bounds, ScoreMap
+from .gap import Bounds, LearnedRows, ScoreMap
 from .surrogates import CannotError
 
-_TIE = 1e-9  # what lies no further above a threshold counts as on it
+_TIE = 1e-9  # a score no further than this above a threshold counts as lying on the threshold
 _NAMES = ("at", "it", "red_th", "svorim", "svorex")
 
 
 class ThresholdModel:
-    """The threshold model of a cell on k classes, by its configuration; stands where `surrogates.Surrogate` does.
+    """The threshold model of a cell on k classes, by its configuration.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class ThresholdModel:
         Labels of the classes, which order the named columns of a matrix.
     """
 
-    game, by_scores, weight = False, True, 1.0
+    game = example_costs = sequences = False
 
     def __init__(self, options: Mapping[str, Any], k: int, labels: list[str]) -> None:
         self.name, self.k = str(options["name"]), k
@@ -51,7 +51,7 @@ class ThresholdModel:
         self.ordered = bool(options.get("ordered", self.name == "svorex")) and self.near
         self.bias = str(options.get("bias", "free")) if self.name == "red_th" else None
         self.ridge = float(options.get("ridge", 0.0))
-        self.steps = np.ones((k, max(k - 1, 0)))  # of red_th: what neighbouring predictions' costs differ by
+        self.steps = np.ones((k, max(k - 1, 0)))  # of red_th: differences between the costs of neighbouring predictions
         if self.name == "red_th":
             self.steps = np.abs(np.diff(cost_matrix(options, k, labels, ordered=True), axis=0)).T
 
@@ -60,12 +60,8 @@ class ThresholdModel:
         """Tell whether a configuration is that of a threshold model."""
         return options["name"] in _NAMES
 
-    def cost_weights(self, y: Any, weight: Any) -> Array:
-        """Return ones (n,)."""
-        return np.ones(len(y))
-
     # ---- the map --------------------------------------------------------------------------------------------------
-    def features(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
+    def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
         """Return the map of the one score over training rows X (n, d)."""
         if options["name"] not in ("linear", "multiclass", "rbf", "poly"):
             raise CannotError(f"features={options['name']} are fitted to the rows, and the checker has no second way to fit them")
@@ -94,9 +90,14 @@ class ThresholdModel:
         mid[:, observed], rad[:, observed] = F.mid.T, F.rad.T
         return Ball(mid, rad)
 
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
+        """Return which classes may be the predictions on rows X, (n, k): several where rounding leaves it open."""
+        return self.scores(features, X, theta, rows.y, rows.counts).may_lead()
+
     # ---- bounds ---------------------------------------------------------------------------------------------------
-    def bound(self, features: ScoreMap, y: Any, lam: float, s: Array | None, theta: Array, r: Array) -> Bounds:
+    def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
         """Return the bounds of a fit to the rows of ``features``; arrays as in `gap.bound`."""
+        y, s, theta, r = rows.y, rows.counts, arrays["theta"], arrays["r"]
         weights = np.ones(len(y)) if s is None else s
         V, eta, observed = self._parts(features, theta, y, weights)
         m = len(eta)

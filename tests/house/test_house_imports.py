@@ -60,7 +60,7 @@ foreign                learners evaluation features problem certificate
 coverage               models abstention data files losses reports
 
 statistics             -
-reports                statistics metrics files records rows
+reports                statistics hyper metrics files records rows
 surfaces               losses
 pictures               surfaces losses features learners evaluation models metrics hyper files outputs reports.drawing
 pictures               reports.published_numbers

@@ -810,7 +810,7 @@ IDENTITIES, DAMAGES = "tests/evaluation/test_records_identity.py -k 'not 200'", 
 OUTPUTS = "tests/files/test_files_outputs.py"
 LIMITED = "tests/limits/test_limits_calls.py"
 ENDINGS = (
-    Mutant("advcli/limits.py", "if os.getppid() != parent:  # before", "if False:  # before", f"{LIMITED} -k parent"),
+    Mutant("advcli/limits.py", "if os.getppid() != parent:  # the", "if False:  # the", f"{LIMITED} -k parent"),
     Mutant("advcli/limits.py", "    bound = by_signal and _signalled_by_parent()", "    bound = by_signal", f"{LIMITED} -k parent"),
     Mutant("advcli/limits.py", "    if not bound:\n", "    if False:\n", f"{LIMITED} -k parent"),
     Mutant(

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advcli import OrdinalClassifier
+from advcli.verify.gap import LearnedRows
 from advcli.verify.thresholds import ThresholdModel
 
 MODELS = (
@@ -25,7 +26,7 @@ def problem(seed, model, features):
     options = {"gamma": 0.5} if features == "rbf" else {}
     fit = OrdinalClassifier(C=0.7, tol=1e-9, features=features, features_options=options, **model).fit(X, y, sample_weight=weight)
     checker = ThresholdModel({"name": model["method"], **model}, 4, list("abcd"))
-    return X, y, weight, fit, checker, checker.features({"name": features, **options}, None, X)
+    return X, y, weight, fit, checker, checker.score_map({"name": features, **options}, None, X)
 
 
 @pytest.mark.parametrize("features", ["linear", "rbf"])
@@ -35,13 +36,18 @@ def problem(seed, model, features):
 def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(model, features, seed, share):
     X, y, weight, fit, checker, mapped = problem(seed, model, features)
     stated, proof = fit.certificate_, fit.proof(X, y, weight)
-    found = checker.bound(mapped, y, fit.lam_, weight, proof["theta"], proof["r"])
+    found = checker.bounds(mapped, LearnedRows(y, weight, None, None), fit.lam_, {"theta": proof["theta"], "r": proof["r"]})
     assert float(found.primal.high) == pytest.approx(stated.primal, rel=1e-10)
     assert float(found.dual.low) == pytest.approx(stated.dual, rel=1e-10)
     random = np.random.default_rng(seed)
     theta, r = random.normal(size=proof["theta"].shape), random.random(proof["r"].shape)
     theta[-3:] = np.sort(theta[-3:])
-    other = checker.bound(mapped, y, fit.lam_, weight, share * proof["theta"] + (1 - share) * theta, share * proof["r"] + (1 - share) * r)
+    other = checker.bounds(
+        mapped,
+        LearnedRows(y, weight, None, None),
+        fit.lam_,
+        {"theta": share * proof["theta"] + (1 - share) * theta, "r": share * proof["r"] + (1 - share) * r},
+    )
     assert float(other.dual.low) <= stated.primal
     assert float(other.primal.high) >= stated.dual
 
@@ -60,10 +66,10 @@ def test_arrays_of_another_problem_are_refused():
     X, y, weight, fit, checker, mapped = problem(0, {"method": "svorex"}, "linear")
     proof = fit.proof(X, y, weight)
     with pytest.raises(ValueError, match="theta has the shape"):
-        checker.bound(mapped, y, fit.lam_, weight, proof["theta"][:-1], proof["r"])
+        checker.bounds(mapped, LearnedRows(y, weight, None, None), fit.lam_, {"theta": proof["theta"][:-1], "r": proof["r"]})
     with pytest.raises(ValueError, match="r has the shape"):
-        checker.bound(mapped, y, fit.lam_, weight, proof["theta"], proof["r"][:, :-1])
+        checker.bounds(mapped, LearnedRows(y, weight, None, None), fit.lam_, {"theta": proof["theta"], "r": proof["r"][:, :-1]})
     theta = proof["theta"].copy()
     theta[-3:] = theta[-3:][::-1]
     with pytest.raises(ValueError, match="not in order"):
-        checker.bound(mapped, y, fit.lam_, weight, theta, proof["r"])
+        checker.bounds(mapped, LearnedRows(y, weight, None, None), fit.lam_, {"theta": theta, "r": proof["r"]})

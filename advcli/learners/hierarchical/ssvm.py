@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +55,6 @@ class SharedSVM(HierarchicalLearner):
     n_updates_ : int
         Updates of alpha made.
     """
-
-    hyper: ClassVar[tuple[str, ...]] = ("regularisation",)
 
     margin: str = "zero_one"
     rho: float = 2.0

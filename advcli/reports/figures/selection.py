@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ...hyper import SCALES
 from ...metrics import meaning, shown_as, shown_value, title
+from ...rows import SEARCH_COLUMNS, hyper_columns
 from ..document import Figure, file_word, metric_word
 from ..drawing import MAX_METHODS, draw, legend, legend_columns, look
 from .base import Material, register
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_DATASETS = 12
-SCALES = ("C", "lambda")
 
 
 @register("selection", section="selection", needs=("dataset", "method"))
@@ -47,7 +48,7 @@ def selection(material: Material) -> Iterator[Figure]:
 
 def _path(rows: pd.DataFrame, scale: str, metric: str) -> pd.DataFrame:
     """Return mean, standard error and the range of gaps at every strength of each stage, of the best candidate there."""
-    others = [name for name in ("gamma", "tolerance", "rho", "margin_power") if name in rows and rows[name].nunique(dropna=True) > 1]
+    others = [name for name in hyper_columns(map(str, rows), SEARCH_COLUMNS) if name not in SCALES and rows[name].nunique() > 1]
     found = (
         rows.groupby(["stage", scale, *others], dropna=False)
         .agg(mean=("value", "mean"), std=("value", "std"), n=("value", "size"), low=("relative_gap", "min"), high=("relative_gap", "max"))
