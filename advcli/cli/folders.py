@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,14 +17,32 @@ if TYPE_CHECKING:
     from ..records import ResultsFolder
 
 
+def existing_folders(settings: Settings) -> list[Path]:
+    """Return the results folders that were asked for, each once."""
+    paths = list(dict.fromkeys(settings.results or (settings.folder,)))
+    for path in paths:
+        if not path.is_dir():
+            others = [entry.name for entry in path.parent.iterdir() if entry.is_dir()] if path.parent.is_dir() else []
+            hint = f"; {nearest(path.name, others)}" if others else ""
+            raise ResultsError(f"no results folder {short(path)}{hint}")
+    return paths
+
+
 def existing_folder(settings: Settings) -> Path:
-    """Return the results folder that was asked for."""
-    path = settings.results or settings.folder
-    if not path.is_dir():
-        others = [entry.name for entry in path.parent.iterdir() if entry.is_dir()] if path.parent.is_dir() else []
-        hint = f"; {nearest(path.name, others)}" if others else ""
-        raise ResultsError(f"no results folder {short(path)}{hint}")
+    """Return the results folder that was asked for; several are for tables alone."""
+    path, *more = existing_folders(settings)
+    if more:
+        raise ConfigError(f"results=[...] of {len(more) + 1} folders is for advcli report and advcli export; give one folder")
     return path
+
+
+def list_of_folders(words: Iterable[str]) -> list[str]:
+    """Return the words of a command with a list in the place of folders between commas, ``results=a,b``."""
+    return [
+        f"results=[{value}]" if key == "results" and "," in value and value[0] not in "[\"'" else word
+        for word in words
+        for key, _, value in [word.partition("=")]
+    ]
 
 
 def refuse_unwritable(path: Path, *inputs: str | Path | None) -> None:

@@ -50,7 +50,7 @@ PARTICULAR = {
     "baseline": ("check",),
     "update": ("check",),
     "junit": ("check",),
-    "out": ("coverage", "export", "fit", "predict"),
+    "out": ("coverage", "export", "fit", "predict", "report"),
     "model": ("certify", "coverage", "predict"),
     "input": ("coverage", "predict"),
     "trust": ("model", "predict"),

@@ -87,6 +87,9 @@ class ReportGroup:
     test: str | None = field(metadata=TEST)
     alpha: float | None = field(metadata=FRACTION)
     correction: str | None = field(metadata=choice(*CORRECTIONS))
+    methods: list[str] | None = field(metadata=NAME)
+    datasets: list[str] | None = field(metadata=NAME)
+    names: dict[str, str] | None = field(metadata=NAME)
     page: bool = field(metadata=ANY)
 
 
@@ -113,7 +116,7 @@ class TopGroup:
     quiet: bool = field(metadata=ANY)
     verbose: bool = field(metadata=ANY)
     dry_run: bool = field(metadata=ANY)
-    results: str | None = field(metadata=NAME)
+    results: list[str] | None = field(metadata=NAME)
     published: str | None = field(metadata=NAME)
     figure: str | None = field(metadata=NAME)
     baseline: str | None = field(metadata=NAME)
@@ -188,8 +191,8 @@ class Settings:
         ``seconds`` and ``memory_mb`` of one cell, None without a limit.
     hyper : dict of str to float
         The hyper-parameters that are fixed (``C`` or ``lambda``, ``gamma``, ``tolerance``); all others are searched.
-    results : Path or None
-        The finished or partial results folder that the verb ``report`` reads.
+    results : tuple of Path
+        The finished or partial results folders that the verb ``report`` reads, several for one table.
     published : str or None
         The published numbers that the report sets beside these results.
     figure : str or None
@@ -223,7 +226,7 @@ class Settings:
     quiet: bool
     verbose: bool
     dry_run: bool
-    results: Path | None
+    results: tuple[Path, ...]
     published: str | None
     figure: str | None
     baseline: Path | None
@@ -297,7 +300,7 @@ def check(values: Mapping[str, Any]) -> Settings:
         quiet=top["quiet"],
         verbose=top["verbose"],
         dry_run=top["dry_run"],
-        results=_path(top["results"]),
+        results=tuple(Path(text).expanduser().absolute() for text in top["results"] or ()),
         published=top["published"],
         figure=top["figure"],
         baseline=_path(top["baseline"]),
@@ -370,11 +373,13 @@ def _convert(schema: type, values: Any, where: str) -> dict[str, Any]:
             result[name] = value
             continue
         entry = known[name]
+        kind = str(schema.__annotations__[name])
+        if kind.startswith("list") and isinstance(value, str):  # one element
+            value = [value]
         if not entry.metadata:
             result[name] = check_grid(f"{dot}{name}", value)
             continue
         wanted, valid = entry.metadata["wanted"], entry.metadata["valid"]
-        kind = str(schema.__annotations__[name])
         try:
             if kind.partition(" | ")[0] == type(value).__name__ or (value is None and kind.endswith("None")):
                 typed = value  # merging would convert nothing and takes milliseconds
@@ -382,7 +387,13 @@ def _convert(schema: type, values: Any, where: str) -> dict[str, Any]:
                 typed = OmegaConf.merge(OmegaConf.structured(schema), {name: value})[name]
         except (OmegaConfBaseException, ConfigKeyError) as error:
             raise ConfigError(f"{dot}{name}={_shown(value)} is not valid; give {_wanted(wanted, schema, name)}") from error
-        if OmegaConf.is_config(typed):
+        if OmegaConf.is_dict(typed):
+            typed = OmegaConf.to_container(typed)
+            elements, complaint = (
+                [*typed, *typed.values()],
+                f"{dot}{name}={_shown(value)} is not valid; every name and text must be {wanted}",
+            )
+        elif OmegaConf.is_config(typed):
             typed = list(typed)
             elements, complaint = typed, f"{dot}{name}={_shown(value)} is not valid; every element must be {wanted}"
             if not typed and name != "metrics":
@@ -401,7 +412,7 @@ def _convert(schema: type, values: Any, where: str) -> dict[str, Any]:
 
 def _wanted(wanted: str, schema: type, name: str) -> str:
     kind = str(schema.__annotations__[name])
-    text = f"a list, each element {wanted}" if kind.startswith("list") else wanted
+    text = f"a list, each element {wanted}" if kind.startswith("list") else "{NAME: TEXT}" if kind.startswith("dict") else wanted
     return f"{text}, or null" if kind.endswith("None") else text
 
 

@@ -83,7 +83,7 @@ def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
         if options.setdefault(name, cell.dataset) != cell.dataset:
             differing = [key for key, value in cell.dataset.items() if options[name].get(key) != value]
             raise ConfigError(f"dataset.{differing[0]} varies under one name: give each data set its own dataset.name, or its own sweep")
-        if cell.results is not None:
+        if cell.results:
             raise ConfigError("the key results is for advcli report; name= and results_dir= say where a run writes")
         ordered = is_ordered(cell.dataset, cell.protocol["splits"] == "author") is not False
         combination = repr((cell.loss, cell.features, cell.solver, ordered, cell.protocol, cell.hyper, cell.noise))

@@ -1,7 +1,9 @@
 """Reports, made from rows alone: the summary, the comparison table, full reports, and the check of rows against a baseline."""
 
+from .beside import published_table
+from .choice import Choice
 from .comparison import comparison_table
 from .summary import SUMMARY_COLUMNS, primary_metric, summarise
 from .write import write_reports
 
-__all__ = ["SUMMARY_COLUMNS", "comparison_table", "primary_metric", "summarise", "write_reports"]
+__all__ = ["SUMMARY_COLUMNS", "Choice", "comparison_table", "primary_metric", "published_table", "summarise", "write_reports"]

@@ -96,11 +96,13 @@ def across_datasets(summary: pd.DataFrame, metric: str, alpha: float = 0.05) -> 
         Methods without a complete result on at least half of the data sets are left out first, then the data sets that a
         remaining method lacks.
     """
+    unpaired = summary.attrs.get("unpaired", [])
+    summary = summary[~summary["dataset"].isin(unpaired)]
     part = summary[(summary["metric"] == metric) & (summary["failed"] == 0) & (summary["n_splits"] > 0)]
     table = part.pivot(index="dataset", columns="method", values="mean")
     everything = summary[summary["metric"] == metric]
     n_all = everything["dataset"].nunique()
-    remarks = []
+    remarks = [f"left out, as splits differ there: {_named(unpaired)}"] if unpaired else []
     thin = sorted(set(everything["method"]) - {str(method) for method in table.columns[table.notna().sum() * 2 >= n_all]})
     table = table.drop(columns=thin, errors="ignore")
     if thin:

@@ -13,6 +13,7 @@ from ..metrics import shown, shown_mean, shown_value, title
 from ..statistics import DEFAULT, MIN_WILCOXON_SPLITS
 from .document import ReportTable, TableField, metric_word
 from .markdown import markdown_table
+from .summary import in_order
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
@@ -59,7 +60,7 @@ def comparison(
     part = summary[summary["metric"] == metric]
     if part.empty:
         raise ResultsError(f"no summary of the metric {metric!r}")
-    datasets, methods = list(dict.fromkeys(part["dataset"])), list(dict.fromkeys(part["method"]))
+    datasets, methods = in_order(part["dataset"]), in_order(part["method"])
     compared = len(methods) > 1
     lines = {(str(row["dataset"]), str(row["method"])): row for row in part.to_dict("records")}
     body = [[result_entry(lines.get((dataset, method)), metric, compared) for method in methods] for dataset in datasets]

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import ResultsError
 from ..metrics import shown_as, shown_mean, title
-from ..records import ResultsFolder
 from ..rows import hyper_columns, hyper_text, over_splits
 from ..statistics import DEFAULT, Significance
 from .across import Across
+from .choice import Names
 from .comparison import comparison, result_entry
 from .document import Document, Figure, ReportTable, Section, TableField, counted, metric_word
 from .figures import LEARNING_COLUMNS, Material, drawn
 from .published_numbers import FAR, compare_with_published
-from .summary import wins_ties_losses
+from .sources import Sources
+from .summary import DRAWN, RESULTS, in_order, wins_ties_losses
 
 Row = tuple[TableField, ...]
 
@@ -32,8 +32,8 @@ class Facts:
 
     Parameters
     ----------
-    provenance : dict
-        The contents of provenance.json; empty without one.
+    provenance : dict of folder to dict
+        The contents of each results folder's provenance.json; empty without one.
     notes : dict of data set to list of str
         What was done to the data.
     cuts : dict of data set to str
@@ -50,7 +50,7 @@ class Facts:
         Rows of search.csv; None without the file.
     """
 
-    provenance: dict[str, Any] = field(default_factory=dict)
+    provenance: dict[str, dict[str, Any]] = field(default_factory=dict)
     notes: dict[str, list[str]] = field(default_factory=dict)
     cuts: dict[str, str] = field(default_factory=dict)
     edges: dict[str, list[str]] = field(default_factory=dict)
@@ -60,17 +60,13 @@ class Facts:
     search: pd.DataFrame | None = None
 
 
-def read_facts(folder: ResultsFolder, cells: Iterable[str]) -> Facts:
-    """Read what a results folder says beside its rows; a folder with rows alone says nothing."""
-    try:
-        provenance = json.loads((folder.path / "provenance.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        provenance = {}
-    facts = Facts(provenance=provenance if isinstance(provenance, dict) else {})
+def read_facts(sources: Sources, cells: Iterable[str]) -> Facts:
+    """Read what results folders say beside their rows; a folder with rows alone says nothing."""
+    facts = Facts(provenance=sources.provenance, search=sources.search)
     tolerances = set()
     learned: list[dict[str, Any]] = []
     for key in dict.fromkeys(cells):
-        about = (folder.read_cell(key) or {}).get("about", {})
+        about = sources.about(key)
         dataset = str(about.get("dataset", ""))
         for note in about.get("notes", ()):
             known = facts.notes.setdefault(dataset, [])
@@ -90,11 +86,7 @@ def read_facts(folder: ResultsFolder, cells: Iterable[str]) -> Facts:
             fit = {name: point[name] for name in ("split", "share", "n_train", "relative_gap")} | {"cell": key, "dataset": dataset}
             learned += [fit | {"metric": metric, "value": value} for metric, value in point["values"].items()]
     learning = pd.DataFrame(learned, columns=list(LEARNING_COLUMNS)) if learned else None
-    try:
-        search = folder.search()
-    except ResultsError:  # a folder of tables alone may have none
-        search = None
-    return replace(facts, tolerances=tuple(sorted(tolerances)), learning=learning, search=search)
+    return replace(facts, tolerances=tuple(sorted(tolerances)), learning=learning)
 
 
 @dataclass(frozen=True)
@@ -141,6 +133,7 @@ def contents(
     published: str | None = None,
     facts: Facts | None = None,
     notes: Sequence[str] = (),
+    names: Names | None = None,
 ) -> Contents:
     """Put a report together.
 
@@ -158,14 +151,18 @@ def contents(
         From `read_facts`.
     notes : sequence of str
         Further lines below the comparison tables.
+    names : Names, optional
+        Names that the document shows in the place of those in rows; the tables beside it keep those of the rows.
     """
-    facts = facts or Facts()
+    facts, names = facts or Facts(), names or Names()
     significance = summary.attrs.get("significance", DEFAULT)
     metrics = shown_metrics(summary)
     # Before the first section, so that an unknown key writes nothing.
-    compared = None if published is None else compare_with_published(summary, runs, published, facts.cuts)
+    beside = None if published is None else compare_with_published(summary, runs, published, facts.cuts)
+    runs, summary, compared = names.shown(runs), names.shown(summary), None if beside is None else names.shown(beside)
     material = Material(runs, summary, tuple(metrics), metrics[0], significance.alpha, facts.tolerances, compared)
-    material = replace(material, search=facts.search, confusion=facts.confusion, learning=facts.learning)
+    search, learning = (None if frame is None else _of_cells(frame, runs) for frame in (facts.search, facts.learning))
+    material = replace(material, search=search, confusion=facts.confusion, learning=learning)
     sections: list[Section] = []
     wins_parts, pair_parts = [], []
     for metric in metrics:
@@ -178,7 +175,7 @@ def contents(
     if compared is not None and published is not None:
         far = tuple(_far_line(row) for row in compared[compared["far"]].to_dict("records"))
         # beside the main table
-        sections.insert(1, _published_section(compared, published, far, material))
+        sections.insert(1, _published_section(compared, published, far, material, names))
     about = "Metrics along the numeric option that the sweep varied, with standard errors over the runs: curves.csv."
     more: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ("predictions", "Predictions", ()),
@@ -193,7 +190,7 @@ def contents(
     failures = _failure_section(runs)
     sections += [failures] if failures else []
     if facts.notes:
-        lines = tuple(f"{dataset}: {note}" for dataset in sorted(facts.notes) for note in facts.notes[dataset])
+        lines = tuple(f"{names.datasets.get(dataset, dataset)}: {note}" for dataset in sorted(facts.notes) for note in facts.notes[dataset])
         sections.append(Section("data", "Data", lines))
     sections.append(_provenance_section(facts))
     cells = runs.drop_duplicates("cell")
@@ -220,12 +217,19 @@ def contents(
         )
     return Contents(
         document=Document(f"Results: {name}", tuple(head), tuple(sections)),
-        wins=pd.concat(wins_parts)[["metric", "method", "other", "wins", "ties", "losses"]],
-        pairs=pd.concat([part for part in pair_parts if len(part)] or pair_parts[:1]),
-        published=compared,
+        wins=names.kept(pd.concat(wins_parts)[["metric", "method", "other", "wins", "ties", "losses"]]),
+        pairs=names.kept(pd.concat([part for part in pair_parts if len(part)] or pair_parts[:1])),
+        published=beside,
         far=far,
         learning=facts.learning,
     )
+
+
+def _of_cells(frame: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a table that are of cells in ``runs``, with the names that these have there."""
+    cells = runs.drop_duplicates("cell").set_index("cell")
+    frame = frame[frame["cell"].isin(list(cells.index))]
+    return frame.assign(**{column: cells[column].reindex(frame["cell"]).array for column in ("dataset", "method")})
 
 
 def _number(value: Any, digits: int = 3) -> TableField:
@@ -301,7 +305,7 @@ def _with_published(table: ReportTable, material: Material) -> ReportTable:
 def _overview(part: pd.DataFrame, metric: str, wins: pd.DataFrame, across: Across) -> ReportTable:
     places = dict(zip(across.methods, across.mean_ranks, strict=True)) if len(across.mean_ranks) else {}
     rows: list[Row] = []
-    for method, lines in part.groupby("method", sort=True):
+    for method, lines in part.groupby("method", sort=True, observed=True):
         own = wins[wins["method"] == method]
         good = lines[(lines["n_splits"] > 0) & (lines["failed"] == 0)]
         rows.append(
@@ -334,7 +338,7 @@ def _overview(part: pd.DataFrame, metric: str, wins: pd.DataFrame, across: Acros
 
 
 def _wins_tables(part: pd.DataFrame, wins: pd.DataFrame, word: str, label: str, significance: Significance) -> list[ReportTable]:
-    methods = sorted(set(part["method"]))
+    methods = in_order(part["method"])
     if len(methods) < 2:
         return []
     counts = {(row["method"], row["other"]): row for row in wins.to_dict("records")}
@@ -350,7 +354,7 @@ def _wins_tables(part: pd.DataFrame, wins: pd.DataFrame, word: str, label: str, 
         rows.append(tuple(entries))
     notes = (
         f"data sets on which the row's method is significantly better / not different / significantly worse than the column's: "
-        f"{significance.single} for every pair, not corrected for their number; sorted by wins minus losses",
+        f"{significance.single} for every pair, not corrected for their number; the page sorts by wins minus losses",
     )
     return [ReportTable(f"wins-{word}", f"Wins/ties/losses: {label}.", ("method", *methods), tuple(rows), notes=notes)]
 
@@ -459,11 +463,32 @@ def _far_line(row: Mapping[Any, Any]) -> str:
     )
 
 
-def _published_section(compared: pd.DataFrame, key: str, far: tuple[str, ...], material: Material) -> Section:
+def ours_beside(row: Mapping[Any, Any]) -> tuple[str, str]:
+    """Return our mean with its deviation, and its difference from the published one, with one digit more than the paper prints."""
+    digits = _digits(row["metric"]) + (row["metric"] not in ("mae", "mse", "abstention_loss"))
+    spread = "" if math.isnan(row["std"]) else f" ({row['std']:.{digits}f})"
+    return f"{row['mean']:.{digits}f}{spread}", f"{row['difference']:+.{digits}f}"
+
+
+def published_lines(compared: pd.DataFrame, key: str) -> list[str]:
+    """Return the source of published numbers, and how many agree with ours."""
+    known = compared["z"].notna()
+    lines = [f"Published numbers beside ours: {next(iter(compared['source']), key)}."]
+    if known.any():
+        far = int(compared["far"].sum())
+        lines.append(
+            f"{counted(int(known.sum()), 'number')} compared, {far or 'none'} with |z| > {FAR:g}; "
+            f"largest |z| {compared['z'].abs().max():.1f}, root mean square {math.sqrt(float((compared['z'] ** 2).mean())):.2f}"
+        )
+    elif compared.empty:
+        lines.append("no published number has a counterpart in these results")
+    return lines
+
+
+def _published_section(compared: pd.DataFrame, key: str, far: tuple[str, ...], material: Material, names: Names) -> Section:
     rows: list[Row] = []
     for row in compared.to_dict("records"):
-        # one digit more than the paper prints
-        digits = _digits(row["metric"]) + (row["metric"] not in ("mae", "mse", "abstention_loss"))
+        ours, difference = ours_beside(row)
         z = TableField("-", math.nan, state="missing") if math.isnan(row["z"]) else TableField(f"{row['z']:+.2f}", abs(row["z"]))
         rows.append(
             (
@@ -472,37 +497,29 @@ def _published_section(compared: pd.DataFrame, key: str, far: tuple[str, ...], m
                 TableField(str(row["metric"]).replace("_", " ")),
                 TableField(str(row["published_method"])),
                 TableField(str(row["printed"]), row["published_mean"]),
-                TableField(f"{row['mean']:.{digits}f} ({row['std']:.{digits}f})", row["mean"]),
-                TableField(f"{row['difference']:+.{digits}f}", row["difference"]),
+                TableField(ours, row["mean"]),
+                TableField(difference, row["difference"]),
                 TableField(z.text, z.value, strong=bool(row["far"]), state="far" if row["far"] else z.state),
                 TableField(str(row["note"])),
             )
         )
-    known = compared["z"].notna()
-    lines = []
-    if known.any():
-        lines.append(
-            f"{counted(int(known.sum()), 'number')} compared, {len(far) or 'none'} with |z| > {FAR:g}; "
-            f"largest |z| {compared['z'].abs().max():.1f}, root mean square {math.sqrt(float((compared['z'] ** 2).mean())):.2f}"
-        )
-    elif compared.empty:
-        lines.append("no published number has a counterpart in these results")
+    caption, *lines = published_lines(compared, key)
     lines += [f"disagrees: {line}" for line in far]
     if compared.attrs.get("without_ours"):
         lines.append(f"{counted(compared.attrs['without_ours'], 'published number')} without a counterpart in these results")
-    lonely = compared.attrs.get("without_published", [])
+    alone = compared.attrs.get("without_published", [])
+    lonely = [f"{names.datasets.get(dataset, dataset)}, {names.methods.get(method, method)}" for dataset, method in alone]
     if lonely:
         shown = "; ".join(lonely[:8]) + (f" and {len(lonely) - 8} more" if len(lonely) > 8 else "")
         lines.append(f"not published: {shown}")
-    source = next(iter(compared["source"]), key)
     table = ReportTable(
         "published",
-        f"Published numbers beside ours: {source}.",
+        caption,
         ("dataset", "method", "metric", "published as", "published", "ours", "difference", "z", "note"),
         tuple(rows),
         notes=(
             "z: difference of the means in units of its standard error, sqrt(std1^2/n1 + std2^2/n2), n = number of splits of each; "
-            "sorted by its size",
+            "the page sorts by its size",
             "splits, the folds of the search and roundings differ between the two: about one |z| in 20 lies above 2 by chance",
         ),
         n_text_columns=4,
@@ -516,10 +533,10 @@ def _published_section(compared: pd.DataFrame, key: str, far: tuple[str, ...], m
 def _certificate_section(material: Material, facts: Facts) -> Section:
     fits = material.runs.drop_duplicates(["cell", "split"])
     fits = fits[fits["status"] != "failed"]
-    hyper = hyper_columns(map(str, fits.columns))
+    hyper = [name for name in hyper_columns(map(str, fits.columns)) if name not in (RESULTS, DRAWN)]
     rows: list[Row] = []
     worst: list[float] = []
-    for (dataset, method), part in fits.groupby(["dataset", "method"], sort=True):
+    for (dataset, method), part in fits.groupby(["dataset", "method"], sort=True, observed=True):
         gaps = part["relative_gap"].to_numpy(dtype=float, na_value=np.nan) if "relative_gap" in part else np.array([np.nan])
         gap = math.nan if np.isnan(gaps).all() else float(np.nanmax(gaps))
         late = int((part["status"] == "not_converged").sum())
@@ -589,17 +606,18 @@ def _failure_section(runs: pd.DataFrame) -> Section | None:
     if failed.empty:
         return None
     rows: list[Row] = []
-    for (dataset, method, cell), part in failed.groupby(["dataset", "method", "cell"], sort=True):
+    for (dataset, method, cell), part in failed.groupby(["dataset", "method", "cell"], sort=True, observed=True):
         splits = sorted({int(split) for split in part["split"].dropna()})
         errors = [str(error) for error in dict.fromkeys(part["error"]) if error]
         where = ", ".join(map(str, splits)) or "before the first"
+        place = f"{part[RESULTS].iloc[0]}/" if RESULTS in part else ""
         rows.append(
             (
                 TableField(str(dataset)),
                 TableField(str(method)),
                 TableField(where),
                 TableField("; ".join(errors)),
-                TableField(f"failures/{cell}.txt"),
+                TableField(f"{place}failures/{cell}.txt"),
             )
         )
     table = ReportTable(
@@ -622,9 +640,17 @@ def _flat(value: Any, prefix: str) -> list[tuple[str, str]]:
 
 
 def _provenance_section(facts: Facts) -> Section:
-    known = facts.provenance
-    if not known:
-        return Section("provenance", "Provenance", ("no provenance.json in this folder",))
+    lines: list[str] = []
+    details: list[tuple[str, str]] = []
+    for label, known in facts.provenance.items():
+        where = f"{label}: " if len(facts.provenance) > 1 else ""
+        lines += [f"{where}{line}" for line in _made(known) or ["no provenance.json in this folder"]]
+        details += [(f"{where}{key}", value) for key, value in _flat(known.get("config") or {}, "")]
+    return Section("provenance", "Provenance", tuple(lines), details=tuple(details))
+
+
+def _made(known: Mapping[str, Any]) -> list[str]:
+    """Return in lines how the rows of a folder were made, by its provenance.json."""
     lines = []
     versions = known.get("versions") or {}
     if versions:
@@ -645,5 +671,4 @@ def _provenance_section(facts: Facts) -> Section:
     if known.get("command"):
         lines.append("command: " + " ".join(map(str, known["command"])))
     data = known.get("data") or {}
-    lines += [f"data {name}: sha256 {digest}" for name, digest in data.items()]
-    return Section("provenance", "Provenance", tuple(lines), details=tuple(_flat(known.get("config") or {}, "")))
+    return [*lines, *(f"data {name}: sha256 {digest}" for name, digest in data.items())]

@@ -37,7 +37,7 @@ def curve_points(runs: pd.DataFrame) -> pd.DataFrame:
         Rows as in runs.csv.
     """
     points: list[dict[str, Any]] = []
-    for dataset, part in runs[runs["value"].notna()].groupby("dataset", sort=True):
+    for dataset, part in runs[runs["value"].notna()].groupby("dataset", sort=True, observed=True):
         cells = part.drop_duplicates("cell")
         options = {str(row["cell"]): _options(str(row["options"])) for row in cells.to_dict("records")}
         values: dict[str, set[str]] = {}

@@ -5,46 +5,56 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from ..errors import ConfigError, ResultsError
+from ..errors import ConfigError
 from ..files import write_bytes, write_text
 from ..records import ResultsFolder
 from ..rows import hyper_columns
+from .choice import Choice, Names
 from .content import contents
 from .latex import latex
-from .summary import summarise, with_unique_methods
+from .sources import Sources
+from .summary import DRAWN, summarise
+
+KEPT = "own method"
+"""Column of the methods' names as they stand in the folders."""
 
 _PARAMETERS = ("dataset", "method", "loss", "features", "solver", "seed", "cell")
 """Columns that become parameters of a cell's MLflow run, with its hyper-parameters, where they have one value in the cell."""
 
 
-def _csv(folder: ResultsFolder, runs: pd.DataFrame, out: Path) -> str:
-    write_text(out, runs.to_csv(index=False, lineterminator="\n"))
+def _plain(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return chosen rows with the names that they have in their folders, as texts."""
+    return runs.assign(method=runs[KEPT], dataset=runs["dataset"].astype(str)).drop(columns=[KEPT, *({DRAWN} & set(runs.columns))])
+
+
+def _csv(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
+    write_text(out, _plain(runs).to_csv(index=False, lineterminator="\n"))
     return f"{len(runs)} rows"
 
 
-def _parquet(folder: ResultsFolder, runs: pd.DataFrame, out: Path) -> str:
+def _parquet(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
     content = io.BytesIO()
     try:
-        runs.to_parquet(content, index=False, engine="pyarrow")
+        _plain(runs).to_parquet(content, index=False, engine="pyarrow")
     except ImportError as error:
         raise ConfigError("parquet needs pyarrow: pip install 'advcli[export]'") from error
     write_bytes(out, content.getvalue())
     return f"{len(runs)} rows"
 
 
-def _latex(folder: ResultsFolder, runs: pd.DataFrame, out: Path) -> str:
-    named = with_unique_methods(runs)
-    document = contents(folder.path.name, named, summarise(named)).document
+def _latex(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
+    runs = runs.drop(columns=[KEPT])
+    document = contents(name, runs, summarise(runs), names=names).document
     write_text(out, latex(document))
     return f"{sum(not table.is_long for table in document.tables)} tables"
 
 
-def _mlflow(folder: ResultsFolder, runs: pd.DataFrame, out: Path) -> str:
+def _mlflow(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
     """Write one MLflow run for each cell: its parameters, and each metric with the split as its step; those already there are left."""
     try:
         from mlflow.tracking import MlflowClient
@@ -53,12 +63,11 @@ def _mlflow(folder: ResultsFolder, runs: pd.DataFrame, out: Path) -> str:
     # newer releases keep files without developing them, and want to be asked for them; its database would take a server's libraries
     os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
     client = MlflowClient(tracking_uri=out.absolute().as_uri())
-    name = folder.path.name
     found = client.get_experiment_by_name(name)
     experiment = client.create_experiment(name) if found is None else found.experiment_id
     known = {run.data.tags.get("advcli.cell") for run in client.search_runs([experiment], max_results=50_000)}
     new = 0
-    for cell, rows in runs.groupby("cell", sort=False):
+    for cell, rows in _plain(runs).groupby("cell", sort=False):
         if str(cell) in known:
             continue
         made = client.create_run(
@@ -76,7 +85,7 @@ def _mlflow(folder: ResultsFolder, runs: pd.DataFrame, out: Path) -> str:
     return f"{new} runs, {len(known)} already there"
 
 
-FORMATS: dict[str, Callable[[ResultsFolder, pd.DataFrame, Path], str]] = {
+FORMATS: dict[str, Callable[[str, pd.DataFrame, Names, Path], str]] = {
     "csv": _csv,
     "latex": _latex,
     "mlflow": _mlflow,
@@ -84,25 +93,34 @@ FORMATS: dict[str, Callable[[ResultsFolder, pd.DataFrame, Path], str]] = {
 }
 
 
-def export(folder: ResultsFolder, to: str, out: Path) -> str:
-    """Write the rows of a folder's cells, or its tables for ``latex``; return what was written, in words.
+def export(folders: Sequence[ResultsFolder], to: str, out: Path, choice: Choice | None = None) -> tuple[str, list[str]]:
+    """Write the rows of the folders' cells, or their tables for ``latex``.
 
     Parameters
     ----------
-    folder : ResultsFolder
+    folders : sequence of ResultsFolder
+        Several for one table, whose rows have their folder in a column ``results``.
     to : str
         Name in `FORMATS`.
     out : Path
         A file; for ``mlflow`` the folder of its runs.
+    choice : Choice, optional
+        Methods and data sets that are written, their order, and their names in tables; rows keep their own.
+
+    Returns
+    -------
+    said : str
+        What was written, in words.
+    remarks : list of str
+        In what the folders differ.
 
     Raises
     ------
     ResultsError
         There are no rows, or the file cannot be written.
     ConfigError
-        The library of the format is not installed.
+        The library of the format is not installed, or nothing has a name that was chosen.
     """
-    runs = folder.runs_of_cells()
-    if not len(runs):
-        raise ResultsError(f"{folder.path} holds no rows yet; run or resume its sweep first")
-    return FORMATS[to](folder, runs, out)
+    sources = Sources(folders, merge=False)
+    runs, names = (choice or Choice()).rows(sources.runs.assign(**{KEPT: sources.runs["method"]}))
+    return FORMATS[to](sources.name, runs, names, out), sources.remarks

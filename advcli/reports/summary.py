@@ -45,23 +45,41 @@ best method over the splits: 1 if worse on every split, -1 if better on every sp
 """
 
 
+RESULTS, DRAWN = "results", "drawn"
+"""Columns of rows of several results folders (`advcli.reports.sources`): the folder, and a text that is equal where splits are."""
+
+
+def in_order(names: pd.Series) -> list[str]:
+    """Return the different names in a column: in the order of its categories, if it has such, else in alphabetical order."""
+    present = {str(name) for name in names.unique()}
+    if isinstance(names.dtype, pd.CategoricalDtype):
+        return [str(name) for name in names.cat.categories if str(name) in present]
+    return sorted(present)
+
+
+def as_ordered(frame: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose data sets and methods are categories in the order that those of the rows have, if they have one."""
+    return frame.astype({name: runs[name].dtype for name in ("dataset", "method") if isinstance(runs[name].dtype, pd.CategoricalDtype)})
+
+
 def _tokens(row: Mapping[Any, Any]) -> list[str]:
-    return [*(part for part in str(row["options"]).split("; ") if part), f"seed={row['seed']}"]
+    return [*(part for part in str(row["options"]).split("; ") if part), f"seed={row['seed']}", f"{RESULTS}={row[RESULTS]}"]
 
 
 def with_unique_methods(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with method names that tell apart several cells of one method on one data set.
 
     The name gets those options, and the seed, in which the cells of the method differ, and the key's start if nothing else
-    tells them apart: ``abstain linear [loss.alpha=0.3]``.
+    tells them apart: ``abstain linear [loss.alpha=0.3]``. Of several results folders the folder is one more of these options.
     """
     runs = runs.copy()
     for column, default in (("cell", ""), ("options", ""), ("seed", 0)):
         if column not in runs:
             runs[column] = default
     cells = runs[["dataset", "method", "cell", "options", "seed"]].drop_duplicates("cell")
+    cells[RESULTS] = runs.loc[cells.index, RESULTS] if RESULTS in runs else ""
     renamed: dict[str, str] = {}
-    for method, group in cells.groupby("method", sort=False):
+    for method, group in cells.groupby("method", sort=False, observed=True):
         if not group.duplicated("dataset").any():
             continue
         tokens = {str(row["cell"]): _tokens(row) for row in group.to_dict("records")}
@@ -91,9 +109,9 @@ def primary_metric(runs: pd.DataFrame) -> str:
     if known.empty:
         raise ResultsError("no cell has a result yet; see the column 'error' of runs.csv")
     key = ["dataset", "method"] + (["cell"] if "cell" in known else [])
-    firsts = known.groupby(key, sort=False)["metric"].first().value_counts()
+    firsts = known.groupby(key, sort=False, observed=True)["metric"].first().value_counts()
     ordered = sorted(firsts.index, key=lambda metric: (-firsts[metric], metric))
-    shared = set.intersection(*(set(part) for _, part in known.groupby(key, sort=False)["metric"]))
+    shared = set.intersection(*(set(part) for _, part in known.groupby(key, sort=False, observed=True)["metric"]))
     return next((metric for metric in ordered if metric in shared), min(shared) if shared else ordered[0])
 
 
@@ -114,7 +132,7 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
     DataFrame
         Columns `SUMMARY_COLUMNS`, sorted by metric, data set and method; ``std`` has n - 1 in the denominator; ``p_value`` is
         against the best and empty for the best itself. A method with a failed split is not compared. ``attrs["primary"]`` is
-        the metric to show, ``attrs["significance"]`` how its marks were made.
+        the metric to show, ``attrs["significance"]`` how its marks were made, ``attrs["unpaired"]`` the data sets without any, since splits differ there.
 
     Raises
     ------
@@ -136,10 +154,20 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
         for dataset, block in blocks(runs, name):
             lines += _block(dataset, name, block, significance)
     summary = pd.DataFrame(lines, columns=list(SUMMARY_COLUMNS))
+    summary = as_ordered(summary, runs)
     summary = summary.sort_values(["metric", "dataset", "method"], kind="stable", ignore_index=True)
     summary.attrs["significance"] = significance
+    summary.attrs["unpaired"] = unpaired(runs)
     summary.attrs["primary"] = metric or (primary_metric(runs) if known else "")
     return summary
+
+
+def unpaired(runs: pd.DataFrame) -> list[str]:
+    """Return the data sets on which cells of several results folders have different splits: nothing is tested there."""
+    if DRAWN not in runs:
+        return []
+    kinds = runs[runs["status"] != "failed"].groupby("dataset", observed=True)[DRAWN].nunique()
+    return [str(name) for name in kinds.index[kinds > 1]]
 
 
 @dataclass(frozen=True)
@@ -163,7 +191,7 @@ class Samples:
 class _Splits:
     """The splits of one method on one data set that have a value, in order.
 
-    ``n_failed`` counts the others, ``n_undefined`` those of them whose fit is there.
+    ``n_failed`` counts the others, ``n_undefined`` those of them whose fit is there; ``drawn`` is equal where splits are.
     """
 
     n_failed: int
@@ -174,6 +202,7 @@ class _Splits:
     n_test: NDArray[np.float64]
     gap: NDArray[np.float64]
     late: NDArray[np.bool_]
+    drawn: str = ""
 
 
 def _by_method(block: pd.DataFrame) -> dict[str, _Splits]:
@@ -188,6 +217,7 @@ def _by_method(block: pd.DataFrame) -> dict[str, _Splits]:
     split, value, n_train, n_test, gap = (numbers(name) for name in ("split", "value", "n_train", "n_test", "relative_gap"))
     # A method without a metric on some split is a failure of that split, whatever the reason.
     good, late = (status != "failed") & ~np.isnan(value), status == "not_converged"
+    drawn = block[DRAWN].to_numpy(dtype=str) if DRAWN in block else np.full(len(block), "")
     order = np.lexsort((split, method))
     names, starts = np.unique(method[order], return_index=True)
     found = {}
@@ -195,17 +225,25 @@ def _by_method(block: pd.DataFrame) -> dict[str, _Splits]:
         kept = rows[good[rows]]
         undefined = int((status[rows] != "failed").sum()) - len(kept)
         found[name] = _Splits(
-            len(rows) - len(kept), undefined, split[kept], value[kept], n_train[kept], n_test[kept], gap[kept], late[kept]
+            len(rows) - len(kept),
+            undefined,
+            split[kept],
+            value[kept],
+            n_train[kept],
+            n_test[kept],
+            gap[kept],
+            late[kept],
+            str(drawn[rows[0]]),
         )
     return found
 
 
 def _samples(methods: Mapping[str, _Splits], metric: str) -> Samples:
-    """Return the values of the methods without a failed split on their common splits."""
+    """Return the values of the methods without a failed split on their common splits; nothing where splits differ."""
     whole = {name: splits for name, splits in methods.items() if not splits.n_failed and len(splits.split)}
     # Pairs are pairs only on common splits of the same sizes.
     common = functools.reduce(np.intersect1d, [splits.split for splits in whole.values()]) if whole else np.empty(0)
-    if not len(common):
+    if not len(common) or len({splits.drawn for splits in whole.values()}) > 1:
         return Samples({}, math.nan, math.nan)
     values, n_train, n_test = {}, [], []
     for name, splits in whole.items():
@@ -233,7 +271,7 @@ def paired_samples(block: pd.DataFrame, metric: str) -> Samples:
 def blocks(runs: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield each data set with its rows of a metric, those of cells that failed before their first split included."""
     rows = runs[(runs["metric"] == metric) | (runs["metric"] == "")]
-    for dataset, block in rows.groupby("dataset", sort=True):
+    for dataset, block in rows.groupby("dataset", sort=True, observed=True):
         yield str(dataset), block
 
 
@@ -256,7 +294,7 @@ def wins_ties_losses(runs: pd.DataFrame, metric: str, significance: Significance
         that is undefined (a single split) counts as a tie; a pair without common data sets has zeros.
     """
     runs = with_unique_methods(runs)
-    methods = sorted(set(runs["method"]))
+    methods = in_order(runs["method"])
     better = 1 if meaning(metric).higher_is_better else -1
     counts = {(a, b): [0, 0, 0] for a in methods for b in methods if a != b}
     for _, block in blocks(runs, metric):

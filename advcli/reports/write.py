@@ -7,14 +7,16 @@ import csv
 import io
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
-from ..errors import AdvcliError, ResultsError
+from ..errors import AdvcliError, ConfigError, ResultsError
 from ..files import write_bytes, write_text
 from ..records import ResultsFolder
 from ..rows import format_value, plain
 from ..statistics import DEFAULT, Significance
+from .choice import Choice, Names
 from .comparison import comparison_table, result_entry
 from .content import Contents, contents, read_facts, shown_metrics
 from .curves import CURVE_COLUMNS, curve_points
@@ -23,7 +25,8 @@ from .figures import LEARNING_COLUMNS, is_of
 from .html_page import html_page
 from .latex import latex
 from .markdown import markdown
-from .summary import SUMMARY_COLUMNS, summarise, with_unique_methods
+from .sources import Sources
+from .summary import SUMMARY_COLUMNS, in_order, summarise
 
 PLOTS = "plots"
 """Folder of the plots inside a results folder."""
@@ -32,7 +35,7 @@ PAGE_CELLS = 2000
 
 
 def write_reports(
-    folder: ResultsFolder,
+    folder: ResultsFolder | Sequence[ResultsFolder],
     significance: Significance = DEFAULT,
     metric: str | None = None,
     notes: Sequence[str] = (),
@@ -40,8 +43,10 @@ def write_reports(
     full: bool = False,
     page: bool = False,
     published: str | None = None,
+    choice: Choice | None = None,
+    out: Path | None = None,
 ) -> pd.DataFrame:
-    """Merge the folder's cells and write its reports from the rows alone.
+    """Merge the cells of a folder, or of several for one table, and write reports from the rows alone.
 
     Works on a finished or a partial sweep. Always written are summary.csv (all metrics) and table.md (one metric). The full
     report adds table.csv (the comparison tables, one row per metric and data set), wins.csv, pairs.csv (tests across data sets),
@@ -49,7 +54,7 @@ def write_reports(
 
     Parameters
     ----------
-    folder : ResultsFolder
+    folder : ResultsFolder or sequence of ResultsFolder
     significance : Significance
         Test, level and correction of the marks.
     metric : str, optional
@@ -63,36 +68,50 @@ def write_reports(
         than `PAGE_CELLS` cells gets none.
     published : str, optional
         Name of published numbers to set beside ours (`advcli.reports.published_numbers.published_keys`); default: what the key
-        ``published`` of the configuration in provenance.json says. Only for the full report.
+        ``published`` of the configuration in provenance.json says. Only for the full report and the page.
+    choice : Choice, optional
+        Methods and data sets that are shown, their order and their names; default all. Files of numbers keep the names of rows.
+    out : Path, optional
+        Where the reports are written; default the folder, and needed for several.
 
     Returns
     -------
     DataFrame
-        The summary; give it to `comparison_table` for the terminal. ``attrs["files"]`` names what was written, seen from the
-        folder; ``attrs["remarks"]`` are lines to say: cells that disagree with published numbers, and why there is no page.
+        The summary, with the names that are shown; give it to `comparison_table` for the terminal. ``attrs["files"]`` names what was
+        written, seen from the folder; ``attrs["remarks"]`` are lines to say: in what folders differ, cells that disagree with published
+        numbers, and why there is no page. ``attrs["published"]`` are published numbers beside ours, if they were asked for.
 
     Raises
     ------
     ResultsError
         If there are no rows or the files cannot be written.
     ConfigError
-        For an unknown metric or name of published numbers; nothing is written then.
+        For an unknown metric, name of published numbers, method or data set, and several folders without a place to write to; nothing is
+        written then.
     """
-    folder.merge()
-    runs = folder.runs()
+    sources = Sources([folder] if isinstance(folder, ResultsFolder) else list(folder))
+    places = list(sources.folders.values())
+    if out is None and len(places) > 1:
+        raise ConfigError("tables of several results folders need out=FOLDER, where they are written")
+    place = out or places[0].path
+    runs, names = (choice or Choice()).rows(sources.runs)
     if metric is not None:
         summarise(runs, significance, metric)  # refuses a metric that no row has, before anything is written
     summary = summarise(runs, significance)
     if metric is not None:
         summary.attrs["primary"] = metric
+    if summary.attrs["unpaired"]:
+        listed = ", ".join(names.datasets.get(name, name) for name in summary.attrs["unpaired"])
+        notes = [*notes, f"splits differ between {sources.name}, so that nothing is tested on {listed}"]
     files = {"summary.csv": _csv(summary, SUMMARY_COLUMNS)}
-    files["table.md"] = comparison_table(summary, style="markdown", notes=notes)
-    remarks: list[str] = []
+    shown = names.shown(summary)
+    files["table.md"] = comparison_table(shown, style="markdown", notes=notes)
+    remarks = [*sources.remarks, *(notes[-1:] if summary.attrs["unpaired"] else [])]
     report: Contents | None = None
     if full:
-        report = _contents(folder, runs, summary, published, notes)
+        report = _contents(sources, runs, summary, published, notes, names)
         files |= _texts(report, summary)
-        points = curve_points(with_unique_methods(runs))
+        points = curve_points(runs)
         if len(points):
             files["curves.csv"] = _csv(points, CURVE_COLUMNS)
         if report.learning is not None:
@@ -102,31 +121,37 @@ def write_reports(
     elif page:
         try:
             with svg_only():
-                of_page = _contents(folder, runs, summary, published, notes)
+                of_page = _contents(sources, runs, summary, published, notes, names)
             files["report.html"] = html_page(of_page.document)
             remarks += [f"disagrees with the published number: {line}" for line in of_page.far]
         except AdvcliError as error:
             remarks.append(f"no report.html: {error}")
     if report is not None:
         remarks += [f"disagrees with the published number: {line}" for line in report.far]
+    if out is not None:
+        try:
+            out.mkdir(exist_ok=True)
+        except OSError as error:
+            raise ResultsError(f"cannot create {out}: {error.strerror}; choose another out=") from error
     for name, text in files.items():
-        write_text(folder.path / name, text)
+        write_text(place / name, text)
     if report is not None:
-        files |= dict.fromkeys(_write_plots(folder, report), "")
+        files |= dict.fromkeys(_write_plots(place, report), "")
         if report.published is None:
             # left from a report with published numbers it would look like a part of this one
             with contextlib.suppress(OSError):
-                (folder.path / "published.csv").unlink()
-    summary.attrs["files"] = list(files)
-    summary.attrs["remarks"] = remarks
-    return summary
+                (place / "published.csv").unlink()
+    shown.attrs |= {"files": list(files), "remarks": remarks}
+    return shown
 
 
-def _contents(folder: ResultsFolder, runs: pd.DataFrame, summary: pd.DataFrame, published: str | None, notes: Sequence[str]) -> Contents:
-    runs = with_unique_methods(runs)
-    facts = read_facts(folder, runs["cell"])
-    key = published or (facts.provenance.get("config") or {}).get("published")
-    return contents(folder.path.name, runs, summary, published=key, facts=facts, notes=notes)
+def _contents(
+    sources: Sources, runs: pd.DataFrame, summary: pd.DataFrame, published: str | None, notes: Sequence[str], names: Names
+) -> Contents:
+    facts = read_facts(sources, runs["cell"])
+    keys = ((known.get("config") or {}).get("published") for known in facts.provenance.values())
+    key = published or next((key for key in keys if key), None)
+    return contents(sources.name, runs, summary, published=key, facts=facts, notes=notes, names=names)
 
 
 def _csv(frame: pd.DataFrame, columns: Sequence[str]) -> str:
@@ -155,13 +180,13 @@ def _texts(report: Contents, summary: pd.DataFrame) -> dict[str, str]:
 
 def _wide_csv(summary: pd.DataFrame) -> str:
     """Return the comparison tables as one CSV: for every method its mean, its deviation and its marks."""
-    methods = list(dict.fromkeys(summary["method"]))
+    methods = in_order(summary["method"])
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["metric", "dataset", *(f"{method} {what}" for method in methods for what in ("mean", "std", "mark"))])
     for metric in shown_metrics(summary):
         part = summary[summary["metric"] == metric]
-        for dataset, rows in part.groupby("dataset", sort=True):
+        for dataset, rows in part.groupby("dataset", sort=True, observed=True):
             lines = {row["method"]: row for row in rows.to_dict("records")}
             fields: list[str] = []
             for method in methods:
@@ -176,8 +201,8 @@ def _wide_csv(summary: pd.DataFrame) -> str:
     return text.getvalue()
 
 
-def _write_plots(folder: ResultsFolder, report: Contents) -> list[str]:
-    place = folder.path / PLOTS
+def _write_plots(folder: Path, report: Contents) -> list[str]:
+    place = folder / PLOTS
     names: list[str] = []
     if report.document.figures:
         try:

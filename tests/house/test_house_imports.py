@@ -61,6 +61,7 @@ coverage               models abstention data files losses reports
 
 statistics             -
 reports                statistics hyper metrics files records rows
+reports.sources        identity
 surfaces               losses
 pictures               surfaces losses features learners evaluation models metrics hyper files outputs reports.drawing
 pictures               reports.published_numbers

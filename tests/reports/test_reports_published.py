@@ -117,7 +117,7 @@ def test_units_and_far_cells(planted, tmp_path):
     assert lines.loc["ww linear", "far"]
     assert lines.loc["ww linear", "z"] < -3
     assert good["note"] == "a note"
-    assert frame.attrs["without_published"] == ["moon, ww linear"]
+    assert frame.attrs["without_published"] == [("moon", "ww linear")]
     assert frame.attrs["without_ours"] == 46
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...config import Settings
 from ...errors import ConfigError, nearest
-from ..console import short, warn
-from ..folders import existing_folder, refuse_unwritable
+from ..console import say, short, warn
+from ..folders import existing_folders, list_of_folders, refuse_unwritable
 from ..task import Task
 
 
@@ -18,14 +18,14 @@ class Export(Task):
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
-        self.to, self.overrides = (words or [""])[0], words[1:]
+        self.to, self.overrides = (words or [""])[0], list_of_folders(words[1:])
         if self.to not in self.choices:
             said = f"unknown action 'export {self.to}'; {nearest(self.to, self.choices)}" if self.to else "export needs"
             raise ConfigError(said if self.to else f"{said} {', '.join(self.choices[:-1])} or {self.choices[-1]}")
 
     def act(self, settings: Settings) -> None:
         """Read the cells and write them."""
-        path = existing_folder(settings)
+        paths = existing_folders(settings)
         if settings.out is None:
             raise ConfigError(f"advcli export {self.to} needs out={'FOLDER' if self.to == 'mlflow' else 'FILE'}, where to write")
         if self.to != "mlflow":
@@ -33,11 +33,15 @@ class Export(Task):
         elif settings.out.exists() and not settings.out.is_dir():
             raise ConfigError(f"out={short(settings.out)} is a file; mlflow needs a folder")
         from ...records import ResultsFolder
+        from ...reports import Choice
         from ...reports.export import export
 
-        folder = ResultsFolder(path)
+        folders = [ResultsFolder(path) for path in paths]
         try:
-            said = export(folder, self.to, settings.out)
+            said, remarks = export(folders, self.to, settings.out, Choice.of(settings.report))
         finally:
-            warn(folder.remarks)
+            for folder in folders:
+                warn(folder.remarks)
+        for remark in remarks:
+            say(remark)
         print(f"{short(settings.out)}: {said}")

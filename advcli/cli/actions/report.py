@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...config import Settings, check
 from ...config.composing import compose_cells
+from ...errors import ConfigError
 from ..console import print_table, say, short, warn
-from ..folders import existing_folder
+from ..folders import existing_folders, list_of_folders
 from ..task import Task
 
 if TYPE_CHECKING:
@@ -20,8 +22,13 @@ class Report(Task):
     place = 2
     usage = (
         ("report results=results/NAME", "tables of a finished or partial sweep, from its rows"),
+        ("report results=results/A,results/B out=FOLDER", "one table of several sweeps"),
         ("report figure=boundaries dataset=NAME", "where methods change their prediction; also loss_curves, loss_matrix, ..."),
     )
+
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(words)
+        self.overrides = list_of_folders(words)
 
     def act(self, settings: Settings) -> None:
         """Merge, summarise, write and print; or draw the figure that was asked for."""
@@ -29,19 +36,22 @@ class Report(Task):
             self._draw(settings)
             return
         from ...records import ResultsFolder
-        from ...reports import write_reports
+        from ...reports import Choice, write_reports
         from ...statistics import Significance
 
-        path = existing_folder(settings)
-        folder = ResultsFolder(path)
-        significance = Significance.chosen(settings.report, _protocol_of(folder) or settings.protocol)
+        folders = [ResultsFolder(path) for path in existing_folders(settings)]
+        path = _place(settings, folders)
+        significance = Significance.chosen(settings.report, _protocol_of(folders[0]) or settings.protocol)
+        shown = {"published": settings.published, "choice": Choice.of(settings.report), "out": settings.out}
         try:
-            summary = write_reports(folder, significance, settings.report["metric"], full=True, published=settings.published)
+            summary = write_reports(folders, significance, settings.report["metric"], full=True, **shown)
         finally:
-            warn(folder.remarks)
+            for folder in folders:
+                warn(folder.remarks)
         print_table(summary)
         plots = [name for name in summary.attrs["files"] if name.startswith("plots/")]
-        print(f"{short(path)}: {', '.join(['runs.csv', 'search.csv', *(name for name in summary.attrs['files'] if name not in plots)])}")
+        tables = [] if settings.out else ["runs.csv", "search.csv"]
+        print(f"{short(path)}: {', '.join([*tables, *(name for name in summary.attrs['files'] if name not in plots)])}")
         for stem in dict.fromkeys(name.rpartition(".")[0] for name in plots):
             print(f"{stem}: {', '.join(name.rpartition('.')[2] for name in plots if name.rpartition('.')[0] == stem)}")
         for remark in summary.attrs["remarks"]:
@@ -69,6 +79,22 @@ class Report(Task):
         others = [text for text in self.overrides if not text.lstrip("+~").startswith("loss") and not text.startswith("hydra")]
         _, (config,) = compose_cells([[*others, f"loss={name}"]], {})
         return check(config).loss
+
+
+def _place(settings: Settings, folders: list[ResultsFolder]) -> Path:
+    """Return the folder that takes the tables; refused before the work is one that cannot, or that is another sweep's."""
+    out = settings.out
+    if out is None:
+        if len(folders) > 1:
+            raise ConfigError("one table of several results folders needs out=FOLDER, where to write it")
+        return folders[0].path
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"out={short(out)} is a file; give the name of a folder")
+    if (out / "cells").exists():
+        raise ConfigError(f"out={short(out)} is a results folder with tables of its own; choose another one")
+    if not out.parent.is_dir():
+        raise ConfigError(f"out={short(out)}: there is no folder {short(out.parent)}; make it first")
+    return out
 
 
 def _protocol_of(folder: ResultsFolder) -> dict[str, Any] | None:

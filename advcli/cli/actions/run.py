@@ -135,8 +135,7 @@ class Run(Task):
         from ...evaluation import estimates
         from ...evaluation.jobs import check_cells
 
-        for cell in cells:
-            _check_report(cell)
+        _check_reports(cells)
         check_cells(cells, say)
         workers = min(cells[0].workers or os.cpu_count() or 1, len(cells))
         print("\n".join([f"{counted(len(cells))}; nothing is computed", *estimates.lines(estimates.estimate(cells), workers)]))
@@ -146,8 +145,7 @@ class Run(Task):
         """Check every cell, and what is reported of it, then create the results folder."""
         from ...evaluation.jobs import prepare
 
-        for cell in cells:
-            _check_report(cell)
+        _check_reports(cells)
         self.settings = cells[0]
 
         def told(line: str) -> None:
@@ -192,7 +190,7 @@ class Run(Task):
             raise ConfigError("a sweep of advcli needs its own sweeper; leave out hydra/sweeper=...")
         from ...evaluation.jobs import refuse_removed, result
         from ...records import ResultsFolder
-        from ...reports import write_reports
+        from ...reports import Choice, published_table, write_reports
         from ...statistics import Significance
 
         settings, folder = self.settings, ResultsFolder(self.settings.folder)
@@ -206,7 +204,8 @@ class Run(Task):
         page = swept and settings.report["page"]
         # of this session's provenance, too, which the page shows
         folder.write_provenance(self.config, self.started, time.time(), {"command": ["advcli", *self.words], "cells": self.cells})
-        summary = write_reports(folder, significance, settings.report["metric"], page=page, published=settings.published)
+        choice = Choice.of(settings.report)
+        summary = write_reports(folder, significance, settings.report["metric"], page=page, published=settings.published, choice=choice)
         alone = len(self.outcomes) == 1 and not swept and len(summary.drop_duplicates(["dataset", "method"])) == 1
         if not alone:
             print_table(summary)
@@ -218,6 +217,8 @@ class Run(Task):
             return 1 if failed or self.died else 0
         if not swept and not failed and not self.died:
             _print_choice(self.outcomes[0], settings)
+        if settings.published is not None:
+            print(published_table(folder, settings.published, choice, [outcome.key for outcome in self.outcomes], significance))
         for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for outcome in self.outcomes for note in outcome.notes):
             if note not in self.said:
                 say(note)
@@ -234,8 +235,31 @@ class Run(Task):
         return 1 if failed or self.died else 0
 
 
-def _check_report(cell: Settings) -> None:
+def _check_reports(cells: Sequence[Settings]) -> None:
     """Refuse what the reports at the end could not show, before the work."""
+    for cell in cells:
+        _check_report(cell)
+    import pandas as pd
+
+    from ...evaluation.jobs import cell_of
+    from ...records import ResultsFolder
+    from ...reports import Choice
+
+    choice = Choice.of(cells[0].report)
+    if choice == Choice():
+        return
+    rows = []
+    for cell in map(cell_of, cells):
+        named = {"dataset": cell.dataset["name"], "method": cell.method, "loss": cell.loss["name"]}
+        rows.append(named | {"options": cell.options, "seed": cell.seed, "cell": cell.request_key()})
+    folder = ResultsFolder(cells[0].folder)
+    there = [folder.runs()] if (folder.path / "runs.csv").is_file() else []
+    columns = list(rows[0])
+    choice.rows(pd.concat([pd.DataFrame(rows), *(frame[columns] for frame in there)], ignore_index=True))
+
+
+def _check_report(cell: Settings) -> None:
+    """Refuse a metric that is not recorded, and published numbers that are not there."""
     from ...metrics import check_metric
     from ...reports.published_numbers import check_published
 

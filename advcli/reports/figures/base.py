@@ -33,7 +33,8 @@ class Material:
     Attributes
     ----------
     runs : DataFrame
-        Rows as in runs.csv, with unique names of methods.
+        Rows as in runs.csv, with unique names of methods and the names that are shown; `advcli.reports.summary.in_order` gives the order of
+        data sets and methods.
     summary : DataFrame
         `advcli.reports.summarise` of them.
     metrics : tuple of str
@@ -47,11 +48,11 @@ class Material:
     compared : DataFrame or None
         Published numbers beside ours; None when none were asked for.
     search : DataFrame or None
-        Rows as in search.csv; None where there are none.
+        Rows as in search.csv of the cells in ``runs``, with their names; None where there are none.
     confusion : dict of cell key to dict
         ``labels`` of the k classes and ``counts``, a row for each true class and a column for each prediction, abstentions last.
     learning : DataFrame or None
-        Columns `LEARNING_COLUMNS`; None where no learning curve was asked for.
+        Columns `LEARNING_COLUMNS` and ``method`` of the cells in ``runs``; None where no learning curve was asked for.
     """
 
     runs: pd.DataFrame

@@ -26,7 +26,7 @@ def confusion(material: Material) -> Iterator[Figure]:
     """Draw the confusion matrices of every data set, a panel for each method, in percent of the rows of each true class."""
     cells = material.runs.drop_duplicates("cell")
     cells = cells[cells["cell"].isin(list(material.confusion))]
-    for at, (dataset, part) in enumerate(cells.groupby("dataset", sort=True)):
+    for at, (dataset, part) in enumerate(cells.groupby("dataset", sort=True, observed=True)):
         known = {str(row["method"]): material.confusion[str(row["cell"])] for row in part.sort_values("method").to_dict("records")}
         labels = next(iter(known.values()))["labels"]
         if at < MAX_DATASETS and len(known) <= MAX_METHODS and len(labels) <= MAX_CLASSES:

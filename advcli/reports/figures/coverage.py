@@ -22,13 +22,13 @@ def coverage(material: Material) -> Iterator[Figure]:
     A line joins the cells of one loss and feature map: a sweep over loss.tau or loss.alpha.
     """
     kinds = material.runs.drop_duplicates(["dataset", "method"])[["dataset", "method", "loss", "features"]]
-    wide = material.summary.pivot_table(index=["dataset", "method"], columns="metric", values="mean").reset_index()
+    wide = material.summary.pivot_table(index=["dataset", "method"], columns="metric", values="mean", observed=True).reset_index()
     if not {"abstain_rate", "accuracy_accepted"} <= set(wide.columns):
         return
     points = wide.merge(kinds, on=["dataset", "method"]).dropna(subset=["abstain_rate", "accuracy_accepted"])
     points = points.assign(coverage=1.0 - points["abstain_rate"], risk=1.0 - points["accuracy_accepted"])
     points["line"] = points["loss"] + " " + points["features"]
-    for dataset, part in points.groupby("dataset", sort=False):
+    for dataset, part in points.groupby("dataset", sort=True, observed=True):
         lines = sorted(set(part["line"]))
         if 1 < len(part) <= MAX_POINTS and len(lines) <= MAX_METHODS:
             yield _one(str(dataset), part, lines)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..document import Figure
 from ..drawing import MAX_METHODS, draw, legend, legend_columns, look
+from ..summary import in_order
 from .base import Material, register
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def effort(material: Material) -> Iterator[Figure]:
     gaps = fits["relative_gap"].to_numpy(dtype=float, na_value=np.nan)
     seconds = fits["fit_seconds"].to_numpy(dtype=float, na_value=np.nan)
     fits = fits[np.isfinite(gaps) & np.isfinite(seconds)]
-    methods = sorted(set(fits["method"]))
+    methods = in_order(fits["method"])
     if not methods or len(fits) > MAX_FITS or len(methods) > MAX_METHODS:
         return
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..document import Figure
 from ..drawing import MAX_POINTS, draw, look
+from ..summary import in_order
 from .base import Material, register
 
 if TYPE_CHECKING:
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
 def gaps(material: Material) -> Iterator[Figure]:
     """Draw the largest certified relative gap of every cell beside the tolerances, unless there are too many cells."""
     fits = material.runs.drop_duplicates(["cell", "split"])
-    cells = fits[fits["status"] != "failed"].groupby(["dataset", "method"], sort=True)["relative_gap"]
+    cells = fits[fits["status"] != "failed"].groupby(["dataset", "method"], sort=True, observed=True)["relative_gap"]
     certificates = cells.max().astype(float).rename("worst_gap").reset_index()
     part = certificates[np.isfinite(certificates["worst_gap"].to_numpy(dtype=float))]
     if part.empty or len(part) > 20 * MAX_POINTS:
         return
-    methods = sorted(set(part["method"]))
+    methods = in_order(part["method"])
     if len(methods) > 60:
         return
 

@@ -11,6 +11,7 @@ import pandas as pd
 from ...metrics import shown_as, shown_value, title
 from ..document import Figure, file_word, metric_word
 from ..drawing import MAX_METHODS, draw, legend, look
+from ..summary import in_order
 from .base import Material, register
 
 if TYPE_CHECKING:
@@ -27,18 +28,17 @@ def learning(material: Material) -> Iterator[Figure]:
     if points is None or points.empty:
         return
     metric = material.metrics[0]
-    names = material.runs.drop_duplicates("cell").set_index("cell")["method"]
-    points = points[(points["metric"] == metric) & points["cell"].isin(list(names.index))]
+    points = points[points["metric"] == metric]
     whole = material.runs[(material.runs["metric"] == metric) & material.runs["cell"].isin(set(points["cell"]))].assign(share=1.0)
-    columns = ["dataset", "cell", "share", "split", "n_train", "value"]
-    both = pd.concat([points[columns], whole[columns]]).dropna(subset=["value"])
-    for dataset, part in both.groupby("dataset", sort=True):
+    columns = ["dataset", "method", "share", "split", "n_train", "value"]
+    for dataset in in_order(points["dataset"]):
+        both = pd.concat([part.loc[part["dataset"] == dataset, columns] for part in (points, whole)]).dropna(subset=["value"])
         lines = {}
-        for cell, rows in part.groupby("cell", sort=False):
-            found = rows.groupby("share").agg(x=("n_train", "mean"), mean=("value", "mean"), std=("value", "std"), n=("value", "size"))
-            lines[str(names[cell])] = found
+        for method in in_order(points.loc[points["dataset"] == dataset, "method"]):
+            rows = both[both["method"] == method].groupby("share")
+            lines[method] = rows.agg(x=("n_train", "mean"), mean=("value", "mean"), std=("value", "std"), n=("value", "size"))
         if len(lines) <= MAX_METHODS:
-            yield _one(str(dataset), metric, dict(sorted(lines.items())))
+            yield _one(dataset, metric, lines)
 
 
 def _one(dataset: str, metric: str, lines: dict[str, pd.DataFrame]) -> Figure:

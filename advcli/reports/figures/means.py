@@ -10,6 +10,7 @@ import numpy as np
 from ...metrics import shown_as, shown_value, title
 from ..document import Figure, metric_word
 from ..drawing import MAX_METHODS, MAX_POINTS, draw, legend, legend_columns, look
+from ..summary import in_order
 from .base import Material, register
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def means(material: Material) -> Iterator[Figure]:
     part = summary[(summary["metric"] == metric) & (summary["n_splits"] > 0)]
     if part.empty or len(part) > MAX_POINTS:
         return
-    datasets, methods = sorted(set(part["dataset"])), sorted(set(part["method"]))
+    datasets, methods = in_order(part["dataset"]), in_order(part["method"])
     if len(methods) > MAX_METHODS:
         return
     factor = 100.0 if shown_as(metric).percent else 1.0

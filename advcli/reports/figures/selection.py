@@ -13,6 +13,7 @@ from ...metrics import meaning, shown_as, shown_value, title
 from ...rows import SEARCH_COLUMNS, hyper_columns
 from ..document import Figure, file_word, metric_word
 from ..drawing import MAX_METHODS, draw, legend, legend_columns, look
+from ..summary import in_order
 from .base import Material, register
 
 if TYPE_CHECKING:
@@ -30,18 +31,17 @@ def selection(material: Material) -> Iterator[Figure]:
     search = material.search
     if search is None or search.empty:
         return
-    names = material.runs.drop_duplicates("cell").set_index("cell")["method"]
-    search = search[search["cell"].isin(list(names.index))].assign(method=lambda frame: frame["cell"].map(names))
-    methods = sorted(set(material.runs["method"]))
-    search = search[search["value"].notna() & search["dataset"].isin(sorted(set(search["dataset"]))[:MAX_DATASETS])]
-    for (dataset, metric), part in search.groupby(["dataset", "metric"], sort=True):
+    search = search[search["value"].notna()]
+    datasets, methods = in_order(search["dataset"])[:MAX_DATASETS], in_order(material.runs["method"])
+    search = search[search["dataset"].isin(datasets)]
+    for (dataset, metric), part in search.groupby(["dataset", "metric"], sort=True, observed=True):
         scale = next((name for name in SCALES if name in part and part[name].notna().any()), None)
         if scale is None:
             continue
-        lines = {str(method): _path(rows, scale, str(metric)) for method, rows in part.groupby("method", sort=True)}
+        lines = {str(method): _path(rows, scale, str(metric)) for method, rows in part.groupby("method", sort=True, observed=True)}
         lines = {method: line for method, line in lines.items() if line[scale].nunique() > 1}
         if 0 < len(lines) <= MAX_METHODS:
-            chosen = material.runs[material.runs["dataset"] == dataset].groupby("method")[scale].median()
+            chosen = material.runs[material.runs["dataset"] == dataset].groupby("method", observed=True)[scale].median()
             looks = {method: look(methods.index(method)) for method in lines}
             yield _one(str(dataset), str(metric), scale, lines, looks, chosen, material.tolerances)
 

@@ -10,6 +10,7 @@ import numpy as np
 from ...metrics import shown_as, shown_value, title
 from ..document import Figure, metric_word
 from ..drawing import MAX_METHODS, draw, look
+from ..summary import in_order
 from .base import Material, register
 
 if TYPE_CHECKING:
@@ -25,14 +26,15 @@ LEAST = 3
 def splits(material: Material) -> Iterator[Figure]:
     """Draw the values of all splits: a panel for each data set, a box and points for each method."""
     rows = material.runs[(material.runs["metric"] == material.metric) & material.runs["value"].notna()]
-    counts = rows.groupby(["dataset", "method"])["value"].size()
-    datasets, methods = sorted(set(rows["dataset"])), sorted(set(rows["method"]))
+    counts = rows.groupby(["dataset", "method"], observed=True)["value"].size()
+    datasets, methods = in_order(rows["dataset"]), in_order(rows["method"])
     if rows.empty or counts.max() < LEAST or len(datasets) > MAX_DATASETS or len(methods) > MAX_METHODS:
         return
     about = shown_as(material.metric)
     factor = 100.0 if about.percent else 1.0
     values = {
-        key: factor * shown_value(material.metric, part["value"].to_numpy(dtype=float)) for key, part in rows.groupby(["dataset", "method"])
+        key: factor * shown_value(material.metric, part["value"].to_numpy(dtype=float))
+        for key, part in rows.groupby(["dataset", "method"], observed=True)
     }
     wide = 1 if len(datasets) == 1 else 2
     high = -(-len(datasets) // wide)

@@ -1,0 +1,170 @@
+"""Which methods and data sets a report shows, in which order, and under which names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from ..errors import ConfigError, nearest
+from .summary import in_order, with_unique_methods
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that tables, figures and pages show in the place of those in rows.
+
+    Attributes
+    ----------
+    methods, datasets, losses : dict of str to str
+        Names of rows to those that are shown; what is not there is shown as it is.
+    """
+
+    methods: Mapping[str, str] = field(default_factory=dict)
+    datasets: Mapping[str, str] = field(default_factory=dict)
+    losses: Mapping[str, str] = field(default_factory=dict)
+
+    def shown(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a table with shown names in its columns of data sets, methods and losses."""
+        columns = {"dataset": self.datasets, "method": self.methods, "other": self.methods, "loss": self.losses}
+        renamed = _renamed(frame, columns)
+        if "unpaired" in renamed.attrs:
+            renamed.attrs["unpaired"] = [self.datasets.get(name, name) for name in renamed.attrs["unpaired"]]
+        return renamed
+
+    def kept(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a table of `shown` with the names of the rows again."""
+        methods, datasets = ({new: old for old, new in names.items()} for names in (self.methods, self.datasets))
+        return _renamed(frame, {"dataset": datasets, "method": methods, "other": methods})
+
+
+def _renamed(frame: pd.DataFrame, columns: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
+    made = {}
+    for column, names in columns.items():
+        if column not in frame or not names:
+            continue
+        values = frame[column]
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            made[column] = values.cat.rename_categories([names.get(str(name), str(name)) for name in values.cat.categories])
+        else:
+            made[column] = pd.Series([names.get(str(value), value) for value in values], index=frame.index, dtype=values.dtype)
+    renamed = frame.assign(**made)
+    renamed.attrs = dict(frame.attrs)
+    return renamed
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of its rows a report shows.
+
+    Attributes
+    ----------
+    methods, datasets : sequence of str or None
+        Those that are shown, in this order; None: all, in alphabetical order. A method goes by the name that tables have, by that name
+        without what stands in brackets, or by its loss; the last two may be several methods.
+    names : dict of str to str
+        Shown names by those of methods, as above, and of data sets.
+    """
+
+    methods: Sequence[str] | None = None
+    datasets: Sequence[str] | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, report: Mapping[str, Any]) -> Choice:
+        """Return the choice of the configuration group ``report``."""
+        return cls(report["methods"], report["datasets"], report["names"] or {})
+
+    def rows(self, runs: pd.DataFrame) -> tuple[pd.DataFrame, Names]:
+        """Return the rows that are shown, and their shown names.
+
+        Parameters
+        ----------
+        runs : DataFrame
+            Rows as in runs.csv.
+
+        Returns
+        -------
+        runs : DataFrame
+            Rows with unique names of methods (`with_unique_methods`); where there is a choice, the columns ``dataset`` and ``method`` are
+            categories in the order of what is shown, which `in_order` and sorting by these columns follow.
+        names : Names
+
+        Raises
+        ------
+        ConfigError
+            A name that no row has, or that is given to two methods or data sets; a choice that leaves nothing.
+        """
+        plain = runs["method"].astype(str).tolist()
+        runs = with_unique_methods(runs)
+        if self.methods is None and self.datasets is None and not self.names:
+            return runs, Names()
+        about = runs[["dataset", "method", "loss"]].assign(plain=plain).drop_duplicates()
+        methods = _chosen("report.methods", self.methods, _aliases(about))
+        datasets = _chosen("report.datasets", self.datasets, {name: [name] for name in in_order(about["dataset"])})
+        names = _names(self.names, about)
+        runs = runs[runs["method"].isin(methods) & runs["dataset"].isin(datasets)]
+        if runs.empty:
+            raise ConfigError("report.methods and report.datasets leave no row: none of these methods is there on one of these data sets")
+        there = set(runs["method"]), set(runs["dataset"])
+        ordered = {
+            column: pd.Categorical(runs[column], [name for name in wanted if name in have])
+            for column, wanted, have in zip(("method", "dataset"), (methods, datasets), there, strict=True)
+        }
+        runs = runs.assign(**ordered).sort_values(["dataset", "method"], kind="stable", ignore_index=True)
+        return runs, names
+
+
+def _aliases(about: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the methods that each name stands for: that of the table, the same without brackets, the loss."""
+    found: dict[str, list[str]] = {}
+    for method in in_order(about["method"]):
+        row = about[about["method"] == method].iloc[0]
+        for alias in dict.fromkeys(str(name) for name in (method, row["plain"], row["loss"])):
+            found.setdefault(alias, []).append(method)
+    return found
+
+
+def _chosen(key: str, wanted: Sequence[str] | None, known: Mapping[str, list[str]]) -> list[str]:
+    """Return what the names of a list stand for, in its order; all in alphabetical order without a list."""
+    names = known if wanted is None else [_known(key, name, known) for name in wanted]
+    found = list(dict.fromkeys(each for name in names for each in known[name]))
+    return sorted(found) if wanted is None else found
+
+
+def _known(key: str, name: str, known: Iterable[str]) -> str:
+    if name not in known:
+        raise ConfigError(f"{key}: there is no {name!r} in these results; {nearest(name, known)}")
+    return name
+
+
+def _names(given: Mapping[str, str], about: pd.DataFrame) -> Names:
+    """Return the shown names of everything that a given name is about."""
+    datasets, aliases = in_order(about["dataset"]), _aliases(about)
+    for name in given:
+        _known("report.names", name, [*datasets, *aliases])
+    methods: dict[str, str] = {}
+    losses: dict[str, str] = {}
+    for method in in_order(about["method"]):
+        row = about[about["method"] == method].iloc[0]
+        plain, loss = str(row["plain"]), str(row["loss"])
+        alone = about.loc[about["loss"] == loss, "plain"].nunique() == 1
+        brackets = method[len(plain) :] if method.startswith(plain) else ""
+        if method in given:
+            methods[method] = given[method]
+        elif plain in given:
+            methods[method] = given[plain] + brackets
+        elif loss in given:  # the feature map tells methods of one loss apart
+            methods[method] = given[loss] + ("" if alone else plain[len(loss) :]) + brackets
+        if loss in given or (alone and plain in given):
+            losses[loss] = given[loss] if loss in given else given[plain]
+    shown = Names(methods, {name: given[name] for name in datasets if name in given}, losses)
+    for kind, known, names in (("method", in_order(about["method"]), shown.methods), ("data set", datasets, shown.datasets)):
+        taken: dict[str, str] = {}
+        for name in known:
+            other = taken.setdefault(names.get(name, name), name)
+            if other != name:
+                raise ConfigError(f"report.names: two of them would be one {kind} {names.get(name, name)!r}: {other} and {name}")
+    return shown

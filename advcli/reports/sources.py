@@ -1,0 +1,146 @@
+"""The results folders that a report is made of: one, or several for one table."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..errors import ResultsError
+from ..files import read_json
+from ..identity import Owner
+from ..records import ResultsFolder
+from ..rows import TIMING_COLUMNS, canonical_json
+from .document import counted
+from .summary import DRAWN, RESULTS
+
+
+class Sources:
+    """One results folder, or several whose rows stand in one table.
+
+    Parameters
+    ----------
+    folders : sequence of ResultsFolder
+    merge : bool
+        Whether the tables of the folders are made anew from their cells; else nothing is written.
+
+    Attributes
+    ----------
+    name : str
+        Those of the folders.
+    runs : DataFrame
+        Rows of all folders, each cell once. Of several folders they have two columns more: `RESULTS`, the folder that they are of, and
+        `DRAWN`, equal for cells of one data set whose splits are the same.
+    remarks : list of str
+        In what the folders differ, and which cells stand in two of them.
+
+    Raises
+    ------
+    ResultsError
+        A folder has no rows.
+    """
+
+    def __init__(self, folders: Sequence[ResultsFolder], merge: bool = True) -> None:
+        self.folders = dict(zip(_labels([folder.path for folder in folders]), folders, strict=True))
+        self.name = " and ".join(self.folders)
+        self.remarks: list[str] = []
+        for folder in folders if merge else ():
+            folder.merge()
+        parts = {label: folder.runs() if merge else folder.runs_of_cells() for label, folder in self.folders.items()}
+        for label, rows in parts.items():
+            if not len(rows):
+                raise ResultsError(f"{self.folders[label].path} holds no rows yet; run or resume its sweep first")
+        if len(folders) == 1:
+            (self.runs,) = parts.values()
+            self._places = dict.fromkeys(self.runs["cell"].tolist(), folders[0])
+            return
+        self._differences()
+        self._places = {}
+        for (one, first), (other, second) in itertools.combinations(parts.items(), 2):
+            parts[other] = self._without_doubles(one, first, other, second)
+        for label, rows in parts.items():
+            self._places |= dict.fromkeys(rows["cell"].tolist(), self.folders[label])
+        runs = pd.concat([rows.assign(**{RESULTS: label}) for label, rows in parts.items()], ignore_index=True)
+        heads = runs.drop_duplicates("cell").set_index("cell")[["n_train", "n_test"]]
+        drawn = {cell: _drawn(self.about(cell), heads.loc[cell].tolist()) for cell in self._places}
+        self.runs = runs.assign(**{DRAWN: runs["cell"].map(drawn)})
+        if not set.intersection(*(set(rows["metric"]) - {""} for rows in parts.values())):
+            said = (f"{label} has {', '.join(dict.fromkeys(name for name in rows['metric'] if name))}" for label, rows in parts.items())
+            self.remarks.append(f"no metric is in all of these folders: {'; '.join(said)}")
+
+    @cached_property
+    def search(self) -> pd.DataFrame | None:
+        """Rows of the searches of all folders, those of a cell once; None where no folder has a table of searches."""
+        found = []
+        for folder in self.folders.values():
+            try:
+                rows = folder.search()
+            except ResultsError:  # a folder of tables alone may have none
+                continue
+            own = [cell for cell, place in self._places.items() if place is folder]
+            found.append(rows if len(self.folders) == 1 else rows[rows["cell"].isin(own)])
+        return pd.concat(found, ignore_index=True) if len(found) > 1 else found[0] if found else None
+
+    def about(self, cell: str) -> dict[str, Any]:
+        """Return what the folder of a cell says about it; nothing where it has rows alone."""
+        folder = self._places.get(cell)
+        about: dict[str, Any] = ((folder.read_cell(cell) if folder is not None else None) or {}).get("about", {})
+        return about
+
+    @property
+    def provenance(self) -> dict[str, dict[str, Any]]:
+        """The contents of each folder's provenance.json; empty without one."""
+        found = {label: read_json(folder.path / "provenance.json") for label, folder in self.folders.items()}
+        return {label: known if isinstance(known, dict) else {} for label, known in found.items()}
+
+    def _differences(self) -> None:
+        """Say in what the configurations of the folders differ from that of the first."""
+        (first, folder), *others = self.folders.items()
+        owner = Owner(folder.path)
+        for label, other in others:
+            identity = Owner(other.path).identity
+            if owner.identity is not None and identity is not None and (unlike := owner.unlike(identity)):
+                self.remarks.append(f"{label} was made by another configuration than {first}: {unlike}")
+
+    def _without_doubles(self, one: str, first: pd.DataFrame, other: str, second: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of a second folder without the cells that the first one has, and say which these are."""
+        double = sorted(set(first["cell"]) & set(second["cell"]))
+        if double:
+            same = [name for name in first.columns if name in second and name not in TIMING_COLUMNS]
+            a, b = (frame[frame["cell"].isin(double)].sort_values(["cell", "split", "metric"])[same] for frame in (first, second))
+            equal = len(a) == len(b) and all(_equal(a[name], b[name]) for name in same)
+            rows = f"the rows of {one} are shown" if equal else f"their rows differ, and those of {one} are shown"
+            self.remarks.append(f"{counted(len(double), 'cell stands', 'cells stand')} in both {one} and {other}; {rows}")
+            second = second[~second["cell"].isin(double)]
+        head = ["dataset", "method", "options", "seed"]
+        done = set(first.loc[first["status"] != "failed", head].itertuples(index=False, name=None))
+        late = [row[0] == "failed" and row[1:] in done for row in second[["status", *head]].itertuples(index=False, name=None)]
+        return second[~np.array(late, dtype=bool)] if any(late) else second
+
+
+def _equal(first: pd.Series, second: pd.Series) -> bool:
+    return [str(value) for value in first] == [str(value) for value in second]
+
+
+def _labels(paths: Sequence[Path]) -> list[str]:
+    """Return the shortest ends of paths that tell them apart."""
+    for length in itertools.count(1):
+        labels = ["/".join(path.parts[-length:]) for path in paths]
+        if len(set(labels)) == len(paths) or length > max(len(path.parts) for path in paths):
+            return labels
+    raise AssertionError
+
+
+def _drawn(about: dict[str, Any], sizes: list[Any]) -> str:
+    """Return a text that cells of one data set share if their splits are the same; the first ones are, whatever their number."""
+    cell = about.get("cell", {})
+    kind = cell.get("protocol", {}).get("splits")
+    seed = cell.get("seed") if kind == "random" else None
+    content = canonical_json([about.get("dataset"), about.get("dataset_sha256"), kind, seed, str(sizes)])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
