@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,81 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
     return found
 
 
+class Judge:
+    """What judges linear weights of one problem, on rows X (n, d) with labels y (n,): our own fit, made once for any number of weights.
+
+    The lower bound is the dual of that fit, raised on the segment towards the subgradients r_i at the given weights.
+
+    Parameters
+    ----------
+    estimator : SurrogateClassifier
+        Its loss, C or lam and solver say what problem and how well it is solved for the bound (``tol``); features are linear, with the
+        moments in a ball. Its ``fit_intercept`` does not count. It stays as it is.
+    X, y : array-like (n, d), dense or sparse, and (n,)
+    sample_weight : array-like (n,), optional
+    intercept : bool
+        Whether the problem has a constant feature, whose weights are regularised.
+
+    Raises
+    ------
+    ConfigError
+        Other features than linear.
+    """
+
+    def __init__(self, estimator: SurrogateClassifier, X: Any, y: Any, sample_weight: Any = None, intercept: bool = False) -> None:
+        estimator = clone(estimator).set_params(fit_intercept=intercept)
+        if estimator.features not in ("linear", "multiclass") or (estimator.features_options or {}).get("moments", "ball") != "ball":
+            raise ConfigError("foreign weights are judged with features=linear and features.moments=ball")
+        self._estimator, self._rows, self._intercept = estimator, (X, np.asarray(y), sample_weight), intercept
+        self._known = np.unique(y) if estimator.n_classes is None else np.arange(estimator.n_classes)
+
+    @cached_property
+    def fitted(self) -> Any:
+        """Our own fit, which the first weights of the right shape wait for."""
+        return self._estimator.fit(*self._rows)
+
+    @cached_property
+    def _problem(self) -> Problem:
+        return _problem(self.fitted, *self._rows)
+
+    def __call__(self, coef: Any, intercept: Any = None, classes: Sequence[Any] | None = None) -> Judgement:
+        """Return how far weights are from the optimum.
+
+        Parameters
+        ----------
+        coef : array-like (k, d), or (d,) or (1, d) for two classes
+            One row of weights for each class. A single row w of two classes, f_1 - f_0 = w.x + b, is read as the rows -w/2 and w/2, the
+            least norm that gives these scores: its regulariser is |w|^2/4, so weights fitted with |w|^2/2 + C sum have half of that C here.
+        intercept : array-like (k,), or one number with a single row
+            Weights of the constant feature; None where the problem has none.
+        classes : sequence, optional
+            Labels in the order of the rows; None: sorted.
+
+        Raises
+        ------
+        ConfigError
+            Weights of another shape or not finite, unknown labels, an intercept where there is no constant feature or none where there is.
+        """
+        if (intercept is not None) != self._intercept:
+            advice = "a constant feature: give intercept" if self._intercept else "no constant feature: leave intercept out"
+            raise ConfigError(f"the problem has {advice}")
+        theta = _parameters(coef, intercept, self._rows[0].shape[1], len(self._known))
+        if classes is not None:
+            theta = theta[:, _order(self._known, classes)]
+        fitted, problem = self.fitted, self._problem
+        primal = problem.primal(theta)
+        R = np.where(fitted.rows_[:, None] >= 0, fitted.solution_.R[fitted.rows_], 0.0) if fitted.solution_.R is not None else None
+        at_weights = problem.loss.oracle(problem.scaled(problem.features.scores(theta)), problem.y).R
+        dual = max(problem.dual(at_weights), fitted.certificate_.dual if R is not None else -np.inf)
+        if R is not None:
+            dual = max(dual, _highest(problem, R, at_weights))
+        best = min(primal, fitted.certificate_.primal)
+        gap = primal - dual
+        scale = gap_scale(primal, dual)
+        relative = gap / scale if scale > 0 else (0.0 if gap <= 0 else float("inf"))
+        return Judgement(primal, dual, best, gap, relative, primal - best, fitted.certificate_)
+
+
 def judge_weights(
     estimator: SurrogateClassifier,
     X: Any,
@@ -100,51 +176,21 @@ def judge_weights(
     classes: Sequence[Any] | None = None,
     sample_weight: Any = None,
 ) -> Judgement:
-    """Return how far linear weights are from the optimum of an estimator's problem on rows X (n, d) with labels y (n,).
-
-    The lower bound is the dual of our own fit, raised on the segment towards the subgradients r_i at the given weights.
+    """Return how far linear weights are from the optimum of an estimator's problem: `Judge` for one question.
 
     Parameters
     ----------
-    estimator : SurrogateClassifier
-        Its loss, C or lam and solver say what problem and how well it is solved for the bound (``tol``); features are linear, with the
-        moments in a ball. Its ``fit_intercept`` does not count. It stays as it is.
-    X, y : array-like (n, d), dense or sparse, and (n,)
-    coef : array-like (k, d), or (d,) or (1, d) for two classes
-        One row of weights for each class. A single row w of two classes, f_1 - f_0 = w.x + b, is read as the rows -w/2 and w/2, the least
-        norm that gives these scores: its regulariser is |w|^2/4, so weights fitted with |w|^2/2 + C sum have half of that C here.
-    intercept : array-like (k,), or one number with a single row; optional
-        Weights of the constant feature, which is regularised. None: the problem has no constant feature.
-    classes : sequence, optional
-        Labels in the order of the rows; None: sorted.
-    sample_weight : array-like (n,), optional
+    estimator, X, y, sample_weight
+        As in `Judge`.
+    coef, intercept, classes
+        As in its call; without an intercept the problem has no constant feature.
 
     Raises
     ------
     ConfigError
         Weights of another shape or not finite, unknown labels, other features than linear.
     """
-    fitted = clone(estimator).set_params(fit_intercept=intercept is not None)
-    if fitted.features not in ("linear", "multiclass") or (fitted.features_options or {}).get("moments", "ball") != "ball":
-        raise ConfigError("foreign weights are judged with features=linear and features.moments=ball")
-    y = np.asarray(y)
-    known = np.unique(y) if fitted.n_classes is None else np.arange(fitted.n_classes)
-    theta = _parameters(coef, intercept, X.shape[1], len(known))
-    if classes is not None:
-        theta = theta[:, _order(known, classes)]
-    fitted.fit(X, y, sample_weight)
-    problem = _problem(fitted, X, y, sample_weight)
-    primal = problem.primal(theta)
-    R = np.where(fitted.rows_[:, None] >= 0, fitted.solution_.R[fitted.rows_], 0.0) if fitted.solution_.R is not None else None
-    at_weights = problem.loss.oracle(problem.scaled(problem.features.scores(theta)), problem.y).R
-    dual = max(problem.dual(at_weights), fitted.certificate_.dual if R is not None else -np.inf)
-    if R is not None:
-        dual = max(dual, _highest(problem, R, at_weights))
-    best = min(primal, fitted.certificate_.primal)
-    gap = primal - dual
-    scale = gap_scale(primal, dual)
-    relative = gap / scale if scale > 0 else (0.0 if gap <= 0 else float("inf"))
-    return Judgement(primal, dual, best, gap, relative, primal - best, fitted.certificate_)
+    return Judge(estimator, X, y, sample_weight, intercept is not None)(coef, intercept, classes)
 
 
 def _parameters(coef: Any, intercept: Any, d: int, k: int) -> Array:

@@ -1,0 +1,1 @@
+"""What the objective, the data sets and the solvers share."""

@@ -1,0 +1,22 @@
+from benchmark_utils.models import MODELS, PASSES
+from benchmark_utils.rival import Rival
+
+
+class Solver(Rival):
+    """This library; `auto` chooses, the others are for the surrogates."""
+
+    name = "advcli"
+    requirements = ["pip::advcli"]
+    models = tuple(name for name in MODELS if not name.startswith("logistic"))
+    parameters = {"solver": ["auto", "dual", "newton", "lbfgs"]}
+    test_parameters = {"solver": ["auto"]}
+
+    def skip(self, name, problem):
+        if self.solver != "auto" and not problem.surrogate:
+            return True, f"{name} has one solver"
+        return super().skip(name, problem)
+
+    def solve(self, problem, tolerance):
+        options = {"solver": self.solver} if problem.surrogate else {}
+        # the goal is below 0.1 and 0.01; its own certificate tells when it is reached
+        return problem.point(problem.own(tolerance, max_passes=PASSES, **options).fit(problem.rows(), problem.y))
