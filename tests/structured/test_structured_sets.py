@@ -14,7 +14,8 @@ from scipy.optimize import minimize
 
 from advcli.errors import ConfigError, IncompatibleError, NotConvergedWarning
 from advcli.learners.structured import MultilabelClassifier
-from advcli.learners.structured.planes import Planes
+from advcli.learners.structured.planes import Planes, learn_planes
+from advcli.learners.structured.sets import PairWeights, SearchedSets
 from advcli.outputs.psi import make_psi
 
 SURROGATES = [("margin", None), ("slack", None), ("scaling", 0.5), ("scaling", 0.0), ("f1", None), ("log", None), ("prob", None)]
@@ -248,3 +249,20 @@ def test_labels_that_are_not_0_and_1_are_refused():
     X, Y = problem(0)
     with pytest.raises(ValueError, match="must hold 0 and 1"):
         MultilabelClassifier().fit(X, 2 * Y)
+
+
+def test_searches_by_blocks_end_at_the_same_optimum_in_fewer_passes_where_labels_share_weights():
+    random = np.random.default_rng(29)
+    X = random.normal(size=(24, 3))
+    Y = (X @ random.normal(size=(3, 7)) + random.normal(size=(24, 7)) > 0.5).astype(np.int8)
+    fits = {}
+    for blocks, passes in ((1, 10), (16, 10), (1, 1000), (16, 1000)):
+        structure = SearchedSets(X, Y, np.full(24, 1 / 24), make_psi("margin"), PairWeights(7, "one"), relaxed=True)
+        assert structure.blocks == 16
+        structure.blocks = blocks
+        fit = fits[blocks, passes] = learn_planes(structure, 0.03, 1e-3, passes, 0)
+        assert fit.passes <= passes
+    assert [fits[blocks, 1000].stopped for blocks in (1, 16)] == ["converged"] * 2
+    assert max(fits[blocks, 1000].dual for blocks in (1, 16)) <= min(fits[blocks, 1000].primal for blocks in (1, 16))
+    one, many = (fits[blocks, 10].primal - fits[blocks, 10].dual for blocks in (1, 16))
+    assert many < 0.7 * one

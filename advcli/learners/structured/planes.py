@@ -18,7 +18,6 @@ from __future__ import annotations
 import itertools
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
 from ...compiled import aligned_zeros, compiled_rows, kernels
+from ...groups import rows_of
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.intp]
@@ -35,6 +35,9 @@ INNER_PASSES = 20  # most passes of pairwise steps between two searches
 INNER_SHARE = 0.2  # share of the gap that the stored planes' own gap is brought down to between two searches
 IDLE_ROUNDS = 10  # rounds after which a plane of weight 0 is forgotten
 PAIRWISE_STEPS = 10  # of one visit to an example
+BLOCK_PASSES = 5  # most passes of pairwise steps after a block of examples
+SWEEPS = 8  # most sweeps by blocks between two looks at all
+SWEPT_SHARE = 0.3  # share of the gap at the last look from which on sweeps are looked at
 
 
 class Cuts(NamedTuple):
@@ -77,6 +80,9 @@ class Structure(ABC):
         Scores of a row, and weights that labels share.
     left_open : float
         Part of the tolerance to which planes close their share of the gap before a fit ends for what its searches leave open.
+    blocks : int
+        Blocks of examples after each of which the dual is ascended. With 1 all are searched at one w; with more, where a search costs
+        far more than a step, later blocks see what the planes of earlier ones have changed.
     """
 
     X: Any
@@ -85,6 +91,7 @@ class Structure(ABC):
     K: int
     G: int
     left_open: float = 1.0
+    blocks: int = 1
 
     @abstractmethod
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
@@ -161,6 +168,12 @@ class Planes:
         self.idle = np.concatenate([self.idle, np.zeros(new, dtype=np.intp)])[order]
         self.owner = owner[order]
 
+    def add_violated(self, cuts: Cuts, examples: Positions, known: Array) -> None:
+        """Store those planes of these examples that lie above what is ``known``, the largest value of their stored ones."""
+        new = np.flatnonzero(cuts.value > known + 1e-12 * np.maximum(1.0, known))
+        if len(new):
+            self.add(Cuts(cuts.parts[new], cuts.constant[new], *cuts[2:]), examples[new])
+
     def forget(self) -> None:
         """Drop the planes that have had no weight for `IDLE_ROUNDS` rounds."""
         self.idle = np.where(self.alpha > 0.0, 0, self.idle + 1)
@@ -216,17 +229,17 @@ class Planes:
         """Return D(alpha); W and ``shared`` are `weights`."""
         return float((self.structure.share[self.owner] * self.alpha) @ self.constant) - 0.5 * lam * squared(W, shared)
 
-    def values(self, W: Array, shared: Array, examples: Sequence[int] | None = None) -> Array:
-        """Return c + a.w of every plane, shape (p,)."""
+    def values(self, W: Array, shared: Array, which: Positions | None = None) -> Array:
+        """Return c + a.w of every plane, shape (p,), or of these."""
         at = self.structure
+        chosen = slice(None) if which is None else which
+        owner, parts, constant = self.owner[chosen], self.parts[chosen], self.constant[chosen]
         U = np.asarray(at.X @ W.T)
-        local = sparse.csr_array(self.parts[:, at.G :])
-        entry = np.repeat(self.owner, np.diff(local.indptr))
+        local = sparse.csr_array(parts[:, at.G :])
+        entry = np.repeat(owner, np.diff(local.indptr))
         scores = U[at.start[entry] + local.indices // at.K, local.indices % at.K]
-        sums = np.bincount(
-            np.repeat(np.arange(len(self.owner)), np.diff(local.indptr)), weights=local.data * scores, minlength=len(self.owner)
-        )
-        return np.asarray(self.constant + self.parts[:, : at.G] @ shared + sums)
+        sums = np.bincount(np.repeat(np.arange(len(owner)), np.diff(local.indptr)), weights=local.data * scores, minlength=len(owner))
+        return np.asarray(constant + parts[:, : at.G] @ shared + sums)
 
 
 class Visits:
@@ -244,8 +257,8 @@ class Visits:
             few: list[Any] = [at.X[a:b] @ at.X[a:b].T for a, b in itertools.pairwise(at.start)]
             self.gram = np.concatenate([(each.toarray() if hasattr(each, "toarray") else each).ravel() for each in few]).astype(np.float64)
 
-    def run(self, planes: Planes, lam: float, W: Array, shared: Array, enough: float) -> float:
-        """Ascend D, changing alpha, until the gap of the stored planes is at most ``enough``; return that gap."""
+    def run(self, planes: Planes, lam: float, W: Array, shared: Array, enough: float, passes: int = INNER_PASSES) -> float:
+        """Ascend D, changing alpha, until the gap of the stored planes is at most ``enough`` or ``passes`` are made; return that gap."""
         at = self.structure
         padded = kernels.planes.width(at.K)
         theta = aligned_zeros((W.shape[1], padded))
@@ -267,11 +280,40 @@ class Visits:
             at.K,
             lam,
             PAIRWISE_STEPS,
-            INNER_PASSES,
+            passes,
             enough,
             int(self.random.integers(2**63)),
         )
         return float(gap)
+
+
+class Blocks:
+    """Sweeps over the examples by blocks: each is searched at the w that the planes of those before it gave."""
+
+    def __init__(self, structure: Structure, seed: int) -> None:
+        self.structure, self.random = structure, np.random.default_rng([seed, 1])
+
+    def sweep(self, planes: Planes, visits: Visits, lam: float, enough: float) -> tuple[float, int]:
+        """Search every example once and ascend D after each block; return the searches' gap without what they leave open, and their calls.
+
+        That gap is summed over examples each at its own w: it says when a look at all of them at one w is worth its searches.
+        """
+        at, gap, calls = self.structure, 0.0, 0
+        for block in np.array_split(self.random.permutation(at.n), min(at.blocks, at.n)):
+            block.sort()
+            W, shared = planes.weights(lam)
+            cuts = at.search(np.ascontiguousarray(at.X[rows_of(at.start, block)] @ W.T), shared, block)
+            which = np.flatnonzero(np.isin(planes.owner, block))
+            values, example = planes.values(W, shared, which), np.searchsorted(block, planes.owner[which])
+            mean = np.bincount(example, weights=planes.alpha[which] * values, minlength=len(block))
+            known = np.zeros(len(block))
+            np.maximum.at(known, example, values)
+            gap, calls = gap + float(at.share[block] @ (cuts.value - mean)), calls + cuts.calls
+            planes.add_violated(cuts, block, known)
+            visits.run(planes, lam, W, shared, enough, BLOCK_PASSES)
+            planes.feasible()
+        planes.forget()
+        return gap, calls
 
 
 class PlaneFit(NamedTuple):
@@ -309,13 +351,18 @@ def learn_planes(
     that was searched, with the last dual point. ``start`` are planes of another lambda to begin with, which are not changed.
     """
     began = time.perf_counter()
-    visits = Visits(structure, seed)
+    visits, by_blocks = Visits(structure, seed), Blocks(structure, seed)
     planes = Planes(structure)
     if start is not None:
         planes.begin(start, lam)
     W, shared = planes.weights(lam)
     best: tuple[float, Array, Array, Cuts] | None = None
     dual, calls, passes = planes.dual(lam, W, shared), 0, 0
+    everything = np.arange(structure.n)
+
+    def limit() -> str:
+        return "max_passes" if passes >= max_passes else "max_seconds" if time.perf_counter() - began >= max_seconds else ""
+
     while True:
         cuts = structure.all_cuts(W, shared)
         calls, passes = calls + cuts.calls, passes + 1
@@ -326,22 +373,27 @@ def learn_planes(
         if gap <= tol * abs(best[0]):
             stopped = "converged"
             break
-        if passes >= max_passes or time.perf_counter() - began >= max_seconds:
-            stopped = "max_passes" if passes >= max_passes else "max_seconds"
+        if stopped := limit():
             break
         # what planes can still close: where searches are exact no less than the whole gap
         own = primal - float(structure.share @ (cuts.upper - cuts.value)) - dual
         if own <= structure.left_open * tol * abs(primal):
             stopped = "inexact_search"
             break
-        known = np.zeros(structure.n)
-        np.maximum.at(known, planes.owner, planes.values(W, shared))
-        violated = np.flatnonzero(cuts.value > known + 1e-12 * np.maximum(1.0, known))
-        if len(violated):
-            planes.add(Cuts(cuts.parts[violated], cuts.constant[violated], *cuts[2:]), violated)
-        visits.run(planes, lam, W, shared, INNER_SHARE * min(gap, own))
+        if structure.blocks == 1 or len(planes.alpha):  # worst labels at w = 0 are full, and their planes large where there are many pairs
+            known = np.zeros(structure.n)
+            np.maximum.at(known, planes.owner, planes.values(W, shared))
+            planes.add_violated(cuts, everything, known)
+            visits.run(planes, lam, W, shared, INNER_SHARE * min(gap, own))
         planes.forget()
         planes.feasible()
+        for _ in range(SWEEPS if structure.blocks > 1 else 0):
+            if passes + 1 >= max_passes or limit():  # the last pass is a look
+                break
+            left, found = by_blocks.sweep(planes, visits, lam, INNER_SHARE * min(gap, own))
+            calls, passes = calls + found, passes + 1
+            if left <= SWEPT_SHARE * own:
+                break
         W, shared = planes.weights(lam)
         dual = planes.dual(lam, W, shared)
     primal, W, shared, cuts = best

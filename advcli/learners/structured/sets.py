@@ -37,6 +37,7 @@ from .planes import Cuts, PlaneFit, Planes, Positions, Structure
 from .row_steps import BY_ROWS, learn_by_rows
 
 RULES = ("potentials", "predictor", "f1")
+RELAXED_BLOCKS = 16  # blocks of the rows of a relaxation, whose searches take far longer than steps
 F1_ROWS = 256  # rows whose best sets of the F-measure are sought together
 PAIRS = {"one": 1, "four": 4, "none": 0}
 """Weights of a pair of labels: one where a set has both, one for each of its four states, or none."""
@@ -140,6 +141,7 @@ class SearchedSets(SetStructure):
     def __init__(self, *given: Any, search: str = "auto", relaxed: bool = False) -> None:
         super().__init__(*given)
         self.by, self.relaxed = search, relaxed or self.K > MOST_LABELS
+        self.blocks = RELAXED_BLOCKS if self.relaxed else 1
 
     def spaces(self, U: Array, shared: Array, examples: Positions) -> Iterator[OutputSpace]:
         """Yield the sets of these examples as searches see them."""
