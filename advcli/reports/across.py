@@ -21,6 +21,8 @@ MIN_DATASETS = 5
 """Fewer data sets support no test: five of one sign still have the Wilcoxon p-value 0.0625."""
 MIN_METHODS = 3
 """The Friedman test and the critical difference are about at least three methods."""
+MOST_PAIRED = 40
+"""Methods of a report that are compared pair by pair: thousands, of a sweep over two long axes, would be millions of tests."""
 
 PAIR_COLUMNS = (
     "metric",
@@ -126,8 +128,11 @@ def across_datasets(summary: pd.DataFrame, metric: str, alpha: float = 0.05) -> 
         remarks.append(f"two methods only: no Friedman test and no critical difference, which are about {MIN_METHODS} or more")
     means = places.mean(axis=0) if comparable else np.empty(0)
     pairwise = nemenyi(means, len(datasets)) if enough_methods else np.empty((0, 0))
-    pairs = _pairs(metric, methods, scores, higher, pairwise) if enough_data else pd.DataFrame(columns=list(PAIR_COLUMNS))
-    if enough_data:
+    few = len(methods) <= MOST_PAIRED
+    pairs = _pairs(metric, methods, scores, higher, pairwise) if enough_data and few else pd.DataFrame(columns=list(PAIR_COLUMNS))
+    if enough_data and not few:
+        remarks.append(f"more than {MOST_PAIRED} methods are not compared pair by pair; report.methods=[...] chooses some")
+    elif enough_data:
         smallest = len(pairs) * 2.0 ** (1 - len(datasets))
         if smallest >= alpha:
             remarks.append(

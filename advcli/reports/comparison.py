@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,8 @@ from .document import ReportTable, TableField, metric_word
 from .markdown import markdown_table
 from .summary import in_order
 
+MOST_COLUMNS = 25
+"""Methods that are columns of a comparison table; more are its rows."""
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -100,7 +103,7 @@ def comparison(
         legend.append(f"fewer than {MIN_WILCOXON_SPLITS} splits cannot be significant with the Wilcoxon test at 0.05")
     if compared and splits and splits[0] == 1:
         legend.append("a single split allows no test")
-    return ReportTable(
+    table = ReportTable(
         name=f"comparison-{metric_word(metric)}",
         caption=f"Data sets against methods: {title(metric) or 'results'}." if compared else f"{methods[0]}: {title(metric) or 'results'}.",
         columns=("dataset", *methods),
@@ -108,6 +111,14 @@ def comparison(
         footer=tuple(map(tuple, footer)),
         notes=(*legend, *notes),
     )
+    return table if len(methods) <= MOST_COLUMNS else _turned(table)
+
+
+def _turned(table: ReportTable) -> ReportTable:
+    """Return a comparison table with a method in every row: nobody reads a hundred columns."""
+    columns = [tuple(TableField(method) for method in table.columns[1:])] + [row[1:] for row in (*table.rows, *table.footer)]
+    heads = ("method", *(row[0].text for row in (*table.rows, *table.footer)))
+    return replace(table, columns=heads, rows=tuple(zip(*columns, strict=True)), footer=())
 
 
 def comparison_table(

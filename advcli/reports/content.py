@@ -14,7 +14,7 @@ import pandas as pd
 from ..metrics import shown_as, shown_mean, title
 from ..rows import hyper_columns, hyper_text, over_splits
 from ..statistics import DEFAULT, Significance
-from .across import Across
+from .across import MOST_PAIRED, Across
 from .choice import Names
 from .comparison import comparison, result_entry
 from .document import Document, Figure, ReportTable, Section, TableField, counted, metric_word
@@ -305,6 +305,7 @@ def _with_published(table: ReportTable, material: Material) -> ReportTable:
 def _overview(part: pd.DataFrame, metric: str, wins: pd.DataFrame, across: Across) -> ReportTable:
     places = dict(zip(across.methods, across.mean_ranks, strict=True)) if len(across.mean_ranks) else {}
     rows: list[Row] = []
+    counted_pairs = ("wins", "ties", "losses") if len(wins) else ()
     for method, lines in part.groupby("method", sort=True, observed=True):
         own = wins[wins["method"] == method]
         good = lines[(lines["n_splits"] > 0) & (lines["failed"] == 0)]
@@ -315,7 +316,7 @@ def _overview(part: pd.DataFrame, metric: str, wins: pd.DataFrame, across: Acros
                 TableField(shown_mean(metric, good["mean"].mean()), good["mean"].mean()) if len(good) else _number(math.nan),
                 _whole(good["best"].sum()),
                 _whole(good["bold"].sum()),
-                *(_whole(own[kind].sum()) for kind in ("wins", "ties", "losses")),
+                *(_whole(own[kind].sum()) for kind in counted_pairs),
                 _whole(len(good)),
                 TableField(str(len(lines) - len(good)), len(lines) - len(good), state="failed" if len(good) < len(lines) else ""),
             )
@@ -327,19 +328,21 @@ def _overview(part: pd.DataFrame, metric: str, wins: pd.DataFrame, across: Acros
     return ReportTable(
         f"overview-{metric_word(metric)}",
         f"Methods at a glance: {title(metric)}.",
-        ("method", "mean rank", "mean", "best", "bold", "wins", "ties", "losses", "complete", "with failures"),
+        ("method", "mean rank", "mean", "best", "bold", *counted_pairs, "complete", "with failures"),
         tuple(rows),
         notes=(
             note,
             "mean: over the data sets of that method alone; best, bold: data sets where it is best, or best or not significantly worse",
-            "wins, ties, losses: over all pairs with another method on one data set, by the test within the data set",
+            "wins, ties, losses: over all pairs with another method on one data set, by the test within the data set"
+            if len(wins)
+            else f"more than {MOST_PAIRED} methods are not compared pair by pair; report.methods=[...] chooses some",
         ),
     )
 
 
 def _wins_tables(part: pd.DataFrame, wins: pd.DataFrame, word: str, label: str, significance: Significance) -> list[ReportTable]:
     methods = in_order(part["method"])
-    if len(methods) < 2:
+    if len(methods) < 2 or wins.empty:
         return []
     counts = {(row["method"], row["other"]): row for row in wins.to_dict("records")}
     rows = []

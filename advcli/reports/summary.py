@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..errors import ConfigError, ResultsError, nearest
 from ..metrics import meaning
 from ..statistics import DEFAULT, Significance, mark_best, paired_test, rank_biserial, row_ranks
+from .across import MOST_PAIRED
 
 SUMMARY_COLUMNS = (
     "dataset",
@@ -132,7 +133,8 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
     DataFrame
         Columns `SUMMARY_COLUMNS`, sorted by metric, data set and method; ``std`` has n - 1 in the denominator; ``p_value`` is
         against the best and empty for the best itself. A method with a failed split is not compared. ``attrs["primary"]`` is
-        the metric to show, ``attrs["significance"]`` how its marks were made, ``attrs["unpaired"]`` the data sets without any, since splits differ there.
+        the metric to show, ``attrs["significance"]`` how its marks were made, ``attrs["unpaired"]`` the data sets without any, since
+        splits differ there.
 
     Raises
     ------
@@ -291,10 +293,13 @@ def wins_ties_losses(runs: pd.DataFrame, metric: str, significance: Significance
     -------
     DataFrame
         Columns ``method``, ``other``, ``wins``, ``ties``, ``losses``; one row for every ordered pair of different methods. A test
-        that is undefined (a single split) counts as a tie; a pair without common data sets has zeros.
+        that is undefined (a single split) counts as a tie; a pair without common data sets has zeros. No row where there are more than
+        `MOST_PAIRED` methods.
     """
     runs = with_unique_methods(runs)
     methods = in_order(runs["method"])
+    if len(methods) > MOST_PAIRED:
+        return pd.DataFrame(columns=["method", "other", "wins", "ties", "losses"])
     better = 1 if meaning(metric).higher_is_better else -1
     counts = {(a, b): [0, 0, 0] for a in methods for b in methods if a != b}
     for _, block in blocks(runs, metric):

@@ -9,10 +9,14 @@ import pytest
 
 from advcli.errors import ConfigError
 from advcli.reports import write, write_reports
+from advcli.reports.across import MIN_DATASETS, MOST_PAIRED
+from advcli.reports.comparison import comparison
+from advcli.reports.content import contents
 from advcli.reports.document import ReportTable, TableField
 from advcli.reports.html_page import html_table
 from advcli.reports.latex import escape, latex_table
 from advcli.reports.markdown import markdown_table
+from advcli.reports.summary import summarise
 
 TABLES = ["summary.csv", "table.md", "table.csv", "wins.csv", "pairs.csv", "report.md", "report.tex", "report.html"]
 
@@ -432,3 +436,23 @@ def test_csv_files_have_one_width(report):
         if name.endswith(".csv"):
             with (folder.path / name).open(newline="") as file:
                 assert len({len(row) for row in csv.reader(file)}) == 1
+
+
+def test_hundreds_of_methods_stand_in_rows_and_are_not_compared_pair_by_pair(planted):
+    methods = [f"method_{at:02d} linear" for at in range(MOST_PAIRED + 1)]
+    runs = pd.DataFrame(
+        [row for at in range(MIN_DATASETS) for method in methods for row in planted.rows(f"set_{at}", method, [at, at + 1])]
+    )
+    report = contents("many", runs, summarise(runs))
+    assert report.wins.empty
+    assert report.pairs.empty
+    tables = {table.name: table for section in report.document.sections for table in section.tables}
+    assert tables["comparison-accuracy"].columns == ("method", *(f"set_{at}" for at in range(MIN_DATASETS)), "average", "count")
+    assert [row[0].text for row in tables["comparison-accuracy"].rows] == methods
+    assert "wins" not in tables["overview-accuracy"].columns
+    assert any("are not compared pair by pair; report.methods=[...]" in note for note in tables["overview-accuracy"].notes)
+    few = runs[runs["method"].isin(methods[:3])]
+    turned, table = comparison(summarise(runs)), comparison(summarise(few))
+    assert [row[:4] for row in table.rows] == [
+        (TableField(f"set_{at}"), *(row[1 + at] for row in turned.rows[:3])) for at in range(MIN_DATASETS)
+    ]
