@@ -9,7 +9,7 @@ from typing import Any
 
 from .errors import ResultsError
 from .files import read_json
-from .rows import SCHEMA_VERSION, short_json
+from .rows import SCHEMA_VERSION, canonical_json, short_json, without_growing
 
 IDENTITY = "identity.json"
 
@@ -41,7 +41,7 @@ class Owner:
     def __init__(self, folder: Path) -> None:
         file = folder / IDENTITY
         found = read_json(file)
-        self.stored: Mapping[str, Any] | None = found if isinstance(found, dict) else None
+        self.stored: Mapping[str, Any] | None = _lasting(found) if isinstance(found, dict) else None
         self.missing = not file.exists()
         self.identity, self._source = self.stored, file
 
@@ -56,6 +56,7 @@ class Owner:
         identity = content.get("identity")
         if identity is None or content["schema"] != SCHEMA_VERSION:
             return
+        identity = _lasting(identity)
         if self.identity is None:
             self.identity, self._source = identity, path
         elif identity != self.identity:
@@ -70,6 +71,16 @@ class Owner:
         keys = [key for key in sorted({*old, *new}) if old.get(key, _ABSENT) != new.get(key, _ABSENT)]
         changes = [f"{key}: {_short(old.get(key, _ABSENT))} -> {_short(new.get(key, _ABSENT))}" for key in keys]
         return ", ".join(changes[:4]) + (f" and {len(keys) - 4} more" if len(keys) > 4 else "")
+
+
+def _lasting(identity: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an identity as versions write it that let splits and metrics grow; older ones have their number and names in it."""
+    protocol = identity.get("protocol")
+    if not isinstance(protocol, Mapping):
+        return identity
+    each = [without_growing(options) for options in protocol.get("each of", [protocol])]
+    distinct = list({canonical_json(options): options for options in reversed(each)}.values())[::-1]  # in the order of their last places
+    return {**identity, "protocol": distinct[0] if len(distinct) == 1 else {"each of": distinct}}
 
 
 def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:

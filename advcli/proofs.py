@@ -13,12 +13,14 @@
     predictor_N  a mixed prediction for each training row, shape (n, l), only for games without a closed form, loss=general and max-min
                  margins: it bounds the surrogate from above, as r bounds the optimum from below
 
-The column ``proof`` of a row is the SHA-256 of these arrays and of the cell's configuration. It does not depend on how they are compressed.
+The column ``proof`` of a row is the SHA-256 of these arrays and of the cell's configuration, its number of splits and its metrics left out:
+both may grow. It does not depend on how they are compressed.
 `advcli.verify` reads them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Mapping
 from typing import Any
@@ -26,10 +28,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import read_arrays, write_arrays
 from .errors import ResultsError
-from .files import atomic_bytes
 from .records import ResultsFolder
-from .rows import canonical_json
+from .rows import canonical_json, lasting
 
 Array = NDArray[np.float64]
 
@@ -37,12 +39,12 @@ PARTS = ("theta", "r", "predictor")
 
 
 def digest(cell: Mapping[str, Any], split: int, arrays: Mapping[str, Array]) -> str:
-    """Return the SHA-256 of a split's arrays and of the configuration of its cell.
+    """Return the SHA-256 of a split's arrays and of the configuration of its cell, taken as it is given.
 
     Parameters
     ----------
     cell : mapping
-        The cell as plain data, ``about["cell"]`` of its file.
+        The cell as plain data: `rows.lasting` of ``about["cell"]`` of its file, which older versions of the program took whole.
     split : int
         Number of the split, from 1.
     arrays : mapping
@@ -64,17 +66,10 @@ def read(folder: ResultsFolder, key: str) -> dict[int, dict[str, Array]]:
     ResultsError
         If there is no such file, or it is damaged.
     """
-    path = folder.proofs_path / f"{key}.npz"
     found: dict[int, dict[str, Array]] = {}
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            for name in file.files:
-                part, _, number = name.rpartition("_")
-                found.setdefault(int(number), {})[part] = file[name]
-    except FileNotFoundError:
-        raise ResultsError(f"{path.parent.name}/{path.name} is missing") from None
-    except Exception as error:  # zipfile, zlib and NumPy raise a dozen kinds
-        raise ResultsError(f"{path.parent.name}/{path.name} is damaged ({type(error).__name__})") from None
+    for name, array in read_arrays(folder.proofs_path / f"{key}.npz").items():
+        part, _, number = name.rpartition("_")
+        found.setdefault(int(number), {})[part] = array
     return found
 
 
@@ -91,7 +86,7 @@ class Recorder:
     """
 
     def __init__(self, folder: ResultsFolder, key: str, cell: Mapping[str, Any]) -> None:
-        self.folder, self.key, self.cell = folder, key, cell
+        self.folder, self.key, self.cell = folder, key, lasting(cell)
         self.arrays: dict[str, Array] = {}
 
     @property
@@ -102,6 +97,11 @@ class Recorder:
         """Tell whether a stored cell (`ResultsFolder.read_cell`) was computed with its proofs, and these are there."""
         needed = any(row.get("proof") for row in stored["rows"])
         return bool(stored["about"].get("proofs")) and (not needed or self._path.is_file())
+
+    def resume(self) -> None:
+        """Take the proofs of the splits that are there, as others are added; without their file those alone are kept."""
+        with contextlib.suppress(ResultsError):
+            self.arrays = read_arrays(self._path)
 
     def keep(self, split: int, estimator: Any, X: Any, codes: Any, weight: Array | None) -> dict[str, str]:
         """Keep a fitted estimator's proof and return its column; empty for a learner without one.
@@ -129,10 +129,5 @@ class Recorder:
             If it cannot be written.
         """
         if self.arrays:
-            try:
-                self.folder.proofs_path.mkdir(exist_ok=True)
-            except OSError as error:
-                raise ResultsError(f"cannot create {self.folder.proofs_path}: {error.strerror}; choose another results_dir") from error
-            with atomic_bytes(self._path) as file:
-                np.savez_compressed(file, **self.arrays)  # type: ignore[arg-type]
+            write_arrays(self._path, self.arrays)
         return {"proofs": True}

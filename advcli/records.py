@@ -7,6 +7,7 @@ A results folder holds
 - ``cells/REQUEST.failed.json`` and ``failures/REQUEST.txt``: a cell that failed, and its traceback; tried again by the next run,
 - ``runs.csv`` and ``search.csv``: all cells in one table each, rebuilt from the cell files in an order that does not depend on
   who finished first,
+- ``predictions/KEY.npz``: what the cell's fits predict, by which metrics are added (see `advcli.predictions`),
 - ``proofs/KEY.npz``: where proofs are kept, the parameters and dual points of the cell's fits (see `advcli.proofs`),
 - ``identity.json``: the configuration that the folder belongs to; every cell file has it too,
 - ``provenance.json``: what ran, where, on which data and for how long,
@@ -25,7 +26,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,7 @@ from .rows import (
     canonical_json,
     difference,
     format_value,
+    lasting,
     plain,
     read_table,
     unpack,
@@ -52,13 +54,6 @@ from .rows import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def _without_descriptions(value: Any) -> Any:
-    """Return nested options without the texts that explain them, which determine no row."""
-    if isinstance(value, Mapping):
-        return {key: _without_descriptions(item) for key, item in value.items() if key != "description"}
-    return value
 
 
 _SESSION = ".session"
@@ -73,6 +68,8 @@ class ResultsFolder:
         The folder; `prepare` creates it.
     keep_proofs : bool
         Whether cells that are computed keep the proofs of their fits.
+    keep_distributions : bool
+        Whether they keep distributions over the classes that none of their metrics reads.
 
     Attributes
     ----------
@@ -95,9 +92,9 @@ class ResultsFolder:
     A power cut may cost the cells that were stored since: their seals tell, and the next run computes them again.
     """
 
-    def __init__(self, path: str | os.PathLike[str], keep_proofs: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], keep_proofs: bool = False, keep_distributions: bool = False) -> None:
         self.path = Path(path).absolute()
-        self.keep_proofs = keep_proofs
+        self.keep_proofs, self.keep_distributions = keep_proofs, keep_distributions
         self.remarks: dict[str, None] = {}
         self._identity: Any = None
         self._next_merge = 0.0
@@ -110,6 +107,11 @@ class ResultsFolder:
     def cells_path(self) -> Path:
         """Folder of the cell files."""
         return self.path / "cells"
+
+    @property
+    def predictions_path(self) -> Path:
+        """Folder of the predictions."""
+        return self.path / "predictions"
 
     @property
     def proofs_path(self) -> Path:
@@ -126,7 +128,7 @@ class ResultsFolder:
             # Where a network file system has no locks: of two merges at one moment the older may stay until the next.
             yield
 
-    def prepare(self, identity: Mapping[str, Any]) -> None:
+    def prepare(self, identity: Mapping[str, Any], review: Callable[[Mapping[str, Any]], None] | None = None) -> None:
         """Claim the folder for a configuration, making it if it is not there; set damaged cell files aside.
 
         A folder belongs to the configuration that wrote its identity.json first. While it has neither cells nor rows nor an open
@@ -137,6 +139,8 @@ class ResultsFolder:
         ----------
         identity : mapping
             What every cell of the folder has in common; nested mappings are compared key by key.
+        review : callable, optional
+            Called with the content (`read_cell_file`) of every finished cell that is there.
 
         Raises
         ------
@@ -150,14 +154,14 @@ class ResultsFolder:
             raise ResultsError(f"cannot create {self.path}: {reason(error)}; choose another results_dir or name") from error
         with self._locked():
             self.remove_leftovers()
-            damaged = self._claim(wanted)
+            damaged = self._claim(wanted, review)
             self._identity = wanted
             if not os.access(self.path, os.W_OK) or not os.access(self.cells_path, os.W_OK):
                 raise ResultsError(f"cannot write into {self.path}: permission denied; choose another results_dir or name")
             for path in damaged:
                 self._set_aside(path)
 
-    def _claim(self, wanted: Any) -> list[Path]:
+    def _claim(self, wanted: Any, review: Callable[[Mapping[str, Any]], None] | None) -> list[Path]:
         """Make the folder that of a configuration, or refuse; return its damaged cell files."""
         file = self.path / IDENTITY
         if not self._occupied() and create_text(file, identity_text(wanted)):
@@ -165,11 +169,15 @@ class ResultsFolder:
         owner, damaged = Owner(self.path), []
         for path in self._cell_files():
             try:
-                owner.add(path, read_cell_file(path))
+                content = read_cell_file(path)
             except FileNotFoundError:
                 continue
             except DamagedError:
                 damaged.append(path)
+                continue
+            owner.add(path, content)
+            if review is not None and content["schema"] == SCHEMA_VERSION and not path.stem.endswith(FAILED):
+                review(content)
         remedy = "choose another name= or remove the folder"
         if owner.identity is None and self._occupied():
             what = f"has {'no' if owner.missing else 'a damaged'} {IDENTITY}, and no cell file says which config made it"
@@ -213,12 +221,12 @@ class ResultsFolder:
         self._unlink(self.path / name for name in ("runs.csv", "search.csv"))
 
     def drop(self, keys: Iterable[str]) -> int:
-        """Remove cells with their proofs and tracebacks and merge what remains; return how many cells remain.
+        """Remove cells with their predictions, proofs and tracebacks and merge what remains; return how many cells remain.
 
         Parameters
         ----------
         keys : iterable of str
-            As in the column ``cell`` of the rows.
+            As in the column ``cell`` of the rows. Of a finished cell that failed to get more splits, both files go.
 
         Raises
         ------
@@ -229,10 +237,17 @@ class ResultsFolder:
             self.remove_leftovers()
             if self._in_use():
                 raise ResultsError(f"a run is under way in {self.path}; wait for its end, or stop it")
-            for key in keys:
+            wanted = set(keys)
+            files: dict[str, set[str]] = {}
+            for path in self._cell_files():
+                shard, stem = self._read_shard(path), path.name.removesuffix(".json").removesuffix(FAILED)
+                files[stem] = {stem} | ({shard["key"], shard["request"]} if shard else set())
+            wanted = wanted.union(*(names for names in files.values() if names & wanted))
+            for key in wanted | {stem for stem, names in files.items() if names & wanted}:
                 names = (f"{key}.json", f"{key}{FAILED}.json")
                 self._unlink(self.cells_path / name for name in names)
-                self._unlink((self.proofs_path / f"{key}.npz", self.path / "failures" / f"{key}.txt"))
+                self._unlink(kept / f"{key}.npz" for kept in (self.predictions_path, self.proofs_path))
+                self._unlink([self.path / "failures" / f"{key}.txt"])
         remaining = self.merge()
         if not remaining and not self._had_cells():  # a folder without cell files is left as it is
             self._unlink(self.path / name for name in ("runs.csv", "search.csv"))
@@ -267,7 +282,7 @@ class ResultsFolder:
 
     def remove_leftovers(self) -> None:
         """Remove temporary files and sessions of processes of this machine that no longer live."""
-        remove_of_the_dead((self.path, self.cells_path, self.proofs_path, self.path / "failures"), _SESSION)
+        remove_of_the_dead((self.path, self.cells_path, self.predictions_path, self.proofs_path, self.path / "failures"), _SESSION)
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Path]:
@@ -347,6 +362,7 @@ class ResultsFolder:
         *,
         about: Mapping[str, Any] | None = None,
         request: str | None = None,
+        former: str | None = None,
         traceback: str | None = None,
     ) -> None:
         """Store one cell atomically.
@@ -361,9 +377,11 @@ class ResultsFolder:
             Further facts about the cell (its configuration, notes, hash of the data).
         request : str, optional
             Key of the configuration alone, which exists even if the data could not be read; default ``key``.
+        former : str, optional
+            What older versions of the program called the request; a failure of that name goes.
         traceback : str, optional
-            Given for a failed cell only: the cell is stored as failed (`has` stays False, so the next run tries again) and the
-            text goes to ``failures/REQUEST.txt``.
+            Given for a failed cell only: the cell is stored as failed (the next run tries again what it has not) and the text goes to
+            ``failures/REQUEST.txt``.
 
         Raises
         ------
@@ -373,28 +391,35 @@ class ResultsFolder:
         request = request or key
         identity = Owner(self.path).identity if self._identity is None else self._identity
         text = cell_text(key, request, identity, about or {}, rows, search_rows)
-        failed_file, trace_file = self.cells_path / f"{request}{FAILED}.json", self.path / "failures" / f"{request}.txt"
         if traceback is None:
             flushed = time.monotonic() >= self._next_flush
             write_text(self.cells_path / f"{key}.json", text, flushed=flushed)
             if flushed:
                 self._next_flush = time.monotonic() + self.flush_seconds
-            for file in (failed_file, trace_file):
-                with contextlib.suppress(OSError):
-                    file.unlink()
-            with contextlib.suppress(OSError):
-                trace_file.parent.rmdir()  # only if empty
+            self.forget_failure(request)
         else:
+            trace_file = self.path / "failures" / f"{request}.txt"
             with contextlib.suppress(OSError):
                 trace_file.parent.mkdir(exist_ok=True)
             write_text(trace_file, traceback)
-            write_text(failed_file, text)
+            write_text(self.cells_path / f"{request}{FAILED}.json", text)
+        if former is not None:
+            self.forget_failure(former)
+
+    def forget_failure(self, request: str) -> None:
+        """Remove the failure of a cell that is there as it was asked for, if there is one."""
+        trace_file = self.path / "failures" / f"{request}.txt"
+        for file in (self.cells_path / f"{request}{FAILED}.json", trace_file):
+            with contextlib.suppress(OSError):
+                file.unlink()
+        with contextlib.suppress(OSError):
+            trace_file.parent.rmdir()  # only if empty
 
     def _listing(self) -> tuple[list[Path], dict[str, list[str]]]:
         """Return the cell files that make the tables, in the order of the rows, and the columns of each table.
 
-        Left out: damaged files (with a remark), failures of what succeeded since, and cells that an older `NUMBERS_VERSION` made and
-        this folder has again from a newer one.
+        Left out: damaged files (with a remark); failures of what succeeded since; finished cells that failed to get more splits, whose
+        failure has their rows; and cells that this folder has again from a newer `NUMBERS_VERSION`, or with predictions.
 
         Raises
         ------
@@ -404,8 +429,9 @@ class ResultsFolder:
         owner = Owner(self.path)
         listing: list[tuple[tuple[str, ...], Path]] = []
         columns: dict[str, set[str]] = {"runs": set(), "search": set()}
-        done: set[str] = set()
-        made_by: dict[Path, int] = {}
+        done: dict[str, tuple[Path, int]] = {}
+        made_by: dict[Path, tuple[int, bool]] = {}
+        overtaken: set[Path] = set()
         # Finished cells first: a failure is left out when the same request succeeded meanwhile in another process.
         for path in sorted(self._cell_files(), key=lambda file: (file.stem.endswith(FAILED), file.name)):
             try:
@@ -421,10 +447,13 @@ class ResultsFolder:
             owner.add(path, shard)
             if path.stem.endswith(FAILED):
                 if shard["request"] in done:
-                    continue
+                    finished, n_splits = done[shard["request"]]
+                    if _n_splits(shard) <= n_splits:
+                        continue
+                    overtaken.add(finished)
             else:
-                done.add(shard["request"])
-                made_by[path] = shard.get("numbers", 0)
+                done[shard["request"]] = path, _n_splits(shard)
+                made_by[path] = shard.get("numbers", 0), "predictions" in shard["about"]
             first = unpack({"columns": shard["runs"]["columns"], "values": shard["runs"]["values"][:1]})
             head = first[0] if first else {}
             names = [str(head.get(column, "")) for column in ("dataset", "method")]
@@ -432,18 +461,18 @@ class ResultsFolder:
             listing.append((order, path))
             for table, present in columns.items():
                 present.update(shard[table]["columns"])
-        old = self._superseded(made_by) if len(set(made_by.values())) > 1 else set()
+        old = overtaken | (self._superseded(made_by) if len(set(made_by.values())) > 1 else set())
         headers = {"runs": all_columns(RUN_COLUMNS, columns["runs"]), "search": all_columns(SEARCH_COLUMNS, columns["search"])}
         return [path for _, path in sorted(listing) if path not in old], headers
 
-    def _superseded(self, made_by: Mapping[Path, int]) -> set[Path]:
-        """Return the finished cells whose configuration stands in another file with newer numbers."""
-        newest: dict[str, int] = {}
+    def _superseded(self, made_by: Mapping[Path, tuple[int, bool]]) -> set[Path]:
+        """Return the finished cells whose configuration stands in another file with newer numbers, or with predictions."""
+        newest: dict[str, tuple[int, bool]] = {}
         configuration: dict[Path, str] = {}
         for path, version in made_by.items():
             cell = (self._read_shard(path) or {}).get("about", {}).get("cell")
             if cell:
-                configuration[path] = canonical_json(_without_descriptions(cell))
+                configuration[path] = canonical_json(lasting(cell))
                 newest[configuration[path]] = max(version, newest.get(configuration[path], version))
         return {path for path, text in configuration.items() if made_by[path] < newest[text]}
 
@@ -590,6 +619,12 @@ class ResultsFolder:
             document = provenance.document(plain(config), hashes, sorted(levels), sessions) | plain(extra or {})
             write_text(file, json.dumps(document, indent=1) + "\n")
         return file
+
+
+def _n_splits(shard: Mapping[str, Any]) -> int:
+    """Return the number of splits that a cell's file has rows of."""
+    at = shard["runs"]["columns"].index("split")
+    return len({values[at] for values in shard["runs"]["values"]} - {None})
 
 
 def overview(results_dir: Path) -> list[dict[str, Any]]:

@@ -100,6 +100,9 @@ SEARCH_COLUMNS = (
 TIMING_COLUMNS = ("fit_seconds", "predict_seconds", "seconds")
 """The only columns that may differ between two runs of the same configuration."""
 
+GROWING = ("n_splits", "metrics")
+"""Keys of the protocol that may grow in a finished cell: its key, its proofs and the identity of its folder do not depend on them."""
+
 STATUSES = ("ok", "not_converged", "failed")
 
 STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "proof", "cell"})
@@ -140,6 +143,21 @@ def canonical_json(value: Any) -> str:
         return item
 
     return json.dumps(settle(plain(value)), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def lasting(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a cell's configuration without what may grow (`GROWING`) and without the texts that explain it, which determine no row."""
+
+    def unspoken(value: Any) -> Any:
+        return {key: unspoken(item) for key, item in value.items() if key != "description"} if isinstance(value, Mapping) else value
+
+    protocol = cell.get("protocol")
+    return unspoken({**cell, "protocol": without_growing(protocol)} if isinstance(protocol, Mapping) else cell)
+
+
+def without_growing(protocol: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a protocol without those of `GROWING`."""
+    return {key: value for key, value in protocol.items() if key not in GROWING}
 
 
 def hyper_value(value: Any) -> float | str:

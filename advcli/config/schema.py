@@ -168,6 +168,7 @@ class RecordGroup:
 
     open: ClassVar[bool] = False
     proofs: bool = field(metadata=ANY)
+    distributions: bool = field(metadata=ANY)
 
 
 GROUPS: dict[str, type] = {
@@ -212,7 +213,7 @@ class Settings:
     draw : dict
         ``losses``, values of ``C``, ``columns`` and number of ``classes`` of a picture.
     record : dict of str to bool
-        ``proofs``: whether the proofs of reported fits are kept.
+        ``proofs``: whether the proofs of reported fits are kept; ``distributions``: whether distributions that no metric reads are.
     predict : dict
         ``unseen``, ``gaps`` and ``extra``: ``refuse`` or ``ignore``; ``rejected``: the file of rows that are refused.
     """

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import plugins
 from ..protocol import Protocol
-from ..rows import NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, plain
+from ..rows import GROWING, NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, plain
 
 
 @dataclass(frozen=True)
@@ -67,19 +67,21 @@ class Cell:
         """Return the cell as plain nested data."""
         return {key: plain(getattr(self, key)) for key in self.__dataclass_fields__}
 
-    def request_key(self) -> str:
-        """Return the hash of the configuration alone, which exists even when the data cannot be read."""
-        return _key({"dataset": plain(self.dataset), **self._determining()})
+    def request_key(self, former: bool = False) -> str:
+        """Return the hash of the configuration alone, which exists even when the data cannot be read; for ``former`` see `key`."""
+        return _key({"dataset": plain(self.dataset), **self._determining(former)})
 
-    def key(self, dataset: Any) -> str:
-        """Return the hash of all that determines the rows.
+    def key(self, dataset: Any, former: bool = False) -> str:
+        """Return the hash of all that determines a row.
 
         The content of the data set counts, not where it was found; the name of the run, the number of workers and the way
-        reports test do not.
+        reports test do not, nor do the number of splits and the further metrics: a finished cell may get more of them.
 
         Parameters
         ----------
         dataset : advcli.data.Dataset
+        former : bool
+            Whether splits and metrics count, as in versions of the program that kept no predictions.
         """
         content: dict[str, Any] = {
             "name": dataset.name,
@@ -91,12 +93,13 @@ class Cell:
             **({} if dataset.cells is None else {"encoding": [dataset.encoding.missing, dataset.encoding.max_categories]}),
             "splits": None if dataset.splits is None else [[_digest(train), _digest(test)] for train, test in dataset.splits],
         }
-        return _key({"data": content, "numbers": NUMBERS_VERSION, **self._determining()})
+        return _key({"data": content, "numbers": NUMBERS_VERSION, **self._determining(former)})
 
-    def _determining(self) -> dict[str, Any]:
+    def _determining(self, former: bool) -> dict[str, Any]:
         def spoken(options: Mapping[str, Any]) -> dict[str, Any]:
             return {key: value for key, value in plain(options).items() if key != "description"}
 
+        left_out = Protocol.SILENT if former else (*Protocol.SILENT, *GROWING)
         own, files = plugins.fingerprint(), _named_files(self.loss)
         return {
             "schema": SCHEMA_VERSION,
@@ -105,7 +108,7 @@ class Cell:
             # one thread is what fits had before there was a choice
             "solver": {key: value for key, value in spoken(self.solver).items() if (key, value) != ("threads", 1)},
             # The protocol's name stands in the rows (column `options`); its test and level matter to reports only.
-            "protocol": {key: value for key, value in spoken(self.protocol).items() if key not in Protocol.SILENT},
+            "protocol": {key: value for key, value in spoken(self.protocol).items() if key not in left_out},
             "hyper": {key: value for key, value in plain(self.hyper).items() if value is not None},
             "seed": int(self.seed),
             "noise": plain(self.noise),

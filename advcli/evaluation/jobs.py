@@ -21,8 +21,9 @@ from ..metrics import meaning, shown, shown_as
 from ..progress import Journal, warning
 from ..protocol import Protocol
 from ..records import ResultsFolder
-from ..rows import canonical_json, hyper_text
+from ..rows import GROWING, canonical_json, hyper_text
 from .cell import Cell
+from .growth import Review, settled
 from .recipe import Recipe, check_metrics, shared_data
 from .runner import CellOutcome, run_cell
 from .selection import find_axes, split_hyper
@@ -59,8 +60,10 @@ def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Call
     ConfigError, ResultsError
     """
     check_cells(cells, say)
-    folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"])
-    folder.prepare(_identity(cells, words))
+    folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"], cells[0].record["distributions"])
+    review = Review(folder, settled(map(_own_cell, cells)))
+    folder.prepare(_identity(cells, words), review.look)
+    review.finish()
     return folder
 
 
@@ -111,7 +114,13 @@ def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
         for note in foresee(dataset, cells[0].data_dir):
             if not cells[0].quiet:
                 say(f"note: {name}: {note}")
+    settled(map(_own_cell, cells))
     _check_with_data(cells)
+
+
+def _own_cell(settings: Settings) -> Cell:
+    """Return the cell of a checked config with those fixed hyper-parameters that its method has."""
+    return cell_of(settings, split_hyper(learners.searched(settings.loss, settings.features), settings.hyper)[0])
 
 
 def _check_with_data(cells: Sequence[Settings]) -> None:
@@ -136,8 +145,7 @@ def _check_with_data(cells: Sequence[Settings]) -> None:
     with shared_data():
         for cell in sorted(read.values(), key=lambda cell: str(cell.dataset["name"])):
             try:
-                hyper = split_hyper(learners.searched(cell.loss, cell.features), cell.hyper)[0]
-                Recipe(cell_of(cell, hyper), cell.data_dir).check_facts()
+                Recipe(_own_cell(cell), cell.data_dir).check_facts()
             except ConfigError:
                 raise
             except AdvcliError as error:
@@ -166,8 +174,10 @@ def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict
         "seed": one([cell.seed for cell in cells]),
         "hyper": one([cell.hyper for cell in cells]),
         "solver": one([{key: value for key, value in cell.solver.items() if key != "name"} for cell in cells]),
-        # how reports test changes no row
-        "protocol": one([{key: value for key, value in cell.protocol.items() if key not in Protocol.SILENT} for cell in cells]),
+        # how reports test changes no row; splits and metrics may be added
+        "protocol": one(
+            [{key: value for key, value in cell.protocol.items() if key not in (*Protocol.SILENT, *GROWING)} for cell in cells]
+        ),
         "options": {key: one(values) for key, values in sorted(options_set(words).items())},
     }
 
@@ -258,7 +268,7 @@ def chosen(outcome: CellOutcome) -> list[str]:
 
 def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[CellOutcome, list[str]]:
     """Run one cell; return its outcome and what to say about it, the first line without a number."""
-    cell = cell_of(settings, split_hyper(learners.searched(settings.loss, settings.features), settings.hyper)[0])
+    cell = _own_cell(settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         outcome = run_cell(cell, folder, settings.data_dir, strict, **settings.limits)
@@ -268,6 +278,7 @@ def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[Ce
     parts = [result(outcome), *chosen(outcome)]
     if settings.verbose and outcome.worst_gap == outcome.worst_gap:  # no certificate, no gap
         parts.append(f"gap {outcome.worst_gap:.1e}")
+    parts += [outcome.added] if outcome.added else []
     parts.append("already there" if outcome.skipped else f"{outcome.seconds:.1f} s")
     first = f"{head}: {', '.join(parts)}"
     if settings.verbose and outcome.choice and not outcome.skipped:

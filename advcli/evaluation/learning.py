@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..predictions import Predictions, entry
 from .recipe import Fitted, Recipe
 from .seeds import derive_seed
 from .selection import Part
@@ -36,10 +37,15 @@ class ConfusionCounts:
         self.counts = np.zeros((len(self.labels), len(self.labels) + 1), dtype=np.int64)
 
     @classmethod
-    def of(cls, recipe: Recipe) -> ConfusionCounts | None:
-        """Return empty counts; None where rows have several labels or there are more than `MAX_CLASSES` classes."""
+    def of(cls, recipe: Recipe, before: Mapping[str, Any] | None = None) -> ConfusionCounts | None:
+        """Return empty counts, or those of splits that are there; None with several labels a row, or over `MAX_CLASSES` classes."""
         dataset = recipe.dataset
-        return None if dataset.multilabel or recipe.n_classes > MAX_CLASSES else cls(tuple(map(str, dataset.classes)))
+        if dataset.multilabel or recipe.n_classes > MAX_CLASSES:
+            return None
+        found = cls(tuple(map(str, dataset.classes)))
+        if before is not None:
+            found.counts += np.asarray(before["counts"], dtype=np.int64)
+        return found
 
     def add(self, y: Any, predicted: Any) -> None:
         """Count the rows of true codes y (n,) and predicted codes (n,)."""
@@ -50,7 +56,15 @@ class ConfusionCounts:
         return {"labels": list(self.labels), "counts": self.counts.tolist()}
 
 
-def learning_curve(recipe: Recipe, number: int, train: Part, test: Part, hyper: Mapping[str, Any]) -> list[dict[str, Any]]:
+def learning_curve(
+    recipe: Recipe,
+    number: int,
+    train: Part,
+    test: Part,
+    hyper: Mapping[str, Any],
+    predictions: Predictions,
+    distributions: bool = False,
+) -> list[dict[str, Any]]:
     """Return what a method reaches on the test rows of a split when it learns from a share of the training rows alone.
 
     The shares are those of ``protocol.learning_curve``; a smaller one is part of a larger one, and each has rows of every class. The
@@ -63,6 +77,10 @@ def learning_curve(recipe: Recipe, number: int, train: Part, test: Part, hyper: 
         Of the split.
     train, test : Part
     hyper : mapping
+    predictions : Predictions
+        Gets those of every point.
+    distributions : bool
+        Whether these have distributions that no metric reads.
 
     Returns
     -------
@@ -73,7 +91,8 @@ def learning_curve(recipe: Recipe, number: int, train: Part, test: Part, hyper: 
     for share, rows in _shares(recipe, number, train):
         part = train[rows]
         fitted: Fitted = recipe.fit(part, hyper, number)
-        columns, values = recipe.score(fitted, part, test)
+        columns, values, predicted = recipe.score(fitted, part, test, distributions)
+        predictions.add(entry(number, share), predicted)
         point = {"split": number, "share": share, "n_train": fitted.n_train, "relative_gap": columns.get("relative_gap")}
         found.append(point | {"values": values})
     return found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,7 @@ from ..hierarchy.closures import LabelClosures
 from ..hierarchy.graph import LabelGraph
 from ..learners import candidates, check_compatible, filled, learner_of, make_learner, searched
 from ..learners.base import Learner, View
+from ..predictions import PredictedRows
 from ..protocol import Protocol
 from .cell import Cell
 from .seeds import derive_seed
@@ -188,6 +190,13 @@ class Recipe:
         self.cell = replace(cell, loss=filled(cell.loss, known))
         check_compatible(self.cell.loss, cell.features, cell.solver, bool(dataset.ordered), len(dataset.classes))
 
+    def asking(self, n_splits: int, names: Iterable[str]) -> Recipe:
+        """Return the recipe with another number of splits and other further metrics, which are no part of its key."""
+        other, more = copy.copy(self), {"n_splits": n_splits, "metrics": list(names)}
+        other.protocol = replace(self.protocol, **more)  # type: ignore[arg-type]
+        other.given, other.cell = (replace(cell, protocol={**cell.protocol, **more}) for cell in (self.given, self.cell))
+        return other
+
     def check_facts(self) -> None:
         """Refuse metrics that need what neither the method nor the data have: without this, the first fit would tell.
 
@@ -295,11 +304,14 @@ class Recipe:
 
     def facts(self, learner: Learner) -> dict[str, Any]:
         """Return what metrics may ask for: the options of the loss and of a wrapped loss, the cost matrix, the graph over the labels."""
+        return self._facts(learner.abstention_cost_, learner.cost_matrix_)
+
+    def _facts(self, abstention_cost: float | None, cost_matrix: Any) -> dict[str, Any]:
         loss = self.cell.loss
         given = {**(loss.get("options") or {}), **loss}
         if given.get("alpha") is None:
-            given["alpha"] = learner.abstention_cost_  # the default of the loss, or of the one that it weighs
-        return {**given, "cost_matrix": learner.cost_matrix_, "label_graph": self.graph, "labels": self.dataset.classes}
+            given["alpha"] = abstention_cost  # the default of the loss, or of the one that it weighs
+        return {**given, "cost_matrix": cost_matrix, "label_graph": self.graph, "labels": self.dataset.classes}
 
     def search(self, part: Part, number: int | str = 1) -> Selection:
         """Choose hyper-parameters on a training part, that of split ``number``, by the labels that the method learns from."""
@@ -374,19 +386,17 @@ class Recipe:
         return self.protocol.metric or ("cost" if self.dataset.costs is not None else learner.metric_)
 
     def score(
-        self, fitted: Fitted, train: Part, test: Part, told: Callable[[Any, Any], None] | None = None
-    ) -> tuple[dict[str, Any], dict[str, float]]:
-        """Return columns of a fit's rows and the values of its metrics by name, the primary one first.
+        self, fitted: Fitted, train: Part, test: Part, distributions: bool = False
+    ) -> tuple[dict[str, Any], dict[str, float], PredictedRows]:
+        """Return columns of a fit's rows, the values of its metrics by name, the primary one first, and the predictions of the test rows.
 
-        ``told``, if given, is called with the true and the predicted codes of the test rows.
+        These have distributions if a metric reads them, or ``distributions`` asks for them and the method has some.
         """
-        learner, options = fitted.learner, self.facts(fitted.learner)
+        learner = fitted.learner
         X = fitted.rows(test.X)
         clock = time.perf_counter()
         X = X if test.groups is None else replace(test, X=X).look(learner)
-        predicted = learner.predict_codes(X)
-        if told is not None:
-            told(test.y, predicted)
+        codes = learner.predict_codes(X)
         columns: dict[str, Any] = {"predict_seconds": time.perf_counter() - clock} | certificate_columns(learner)
         certificate = learner.certificate_
         if certificate is not None and not np.isnan(certificate.game_value):
@@ -396,9 +406,17 @@ class Recipe:
             columns["train_expected_loss"] = learner.mean_cost(fitted.rows(train.X), train.costs if own else fitted.codes, fitted.weight)
             columns["test_expected_loss"] = learner.mean_cost(X, test.costs if own else test.y, test.weight)
         names = dict.fromkeys([self.metric(learner), *self.protocol.metrics])
-        options |= self._probabilities(names, learner, X) | {"sequences": test.groups}
-        values = {name: self._value(name, test.truth, predicted, options) for name in names}
-        return columns, values | learner.counts_
+        found = self._probabilities(names, learner, X)
+        if distributions and not found and learner_of(self.cell.loss).has_probabilities(self.cell.loss):
+            found = {PROBABILITIES: learner.probabilities(X)}
+        predicted = PredictedRows(codes, found.get(PROBABILITIES), learner.cost_matrix_, learner.abstention_cost_)
+        return columns, self.values(names, test, predicted) | learner.counts_, predicted
+
+    def values(self, names: Iterable[str], test: Part, predicted: PredictedRows) -> dict[str, float]:
+        """Return metrics of predictions for the rows of a test part, which need no fit."""
+        facts = self._facts(predicted.abstention_cost, predicted.cost_matrix) | {"sequences": test.groups}
+        facts |= {} if predicted.probabilities is None else {PROBABILITIES: predicted.probabilities}
+        return {name: self._value(name, test.truth, predicted.codes, facts) for name in names}
 
 
 def _search_solver(solver: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,12 @@ from ..compiled import kernels
 from ..confusion import IllConditionedWarning
 from ..errors import AdvcliError, KilledError, NotConvergedWarning, ResultsError
 from ..limits import call_limited
+from ..predictions import Predictions, entry
 from ..proofs import Recorder
 from ..records import ResultsFolder
-from ..rows import canonical_json, complete_rows, hyper_value, over_splits
+from ..rows import canonical_json, complete_rows, hyper_value, over_splits, plain
 from .cell import Cell
+from .growth import asked_of, beyond, union
 from .learning import ConfusionCounts, learning_curve
 from .recipe import Recipe
 from .selection import Part, Selection
@@ -69,6 +71,8 @@ class CellOutcome:
         Wall time of the call.
     remark : str
         One line about a damaged file of the cell, which was set aside.
+    added : str
+        What was added to a cell that was there, in words; empty for any other.
     """
 
     key: str
@@ -90,10 +94,11 @@ class CellOutcome:
     rows: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     remark: str = ""
+    added: str = ""
 
 
-def _outcome(rows: list[dict[str, Any]], about: Mapping[str, Any], **more: Any) -> CellOutcome:
-    """Summarise rows and the stored facts of a cell."""
+def _outcome(rows: list[dict[str, Any]], about: Mapping[str, Any], kept: Sequence[str] = (), **more: Any) -> CellOutcome:
+    """Summarise rows and the stored facts of a cell; ``kept`` is what it has beyond what was asked for."""
     rows = complete_rows(rows)
     metric = next((row["metric"] for row in rows if row.get("metric")), "")
     values = [row["value"] for row in rows if row.get("metric") == metric and row.get("value") is not None]
@@ -105,7 +110,7 @@ def _outcome(rows: list[dict[str, Any]], about: Mapping[str, Any], **more: Any) 
         method=about["method"],
         status=next((status for status in ("failed", "not_converged") if status in statuses), "ok"),
         error=next((row["error"] for row in rows if row.get("error")), ""),
-        notes=tuple(about.get("notes", ())),
+        notes=(*about.get("notes", ()), *kept),
         choice=str(about.get("choice", "")),
         edges=tuple(about.get("edges", ())),
         warning=about.get("warning", ""),
@@ -136,7 +141,7 @@ def run_cell(
     seconds: float | None = None,
     memory_mb: float | None = None,
 ) -> CellOutcome:
-    """Compute one cell and store the rows, unless the folder has them.
+    """Compute one cell and store the rows, unless the folder has them; of a cell with fewer splits or metrics, what is missing alone.
 
     One thread for linear algebra: parallelism is over cells, and this is the one place that says so. The merged tables are
     refreshed now and then; the parent merges at the end.
@@ -234,7 +239,8 @@ def _store_failure(cell: Cell, folder: ResultsFolder, error: Exception, began: f
     name = str(cell.dataset.get("name", ""))
     rows = [_head(cell, name, request) | {"metric": "", "status": "failed", "error": one_line(error)}]
     about = {"dataset": name, "method": cell.method, "cell": cell.as_mapping()}
-    folder.write_cell(request, rows, about=about, request=request, traceback=_trace(cell, error))
+    former = cell.request_key(former=True)
+    folder.write_cell(request, rows, about=about, request=request, former=former, traceback=_trace(cell, error))
     return _outcome(rows, about, key=request, seconds=time.perf_counter() - began)
 
 
@@ -250,11 +256,27 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
 
 def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> CellOutcome:
     cell, key = recipe.given, recipe.key
-    stored = folder.read_cell(key)
-    recorder = Recorder(folder, key, cell.as_mapping()) if folder.keep_proofs else None
-    if stored is not None and (recorder is None or recorder.has(stored)):
-        return _outcome(stored["rows"], stored["about"], key=key, skipped=True, seconds=time.perf_counter() - began)
-    remark = folder.set_aside(key) if stored is None else ""
+    found = _find(recipe, folder)
+    kept: list[str] = []
+    if found is not None:
+        found_key, stored = found
+        there = asked_of(stored["about"]["cell"])
+        kept = beyond(cell, there)
+        recipe = recipe.asking(*union((recipe.protocol.n_splits, recipe.protocol.metrics), there))
+        proven = not folder.keep_proofs or Recorder(folder, found_key, cell.as_mapping()).has(stored)
+        if proven and there == (recipe.protocol.n_splits, recipe.protocol.metrics):
+            folder.forget_failure(cell.request_key())
+            return _outcome(stored["rows"], stored["about"], kept, key=found_key, skipped=True, seconds=time.perf_counter() - began)
+        before = stored if proven and found_key == key else None
+    else:
+        before = None
+    remark = folder.set_aside(key) if found is None else ""
+    cell = recipe.given
+    # a proof for every split, or for none
+    keep_proofs = folder.keep_proofs or (before is not None and before["about"].get("proofs", False))
+    recorder = Recorder(folder, key, cell.as_mapping()) if keep_proofs else None
+    if recorder is not None and before is not None:
+        recorder.resume()
 
     splits, split_notes = recipe.splits()
     dataset = recipe.dataset
@@ -262,10 +284,13 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         # One warning for the whole cell instead of one per fit.
         warnings.simplefilter("ignore", NotConvergedWarning)
         warnings.simplefilter("ignore", IllConditionedWarning)  # the column `condition` has it
-        searches = _Searches(recipe, splits)
+        predictions = Predictions(folder, key, before and before["about"]["predictions"])
+        fits = _Fits(recipe, len(splits), predictions, before)
+        added = fits.judge(splits)
+        searches = _Searches(recipe, splits, before)
         head = _head(cell, dataset.name, key)
         head |= {"n_features": int(dataset.X.shape[1]), "n_classes": recipe.n_classes}
-        fits = _fit_splits(recipe, splits, searches, head, strict, recorder)
+        _fit_splits(recipe, splits, searches, head, strict, recorder, folder.keep_distributions, fits)
     rows = fits.rows
 
     search_rows = [{"cell": key, "dataset": dataset.name, "method": cell.method, **row} for row in searches.rows()]
@@ -275,23 +300,36 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         "cell": cell.as_mapping(),
         "dataset_sha256": dataset.sha256,
         "instruction_set": kernels.level,
-        "notes": [*recipe.notes, *split_notes, *fits.notes],
-        "choice": _choice(fits.choices),
+        "notes": [*recipe.notes, *split_notes, *fits.notes()],
+        "choice": _choice(fits.counted["choices"]),
         "edges": searches.edges(),
-        "hyper": searches.hyper(),
-        **fits.about,
+        "hyper": searches.hyper(rows),
+        **fits.about(),
+        "counted": {**fits.counted, "edges": searches.counted},
         "warning": _unconverged(cell, dataset.name, fits, search_rows),
     }
-    request = cell.request_key()
+    request, former = cell.request_key(), cell.request_key(former=True)
+    seen: dict[str, Any] = {"remark": remark, "added": added}
     if fits.failure:
         rows = [row | {"cell": request, "proof": None} for row in rows]
         search_rows = [row | {"cell": request} for row in search_rows]
-        folder.write_cell(request, rows, search_rows, about=about, request=request, traceback=fits.failure)
-        return _outcome(rows, about, key=request, remark=remark, seconds=time.perf_counter() - began)
+        folder.write_cell(request, rows, search_rows, about=about, request=request, former=former, traceback=fits.failure)
+        return _outcome(rows, about, kept, key=request, **seen, seconds=time.perf_counter() - began)
+    predictions.write()
+    about |= predictions.about()
     if recorder is not None:
         about |= recorder.write()
-    folder.write_cell(key, rows, search_rows, about=about, request=request)
-    return _outcome(rows, about, key=key, remark=remark, seconds=time.perf_counter() - began)
+    folder.write_cell(key, rows, search_rows, about=about, request=request, former=former)
+    return _outcome(rows, about, kept, key=key, **seen, seconds=time.perf_counter() - began)
+
+
+def _find(recipe: Recipe, folder: ResultsFolder) -> tuple[str, dict[str, Any]] | None:
+    """Return a cell that is there and the key of its file, which is another one where an older version of the program wrote it."""
+    for key in (recipe.key, recipe.given.key(recipe.dataset, former=True)):
+        stored = folder.read_cell(key)
+        if stored is not None:
+            return key, stored
+    return None
 
 
 class _Searches:
@@ -302,65 +340,164 @@ class _Searches:
     recipe : Recipe
     splits : list of (train rows, test rows)
         The one search is done at once: without it there is nothing to fit.
+    before : mapping or None
+        The stored cell that gets more splits: its searches stay as they are.
+
+    Attributes
+    ----------
+    counted : Counter of str
+        How many searches chose at an end of all values tried, by the sentence that says which.
     """
 
-    def __init__(self, recipe: Recipe, splits: list[Split]) -> None:
+    def __init__(self, recipe: Recipe, splits: list[Split], before: Mapping[str, Any] | None) -> None:
         self._recipe = recipe
         self._one = recipe.protocol.search == "first_split" or not recipe.axes.names
-        self._found: dict[int, Selection] = {1: recipe.search(recipe.part(splits[0][0]))} if self._one else {}
+        self._rows: list[dict[str, Any]] = [] if before is None else list(before["search_rows"])
+        self._hyper: Mapping[str, Any] = {} if before is None else _settled(before["about"]["hyper"], recipe)
+        self.counted: Counter[str] = Counter() if before is None else Counter(before["about"]["counted"]["edges"])
+        if self._one and before is None:
+            self._add(1, recipe.search(recipe.part(splits[0][0])))
+
+    def _add(self, number: int, found: Selection) -> None:
+        self._rows += [{"split": number, **row} for row in found.rows]
+        self._hyper = found.hyper
+        self.counted.update(found.edges)
 
     def of(self, number: int, train: Part) -> Mapping[str, Any]:
         """Return the hyper-parameters of a split, chosen on its training part."""
         if not self._one:
-            self._found[number] = self._recipe.search(train, number)
-        return self._found[1 if self._one else number].hyper
+            self._add(number, self._recipe.search(train, number))
+        return self._hyper
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows of search.csv."""
-        return [{"split": number, **row} for number, selection in self._found.items() for row in selection.rows]
+        return self._rows
 
-    def hyper(self) -> dict[str, Any]:
-        """Return the hyper-parameters; a text says what they are where splits chose differently."""
-        names = dict.fromkeys(name for selection in self._found.values() for name in selection.hyper)
-        chosen = [selection.hyper for selection in self._found.values()]
-        return {name: over_splits([hyper_value(each[name]) for each in chosen]) if len(chosen) > 1 else chosen[0][name] for name in names}
+    def hyper(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return the hyper-parameters; a text says what they are where splits, whose rows of runs.csv these are, chose differently."""
+        splits = {row["split"]: row for row in rows}
+        if self._one or len(splits) < 2:
+            return dict(self._hyper)
+        return {name: over_splits([row.get(name) for row in splits.values()]) for name in self._hyper}
 
     def edges(self) -> list[str]:
         """Return one sentence for every end of a search at which splits chose, and how many did."""
-        counts = Counter(edge for selection in self._found.values() for edge in selection.edges)
-        return [edge if self._one else f"{edge} ({count} of {len(self._found)} splits)" for edge, count in counts.items()]
+        n = len({row["split"] for row in self._rows})
+        return [edge if self._one else f"{edge} ({count} of {n} splits)" for edge, count in self.counted.items()]
 
 
-@dataclass(frozen=True)
+def _settled(hyper: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
+    """Return hyper-parameters of a cell's file as the search chose them: its candidates may be what JSON does not tell from lists."""
+    own = recipe.axes.own
+    return {name: next((each for each in own.get(name, ()) if plain(each) == value), value) for name, value in hyper.items()}
+
+
 class _Fits:
-    """The fits of all splits: rows, the first traceback (empty if none), notes, what solver=auto took, statuses of those not converged.
+    """The fits of all splits, those that a stored cell has among them.
 
-    ``about`` holds what the cell's file keeps for figures.
+    Parameters
+    ----------
+    recipe : Recipe
+    n : int
+        Number of splits.
+    predictions : Predictions
+    before : mapping or None
+        The stored cell.
+
+    Attributes
+    ----------
+    rows : list of dict
+        Rows as in runs.csv.
+    failure : str
+        The first traceback; empty if none.
+    counted : dict of str to Counter
+        ``choices`` of solver=auto; ``stopped``, statuses of fits that did not converge; ``remarks`` and ``notes`` on the fits.
+    confusion : ConfusionCounts or None
+    learned : list of dict
+        Points of learning curves.
     """
 
-    rows: list[dict[str, Any]]
-    failure: str
-    notes: list[str]
-    choices: Counter[str]
-    stopped: Counter[str]
-    about: dict[str, Any]
+    def __init__(self, recipe: Recipe, n: int, predictions: Predictions, before: Mapping[str, Any] | None) -> None:
+        self._recipe, self._n, self.predictions = recipe, n, predictions
+        about: Mapping[str, Any] = {} if before is None else before["about"]
+        counted = about.get("counted", {})
+        self.rows: list[dict[str, Any]] = [] if before is None else list(before["rows"])
+        self.failure = ""
+        self.counted = {name: Counter(counted.get(name, {})) for name in ("choices", "stopped", "remarks", "notes")}
+        self.confusion = ConfusionCounts.of(recipe, about.get("confusion"))
+        self.learned: list[dict[str, Any]] = list(about.get("learning", ()))
+
+    @property
+    def stopped(self) -> Counter[str]:
+        """Statuses of the fits that did not converge."""
+        return self.counted["stopped"]
+
+    def judge(self, splits: list[Split]) -> str:
+        """Give the rows of a stored cell the metrics that it has not, by its predictions; return in words what a cell gets.
+
+        Raises
+        ------
+        DataError
+            If the predictions are not there.
+        """
+        by_split: dict[int, list[dict[str, Any]]] = {}
+        for row in self.rows:
+            by_split.setdefault(row["split"], []).append(row)
+        new: dict[str, None] = {}
+        self.rows = []
+        for number, rows in by_split.items():
+            held = {row["metric"]: row for row in rows}
+            names = dict.fromkeys([rows[0]["metric"], *self._recipe.protocol.metrics])
+            missing = [name for name in names if name not in held]
+            new |= dict.fromkeys(missing)
+            points = [point for point in self.learned if point["split"] == number] if missing else []
+            values: dict[str, float] = {}
+            if missing:
+                test = self._recipe.part(splits[number - 1][1])
+                values = self._values(missing, test, entry(number))
+            for point in points:
+                found = self._values(missing, test, entry(number, point["share"])) | point["values"]
+                point["values"] = {name: found[name] for name in dict.fromkeys([*names, *found])}
+            # counts of the algorithm stand behind the metrics
+            self.rows += [held.get(name) or rows[0] | {"metric": name, "value": values[name]} for name in dict.fromkeys([*names, *held])]
+        more = len(splits) - len(by_split)
+        said = [f"{more} split{'s' if more > 1 else ''} added"] if by_split and more else []
+        return ", ".join(said + ([f"{', '.join(new)} by kept predictions"] if new else []))
+
+    def _values(self, names: list[str], test: Part, name: str) -> dict[str, float]:
+        return self._recipe.values(names, test, self.predictions.of(name, self._recipe.n_classes))
+
+    def notes(self) -> list[str]:
+        """Return what is to be said about the fits."""
+        method = self._recipe.cell.method
+        return [
+            *self.counted["notes"],
+            *(f"{method}: {remark} ({count} of {self._n} fits)" for remark, count in self.counted["remarks"].items()),
+        ]
+
+    def about(self) -> dict[str, Any]:
+        """Return what the cell's file keeps for figures."""
+        confusion = {} if self.confusion is None else {"confusion": self.confusion.about()}
+        return confusion | ({"learning": self.learned} if self.learned else {})
 
 
 def _fit_splits(
-    recipe: Recipe, splits: list[Split], searches: _Searches, head: Mapping[str, Any], strict: bool, recorder: Recorder | None
-) -> _Fits:
-    """Fit and score every split."""
-    rows: list[dict[str, Any]] = []
-    choices: Counter[str] = Counter()
-    stopped: Counter[str] = Counter()
-    failure = ""
-    notes: dict[str, None] = {}
-    remarks: Counter[str] = Counter()
-    cell, protocol = recipe.cell, recipe.protocol
-    confusion = ConfusionCounts.of(recipe)
-    learned: list[dict[str, Any]] = []
-    primary = protocol.metric or ""
+    recipe: Recipe,
+    splits: list[Split],
+    searches: _Searches,
+    head: Mapping[str, Any],
+    strict: bool,
+    recorder: Recorder | None,
+    distributions: bool,
+    fits: _Fits,
+) -> None:
+    """Fit and score every split that is not there."""
+    cell, protocol, predictions = recipe.cell, recipe.protocol, fits.predictions
+    primary = fits.rows[0]["metric"] if fits.rows else protocol.metric or ""
+    there = {row["split"] for row in fits.rows}
     for number, (train_rows, test_rows) in enumerate(splits, start=1):
+        if number in there:
+            continue
         base = dict(head) | {"split": number, "n_train": len(train_rows), "n_test": len(test_rows)}
         try:
             train, test = recipe.part(train_rows), recipe.part(test_rows)
@@ -368,34 +505,34 @@ def _fit_splits(
             base |= {name: hyper_value(value) for name, value in hyper.items()}
             fitted = recipe.fit(train, hyper, number)
             learner = fitted.learner
-            notes |= dict.fromkeys(fitted.notes)
+            fits.counted["notes"].update(fitted.notes)
             base |= fitted.facts
             base["n_train"] = fitted.n_train
             base["n_features"] = int(learner.n_features_in_)
             if learner.certificate_ is not None:
                 base["solver"] = str(learner.certificate_.solver)
                 if not learner.certificate_.converged:
-                    stopped[str(learner.certificate_.status)] += 1
+                    fits.stopped[str(learner.certificate_.status)] += 1
             if learner.solver_choice_:
-                choices[learner.solver_choice_] += 1
-            columns, values = recipe.score(fitted, train, test, None if confusion is None else confusion.add)
-            learned += learning_curve(recipe, number, train, test, hyper)
+                fits.counted["choices"][learner.solver_choice_] += 1
+            columns, values, predicted = recipe.score(fitted, train, test, distributions)
+            predictions.add(entry(number), predicted)
+            if fits.confusion is not None:
+                fits.confusion.add(test.y, predicted.codes)
+            fits.learned += learning_curve(recipe, number, train, test, hyper, predictions, distributions)
             if recorder is not None:
                 columns |= recorder.keep(number, learner, fitted.rows(train.X), fitted.codes, fitted.weight)
-            remarks.update(learner.remarks_)
+            fits.counted["remarks"].update(learner.remarks_)
             primary = recipe.metric(learner)
             base |= columns | {"fit_seconds": fitted.seconds}
             base |= {"status": "ok" if columns.get("converged", True) else "not_converged", "error": ""}
-            rows += [base | {"metric": metric, "value": value} for metric, value in values.items()]
+            fits.rows += [base | {"metric": metric, "value": value} for metric, value in values.items()]
         except Exception as error:
             if strict and isinstance(error, AdvcliError):
                 raise
-            failure = failure or _trace(cell, error)
+            fits.failure = fits.failure or _trace(cell, error)
             base |= {"status": "failed", "error": one_line(error)}
-            rows += [base | {"metric": metric, "value": None} for metric in dict.fromkeys([primary, *protocol.metrics])]
-    said = [f"{cell.method}: {remark} ({count} of {len(splits)} fits)" for remark, count in remarks.items()]
-    about = ({} if confusion is None else {"confusion": confusion.about()}) | ({"learning": learned} if learned else {})
-    return _Fits(rows, failure, [*notes, *said], choices, stopped, about)
+            fits.rows += [base | {"metric": metric, "value": None} for metric in dict.fromkeys([primary, *protocol.metrics])]
 
 
 def _choice(choices: Counter[str]) -> str:

@@ -112,11 +112,17 @@ def test_key_follows_what_determines_the_rows(fakes):
     data_keys = {base.key(dataclasses.replace(data, **change)) for change in [{}, *about]} | {base.key(fakes.make_dataset(seed=6))}
     assert len(data_keys) == len(about) + 2
     changes = [{"seed": 1}, {"hyper": {"C": 1.0}}, {"loss": {"name": "ww"}}, {"solver": {"tol": 1e-4}}, {"features": {"name": "rbf"}}]
-    changes += [{"protocol": {"n_splits": 4}}, {"protocol": {"metrics": []}}]
     changes += [{"noise": {"name": "uniform", "rate": rate}} for rate in (0.1, 0.2)]
     keys = {key} | {fakes.cell(**change).key(data) for change in changes}
     assert len(keys) == len(changes) + 1
-    same = [{"protocol": {"test": "wilcoxon"}}, {"protocol": {"alpha": 0.1}}, {"dataset": {"path": "elsewhere"}}, {"hyper": {"C": None}}]
+    same = [
+        {"protocol": {"n_splits": 4}},
+        {"protocol": {"metrics": []}},
+        {"protocol": {"test": "wilcoxon"}},
+        {"protocol": {"alpha": 0.1}},
+        {"dataset": {"path": "elsewhere"}},
+        {"hyper": {"C": None}},
+    ]
     for change in same:
         options = dict(change)
         dataset = options.pop("dataset", {})

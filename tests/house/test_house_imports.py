@@ -46,10 +46,12 @@ files provenance steps  -
 rows                   files
 identity cell_files    files rows
 records                cell_files files identity rows provenance
-proofs                 files records rows
+arrays                 files
+proofs predictions     arrays records
+proofs                 rows
 data                   files confusion groups hierarchy.graph
 evaluation             learners groups certificate features.shared compiled data hierarchy confusion metrics protocol hyper
-evaluation             limits records rows proofs
+evaluation             limits records rows proofs predictions
 evaluation.jobs        config progress
 evaluation.sweep       config progress
 evaluation.estimates   config

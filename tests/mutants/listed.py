@@ -387,7 +387,7 @@ RECIPE = (
         f"{RUNNER_TESTS} -k key",
     ),
     Mutant("advcli/evaluation/cell.py", '"numbers": NUMBERS_VERSION, **', "**", f"{RUNNER_TESTS} -k numbers"),
-    Mutant("advcli/evaluation/cell.py", "if key not in Protocol.SILENT}", "}", f"{RUNNER_TESTS} -k key"),
+    Mutant("advcli/evaluation/cell.py", "if key not in left_out}", "}", f"{RUNNER_TESTS} -k key"),
     Mutant(
         "advcli/evaluation/cell.py",
         '**({} if own is None else {"plugins": own}),',
@@ -613,9 +613,7 @@ VERIFY = (
         '_seed(config["seed"], "noisy labels", dataset.name, 1)',
         f"{FOLDERS} -k 'is_proved and noise'",
     ),
-    Mutant(
-        "advcli/verify/folder.py", 'if any(each["proof"] != proofs.digest(config, split, arrays) for each in rows):', "if False:", ALTERED
-    ),
+    Mutant("advcli/verify/folder.py", 'if {each["proof"] for each in rows} - known:', "if False:", ALTERED),
     Mutant("advcli/verify/folder.py", 'if dataset.sha256 != stored["about"]["dataset_sha256"]:', "if False:", ALTERED),
     Mutant("advcli/verify/folder.py", 'if (mine.get(column) or "") != (row.get(column) or ""):', "if False:", ALTERED),
     Mutant("advcli/verify/folder.py", "if len(texts) != len(rows):", "if False:", ALTERED),
@@ -648,7 +646,7 @@ PROOFS = (
         'PARTS = ("theta", "r")',
         f"{RECORDING} -k hash",
     ),
-    Mutant("advcli/proofs.py", "np.load(path, allow_pickle=False)", "np.load(path, allow_pickle=True)", f"{RECORDING} -k damaged"),
+    Mutant("advcli/arrays.py", "np.load(path, allow_pickle=False)", "np.load(path, allow_pickle=True)", f"{RECORDING} -k damaged"),
     Mutant("advcli/proofs.py", "not needed or self._path.is_file()", "True", f"{RECORDING} -k workers"),
     Mutant("advcli/proofs.py", 'bool(stored["about"].get("proofs")) and', "", f"{RECORDING} -k workers"),
     Mutant("advcli/learners/base.py", "np.where(rows[:, None] >= 0, dual[rows], 0.0)", "dual[rows]", f"{RECORDING} -k own_label"),
@@ -738,7 +736,7 @@ CHECK = (
     Mutant("advcli/reports/check.py", "kept.get(cell.name, _rounded_up(usual))", "_rounded_up(usual)", CHECKED),
     Mutant("advcli/records.py", "return difference(path.name, list(self._merged_runs()), csv.reader(file))", 'return ""', CHECKED),
     Mutant("advcli/records.py", "if made_by[path] < newest[text]}", "if False}", f"{RUNNER_TESTS} -k numbers"),
-    Mutant("advcli/records.py", "canonical_json(_without_descriptions(cell))", "canonical_json(cell)", f"{RUNNER_TESTS} -k numbers"),
+    Mutant("advcli/records.py", "canonical_json(lasting(cell))", "canonical_json(cell)", f"{RUNNER_TESTS} -k numbers"),
     Mutant("advcli/cli/actions/check.py", "print(finding)\n            self.code = 1", "print(finding)", CHECK_COMMAND),
     Mutant(
         "advcli/cli/actions/check.py", "if not settings.update and any(change.failed for change in changes):", "if False:", CHECK_COMMAND
@@ -860,13 +858,13 @@ RECORDS = (
     Mutant("advcli/evaluation/runner.py", 'if row["dual_objective"] == -math.inf:', "if False:", f"{RUNNER_TESTS} -k advice"),
     Mutant("advcli/records.py", "and DAMAGED not in file.name", "", DAMAGES),
     Mutant("advcli/records.py", "if not listing and not self._had_cells():", "if not listing:", DAMAGES),
-    Mutant("advcli/evaluation/runner.py", 'folder.set_aside(key) if stored is None else ""', '""', DAMAGES),
+    Mutant("advcli/evaluation/runner.py", 'folder.set_aside(key) if found is None else ""', '""', DAMAGES),
     Mutant("advcli/files.py", "if stream and not streams:", "if False:", OUTPUTS),
     Mutant("advcli/files.py", "path = path.parent / os.readlink(path)", "break", OUTPUTS),
     Mutant("advcli/files.py", 'os.fdopen(os.dup(number), "wb")', 'stream.open("wb")', OUTPUTS),
     Mutant(
         "advcli/records.py",
-        "write_text(failed_file, text)",
+        'write_text(self.cells_path / f"{request}{FAILED}.json", text)',
         'write_text(self.cells_path / f"{key}.json", text)',
         RECORDS_TESTS,
     ),

@@ -11,7 +11,7 @@ import pytest
 from advcli import SurrogateClassifier, proofs
 from advcli.cli import main
 from advcli.records import ResultsFolder
-from advcli.rows import TIMING_COLUMNS
+from advcli.rows import TIMING_COLUMNS, lasting
 
 SWEEP = ["-m", "dataset=iris", "loss=zero_one,cs", "hyper.C=1", "protocol.n_splits=2", "quiet=true"]
 
@@ -68,7 +68,7 @@ def test_the_arrays_are_those_of_the_fit_row_by_row(tmp_path: Path) -> None:
     row = folder.runs().iloc[0]
     arrays = proofs.read(folder, row["cell"])[1]
     about = folder.read_cell(row["cell"])["about"]
-    assert row["proof"] == proofs.digest(about["cell"], 1, arrays)
+    assert row["proof"] == proofs.digest(lasting(about["cell"]), 1, arrays)
     assert proofs.digest(about["cell"], 2, arrays) != row["proof"]
     assert arrays["r"].shape == (42, 3)
     # at the optimum theta is spanned by r
