@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from .. import learners, plugins
 from ..data import foresee, is_ordered
 from ..data.label_noise import check_noise
-from ..errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError
+from ..errors import AdvcliError, ConfigError, IncompatibleError, NotConvergedWarning, ResultsError
 from ..metrics import meaning, shown, shown_as
 from ..progress import Journal, warning
 from ..protocol import Protocol
 from ..records import ResultsFolder
 from ..rows import canonical_json, hyper_text
 from .cell import Cell
-from .recipe import Recipe, check_metrics, shared_data
+from .recipe import PROBABILITIES, Recipe, check_metrics, shared_data
 from .runner import CellOutcome, run_cell
 from .selection import find_axes, split_hyper
 
@@ -41,6 +41,29 @@ def cell_of(settings: Settings, hyper: Mapping[str, float] | None = None) -> Cel
     groups = ("dataset", "loss", "features", "solver", "protocol", "seed")
     noise = None if settings.noise["name"] == "none" else settings.noise
     return Cell(**{group: getattr(settings, group) for group in groups}, hyper=settings.hyper if hyper is None else hyper, noise=noise)
+
+
+def cell_of_sweep(settings: Settings) -> Cell:
+    """Return the cell of a checked config without what its method does not have: other methods of the sweep do."""
+    settings = _own(settings)
+    return cell_of(settings, split_hyper(learners.searched(settings.loss, settings.features), settings.hyper)[0])
+
+
+def _own(settings: Settings) -> Settings:
+    loss = learners.as_in_sweeps(settings.loss)
+    return settings if loss is settings.loss else dataclasses.replace(settings, loss=dict(loss))
+
+
+def _scores_strategy(cell: Settings) -> bool:
+    """Tell whether a metric of probabilities judges a method that could estimate them and does not."""
+    wanted = [cell.protocol["metric"], *cell.protocol["metrics"]]
+    if cell.loss.get("calibrate") is not None or not any(PROBABILITIES in meaning(name).needs for name in wanted if name):
+        return False
+    try:
+        learners.learner_of({**cell.loss, "calibrate": "sigmoid"})
+    except IncompatibleError:
+        return False
+    return True
 
 
 def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> ResultsFolder:
@@ -78,7 +101,12 @@ def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
     checked: set[str] = set()
     used: set[str] = set()
     unused: dict[str, dict[str, Settings]] = {}
-    for cell in cells:
+    plain = [cell for cell in cells if _own(cell) is not cell]
+    if len(plain) == len(cells):
+        learners.learner_of(cells[0].loss)  # no method of the sweep: the error of one of them
+    elif plain and not cells[0].quiet:
+        say(f"note: calibrate is for potentials: no part of the cells of {', '.join(dict.fromkeys(cell.loss['name'] for cell in plain))}")
+    for cell in map(_own, cells):
         name = cell.dataset["name"]
         if options.setdefault(name, cell.dataset) != cell.dataset:
             differing = [key for key, value in cell.dataset.items() if options[name].get(key) != value]
@@ -100,6 +128,10 @@ def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
         used |= set(own)
         for key in others:
             unused.setdefault(key, {})[f"{cell.loss['name']} {cell.features['name']}"] = cell
+    games = [cell for cell in map(_own, cells) if _scores_strategy(cell)]
+    if games and not cells[0].quiet:
+        said = ", ".join(dict.fromkeys(cell.loss["name"] for cell in games))
+        say(f"note: probabilities of {said} are the strategy of a game, no estimate of chances; calibrate=temperature estimates them")
     for key, methods in unused.items():
         if key not in used:  # by no method of the sweep: the error of one of them
             cell = next(iter(methods.values()))
@@ -136,8 +168,7 @@ def _check_with_data(cells: Sequence[Settings]) -> None:
     with shared_data():
         for cell in sorted(read.values(), key=lambda cell: str(cell.dataset["name"])):
             try:
-                hyper = split_hyper(learners.searched(cell.loss, cell.features), cell.hyper)[0]
-                Recipe(cell_of(cell, hyper), cell.data_dir).check_facts()
+                Recipe(cell_of_sweep(cell), cell.data_dir).check_facts()
             except ConfigError:
                 raise
             except AdvcliError as error:
@@ -258,7 +289,7 @@ def chosen(outcome: CellOutcome) -> list[str]:
 
 def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[CellOutcome, list[str]]:
     """Run one cell; return its outcome and what to say about it, the first line without a number."""
-    cell = cell_of(settings, split_hyper(learners.searched(settings.loss, settings.features), settings.hyper)[0])
+    cell = cell_of_sweep(settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         outcome = run_cell(cell, folder, settings.data_dir, strict, **settings.limits)
