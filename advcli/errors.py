@@ -106,6 +106,10 @@ class NotConvergedWarning(UserWarning):
     """A fit that stopped before its certified relative gap reached the tolerance."""
 
 
+class StrategyWarning(UserWarning):
+    """A score of probability estimates of what is none: the strategy of a game."""
+
+
 def nearest(name: str, choices: Iterable[str], count: int = 3) -> str:
     """Return a clause that names the nearest valid names, for the end of an error message."""
     choices = sorted(set(map(str, choices)))

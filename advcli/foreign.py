@@ -9,7 +9,7 @@ point of this problem all the same, but not one that its solver aimed at.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from sklearn.base import clone
 
 from .certificate import Certificate
 from .errors import ConfigError, ModelError, nearest
-from .evaluation.recipe import Recipe
+from .evaluation.recipe import Recipe, uncalibrated
 from .evaluation.standardise import Standardiser
 from .features import make_features
 from .learners import learner_of, make_learner
@@ -262,6 +262,7 @@ def judge_file(path: Path, cell: Cell, data_dir: Path) -> tuple[Judgement, str]:
     with ``protocol.standardise=none`` both are of the features as they are.
     """
     weights = read_weights(path)
+    cell = replace(cell, loss=uncalibrated(cell.loss))
     if learner_of(cell.loss) is not SurrogateClassifier:
         raise ConfigError(f"loss={cell.loss['name']} is no surrogate with a dual; advcli certify takes zero_one, ww, cs, llw and the like")
     recipe = Recipe(cell, data_dir, search=False)

@@ -224,9 +224,9 @@ class Model:
         -------
         DataFrame
             ``label``; ``abstain`` (0 or 1), where the loss may predict something else than a class; ``potential_CLASS`` for every class;
-            for adversarial losses ``probability_PREDICTION``, the predictor's distribution, and for classifiers of other packages that have
-            them their probabilities. Where rows have several labels they stand as in
-            the table that was learned from, joined in ``label`` or in columns of 0 and 1, and nothing else.
+            for adversarial losses ``probability_PREDICTION``, the predictor's distribution; where ``calibrate`` is set its estimates,
+            and for classifiers of other packages that have them their probabilities, as ``probability_CLASS``. Where rows have several
+            labels they stand as in the table that was learned from, joined in ``label`` or in columns of 0 and 1, and nothing else.
         """
         import pandas as pd
 
@@ -239,7 +239,7 @@ class Model:
         if len(self.labels) > len(self.classes):
             columns[ABSTAIN] = (codes >= len(self.classes)).astype(int)
         columns |= {f"potential_{label}": values for label, values in zip(self.classes, estimator.potentials(X).T, strict=True)}
-        if hasattr(estimator, "predictor_distribution"):
+        if hasattr(estimator, "predictor_distribution") and not estimator.calibrates:
             P = estimator.predictor_distribution(X)
             columns |= {f"probability_{label}": values for label, values in zip(self.labels, P.T, strict=True)}
         elif (P := estimator.probabilities(X)) is not None:
@@ -361,6 +361,8 @@ def describe(model: Model) -> dict[str, str]:
         own = {key: value for key, value in cell["loss"].items() if key not in NOT_OPTIONS and value is not None}
         said = ", ".join(f"{key}={_at_most(json.dumps(value), 60)}" for key, value in own.items())
         lines["method"] = f"{cell['loss']['name']} {cell['features']['name']}" + (f" ({said})" if said else "")
+    if isinstance(estimator, Learner) and estimator.calibrates:
+        lines["probabilities"] = f"estimated, by calibrate={estimator.calibrate}"
     hyper = about.get("hyper") or {}
     if hyper:
         lines["chosen"] = ", ".join(f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in hyper.items())

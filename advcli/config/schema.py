@@ -117,6 +117,7 @@ class TopGroup:
     verbose: bool = field(metadata=ANY)
     dry_run: bool = field(metadata=ANY)
     results: list[str] | None = field(metadata=NAME)
+    calibrate: str | None = field(metadata=NAME)
     published: str | None = field(metadata=NAME)
     figure: str | None = field(metadata=NAME)
     baseline: str | None = field(metadata=NAME)
@@ -290,6 +291,8 @@ def check(values: Mapping[str, Any]) -> Settings:
     groups = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, "limits": LimitsGroup}.items()}
     if groups["loss"].get("rule", "") is None:  # chosen by nobody: cells from before there was a choice stay the same
         del groups["loss"]["rule"]
+    if top["calibrate"] is not None:  # a part of the method
+        groups["loss"] = {**groups["loss"], "calibrate": top["calibrate"]}
     groups["protocol"] = {key: value for key, value in groups["protocol"].items() if Protocol.FORMER.get(key, _ABSENT) != value}
     return Settings(
         name=top["name"],

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .. import learners
-from .jobs import cell_of
+from .jobs import cell_of_sweep
 from .recipe import Recipe, shared_data
-from .selection import Axes, searched_points, split_hyper
+from .selection import Axes, searched_points
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -68,11 +67,10 @@ def estimate(cells: Sequence[Settings]) -> list[Estimate]:
     with shared_data():
         for at in sorted(range(len(cells)), key=lambda at: str(cells[at].dataset["name"])):
             settings = cells[at]
-            hyper, _ = split_hyper(learners.searched(settings.loss, settings.features), settings.hyper)
-            cell = cell_of(settings, hyper)
+            cell = cell_of_sweep(settings)
             recipe = Recipe(cell, settings.data_dir)
             splits, _ = recipe.splits()
-            key = repr((settings.dataset, settings.loss, settings.features, settings.solver, hyper))
+            key = repr((settings.dataset, cell.loss, settings.features, settings.solver, cell.hyper))
             if key not in timed:
                 tols = [float(settings.solver.get("search_tol") or settings.solver["tol"]), float(settings.solver["tol"])]
                 search, reported = (_seconds(recipe, splits[0][0], tol) for tol in tols)

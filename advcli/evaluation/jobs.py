@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .. import learners, plugins
 from ..data import foresee, is_ordered
 from ..data.label_noise import check_noise
-from ..errors import AdvcliError, ConfigError, NotConvergedWarning, ResultsError
+from ..errors import AdvcliError, ConfigError, IncompatibleError, NotConvergedWarning, ResultsError
 from ..metrics import meaning, shown, shown_as
 from ..progress import Journal, warning
 from ..protocol import Protocol
@@ -24,7 +24,7 @@ from ..records import ResultsFolder
 from ..rows import GROWING, canonical_json, hyper_text
 from .cell import Cell
 from .growth import Review, settled
-from .recipe import Recipe, check_metrics, shared_data
+from .recipe import PROBABILITIES, Recipe, check_metrics, shared_data
 from .runner import CellOutcome, run_cell
 from .selection import find_axes, split_hyper
 
@@ -44,6 +44,29 @@ def cell_of(settings: Settings, hyper: Mapping[str, float] | None = None) -> Cel
     return Cell(**{group: getattr(settings, group) for group in groups}, hyper=settings.hyper if hyper is None else hyper, noise=noise)
 
 
+def cell_of_sweep(settings: Settings) -> Cell:
+    """Return the cell of a checked config without what its method does not have: other methods of the sweep do."""
+    settings = _own(settings)
+    return cell_of(settings, split_hyper(learners.searched(settings.loss, settings.features), settings.hyper)[0])
+
+
+def _own(settings: Settings) -> Settings:
+    loss = learners.as_in_sweeps(settings.loss)
+    return settings if loss is settings.loss else dataclasses.replace(settings, loss=dict(loss))
+
+
+def _scores_strategy(cell: Settings) -> bool:
+    """Tell whether a metric of probabilities judges a method that could estimate them and does not."""
+    wanted = [cell.protocol["metric"], *cell.protocol["metrics"]]
+    if cell.loss.get("calibrate") is not None or not any(PROBABILITIES in meaning(name).needs for name in wanted if name):
+        return False
+    try:
+        learners.learner_of({**cell.loss, "calibrate": "sigmoid"})
+    except IncompatibleError:
+        return False
+    return True
+
+
 def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> ResultsFolder:
     """Check what needs no data, each different combination once, then create the results folder.
 
@@ -61,7 +84,7 @@ def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Call
     """
     check_cells(cells, say)
     folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"], cells[0].record["distributions"])
-    review = Review(folder, settled(map(_own_cell, cells)))
+    review = Review(folder, settled(map(cell_of_sweep, cells)))
     folder.prepare(_identity(cells, words), review.look)
     review.finish()
     return folder
@@ -81,7 +104,12 @@ def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
     checked: set[str] = set()
     used: set[str] = set()
     unused: dict[str, dict[str, Settings]] = {}
-    for cell in cells:
+    plain = [cell for cell in cells if _own(cell) is not cell]
+    if len(plain) == len(cells):
+        learners.learner_of(cells[0].loss)  # no method of the sweep: the error of one of them
+    elif plain and not cells[0].quiet:
+        say(f"note: calibrate is for potentials: no part of the cells of {', '.join(dict.fromkeys(cell.loss['name'] for cell in plain))}")
+    for cell in map(_own, cells):
         name = cell.dataset["name"]
         if options.setdefault(name, cell.dataset) != cell.dataset:
             differing = [key for key, value in cell.dataset.items() if options[name].get(key) != value]
@@ -103,6 +131,10 @@ def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
         used |= set(own)
         for key in others:
             unused.setdefault(key, {})[f"{cell.loss['name']} {cell.features['name']}"] = cell
+    games = [cell for cell in map(_own, cells) if _scores_strategy(cell)]
+    if games and not cells[0].quiet:
+        said = ", ".join(dict.fromkeys(cell.loss["name"] for cell in games))
+        say(f"note: probabilities of {said} are the strategy of a game, no estimate of chances; calibrate=temperature estimates them")
     for key, methods in unused.items():
         if key not in used:  # by no method of the sweep: the error of one of them
             cell = next(iter(methods.values()))
@@ -114,13 +146,8 @@ def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
         for note in foresee(dataset, cells[0].data_dir):
             if not cells[0].quiet:
                 say(f"note: {name}: {note}")
-    settled(map(_own_cell, cells))
+    settled(map(cell_of_sweep, cells))
     _check_with_data(cells)
-
-
-def _own_cell(settings: Settings) -> Cell:
-    """Return the cell of a checked config with those fixed hyper-parameters that its method has."""
-    return cell_of(settings, split_hyper(learners.searched(settings.loss, settings.features), settings.hyper)[0])
 
 
 def _check_with_data(cells: Sequence[Settings]) -> None:
@@ -145,7 +172,7 @@ def _check_with_data(cells: Sequence[Settings]) -> None:
     with shared_data():
         for cell in sorted(read.values(), key=lambda cell: str(cell.dataset["name"])):
             try:
-                Recipe(_own_cell(cell), cell.data_dir).check_facts()
+                Recipe(cell_of_sweep(cell), cell.data_dir).check_facts()
             except ConfigError:
                 raise
             except AdvcliError as error:
@@ -268,7 +295,7 @@ def chosen(outcome: CellOutcome) -> list[str]:
 
 def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[CellOutcome, list[str]]:
     """Run one cell; return its outcome and what to say about it, the first line without a number."""
-    cell = _own_cell(settings)
+    cell = cell_of_sweep(settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         outcome = run_cell(cell, folder, settings.data_dir, strict, **settings.limits)

@@ -125,6 +125,11 @@ class Fitted:
         return X if self.standardiser is None else self.standardiser.transform(X)
 
 
+def uncalibrated(loss: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a group ``loss`` whose fits estimate no probabilities."""
+    return {key: value for key, value in loss.items() if key != "calibrate"}
+
+
 def check_metrics(protocol: Protocol, loss: Mapping[str, Any]) -> None:
     """Refuse metrics of probabilities for a method that has none, before any work."""
     for name in dict.fromkeys([*([protocol.metric] if protocol.metric else []), *protocol.metrics]):
@@ -316,6 +321,8 @@ class Recipe:
     def search(self, part: Part, number: int | str = 1) -> Selection:
         """Choose hyper-parameters on a training part, that of split ``number``, by the labels that the method learns from."""
         loss = self.cell.loss
+        if PROBABILITIES not in metrics.meaning(self.protocol.metric or "error").needs:  # then its fits need no estimates of them
+            loss = uncalibrated(loss)
         if self.axes.names:
             loss, codes, known = self.labels(part.encoded()[0], number).view(loss)
             part = replace(part, y=codes)

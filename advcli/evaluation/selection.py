@@ -459,8 +459,11 @@ def _judged(fit: Part, held: Part, candidates: _Candidates, make: Make, judge: J
         for strength in candidates.path:
             chosen = candidates.hyper(strength, others)
             learner = make(chosen, seed)
-            bound = fit.bind(learner) if bound is None else bound
-            learner.fit_bound(bound, previous)
+            if learner.calibrates:
+                learner.fit(fit.X, fit.y, fit.weight, previous)
+            else:
+                bound = fit.bind(learner) if bound is None else bound
+                learner.fit_bound(bound, previous)
             view = held.look(learner) if view is None else view
             previous = learner
             metric, value = judge(learner, view, held.truth)

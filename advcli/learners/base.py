@@ -41,7 +41,7 @@ of that name, filled where the configuration leaves it null: the labels of the c
 label graph as ``{"edges": ..., "classes": ...}``."""
 
 _LINEAR = "choose features=linear, kernel_pca or nystroem"
-NOT_OPTIONS = ("name", "description", "learner", "grid")
+NOT_OPTIONS = ("name", "description", "learner", "grid", "calibrate")
 """Keys of the group ``loss`` that say how it is used."""
 
 _OF_PYTHON = ("order", "class_weight", "warm_start", "verbose")
@@ -205,6 +205,18 @@ class Learner(ClassifierMixin, BaseEstimator):
     @classmethod
     def has_probabilities(cls, loss: Options) -> bool:
         """Tell whether fits with these options have `probabilities`."""
+        return False
+
+    @classmethod
+    def calibrated(cls, loss: Options) -> type[Learner]:
+        """Return the class whose fits estimate probabilities as ``loss.calibrate`` says; `IncompatibleError` where there is none."""
+        advice = "leave it out: it has probabilities of its own" if cls.has_probabilities(loss) else "choose loss=zero_one"
+        wanted = "the potentials of a surrogate loss"
+        raise IncompatibleError(f"calibrate={loss['calibrate']}", wanted, f"loss={loss['name']} is none: {advice}")
+
+    @property
+    def calibrates(self) -> bool:
+        """Whether its probabilities come from fits to parts of the rows, so that `fit` makes them and `fit_bound` does not."""
         return False
 
     @classmethod

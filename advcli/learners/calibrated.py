@@ -6,6 +6,8 @@ labels of rows that the fit has not seen, so every fold is scored by a fit to th
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,13 +19,38 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import ConfigError, ModelError
+from ..errors import ConfigError, ModelError, StrategyWarning
 from ..stored import Entries
-from .base import Array, Labels, one_of
+from .base import Array, Labels, Options, one_of
 
 METHODS = ("sigmoid", "isotonic", "temperature")
 FOLDS = 5
 """Parts of the rows that are scored by a fit to the others, as `CalibratedClassifierCV` has them; fewer where a class has fewer rows."""
+
+
+SCORES = ("log_loss", "brier_score_loss", "d2_log_loss_score", "d2_brier_score")
+"""Functions of scikit-learn that score estimates of probabilities, and nothing else."""
+_DEEP = 16  # frames from a scorer to what it asks
+_told = False
+
+
+def warn_scorers() -> None:
+    """Warn where a scorer of scikit-learn that needs estimates asks for the strategy of a game; once in a process.
+
+    Only who calls tells what for: area under the curve, stacking and plots ask for the same and are right to.
+    """
+    global _told
+    frame, depth = inspect.currentframe(), 0
+    while not _told and frame is not None and depth < _DEEP:
+        if frame.f_globals.get("__name__") == "sklearn.metrics._scorer":
+            name = getattr(getattr(frame.f_locals.get("self"), "_score_func", None), "__name__", "")
+            if name in SCORES:
+                _told = True
+                said = (
+                    'the strategy of a game, which is no estimate of chances; AdversarialClassifier(calibrate="temperature") estimates them'
+                )
+                warnings.warn(f"{name} scores {said}", StrategyWarning, stacklevel=2)
+        frame, depth = frame.f_back, depth + 1
 
 
 class _Scores(ClassifierMixin, BaseEstimator):
@@ -106,6 +133,27 @@ class Calibrated:
     """
 
     calibrate: str | None = None
+
+    @classmethod
+    def has_probabilities(cls, loss: Options) -> bool:
+        """Tell whether estimates are asked for or the loss has probabilities of its own."""
+        return loss.get("calibrate") is not None or super().has_probabilities(loss)  # type: ignore[misc]
+
+    @classmethod
+    def check(cls, loss: Options, *parts: Any) -> None:
+        """Refuse a way of calibration that there is not, and what the learner refuses."""
+        if loss.get("calibrate") is not None:
+            check_method(loss["calibrate"])
+        super().check(loss, *parts)  # type: ignore[misc]
+
+    @classmethod
+    def _from_options(cls, loss: Options) -> dict[str, Any]:
+        return {**super()._from_options(loss), "calibrate": loss.get("calibrate")}  # type: ignore[misc]
+
+    @property
+    def calibrates(self) -> bool:
+        """Whether ``calibrate`` is set."""
+        return self.calibrate is not None
 
     def check_parameters(self: Any) -> None:
         """Refuse parameters that no data can mend."""

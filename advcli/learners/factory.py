@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import losses
-from ..errors import ConfigError, nearest
+from ..errors import ConfigError, IncompatibleError, nearest
 from .base import Learner, Options, fixable, registry
 from .surrogate import SurrogateClassifier
 
@@ -19,8 +19,24 @@ def learner_class(name: str) -> type[Learner]:
 
 
 def learner_of(loss: Options) -> type[Learner]:
-    """Return the class of learners of a group ``loss``: that of its key ``learner``, else that of its name."""
-    return learner_class(str(loss.get("learner") or loss["name"]))
+    """Return the class of learners of a group ``loss``: that of its key ``learner``, else that of its name; calibrated, where it says so.
+
+    Raises
+    ------
+    IncompatibleError
+        ``loss.calibrate`` is set and its learners have no potentials.
+    """
+    found = learner_class(str(loss.get("learner") or loss["name"]))
+    return found if loss.get("calibrate") is None else found.calibrated(loss)
+
+
+def as_in_sweeps(loss: Options) -> Options:
+    """Return a group ``loss``, without ``calibrate`` where its learners have no potentials: methods of a sweep do without."""
+    try:
+        learner_of(loss)
+    except IncompatibleError:
+        return {key: value for key, value in loss.items() if key != "calibrate"}
+    return loss
 
 
 def learner_names() -> list[str]:

@@ -45,7 +45,7 @@ from .base import (
     seed_of,
 )
 from .base import registry as learners
-from .calibrated import Calibrated
+from .calibrated import Calibrated, warn_scorers
 from .minimiser import Minimiser
 
 
@@ -225,6 +225,13 @@ class SurrogateClassifier(Minimiser):
     def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
         """Return the regularisation or tolerance and the hyper-parameters of the feature map."""
         return feature_class(features["name"]).searched(own_options(features))
+
+    @classmethod
+    def calibrated(cls, loss: Options) -> type[SurrogateClassifier]:
+        """Return `AdversarialClassifier`; learners that do more with their potentials have none."""
+        if cls is not SurrogateClassifier:
+            super().calibrated(loss)  # refuses
+        return AdversarialClassifier
 
     @classmethod
     def has_probabilities(cls, loss: Options) -> bool:
@@ -656,10 +663,15 @@ class SurrogateClassifier(Minimiser):
         """Return the predictor's distribution over the classes, shape (n, k); only where its largest entry is the prediction (zero-one).
 
         It is the predictor's mixed strategy in the game, no estimate of class probabilities: it is often 0 at the true class. Do not score
-        it by log-loss or Brier score; ``calibrate`` of `AdversarialClassifier` gives estimates in its place.
+        it by log-loss or Brier score: a scorer of scikit-learn that does is told so, once (`StrategyWarning`). ``calibrate`` of
+        `AdversarialClassifier` gives estimates in its place.
         """
-        estimated = self.probabilities(X) if isinstance(self, Calibrated) and self.calibrate is not None else None
-        return self.predictor_distribution(X) if estimated is None else estimated
+        if not self.calibrates:
+            warn_scorers()
+            return self.predictor_distribution(X)
+        estimated = self.probabilities(X)
+        assert estimated is not None
+        return estimated
 
 
 def _registered_name(loss: Any) -> str:

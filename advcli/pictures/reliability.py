@@ -13,7 +13,7 @@ from ..errors import IncompatibleError
 from ..evaluation.cell import Cell
 from ..evaluation.recipe import Recipe
 from ..features import STRENGTH
-from ..learners import candidates, learner_of, searched
+from ..learners import as_in_sweeps, candidates, learner_of, searched
 from ..reports.drawing import look
 from .base import Picture, Request, register
 
@@ -31,11 +31,11 @@ def reliability_picture(request: Request) -> Iterator[Picture]:
     import pandas as pd
 
     rows, said = [], []
-    for loss in request.losses:
-        name = str(loss["name"])
+    for loss in map(as_in_sweeps, request.losses):
+        name = str(loss["name"]) + (f", {loss['calibrate']}" if loss.get("calibrate") is not None else "")
         if not learner_of(loss).has_probabilities(loss):
             raise IncompatibleError(
-                f"loss={name}", "a distribution over the classes", "choose loss=logistic, zero_one or another that has one"
+                f"loss={loss['name']}", "a distribution over the classes", "choose loss=logistic, zero_one or another that has one"
             )
         recipe = Recipe(_of(request.cell, loss), request.data_dir)
         if recipe.dataset.multilabel:
