@@ -11,7 +11,8 @@
                  the mixture that it belongs to. Of sequences the planes one behind the
                  other on one axis: sequence, weight, margin, and the labels of its rows
     predictor_N  a mixed prediction for each training row, shape (n, l), only for games without a closed form, loss=general and max-min
-                 margins: it bounds the surrogate from above, as r bounds the optimum from below
+                 margins: it bounds the surrogate from above, as r bounds the optimum from below. Of the max-min margin of the F-measure the
+                 predicted sets, (s, 3): example, share, set as a number
 
 The column ``proof`` of a row is the SHA-256 of these arrays and of the cell's configuration, its number of splits and its metrics left out:
 both may grow. It does not depend on how they are compressed.

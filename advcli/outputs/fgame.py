@@ -82,17 +82,19 @@ def solve_f_games(U: Array, pairs: Array, best: BySize, columns: list[Sets], ans
     first, second = np.triu_indices(m, 1) if len(pairs) else (np.zeros(0, dtype=np.intp),) * 2
     labels, both = np.zeros((n, m)), np.zeros((n, len(pairs)))
     targets, loss, lower, upper = np.zeros((n, m)), np.zeros(n), np.full(n, -np.inf), np.full(n, np.inf)
-    shares = [np.zeros(0)] * n
+    shares, predicted = [np.zeros(0)] * n, [(np.zeros(0), np.zeros((0, m), dtype=np.int8))] * n
     left, calls, master = np.arange(n), 0, _FoundGame()
     size = np.arange(1.0, m + 1.0)
     for _ in range(MOST_ROUNDS):
         C, empty = np.zeros((len(left), m, m)), np.zeros(len(left))  # c_js at [s - 1, j], and the share of the empty set among predictions
         likeliest, answer = np.zeros((len(left), m)), np.zeros((len(left), m), dtype=np.int8)
+        mixed: list[tuple[Array, Sets]] = []
         for at, i in enumerate(left):
             Y, Z = columns[i], answers[i]
             joint = (Y[:, first] * Y[:, second]).astype(np.float64)
             score = Y @ U[i] + joint @ pairs
             p, q = master.solve(f_measures(Z, Y), score)
+            mixed.append((p[p > 0.0], Z[p > 0.0]))
             held = Z.sum(axis=1, dtype=np.intp)
             C[at] = (2.0 * p[:, None] / (held[:, None] + size)).T @ Z
             empty[at], likeliest[at] = p[held == 0].sum(), Z[np.argmax(p)]
@@ -110,6 +112,8 @@ def solve_f_games(U: Array, pairs: Array, best: BySize, columns: list[Sets], ans
         true = np.where(worst[:, None] > 0, sets[row, np.maximum(worst, 1) - 1], 0).astype(np.int8)
         better = value < upper[left]
         upper[left[better]], targets[left[better]] = value[better], likeliest[better]
+        for place in np.flatnonzero(better):
+            predicted[left[place]] = mixed[place]
         open_ = upper[left] - lower[left] > tolerance
         for place in np.flatnonzero(open_):
             i, new = left[place], False
@@ -120,7 +124,7 @@ def solve_f_games(U: Array, pairs: Array, best: BySize, columns: list[Sets], ans
         left = left[open_]
         if not len(left):
             break
-    return SetGame(labels, both, targets, loss, upper, calls, tuple(shares))
+    return SetGame(labels, both, targets, loss, upper, calls, tuple(shares), tuple(predicted))
 
 
 class _FoundGame:

@@ -39,6 +39,8 @@ class SetGame(NamedTuple):
         Maximisations over sets.
     shares : tuple of ndarray (c,)
         mu itself over the first c of each row's columns; of several that are worst, the one that the columns came to. Empty without pairs.
+    predicted : tuple of (ndarray (a,), ndarray (a, m))
+        Of the F-measure the predictor's mixture for each row, which ``upper`` is the bound of: shares and sets.
     """
 
     labels: Array
@@ -48,6 +50,7 @@ class SetGame(NamedTuple):
     upper: Array
     calls: int
     shares: tuple[Array, ...] = ()
+    predicted: tuple[tuple[Array, NDArray[np.int8]], ...] = ()
 
 
 def free_game(U: Array) -> SetGame:

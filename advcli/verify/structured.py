@@ -8,7 +8,12 @@ tangent of psi(., g) at h0, which for an affine psi is psi. With stored labels, 
     D = 1/n sum_i s_i sum_p alpha_ip c_ip - |sum_i s_i sum_p alpha_ip a_ip (F(y_p) - F(y_i))|^2 / (2 lambda n^2)  <= min P,
 
 F(y) being what f weighs. The maximum is taken over all 2^m sets, one by one. The max-min margin has planes of mixtures mu of sets, a = 1
-and c = sum_j min(mu_j, 1 - mu_j), and is at most the largest sum_j |y_j - p_j| + h of all sets for any targets p in [0, 1]^m.
+and c = sum_j min(mu_j, 1 - mu_j), and is at most the largest sum_j |y_j - p_j| + h of all sets for any targets p in [0, 1]^m. That of the
+F-measure F(z, y) = 2 |z & y| / (|z| + |y|), 1 of two empty sets, has c = 1 - max over z of E_mu F(z, y), and is at most the largest
+1 - sum_z p_z F(z, y) + h for any predicted sets z of shares p, whose sum need not be above 1. In both F is a sum over labels where one size
+is fixed: of |z| = k the largest E_mu F is the sum of the k largest of E_mu 2 y_j / (k + |y|), and of |y| = s
+
+    sum_z p_z F(z, y) = sum over j in y of sum over z that hold j of 2 p_z / (|z| + s).
 """
 
 from __future__ import annotations
@@ -119,7 +124,8 @@ class SetsOfLabels:
     game = example_costs = sequences = False
 
     def __init__(self, options: Mapping[str, Any], m: int) -> None:
-        self.psi = None if options["surrogate"] == "maxmin" else SurrogateOfMargin(options)
+        self.of_f = options["surrogate"] == "maxmin_f1"
+        self.psi = None if self.of_f or options["surrogate"] == "maxmin" else SurrogateOfMargin(options)
         self.m, self.states, self.rule = m, _STATES[str(options["pairs"])], str(options.get("rule", "potentials"))
         if m > _MOST_LABELS:
             raise CannotError(f"{m} labels: the checker looks at all sets, of at most {_MOST_LABELS} labels")
@@ -133,6 +139,10 @@ class SetsOfLabels:
         self.sizes = self.bits.sum(axis=1)
         self.by_size = np.argsort(self.sizes, kind="stable")
         self.starts = np.searchsorted(self.sizes[self.by_size], np.arange(m + 1))
+
+    def of_size(self, s: int) -> Any:
+        """Return the numbers of the sets of s labels."""
+        return self.by_size[self.starts[s] : self.starts[s + 1] if s < self.m else None]
 
     def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
         """Return the map of the labels' scores over training rows X (n, d)."""
@@ -189,16 +199,16 @@ class SetsOfLabels:
         counts = np.ones(n) if rows.counts is None else rows.counts
         share = inverse(ball(counts).sum())  # 1 / n
         ridge = (features.square_norm(W) + (ball(shared) * shared).sum()) * (0.5 * lam)
-        p = None if self.psi is not None else np.clip(arrays["predictor"], 0.0, 1.0)
-        if p is not None and p.shape != (n, self.m):
-            raise ValueError(f"predictor has the shape {p.shape}, not {(n, self.m)}")
+        p = None if self.psi is not None else self._predictor(arrays["predictor"], n)
         losses = (self.above(features.times(features.X, W), shared, numbers, p) * counts).sum() * share
         # below: tangents at the stored sets
         owner, number, alpha = planes_of(planes, 4, n, 2**self.m)
         found, true = self.bits[number], self.bits[numbers[owner]]
         weight = ball(alpha) * counts[owner]
         if self.psi is None:
-            coefficient, offset = weight, self._least_loss(weight, np.column_stack([owner, planes[:, 3]]), found) * share
+            which = np.unique(np.column_stack([owner, planes[:, 3]]), axis=0, return_inverse=True)[1].ravel()
+            least = self._least_f_loss if self.of_f else self._least_loss
+            coefficient, offset = weight, least(weight, which, found) * share
         else:
             slope, constant = self.psi.tangent(planes[:, 3], np.abs(found - true).sum(axis=1), found.sum(axis=1) + true.sum(axis=1))
             coefficient, offset = weight * slope, (weight * constant).sum() * share
@@ -210,20 +220,45 @@ class SetsOfLabels:
             square = square + (together * together).sum()
         return Bounds(ridge + losses, offset - square * share * share * inverse(ball(2.0 * lam)), ridge)
 
-    def _least_loss(self, weight: Ball, mixture: Array, found: Array) -> Ball:
-        """Return the least sum of wrong labels of any predictions under mixtures of sets; ``mixture`` has a row for each weight."""
-        which = np.unique(mixture, axis=0, return_inverse=True)[1].ravel()
-        gathered = sparse.csr_array(
-            (np.ones(len(which)), (which, np.arange(len(which)))), shape=(int(which.max(initial=-1)) + 1, len(which))
-        )
+    def _predictor(self, given: Array, n: int) -> list[Ball]:
+        """Return the targets p (n, m).
+
+        Of the F-measure the share of the empty set (n, 1), then for s = 1..m the sums over z that hold j of 2 p_z / (|z| + s) (n, m).
+        """
+        if not self.of_f:
+            p = np.clip(given, 0.0, 1.0)
+            if p.shape != (n, self.m):
+                raise ValueError(f"predictor has the shape {p.shape}, not {(n, self.m)}")
+            return [ball(p)]
+        owner, number, share = planes_of(given, 3, n, 2**self.m)
+        owned = _gathering(owner, n)
+        sets, size = self.bits[number], self.sizes[number]
+        parts = [dot(owned, (share * (size == 0.0))[:, None])]
+        return parts + [dot(owned, _near(2.0 * share / (size + s))[:, None] * sets) for s in range(1, self.m + 1)]
+
+    def _least_f_loss(self, weight: Ball, which: Any, found: Array) -> Ball:
+        """Return the least sum of 1 - F of any predictions under mixtures: weights of sets that are in the same one."""
+        gathered, size = _gathering(which, int(which.max(initial=-1)) + 1), found.sum(axis=1)
+        best = [dot(gathered, weight[:, None] * (size == 0.0)[:, None])[:, 0]]
+        for k in range(1, self.m + 1):
+            gain = dot(gathered, weight[:, None] * _near(2.0 / (size + k))[:, None] * found)
+            low, high = (ball(np.sort(each, axis=1)[:, self.m - k :]).sum(axis=1) for each in (gain.low, gain.high))
+            best.append(_between(low.low, high.high))
+        most = Ball(*(np.stack([getattr(each, name) for each in best], axis=1) for name in ("mid", "rad"))).max(axis=1)
+        return weight.sum() - most.sum()
+
+    def _least_loss(self, weight: Ball, which: Any, found: Array) -> Ball:
+        """Return the least sum of wrong labels of any predictions under mixtures: weights of sets that are in the same one."""
+        gathered = _gathering(which, int(which.max(initial=-1)) + 1)
         there, gone = (dot(gathered, weight[:, None] * each) for each in (found, 1.0 - found))
         either = Ball(-np.stack([there.mid, gone.mid], axis=2), np.stack([there.rad, gone.rad], axis=2))
         return -(either.max(axis=2).sum())
 
-    def above(self, U: Ball, shared: Array, numbers: Any, p: Array | None = None) -> Ball:
+    def above(self, U: Ball, shared: Array, numbers: Any, p: list[Ball] | None = None) -> Ball:
         """Return the surrogate of rows (n,) with scores U (n, m) of the labels, whose sets are these: the largest psi of all sets.
 
-        That of the max-min margin is its bound by targets p (n, m): the largest sum_j |y_j - p_j| + margin.
+        Those of the max-min margins are their bounds by what `_predictor` returns: the largest sum_j |y_j - p_j| + margin, and the largest
+        1 - sum_z p_z F(z, y) + margin.
         """
         table, found = self._table(shared), []
         step = max(1, _SCORES >> self.m)
@@ -231,10 +266,17 @@ class SetsOfLabels:
             own, every = numbers[at : at + step], np.arange(len(numbers[at : at + step]))[:, None]
             scores = dot(U[at : at + step], self.bits.T) + table
             h = scores - scores[every, own[:, None]]
-            if self.psi is None:
+            if self.psi is None and self.of_f:
                 assert p is not None
-                near = ball(p[at : at + step])
-                value = h + dot(near * -2.0 + 1.0, self.bits.T) + near.sum(axis=1)[:, None]
+                parts = [h[:, self.of_size(0)] - p[0][at : at + step] + 1.0]
+                for s, held in enumerate(p[1:], start=1):
+                    same = self.of_size(s)
+                    parts.append(h[:, same] - dot(held[at : at + step], self.bits[same].T) + 1.0)
+                value = Ball(*(np.concatenate([getattr(each, name) for each in parts], axis=1) for name in ("mid", "rad")))
+            elif self.psi is None:
+                assert p is not None
+                targets = p[0][at : at + step]
+                value = h + dot(targets * -2.0 + 1.0, self.bits.T) + targets.sum(axis=1)[:, None]
             elif self.psi.name == "f1":
                 value = self.psi.value(h, self.sizes[np.arange(2**self.m) ^ own[:, None]], self.sizes + self.sizes[own][:, None])
             else:  # psi rises: at every distance the largest margin
@@ -244,6 +286,11 @@ class SetsOfLabels:
                 value = self.psi.value(_between(low, high), g, g)
             found.append(value.max(axis=1))
         return Ball(np.concatenate([each.mid for each in found]), np.concatenate([each.rad for each in found]))
+
+
+def _gathering(which: Any, count: int) -> Any:
+    """Return ones (count, c) that sum c things by the number that each has."""
+    return sparse.csr_array((np.ones(len(which)), (which, np.arange(len(which)))), shape=(count, len(which)))
 
 
 def linear_map(options: Mapping[str, Any], gamma: float | None, X: Any, k: int, constant: bool) -> ScoreMap:

@@ -37,7 +37,7 @@ def rows(seed: int, m: int = 4, n: int = 24) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize("pairs", ["one", "four", "none"])
-@pytest.mark.parametrize("surrogate", [*SURROGATES, "maxmin"])
+@pytest.mark.parametrize("surrogate", [*SURROGATES, "maxmin", "maxmin_f1"])
 @given(seed=st.integers(0, 10**6), share=st.floats(0.0, 1.0))
 @settings(max_examples=5, deadline=None)
 def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(surrogate: str, pairs: str, seed: int, share: float) -> None:
@@ -56,6 +56,8 @@ def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(surrogate: st
     planes[:, 2] = random.integers(0, 16, len(planes))
     planes[:, 3] += random.normal(size=len(planes))
     p = random.normal(size=(len(X), 4))
+    if surrogate == "maxmin_f1":
+        p = np.column_stack([random.integers(0, len(X), 60), random.uniform(-0.5, 1.0, 60), random.integers(0, 16, 60)])
     other = checker.bounds(features, learned, fit.lam_, {"theta": theta, "r": planes, "predictor": p})
     assert float(other.dual.low) <= stated.primal
     assert float(other.primal.high) >= stated.dual
@@ -122,10 +124,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert main([*words, "dataset.drop=[w]", f"loss.surrogate={','.join(SURROGATES)}", "name=made"]) == 0
         assert main([*words, "dataset.weight=w", "loss.pairs=four,none", "loss.surrogate=log", "name=counted"]) == 0
         assert main([*words, "dataset.drop=[w]", "loss.pairs=one,none", "loss.surrogate=maxmin", "name=game"]) == 0
+        assert main([*words, "dataset.weight=w", "loss.pairs=one,none", "loss.surrogate=maxmin_f1", "name=f_game"]) == 0
     return root / "results" / "made"
 
 
-@pytest.mark.parametrize("name", ["made", "counted", "game"])
+@pytest.mark.parametrize("name", ["made", "counted", "game", "f_game"])
 def test_every_fit_is_proved(name: str, made: Path) -> None:
     verdicts = judged(made.with_name(name))
     assert [each.reason for each in verdicts if each.verdict != "proved"] == []
@@ -138,28 +141,59 @@ def believed(arrays: dict[str, np.ndarray]) -> None:
     arrays["predictor"] = 1.0 - arrays["predictor"]
 
 
+def beyond(arrays: dict[str, np.ndarray]) -> None:
+    arrays["r"][:, 1] += 2.0  # every sum is above 1
+
+
 def parted(arrays: dict[str, np.ndarray]) -> None:
     arrays["r"][:, 3] = np.arange(len(arrays["r"]))  # every set a mixture of its own, which has no loss
 
 
-@pytest.mark.parametrize(("change", "said"), [(believed, "objective is"), (parted, "dual_objective is")])
-def test_altered_games_are_refuted(change: Callable[[dict[str, np.ndarray]], None], said: str, made: Path, tmp_path: Path) -> None:
-    copy = copied(made.with_name("game"), tmp_path)
-    edit_proof(copy, 0, change, forge=True)
+def another_set(arrays: dict[str, np.ndarray]) -> None:
+    arrays["predictor"][:, 2] = 15.0 - arrays["predictor"][:, 2]  # what is not in a predicted set
+
+
+def less_predicted(arrays: dict[str, np.ndarray]) -> None:
+    arrays["predictor"][:, 1] *= 0.9
+
+
+def other_sets(arrays: dict[str, np.ndarray]) -> None:
+    arrays["r"][:, 2] = 15.0 - arrays["r"][:, 2]
+
+
+ALTERED_GAMES = [
+    ("game", believed, "objective is"),
+    ("game", parted, "dual_objective is"),
+    ("f_game", another_set, "objective is"),
+    ("f_game", less_predicted, "objective is"),
+    ("f_game", parted, "dual_objective is"),
+    ("f_game", other_sets, "dual_objective is"),
+    ("f_game", beyond, "dual_objective is"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "said"), ALTERED_GAMES)
+@pytest.mark.parametrize("at", [0, 1])
+def test_altered_games_are_refuted(
+    name: str, change: Callable[[dict[str, np.ndarray]], None], said: str, at: int, made: Path, tmp_path: Path
+) -> None:
+    copy = copied(made.with_name(name), tmp_path)
+    edit_proof(copy, at, change, forge=True)
     reasons = [each.reason for each in judged(copy) if each.verdict == "refuted"]
     assert len(reasons) == 1
     assert said in reasons[0]
 
 
+@pytest.mark.parametrize("surrogate", ["maxmin", "maxmin_f1"])
 @pytest.mark.parametrize("pairs", ["one", "none"])
-def test_a_game_that_began_at_the_planes_of_another_is_proved_by_the_sets_of_both(pairs: str) -> None:
+def test_a_game_that_began_at_the_planes_of_another_is_proved_by_the_sets_of_both(pairs: str, surrogate: str) -> None:
     X, Y, _ = rows(3)
     bound = MultilabelClassifier().bind(X, Y)
-    fits = [MultilabelClassifier(surrogate="maxmin", pairs=pairs, C=C, tol=1e-2) for C in (0.1, 0.2, 5.0)]
+    fits = [MultilabelClassifier(surrogate=surrogate, pairs=pairs, C=C, tol=1e-2) for C in (0.1, 0.2, 5.0)]
     for number, fit in enumerate(fits):
         fit.fit_bound(bound, fits[number - 1] if number else None)
     proof = fits[-1].proof(X, sparse.csr_array(Y), None)
-    checker = SetsOfLabels({**OPTIONS, "surrogate": "maxmin", "pairs": pairs}, 4)
+    checker = SetsOfLabels({**OPTIONS, "surrogate": surrogate, "pairs": pairs}, 4)
     features, learned = checker.score_map({"name": "linear"}, None, X), LearnedRows(sparse.csr_array(Y), None, None, None)
     found = checker.bounds(features, learned, fits[-1].lam_, proof)
     assert float(found.primal.high) == pytest.approx(fits[-1].certificate_.primal, rel=1e-10)
@@ -201,10 +235,6 @@ def turned(alpha: float = 0.0, label: int = 0, h: float = 0.0) -> Callable[[dict
 
 def heavier(arrays: dict[str, np.ndarray]) -> None:
     arrays["theta"][-1] += 1e-3  # a weight that labels share
-
-
-def beyond(arrays: dict[str, np.ndarray]) -> None:
-    arrays["r"][:, 1] += 2.0  # every sum is above 1
 
 
 def exchanged(arrays: dict[str, np.ndarray]) -> None:

@@ -55,6 +55,8 @@ class Cuts(NamedTuple):
         Calls of oracles.
     targets : ndarray or None
         Of a game what proves ``upper``: the predictor's targets.
+    mixtures : ndarray of object (m,) or None
+        Of a game the mixture of labels that each plane is of.
     """
 
     parts: sparse.csr_array
@@ -63,6 +65,7 @@ class Cuts(NamedTuple):
     upper: Array
     calls: int
     targets: Array | None = None
+    mixtures: NDArray[np.object_] | None = None
 
 
 class Structure(ABC):
@@ -142,6 +145,8 @@ class Planes:
         The example of each plane; never falling.
     idle : ndarray of intp (p,)
         Rounds since alpha was above 0.
+    mixtures : ndarray of object (p,)
+        `Cuts.mixtures`; None for planes of one label.
     """
 
     def __init__(self, structure: Structure) -> None:
@@ -151,6 +156,7 @@ class Planes:
         self.alpha: Array = np.zeros(0)
         self.owner: Positions = np.zeros(0, dtype=np.intp)
         self.idle: Positions = np.zeros(0, dtype=np.intp)
+        self.mixtures: NDArray[np.object_] = np.zeros(0, dtype=object)
 
     @property
     def start(self) -> Positions:
@@ -166,13 +172,15 @@ class Planes:
         self.constant = np.concatenate([self.constant, cuts.constant])[order]
         self.alpha = np.concatenate([self.alpha, np.zeros(new)])[order]
         self.idle = np.concatenate([self.idle, np.zeros(new, dtype=np.intp)])[order]
+        self.mixtures = np.concatenate([self.mixtures, np.full(new, None) if cuts.mixtures is None else cuts.mixtures])[order]
         self.owner = owner[order]
 
     def add_violated(self, cuts: Cuts, examples: Positions, known: Array) -> None:
         """Store those planes of these examples that lie above what is ``known``, the largest value of their stored ones."""
         new = np.flatnonzero(cuts.value > known + 1e-12 * np.maximum(1.0, known))
         if len(new):
-            self.add(Cuts(cuts.parts[new], cuts.constant[new], *cuts[2:]), examples[new])
+            chosen = cuts.mixtures if cuts.mixtures is None else cuts.mixtures[new]
+            self.add(cuts._replace(parts=cuts.parts[new], constant=cuts.constant[new], mixtures=chosen), examples[new])
 
     def forget(self) -> None:
         """Drop the planes that have had no weight for `IDLE_ROUNDS` rounds."""
@@ -181,7 +189,7 @@ class Planes:
         if not kept.all():
             self.parts = sparse.csr_array(self.parts[np.flatnonzero(kept)])
             self.constant, self.alpha = self.constant[kept], self.alpha[kept]
-            self.owner, self.idle = self.owner[kept], self.idle[kept]
+            self.owner, self.idle, self.mixtures = self.owner[kept], self.idle[kept], self.mixtures[kept]
 
     def weights(self, lam: float) -> tuple[Array, Array]:
         """Return W (K, d) and the shared weights (G,) of (1)."""
@@ -213,7 +221,7 @@ class Planes:
     def begin(self, start: Planes, lam: float) -> None:
         """Take planes of the same rows and surrogate, at another lambda, with alpha times what in [0, 1] is best for D."""
         self.parts, self.constant, self.owner, self.idle = start.parts, start.constant, start.owner, start.idle
-        self.alpha = start.alpha
+        self.alpha, self.mixtures = start.alpha, start.mixtures
         W, shared = self.weights(lam)
         linear, square = self.dual(lam, W, shared) + 0.5 * lam * squared(W, shared), lam * squared(W, shared)
         self.alpha = self.alpha * (min(1.0, max(linear, 0.0) / square) if square > 0.0 else 1.0)

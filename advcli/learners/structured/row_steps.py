@@ -118,6 +118,7 @@ class RowSteps(ABC):
         found, n = Planes(self.structure), self.structure.n
         found.parts, found.constant = sparse.csr_array(parts), constant
         found.alpha, found.owner, found.idle = np.ones(n), np.arange(n), np.zeros(n, dtype=np.intp)
+        found.mixtures = np.full(n, None)
         return found
 
 

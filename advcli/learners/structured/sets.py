@@ -174,6 +174,14 @@ class SearchedSets(SetStructure):
         return Cuts(parts, constant, value, upper, sum(found.calls for found in founds))
 
 
+def unmerged(owner: Positions, table: Array, became: Positions) -> Array:
+    """Return for every given row, whose number comes first, the rows of a table that distinct rows of the fit own, in their order."""
+    first = np.searchsorted(owner, np.arange(int(became.max(initial=-1)) + 2))
+    sizes = np.diff(first)[became]
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.column_stack([np.repeat(np.arange(len(sizes)), sizes), table[np.repeat(first[became], sizes) + within]])
+
+
 def best_of(U: Array, table: Array) -> tuple[Array, NDArray[np.int8]]:
     """Return the largest scores of sets at scores U (n, m) with a table of pair sums, shape (n,), and the sets (n, m)."""
     best, label = levels_of_sets(U, table, np.zeros(len(U), dtype=np.intp))
@@ -188,7 +196,6 @@ class PlayedSets(SetStructure):
     def __init__(self, *given: Any, tolerance: float) -> None:
         super().__init__(*given)
         self.tolerance, self.columns = tolerance, [y[None] for y in self.Y]
-        self.earlier: list[list[NDArray[np.int8]]] = []  # columns of the fits whose planes this one began with
         self.own = self.weights.counts(self.Y)
         self.first, self.second = pairs_of(self.K)
 
@@ -217,21 +224,28 @@ class PlayedSets(SetStructure):
             score = (U * game.labels).sum(axis=1)
         parts = game.labels - Y if gained is None else np.hstack(gained[::-1])
         value = np.maximum(game.loss + score - own, 0.0)
-        return Cuts(sparse.csr_array(parts), game.loss, value, np.maximum(game.upper - own, value), game.calls, game.targets)
+        mixtures = np.full(len(examples), None)
+        for at, (i, q) in enumerate(zip(examples, game.shares, strict=False)):  # without pairs no game has shares
+            mixtures[at] = q[q > 0.0], self.columns[i][: len(q)][q > 0.0]
+        upper = np.maximum(game.upper - own, value)
+        return Cuts(sparse.csr_array(parts), game.loss, value, upper, game.calls, self.proving(game), mixtures)
+
+    def proving(self, game: SetGame) -> Array | None:
+        """Return what of the predictor proves the upper bounds: p (n, m)."""
+        return game.targets
+
+    def proven(self, targets: Array, became: Positions) -> Array:
+        """Return `proving` of all rows as that of the given rows, which became those."""
+        return targets[became]
 
     def mixtures(self, planes: Planes, used: Positions) -> Iterator[tuple[Array, NDArray[np.int8]]]:
         """Yield the sets (c, m) whose mixture each of these planes is, and their shares (c,)."""
-        from scipy.optimize import nnls
-
-        for plane, i in zip(planes.parts[used].toarray(), planes.owner[used].tolist(), strict=True):
-            labels = np.rint(2.0 * (plane[self.G :] + self.Y[i]))
-            if not self.G:  # shares of 0, 1/2 and 1: those in half of the sets are all there or none of them
+        for plane, mixture, i in zip(planes.parts[used].toarray(), planes.mixtures[used], planes.owner[used].tolist(), strict=True):
+            if mixture is None:  # no pairs, and shares of 0, 1/2 and 1: labels in half of the sets are all there or none of them
+                labels = np.rint(2.0 * (plane[self.G :] + self.Y[i]))
                 yield np.full(2, 0.5), np.array([labels >= least for least in (2.0, 1.0)]).astype(np.int8)
-                continue
-            Y = np.unique(np.vstack([self.columns[i], *(each[i] for each in self.earlier)]), axis=0)
-            parts = np.hstack([self.weights.counts(Y) - self.own[i], Y - self.Y[i].astype(np.float64), np.ones((len(Y), 1))])
-            shares = nnls(parts.T, np.append(plane, 1.0))[0]
-            yield shares[shares > 0.0], Y[shares > 0.0]
+            else:
+                yield mixture
 
 
 class PlayedFSets(PlayedSets):
@@ -257,8 +271,18 @@ class PlayedFSets(PlayedSets):
         if len(games) == 1:
             return games[0]
         joined: list[Any] = [np.concatenate(each) for each in zip(*(game[:5] for game in games), strict=True)]
-        shares = tuple(itertools.chain.from_iterable(game.shares for game in games))
-        return SetGame._make([*joined, sum(game.calls for game in games), shares])
+        rest = [tuple(itertools.chain.from_iterable(each)) for each in zip(*(game[6:] for game in games), strict=True)]
+        return SetGame._make([*joined, sum(game.calls for game in games), *rest])
+
+    def proving(self, game: SetGame) -> Array | None:
+        """Return the predictor's mixtures, (row, share, set as a number) for each set (s, 3); None for more labels than numbers are for."""
+        if self.K > MOST_LABELS:
+            return None
+        return np.concatenate([np.column_stack([np.full(len(p), i), p, set_numbers(Z)]) for i, (p, Z) in enumerate(game.predicted)])
+
+    def proven(self, targets: Array, became: Positions) -> Array:
+        """Return `proving` of all rows as that of the given rows, which became those."""
+        return unmerged(targets[:, 0].astype(np.intp), targets[:, 1:], became)
 
 
 @register("sets")
@@ -391,9 +415,6 @@ class MultilabelClassifier(StructuredLearner):
 
     def train(self, structure: Structure, psi: Psi, start: Planes | None) -> PlaneFit:
         """Minimise P at `lam_` as ``training`` says."""
-        if isinstance(structure, PlayedSets) and start is not None:
-            before: Any = start.structure
-            structure.earlier = [*before.earlier, before.columns]
         if self.training == "planes":
             return super().train(structure, psi, start)
         kind, seed = BY_ROWS[self.training], seed_of(self.random_state)
@@ -414,20 +435,20 @@ class MultilabelClassifier(StructuredLearner):
         """Return a row (example, alpha, set as a number, h of the tangent) for every plane with a weight; equal examples have equal ones.
 
         A plane of the max-min margin has a row for each set of its mixture: alpha times its share, and the plane's number in the place of
-        h. None for mixtures of the relaxation and of training by rows, and for games of the F-measure.
+        h. None for mixtures of the relaxation and of training by rows.
         """
         planes: Planes = self.dual_
         structure: Any = planes.structure
-        if self.training != "planes" or structure.K > MOST_LABELS or isinstance(structure, PlayedFSets):
+        if self.training != "planes" or structure.K > MOST_LABELS:
             return None
         used = np.flatnonzero(planes.alpha > 0.0)
-        if self.surrogate == MAXMIN:
+        if self.surrogate in GAMES:
             parts = [
                 np.column_stack([planes.alpha[plane] * shares, set_numbers(Y), np.full(len(Y), plane)])
                 for plane, (shares, Y) in zip(used.tolist(), structure.mixtures(planes, used), strict=True)
             ]
             owner = np.repeat(planes.owner[used], [len(each) for each in parts])
-            return self._unmerged(owner, np.concatenate([np.zeros((0, 3)), *parts]), structure.n)
+            return unmerged(owner, np.concatenate([np.zeros((0, 3)), *parts]), self.became_)
         turned = planes.parts[used][:, structure.G :].toarray()  # the labels that a set turns, times the slope
         slope, wrong = np.abs(turned).max(axis=1, initial=0.0), np.count_nonzero(turned, axis=1)
         some = np.flatnonzero(wrong)  # a plane of slope 0 bounds nothing
@@ -435,19 +456,16 @@ class MultilabelClassifier(StructuredLearner):
         owner = planes.owner[used]
         numbers = set_numbers(structure.Y[owner] ^ (turned != 0.0))
         table = np.column_stack([planes.alpha[used], numbers, self.psi().at_slope(slope, wrong.astype(np.float64))])
-        return self._unmerged(owner, table, structure.n)
-
-    def _unmerged(self, owner: Positions, table: Array, n: int) -> Array:
-        """Return the rows of a table, whose owners are distinct rows of the fit, for every given row, which comes before them."""
-        first = np.searchsorted(owner, np.arange(n + 1))
-        sizes = np.diff(first)[self.became_]
-        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return np.column_stack([np.repeat(np.arange(len(sizes)), sizes), table[np.repeat(first[self.became_], sizes) + within]])
+        return unmerged(owner, table, self.became_)
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the weights and the stored planes, and the targets that bound the max-min margin, by rows."""
         found = super().proof(X, codes, weight)
-        return found | {"predictor": self.trained_targets_[self.became_]} if found and self.trained_targets_ is not None else found
+        if not found or self.trained_targets_ is None:
+            return found
+        planes: Planes = self.dual_
+        structure: Any = planes.structure
+        return found | {"predictor": structure.proven(self.trained_targets_, self.became_)}
 
     def spaces(self, X: Any, y: Any) -> Iterator[OutputSpace]:
         """Yield the sets of rows X (n, d), whose true ones are y (n, m), as searches see them at the learned weights."""
