@@ -189,9 +189,9 @@ class Recipe:
         check_compatible(self.cell.loss, cell.features, cell.solver, bool(dataset.ordered), len(dataset.classes))
 
     def check_facts(self) -> None:
-        """Refuse metrics that need what neither the method nor the data have: without this, the first fit would tell.
+        """Refuse metrics that need a fact which neither the method nor the data have; else only the first fit would tell.
 
-        What a loss brings is asked of a fit to two rows of every class.
+        The facts that a loss brings are asked of a fit to two rows of every class.
 
         Raises
         ------

@@ -261,7 +261,7 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
     with warnings.catch_warnings():
         # One warning for the whole cell instead of one per fit.
         warnings.simplefilter("ignore", NotConvergedWarning)
-        warnings.simplefilter("ignore", IllConditionedWarning)  # the column `condition` has it
+        warnings.simplefilter("ignore", IllConditionedWarning)  # the column `condition` tells this
         searches = _Searches(recipe, splits)
         head = _head(cell, dataset.name, key)
         head |= {"n_features": int(dataset.X.shape[1]), "n_classes": recipe.n_classes}
