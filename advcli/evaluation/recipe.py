@@ -22,7 +22,7 @@ from ..errors import ConfigError, DataError, IncompatibleError
 from ..features.shared import kept_in
 from ..hierarchy.closures import LabelClosures
 from ..hierarchy.graph import LabelGraph
-from ..learners import candidates, check_compatible, filled, learner_of, make_learner, searched
+from ..learners import candidates, check_compatible, filled, learner_class, learner_names, learner_of, make_learner, searched
 from ..learners.base import Learner, View
 from ..protocol import Protocol
 from .cell import Cell
@@ -174,9 +174,8 @@ class Recipe:
                 f"noisy labels are for rows that are learned from labels, {dataset.name} has costs of its rows; use noise=none"
             )
         if dataset.multilabel and not learner_of(cell.loss).sets:
-            raise IncompatibleError(
-                f"loss={cell.loss['name']}", "one label a row", f"{dataset.name} has several: choose loss=sets, flat, hsvm or nhsvm"
-            )
+            takers = ", ".join(name for name in learner_names() if learner_class(name).sets)
+            raise IncompatibleError(f"loss={cell.loss['name']}", "one label a row", f"{dataset.name} has several: choose one of {takers}")
         if dataset.multilabel and not learner_of(cell.loss).empty_sets and (empty := int((np.diff(dataset.y.indptr) == 0).sum())):
             raise IncompatibleError(
                 f"loss={cell.loss['name']}", "a label in every row", f"{empty} rows of {dataset.name} have none: choose loss=sets"
