@@ -1,8 +1,8 @@
 """The file of one cell: what stands in it, its checksum, and what a file must be for its rows to be believed.
 
 A cell file is one line of JSON whose last entry, ``sha256``, is the SHA-256 of the line without that entry. Older versions of the program
-wrote neither it nor the ``identity`` of the folder: such a file is believed if its name is its key, its columns hold what they are for, and
-its splits and metrics are those of whole cells.
+wrote neither it nor the ``identity`` of the folder: such a file is believed if the name is the key, every column holds values of its kind,
+and splits and metrics are those of whole cells.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def read_cell_file(path: Path) -> dict[str, Any]:
     FileNotFoundError
         If there is no such file.
     DamagedError
-        If it is not what the program wrote for the cell of its name.
+        The file is not what the program wrote for the cell of that name.
     """
     try:
         raw = read_regular(path)

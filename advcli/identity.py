@@ -1,4 +1,4 @@
-"""The identity of a results folder: what all its cells have in common, and whether everything in it agrees on that."""
+"""The identity of a results folder: what all its cells have in common, and whether all its files agree."""
 
 from __future__ import annotations
 
@@ -46,12 +46,13 @@ class Owner:
         self.identity, self._source = self.stored, file
 
     def add(self, path: Path, content: Mapping[str, Any]) -> None:
-        """Take what a cell's file says; files of older versions of the program say nothing, and belong to the folder that they are in.
+        """Take the identity that a cell's file states; files of older versions of the program state none, and belong to the folder around
+        them.
 
         Raises
         ------
         ResultsError
-            If it says another identity than what was met before.
+            The file states another identity than a file before it.
         """
         identity = content.get("identity")
         if identity is None or content["schema"] != SCHEMA_VERSION:

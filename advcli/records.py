@@ -74,7 +74,7 @@ class ResultsFolder:
     Attributes
     ----------
     remarks : dict
-        Its keys are lines about what was found wrong in the folder and left out or mended, each once; for the caller to say.
+        The keys are lines about damage that was found in the folder and left out or mended, each once; the caller prints them.
 
     Notes
     -----
@@ -559,7 +559,7 @@ class ResultsFolder:
             raise ResultsError(f"cannot read {path}: {' '.join(str(error).split())}") from error
 
     def merge_if_due(self) -> bool:
-        """Merge unless it was done a moment ago; what workers call after each cell. Returns whether it merged."""
+        """Merge unless a merge was done a moment ago, and return whether it was done now; workers call this after each cell."""
         now = time.time()
         if now < self._next_merge:
             return False
@@ -590,7 +590,7 @@ class ResultsFolder:
     def write_provenance(
         self, config: Mapping[str, Any], started: float, ended: float | None = None, extra: Mapping[str, Any] | None = None
     ) -> Path:
-        """Write provenance.json: how these numbers came about.
+        """Write provenance.json: how the numbers of the folder came about.
 
         Parameters
         ----------

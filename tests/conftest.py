@@ -1,4 +1,4 @@
-"""The tally of each attack of the assault, and its closing table: how many hostile cases ended well. Command lines that compose faster."""
+"""What tests of all rooms share: a folder of their own, the papers' data, the tally of the assault, command lines that compose faster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 import quick_hydra
@@ -71,6 +72,22 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for kind in sorted(ALL):
             terminalreporter.write_line(f"{GOOD[kind]:6d} / {ALL[kind]:<6d} {kind}")
         terminalreporter.write_line(f"{GOOD.total():6d} / {ALL.total():<6d} in all")
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A working folder of the test's own, and no folders of plug-ins but those that the test names."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ADVCLI_PLUGINS", "")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of the papers' data sets; tests that need it are skipped without."""
+    folder = os.environ.get("ADVCLI_DATA")
+    if not folder or not (Path(folder) / "MANIFEST.csv").is_file():
+        pytest.skip("set ADVCLI_DATA to the folder of the papers' data sets")
+    return Path(folder)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -105,7 +105,7 @@ class Cell:
             "schema": SCHEMA_VERSION,
             "loss": spoken(self.loss),
             "features": spoken(self.features),
-            # one thread is what fits had before there was a choice
+            # fits had one thread before there was a choice: cells of then keep their key
             "solver": {key: value for key, value in spoken(self.solver).items() if (key, value) != ("threads", 1)},
             # The protocol's name stands in the rows (column `options`); its test and level matter to reports only.
             "protocol": {key: value for key, value in spoken(self.protocol).items() if key not in left_out},

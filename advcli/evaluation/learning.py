@@ -1,4 +1,4 @@
-"""What a cell keeps for figures beside its rows: whom it takes for whom, and what it reaches with fewer training rows."""
+"""What a cell keeps for figures beside its rows: counts of confusions, and scores of fits to fewer training rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .seeds import derive_seed
 from .selection import Part
 
 MAX_CLASSES = 40
-"""A matrix of more classes nobody reads, and its file would grow with their square."""
+"""Nobody reads a matrix of more classes, and its file would grow with the square of their number."""
 
 
 @dataclass

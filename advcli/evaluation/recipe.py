@@ -23,7 +23,7 @@ from ..errors import ConfigError, DataError, IncompatibleError
 from ..features.shared import kept_in
 from ..hierarchy.closures import LabelClosures
 from ..hierarchy.graph import LabelGraph
-from ..learners import candidates, check_compatible, filled, learner_of, make_learner, searched
+from ..learners import candidates, check_compatible, filled, learner_class, learner_names, learner_of, make_learner, searched
 from ..learners.base import Learner, View
 from ..predictions import PredictedRows
 from ..protocol import Protocol
@@ -181,9 +181,8 @@ class Recipe:
                 f"noisy labels are for rows that are learned from labels, {dataset.name} has costs of its rows; use noise=none"
             )
         if dataset.multilabel and not learner_of(cell.loss).sets:
-            raise IncompatibleError(
-                f"loss={cell.loss['name']}", "one label a row", f"{dataset.name} has several: choose loss=sets, flat, hsvm or nhsvm"
-            )
+            takers = ", ".join(name for name in learner_names() if learner_class(name).sets)
+            raise IncompatibleError(f"loss={cell.loss['name']}", "one label a row", f"{dataset.name} has several: choose one of {takers}")
         if dataset.multilabel and not learner_of(cell.loss).empty_sets and (empty := int((np.diff(dataset.y.indptr) == 0).sum())):
             raise IncompatibleError(
                 f"loss={cell.loss['name']}", "a label in every row", f"{empty} rows of {dataset.name} have none: choose loss=sets"
@@ -203,9 +202,9 @@ class Recipe:
         return other
 
     def check_facts(self) -> None:
-        """Refuse metrics that need what neither the method nor the data have: without this, the first fit would tell.
+        """Refuse metrics that need a fact which neither the method nor the data have; else only the first fit would tell.
 
-        What a loss brings is asked of a fit to two rows of every class.
+        The facts that a loss brings are asked of a fit to two rows of every class.
 
         Raises
         ------

@@ -283,7 +283,7 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
     with warnings.catch_warnings():
         # One warning for the whole cell instead of one per fit.
         warnings.simplefilter("ignore", NotConvergedWarning)
-        warnings.simplefilter("ignore", IllConditionedWarning)  # the column `condition` has it
+        warnings.simplefilter("ignore", IllConditionedWarning)  # the column `condition` tells this
         predictions = Predictions(folder, key, before and before["about"]["predictions"])
         fits = _Fits(recipe, len(splits), predictions, before)
         added = fits.judge(splits)

@@ -241,7 +241,7 @@ class Part:
 
 
 Point = tuple[Any, ...]
-"""For each of `Axes.names` a value, or of what is the method's own its place in the list: that may hold anything."""
+"""A value for each of `Axes.names`; for hyper-parameters of the method alone the position in the list, which may hold anything."""
 
 
 @dataclass(frozen=True)
@@ -319,7 +319,7 @@ class _Stage:
     def best(self, standard_errors: float) -> dict[str, Any]:
         """Return the strongest regularisation among the candidates within so many standard errors of the best value.
 
-        A new value is one of them if it is better than all before.
+        A new value counts among these only if it is better than all values before.
         """
         metric = self.rows[-1]["metric"]
         scores = {point: _score(values, self._counts, metric) for point, values in self._scores.items()}
@@ -332,7 +332,7 @@ class _Stage:
                 for point in added:
                     del scores[point], self._scores[point]
         least = min(scores.values())
-        # exact ties share the widest deviation: which of them came first is nothing to them
+        # exact ties share the widest deviation, so that it does not matter which came first
         spread = max(_spread(self._scores[point], self._counts, metric) for point, score in scores.items() if score == least)
         bound = least + standard_errors * spread if standard_errors else least
 
@@ -420,7 +420,7 @@ def _values(protocol: Protocol, stage: int, axes: Axes, best: Mapping[str, Any])
         return {name: axes.own[name] if name in axes.own else tuple(dict.fromkeys(protocol.stage1[name])) for name in axes.names}
     if not any(name in protocol.stage2 for name in axes.names):
         return {}
-    # what the protocol has no part in stays where it is
+    # hyper-parameters of the method alone stay at the winner's
     refined = {name: protocol.stage2.get(name, (1.0,)) for name in axes.names if name not in axes.own}
     refined_values = {name: tuple(dict.fromkeys(factor * best[name] for factor in factors)) for name, factors in refined.items()}
     return refined_values | {name: (best[name],) for name in axes.own}

@@ -1,4 +1,4 @@
-"""What everything that learns has: scikit-learn's interface, labels as codes, and how a configuration asks, checks and builds it."""
+"""The interface of everything that learns: scikit-learn's methods, labels as codes, and how a configuration checks and builds a learner."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _KEPT_APART = ("classes_", "features_", "certificate_", "feature_names_in_", "n_
 
 
 MOST_CLASSES = 1_000_000
-"""Classes that a learner takes at most: it stores scores for every one of them."""
+"""Most classes that a learner takes, since scores are stored for every class."""
 
 
 def check_n_classes(n_classes: Any) -> None:
@@ -62,7 +62,7 @@ def check_n_classes(n_classes: Any) -> None:
 
 
 def own_options(group: Options, skip: tuple[str, ...] = NOT_OPTIONS) -> dict[str, Any]:
-    """Return the options of a configuration group without its name and what else says how it is used."""
+    """Return the options of a configuration group without the name and the other keys that say how the group is used."""
     return {key: value for key, value in group.items() if key not in skip}
 
 
@@ -72,7 +72,7 @@ def read_grid(loss: Options) -> dict[str, tuple[Any, ...]]:
     Raises
     ------
     ConfigError
-        It is no mapping, or one of its lists is empty.
+        ``loss.grid`` is no mapping, or one of its lists is empty.
     """
     grid = loss.get("grid") or {}
     if not isinstance(grid, Mapping):
@@ -123,7 +123,7 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """New rows as the fits to one `Bound` look at them: validated and mapped once; `potentials` and `predict_codes` take it for X.
+    """New rows as the fits to one `Bound` look at them: validated and mapped once; `potentials` and `predict_codes` take a view for X.
 
     ``groups`` (n,) are the sequences of the rows, where the data have such.
     """
@@ -249,7 +249,7 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     @contextmanager
     def named_in_errors(self) -> Iterator[None]:
-        """Put the name of the class before what is wrong; not for codes of a configuration, whose reader called no class."""
+        """Put the name of the class before an error's message; not for a fit from a configuration, whose reader called no class."""
         try:
             yield
         except ConfigError as error:
@@ -262,7 +262,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         """Return rows and labels as fits take them; learners that differ in the strength of regularisation alone can all fit to it."""
 
     def bind_costs(self, X: Any, y: Any, costs: Any, sample_weight: Any = None) -> Bound:
-        """Return rows with what each prediction costs on them (n, k) as fits take them; of learners with `has_costs`."""
+        """Return rows, with the costs (n, k) of every prediction on them, as fits take them; of learners with `has_costs`."""
         raise NotImplementedError(f"loss={self.name} learns from labels")
 
     def bind_groups(self, X: Any, y: Any, groups: Any, sample_weight: Any = None) -> Bound:
@@ -326,7 +326,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         return codes
 
     def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
-        """Return what scikit-learn makes of rows (and labels); before it, the parts of a sparse matrix are held to each other."""
+        """Return rows (and labels) as scikit-learn validates them, once the parts of a sparse matrix are known to fit each other."""
         X = checked_csr(X) if sparse.issparse(X) else X
         found = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, order="C", **options)
         refuse_huge(found[0] if y else found, getattr(self, "feature_names_in_", None), "X")
@@ -445,7 +445,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         return self.classes_
 
     def look(self, X: Any) -> View:
-        """Return new rows X (n, d) as this fit, and every other one to the same `Bound`, looks at them."""
+        """Return the view of new rows X (n, d) for this fit and every other one to the same `Bound`."""
         if isinstance(X, View):
             return X
         check_is_fitted(self)
@@ -495,8 +495,8 @@ class Learner(ClassifierMixin, BaseEstimator):
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already.
 
-        A learner takes what it saved by the shape and the range that it must have (`advcli.stored.Entries.array`), because a file may
-        hold anything; what it does not take is refused.
+        A learner takes its saved arrays by the shape and the range that they must have (`advcli.stored.Entries.array`), because a file may
+        hold anything; entries that the learner does not take are refused.
         """
 
     @property
@@ -515,13 +515,13 @@ class Learner(ClassifierMixin, BaseEstimator):
         return dict(self.features_options or {})
 
     def _saved_parameters(self, own: Options) -> dict[str, Any]:
-        """Return the parameters as a saved model holds them: what the rows settled, a plain seed, and ``own`` in place of its."""
+        """Return the parameters as a saved model holds them: with options that the rows settled, a plain seed, and those of ``own``."""
         found = self.get_params(deep=False)
         if not isinstance(found["random_state"], (int, np.integer)):
             found["random_state"] = 0
         if self.features_ is not None and self.features_.settled:
             found["features_options"] = {**(found["features_options"] or {}), **self.features_.settled}
-        for name in _OF_PYTHON:  # a file says no more of them than it must, so that older versions read it
+        for name in _OF_PYTHON:  # a file leaves defaults of these out, so that older versions read it
             if not isinstance(found.get(name), np.ndarray) and not found.get(name):
                 found.pop(name, None)
         if isinstance(found.get("class_weight"), Mapping):  # keys of a mapping in JSON are text

@@ -1,7 +1,8 @@
-"""Estimates of class probabilities from the potentials of a learner, by scikit-learn's calibration of cross-fitted ones.
+"""Estimates of class probabilities from the potentials of a learner, by scikit-learn's calibration of cross-fitted potentials.
 
 The p of an adversarial loss is a strategy of the game: it is 0 at most classes of most rows, whatever their chances are. An estimate needs
-labels of rows that the fit has not seen, so every fold is scored by a fit to the others, and `CalibratedClassifierCV` learns from that.
+labels of rows that the fit has not seen, so every fold is scored by a fit to the others, and `CalibratedClassifierCV` learns from these
+scores.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class _Scores(ClassifierMixin, BaseEstimator):
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What maps potentials to estimates of class probabilities.
+    """The map from potentials to estimates of class probabilities.
 
     Attributes
     ----------
@@ -80,7 +81,7 @@ class Calibration:
         Codes of the classes that have rows; the others have probability 0.
     fitted : CalibratedClassifierCV
     scores, codes, weights : ndarray (n, p), (n,) and (n,)
-        What it was fitted to: cross-fitted potentials of these classes, labels, and how often rows occur.
+        The data of its fit: cross-fitted potentials of these classes, labels, and how often rows occur.
     """
 
     classes: Labels
@@ -107,7 +108,7 @@ class Calibration:
 
 
 def check_method(method: Any) -> None:
-    """Refuse a method that there is not, or that the installed scikit-learn does not have."""
+    """Refuse an unknown method, or one that the installed scikit-learn lacks."""
     one_of("calibrate", method, METHODS)
     if method == "temperature" and tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8):
         raise ConfigError(f"calibrate=temperature needs scikit-learn 1.8 or newer, found {sklearn.__version__}; choose sigmoid or isotonic")
@@ -162,7 +163,7 @@ class Calibrated:
             check_method(self.calibrate)
 
     def fit(self: Any, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Any:
-        """Fit as `Learner.fit` does; then learn what maps potentials to probabilities.
+        """Fit as `Learner.fit` does; then learn the map from potentials to probabilities.
 
         Raises
         ------
@@ -207,7 +208,7 @@ class Calibrated:
         return self.calibration_.probabilities(self.potentials(X))
 
     def saved(self: Any) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds; of the calibration what it was fitted to, since a file holds no code."""
+        """Return what a saved model holds; of the calibration the data of its fit, since a file holds no code."""
         parameters, attributes, rows = super().saved()  # type: ignore[misc]
         if self.calibrate is not None:
             found = self.calibration_

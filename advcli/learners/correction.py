@@ -93,7 +93,7 @@ class _Corrected(LinearLearner):
         rows, seed, passes = compiled_rows(X), seed_of(self.random_state), 0
         spent, batch = 0.0, 1
         while True:
-            # what the compiled sweep left, moved back into the simplex where rounding has taken a row out
+            # the dual point of the compiled sweep, moved back into the simplex where rounding has taken a row out
             returned = np.ascontiguousarray(R[:, :k])
             point = loss.project(returned, y)
             Q = point + one_hot

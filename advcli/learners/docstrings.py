@@ -51,7 +51,7 @@ def completed(cls: type, known: Mapping[str, type]) -> str | None:
 
 
 def _entries(cls: type, known: Mapping[str, type], depth: int) -> Iterator[Described]:
-    """Yield an entry for every parameter of a class, what it does not describe itself from its bases."""
+    """Yield an entry for every parameter of a class, from its bases where the class does not describe the parameter."""
     left = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]  # type: ignore[misc]
     bases = [base for base in cls.__mro__[1:] if base.__name__ in known]
     for entry in _written(cls):

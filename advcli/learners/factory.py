@@ -55,7 +55,7 @@ def candidates(loss: Options) -> dict[str, tuple[Any, ...]]:
 
 
 def check_compatible(loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-    """Refuse a combination without meaning before any work, by one line that names those that have."""
+    """Refuse a combination without meaning before any work, by one line that names combinations that have one."""
     learner_of(loss).check(loss, features, solver, ordered, n_classes)
 
 
@@ -67,7 +67,7 @@ def filled(loss: Options, facts: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     IncompatibleError
-        It needs a label graph and neither the configuration nor the data have one.
+        The learner needs a label graph, which neither the configuration nor the data have.
     """
     return learner_of(loss).filled(loss, {name: fact for name, fact in facts.items() if fact is not None})
 

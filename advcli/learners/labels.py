@@ -41,7 +41,7 @@ def in_order(classes: NDArray[Any], codes: Labels, order: Any) -> tuple[NDArray[
     Raises
     ------
     ConfigError
-        It is no list of different labels, or one that occurs is not in it.
+        ``order`` is no list of different labels, or lacks a label that occurs.
     """
     listed = np.asarray(order)
     if isinstance(order, str) or listed.ndim != 1 or len(np.unique(listed)) != len(listed):

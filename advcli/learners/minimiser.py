@@ -107,7 +107,7 @@ class Minimiser(CallbackSupportMixin, Learner):
         return ()
 
     def _digest(self, bound: Bound) -> str | None:
-        """Return a checksum of the problem up to its strength, None where there is none to be had."""
+        """Return a checksum of the problem up to its strength; None where a parameter cannot be pickled."""
         own = {name: value for name, value in self.get_params(deep=False).items() if name not in _OF_THE_SEARCH}
         try:
             return str(joblib.hash((own, bound.features.X, bound.codes, bound.weights, bound.own.get("cost"), bound.own.get("costs"))))
@@ -115,7 +115,7 @@ class Minimiser(CallbackSupportMixin, Learner):
             return None
 
     def check_parameters(self) -> None:
-        """Refuse a ``warm_start`` or ``verbose`` that is none, and no strength or tolerance."""
+        """Refuse a ``warm_start`` or ``verbose`` of another type, and None for a strength or tolerance."""
         super().check_parameters()
         for name in ("C", "tol"):
             if getattr(self, name) is None:

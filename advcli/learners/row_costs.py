@@ -1,4 +1,4 @@
-"""What learners from costs share: a cost matrix by name, by numbers or from a file, or every row's own costs."""
+"""Costs as learners from costs take them: a matrix by name, by numbers or from a file, or every row's own costs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class LearnsFromCosts(Learner):
         return with_cost(loss, facts, cls.default_cost)
 
     def check_parameters(self) -> None:
-        """Refuse what any such learner refuses, and costs that are no costs."""
+        """Refuse what the learner refuses without costs, and costs that are no costs."""
         super().check_parameters()
         check_costs(self.cost, self.n_classes)
 
@@ -144,7 +144,7 @@ def with_cost(loss: Options, facts: Options, default: str) -> dict[str, Any]:
 
 
 def in_class_order(cost: Any, classes: Any) -> Any:
-    """Return a cost whose matrix has its rows and columns in the order of the classes: that of a frame as numbers, others as they are."""
+    """Return a cost with rows and columns in the order of the classes: a frame as a matrix of numbers, any other cost as it is."""
     return matrices.from_frame(cost, list(classes), "cost").values if matrices.is_frame(cost) else cost
 
 

@@ -1,4 +1,4 @@
-"""What louche2015, section 4.2, compares UMA with: perceptrons on rough, few or all true labels, and a semi-supervised SVM."""
+"""Methods that louche2015, section 4.2, compares with UMA: perceptrons on rough, few or all true labels, and a semi-supervised SVM."""
 
 from __future__ import annotations
 
@@ -52,10 +52,11 @@ class SemiSupervisedSVM(LinearLearner):
 
     minimise  sum_labelled |f_i - c_{y_i}|^2 + ratio sum_unlabelled min_y |f_i - c_y|^2 + ridge |W|^2,  f_i = W'x_i, c_y = e_y - 1/k
 
-    Theirs is a two-class mixed-integer program: every unlabelled row costs the smaller of its errors under the two labels. Here the labels
-    are k, the minimum runs over all of them, and errors are squared, so that W is exact for given labels and the labels (argmax f) exact
-    for given W. The two alternate to a local minimum, from the fit on the labelled rows, while ``ratio`` grows to its value in ``stages``
-    steps (a start that trusts no guess). The hinge and integer programming are not reproduced: they do not reach 3,823 rows and 10 classes.
+    Bennett and Demiriz have a two-class mixed-integer program: every unlabelled row costs the smaller of its errors under the two labels.
+    Here there are k labels, the minimum runs over all of them, and errors are squared, so that W is exact for given labels and the labels
+    (argmax f) exact for given W. The two alternate to a local minimum, from the fit on the labelled rows, while ``ratio`` grows to its
+    value in ``stages`` steps (a start that trusts no guess). The hinge and integer programming are not reproduced: they do not reach 3,823
+    rows and 10 classes.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ class SemiSupervisedSVM(LinearLearner):
     stages : int
         Steps of ``ratio``, each ten times the one before.
     max_rounds : int
-        Limit of alternations in each.
+        Limit of alternations in each stage.
     features, features_options, n_classes, random_state
         As in `UMAClassifier`. Unlabelled rows have code -1 with ``n_classes``; else all rows are labelled.
 

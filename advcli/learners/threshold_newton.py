@@ -1,7 +1,7 @@
 """Solver of threshold models: over a kernel first ascent by pairs of dual variables; then, and over explicit features, Newton's method.
 
-Pairs (`_ext/pairs.pyx`) bring most kernel fits to the tolerance in less time than a few Newton systems take. What they leave open, at
-large C, is solved by the proximal point method with semismooth Newton steps.
+Pairs (`_ext/pairs.pyx`) bring most kernel fits to the tolerance in less time than a few Newton systems take. A fit that pairs leave open,
+at large C, is solved by the proximal point method with semismooth Newton steps.
 
 One proximal step on the dual point alpha of `threshold_problem` minimises, in w and eta,
 
@@ -242,7 +242,7 @@ class ExplicitRows(ScoredRows):
 
 @dataclass
 class ThresholdPoint:
-    """What a solver returns: the best primal and dual points seen, their values, and what it took.
+    """The answer of a solver: the best primal and dual points seen, their values, and the work that they took.
 
     Attributes
     ----------
@@ -323,7 +323,7 @@ def minimise(
 
 
 def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps: float, start: ThresholdPoint | None) -> ThresholdPoint:
-    """Return where the ascent by pairs comes to: on the tolerance, or after as many pairs as cost about what Newton's method does."""
+    """Return the point of the ascent by pairs: at the tolerance, or after as many pairs as cost about what Newton's method does."""
     alpha = np.zeros((problem.m, rows.n)) if start is None else problem.feasible(start.alpha)
     g = np.zeros(rows.n) if start is None else rows.scores(problem.spanned(alpha))
     offset = np.empty(0) if problem.offset is None else problem.offset
@@ -437,7 +437,7 @@ class _ThresholdNewton:
         given = p.y, p.U
         t = 1.0
         for inner in range(_INNER + 1):
-            # a threshold that settles stops at a kink, where a Newton step may know one side alone and be cut to nothing, again and again
+            # a settled threshold lies at a kink, where a Newton step may see one side alone and be cut to nothing, again and again
             if t > _SETTLES:
                 step.settle(*given, p.seen(self.g), self.eta, self.A, self.sigma, p.M, self.centre, self.ease)
             short = step.step(*given, p.seen(self.g), self.eta, self.A, self.sigma, self.alpha, self.beta, self.total, self.free)

@@ -29,7 +29,7 @@ from .base import Array, Labels
 
 _EVEN = 1e-11  # share of all slopes below which a slope is 0: sums of n weights are no more exact
 COUPLINGS = ("none", "each", "ordered", "sum")
-"""What the dual point is held to: nothing, a total of 0 for each threshold, multipliers of the order, a sum of all totals of 0."""
+"""The constraints of the dual point: none, a total of 0 for each threshold, multipliers of the order, a sum of all totals of 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ class ThresholdProblem:
         }[self.coupling]
         most = max(float(self.U.max(initial=0.0)), 1e-300)
         beyond = max(float((-alpha).max(initial=0.0)), float((alpha - self.U).max(initial=0.0)))
-        # nan where alpha holds one
+        # nan where alpha holds a nan
         return float(np.max([beyond / most, missed / (most * len(self.y)), alpha.sum() * 0.0]))
 
     # ---- thresholds -----------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """UMA and the perceptrons: ultraconservative additive updates, from noisy labels and their confusion matrix (louche2015).
 
 UMA builds points z_pq that are, on average over the noise, sums of the rows of true class q that the present W predicts as p, and lets an
-ultraconservative algorithm (Crammer & Singer 2003) learn from those. With C = I that is a batch perceptron.
+ultraconservative algorithm (Crammer & Singer 2003) learn from these points. With C = I, UMA is a batch perceptron.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class UMAClassifier(LinearLearner):
     tol : float
         Length up to which an update vector counts as zero. With C other than I sums leave residues of 1e-17.
     max_updates : int
-        Limit of updates. Under noise |z| does not become small, so this is what stops.
+        Limit of updates. Under noise |z| does not become small, so that only the limit ends a fit.
     features, features_options
         Feature map with linear scores, and its options.
     n_classes : int or None

@@ -179,7 +179,8 @@ def _distributions(p: Array) -> Array:
 class ChainColumns:
     """The max-min margin's game at one chain by columns: sequences found so far, and the small linear program over their mixtures.
 
-    The sequences stay from one call of `solve` to the next, at other scores: what was in a mixture before is likely to be again.
+    The sequences stay from one call of `solve` to the next, at other scores: a sequence of an earlier mixture is likely to be in the next
+    one.
     """
 
     def __init__(self, most: int = 200) -> None:

@@ -26,7 +26,7 @@ from .sets import pairs_of
 Array = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
-_UNITS = 2**31 - 1  # the largest capacity; the flow of the library is of 32-bit numbers
+_UNITS = 2**31 - 1  # the largest capacity: SciPy's maximum flow has 32-bit numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Marginals:
 
 
 class PairField:
-    """The weights that sets of labels share, and what maximises f over (1) for any scores of the labels.
+    """The weights that sets of labels share, and the maximisers of f over (1) for any scores of the labels.
 
     Parameters
     ----------

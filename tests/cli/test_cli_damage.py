@@ -9,12 +9,9 @@ import pytest
 from advcli.cli import main
 from advcli.rows import TIMING_COLUMNS, read_table
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
+
 RUN = ["-m", "dataset=iris", "loss=zero_one,cs", "hyper.C=1", "protocol.n_splits=2", "name=x", "workers=1"]
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def cells() -> dict[str, bytes]:

@@ -10,13 +10,10 @@ import pytest
 
 from advcli.cli import main
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
+
 COSTS = {"virginica": (0, 1, 4), "setosa": (5, 0, 1), "versicolor": (1, 2, 0)}  # rows and columns: virginica, setosa, versicolor
 QUICK = ["hyper.C=4", "protocol.n_splits=3", "workers=1", "results_dir=."]
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def write_costs(path: Path, order: list[str], columns: list[str]) -> None:

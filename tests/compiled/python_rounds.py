@@ -4,28 +4,19 @@ The zero-one surrogate on dense rows without weights. Random bits, permutations 
 so the two agree to rounding at every pass and not only at the optimum.
 """
 
+import methods_reference
 import numpy as np
 import python_dual
 
-ACTIVE_PASSES, BLOCK_ROWS, WORD = 10, 16, 2**64 - 1
+ACTIVE_PASSES, BLOCK_ROWS = 10, 16
 
 
-class Bits:
-    """The stream of random bits of one thread (splitmix64), and permutations by it."""
-
-    def __init__(self, state):
-        self.state = state
-
-    def next(self):
-        self.state = (self.state + 0x9E3779B97F4A7C15) & WORD
-        z = self.state
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & WORD
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & WORD
-        return z ^ (z >> 31)
+class Bits(methods_reference.Bits):
+    """The stream of random bits of one thread, and permutations by it."""
 
     def shuffle(self, items):
         for i in range(len(items) - 1, 0, -1):
-            j = self.next() % (i + 1)
+            j = self() % (i + 1)
             items[i], items[j] = items[j], items[i]
 
 
@@ -40,7 +31,7 @@ class Ascent:
     def __init__(self, loss, X, y, lam, threads, together, blocks, seed):
         self.loss, self.X, self.y, self.lam, self.threads, self.together, self.blocks = loss, X, y, lam, threads, together, blocks
         seeds = Bits(seed)
-        self.bits = [Bits(seeds.next()) for _ in range(threads)]
+        self.bits = [Bits(seeds()) for _ in range(threads)]
         self.theta, self.R = np.zeros((X.shape[1], loss.n_classes)), np.zeros((len(y), loss.n_classes))
         self.sigma = self.mean = 1.0
 

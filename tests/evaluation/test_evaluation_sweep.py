@@ -26,15 +26,11 @@ from advcli.errors import ConfigError, ResultsError
 from advcli.evaluation import jobs, sweep
 from advcli.rows import TIMING_COLUMNS, read_table
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
+
 COMMON = "protocol.n_splits=2 protocol.folds=2 protocol.stage1.regularisation=[0.1,1] protocol.stage2.regularisation=[1]"
 CELLS = [f"dataset={dataset} loss={loss} {COMMON}" for dataset in ("iris", "wine") for loss in ("zero_one", "cs")]
 SHORT = "dataset=iris hyper.C=1 protocol.n_splits=1 solver.tol=0.01"
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(plugins.FOLDERS, "")
 
 
 def bits(folder: str) -> list[str]:

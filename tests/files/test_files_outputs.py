@@ -13,10 +13,7 @@ import pytest
 from advcli.errors import ResultsError
 from advcli.files import atomic_file, destination, write_bytes, write_text
 
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 def link(name: str, target: str) -> Path:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from nursery import nursery
+from swept import tables
 
 from advcli.cli import main
-from advcli.rows import TIMING_COLUMNS, read_table
 
 WORDS = [
     "-m",
@@ -35,14 +35,6 @@ LAUNCHERS = [
     pytest.param("submitit_local", ["cells_per_job=2"], id="submitit", marks=needs("hydra_plugins.hydra_submitit_launcher")),
     pytest.param("ray", ["workers=2"], id="ray", marks=needs("ray")),
 ]
-
-
-def tables(folder: Path) -> list[str]:
-    """Return what a sweep leaves for its reader, times aside, as texts of the exact bits."""
-    frames = [read_table(folder / name) for name in ("runs.csv", "search.csv")]
-    texts = [frame.drop(columns=[column for column in TIMING_COLUMNS if column in frame]).to_csv() for frame in frames]
-    summary = [line.rpartition(",")[0] for line in (folder / "summary.csv").read_text().splitlines()]
-    return [*texts, "\n".join(summary), (folder / "table.md").read_text()]
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -259,14 +258,6 @@ def test_a_problem_of_one_label_costs_nothing_with_a_free_bias() -> None:
 
 
 # ---- known answers ------------------------------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def shared() -> Path:
-    folder = os.environ.get("ADVCLI_DATA")
-    if not folder or not (Path(folder) / "MANIFEST.csv").is_file():
-        pytest.skip("set ADVCLI_DATA to the folder of the papers' data sets")
-    return Path(folder)
-
-
 @pytest.mark.parametrize(
     ("name", "options", "expected"),
     [

@@ -22,7 +22,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from advcli import plugins
 from advcli.cli import main
 from advcli.errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning
 from advcli.evaluation.sweep import sweep
@@ -31,6 +30,8 @@ from advcli.learners.outside import OutsideClassifier
 from advcli.models import load, save
 from advcli.paths import conf_dir
 from advcli.testing import check_learner
+
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 RNG = np.random.default_rng(3)
 Y = np.repeat([0, 1, 2], 15)
@@ -48,12 +49,6 @@ def group(name: str) -> dict[str, Any]:
 
 def fitted(estimator: Any, y: Any = Y, rows: Any = X, **parameters: Any) -> OutsideClassifier:
     return OutsideClassifier(estimator, n_classes=3, **parameters).fit(rows, y)
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(plugins.FOLDERS, "")
 
 
 # ---- one fit ----------------------------------------------------------------------------------------------------------

@@ -20,13 +20,9 @@ from advcli.errors import IncompatibleError, KilledError
 from advcli.limits import call_limited
 from advcli.rows import read_table
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
+
 QUICK = ["hyper.C=1", "protocol.n_splits=2", "protocol.folds=2"]
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(plugins.FOLDERS, "")
 
 
 def test_result_and_error_come_back() -> None:

@@ -21,12 +21,9 @@ from advcli.errors import ConfigError
 from advcli.pictures import pictures
 from advcli.pictures.boundaries import two_columns
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
+
 pytest.importorskip("matplotlib", reason="drawing is optional: matplotlib is not installed")
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def drawn(stem: str, *words: str) -> pd.DataFrame:

@@ -18,10 +18,11 @@ from typing import Any
 import psutil
 import pytest
 from nursery import nursery
+from swept import tables
 from waiting import processes_of_session, until
 
 from advcli.records import ResultsFolder
-from advcli.rows import TIMING_COLUMNS, read_table
+from advcli.rows import read_table
 
 WORDS = [
     "-m",
@@ -61,14 +62,6 @@ class Program:
 @pytest.fixture(scope="module")
 def program() -> Program:
     return Program()
-
-
-def tables(folder: Path) -> list[str]:
-    """Return everything that a sweep leaves for its reader, times aside, as texts of the exact bits."""
-    frames = [read_table(folder / name) for name in ("runs.csv", "search.csv")]
-    texts = [frame.drop(columns=[column for column in TIMING_COLUMNS if column in frame]).to_csv() for frame in frames]
-    summary = [line.rpartition(",")[0] for line in (folder / "summary.csv").read_text().splitlines()]
-    return [*texts, "\n".join(summary), (folder / "table.md").read_text()]
 
 
 @pytest.fixture(scope="module")

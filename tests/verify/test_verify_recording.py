@@ -13,12 +13,9 @@ from advcli.cli import main
 from advcli.records import ResultsFolder
 from advcli.rows import TIMING_COLUMNS, lasting
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
+
 SWEEP = ["-m", "dataset=iris", "loss=zero_one,cs", "hyper.C=1", "protocol.n_splits=2", "quiet=true"]
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def run(name: str, *words: str) -> ResultsFolder:

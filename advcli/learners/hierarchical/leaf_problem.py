@@ -138,7 +138,7 @@ def into_shares(beta: sparse.csr_array) -> tuple[sparse.csr_array, float]:
     by the sum.
     """
     counts, total = np.diff(beta.indptr), np.asarray(beta.sum(axis=1)).ravel()
-    # nan where beta holds one
+    # nan where beta holds a nan
     outside = float(np.max([0.0, (-beta.data).max(initial=0.0), (total - 1.0).max(initial=0.0)]))
     if not outside > ROUNDING * counts.max(initial=1):
         return beta, outside

@@ -314,8 +314,8 @@ def squared(W: Array, A: Array) -> float:
 def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions, Starts, Array, Positions]:
     """Return rows (n',) of the sequences that differ, sorted by their content, where each begins, and the weight of all that equal it.
 
-    Last comes what every sequence became, -1 for those of weight 0, which are left out. The order of the data does not matter then, nor
-    whether a sequence has weight 2 or is there twice.
+    The last array holds the new number of every sequence, -1 for those of weight 0, which are left out. The order of the data does not
+    matter then, nor whether a sequence has weight 2 or is there twice.
     """
     found: dict[bytes, tuple[int, float]] = {}
     keys: list[bytes | None] = [None] * (len(start) - 1)

@@ -251,7 +251,7 @@ class Planes:
 
 
 class Visits:
-    """Pairwise steps over the planes of a structure: what they need of the rows, computed once."""
+    """Pairwise steps over the planes of a structure, with the products of rows that the steps need, computed once."""
 
     def __init__(self, structure: Structure, seed: int) -> None:
         self.structure = at = structure
