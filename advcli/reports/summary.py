@@ -132,7 +132,8 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
     DataFrame
         Columns `SUMMARY_COLUMNS`, sorted by metric, data set and method; ``std`` has n - 1 in the denominator; ``p_value`` is
         against the best and empty for the best itself. A method with a failed split is not compared. ``attrs["primary"]`` is
-        the metric to show, ``attrs["significance"]`` how its marks were made, ``attrs["unpaired"]`` the data sets without any, since splits differ there.
+        the metric to show, ``attrs["significance"]`` how its marks were made, ``attrs["unpaired"]`` the data sets
+        without any, since splits differ there.
 
     Raises
     ------
@@ -225,7 +226,15 @@ def _by_method(block: pd.DataFrame) -> dict[str, _Splits]:
         kept = rows[good[rows]]
         undefined = int((status[rows] != "failed").sum()) - len(kept)
         found[name] = _Splits(
-            len(rows) - len(kept), undefined, split[kept], value[kept], n_train[kept], n_test[kept], gap[kept], late[kept], str(drawn[rows[0]])
+            len(rows) - len(kept),
+            undefined,
+            split[kept],
+            value[kept],
+            n_train[kept],
+            n_test[kept],
+            gap[kept],
+            late[kept],
+            str(drawn[rows[0]]),
         )
     return found
 

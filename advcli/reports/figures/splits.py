@@ -33,7 +33,8 @@ def splits(material: Material) -> Iterator[Figure]:
     about = shown_as(material.metric)
     factor = 100.0 if about.percent else 1.0
     values = {
-        key: factor * shown_value(material.metric, part["value"].to_numpy(dtype=float)) for key, part in rows.groupby(["dataset", "method"], observed=True)
+        key: factor * shown_value(material.metric, part["value"].to_numpy(dtype=float))
+        for key, part in rows.groupby(["dataset", "method"], observed=True)
     }
     wide = 1 if len(datasets) == 1 else 2
     high = -(-len(datasets) // wide)
