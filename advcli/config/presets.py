@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,17 +52,17 @@ class Preset:
         """How many cells it has."""
         return math.prod(len(values) for values in self.sweep.values())
 
-    def lines(self) -> dict[str, str]:
-        """Return what there is to say about it, as labelled lines of text."""
+    def lines(self, fits: Mapping[str, str]) -> dict[str, str]:
+        """Return what there is to say about it, as labelled lines of text; ``fits`` are those about its fits."""
         return {
             "name": self.name,
             "what": self.description,
             **{key.lstrip("+"): f"{', '.join(values)} ({len(values)})" for key, values in self.sweep.items()},
             "cells": str(self.n_cells),
+            **fits,
             **{key: str(value) for key, value in self.fixed.items()},
             "beside": self.published or "no published table",
             "run": f"advcli +experiment={self.name}",
-            "how long": f"advcli +experiment={self.name} dry_run=true counts the fits and times one of each method here",
             "table": f"advcli report results=results/{self.name}",
         }
 

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .. import learners
+from ..protocol import Protocol
 from .jobs import cell_of_sweep
 from .recipe import Recipe, shared_data
-from .selection import Axes, searched_points
+from .selection import Axes, find_axes, searched_points, split_hyper
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -31,7 +33,8 @@ class Estimate:
     searches, fits_of_a_search, fits : int
         Searches, fits of each of them before its grid grows, and reported fits.
     search_seconds, seconds : float
-        Of one fit of a search and of one reported fit, at the middle of the grid, here and now; one that was ended takes longer.
+        Processor time of one fit of a search and of one reported fit, at the middle of the grid, here and now; one that was ended takes
+        longer.
     """
 
     dataset: str
@@ -52,6 +55,19 @@ class Estimate:
     def total(self) -> float:
         """Seconds of all fits, as if each took as long as the timed ones."""
         return self.searches * self.fits_of_a_search * self.search_seconds + self.fits * self.seconds
+
+
+def count(settings: Settings) -> tuple[int, int, int]:
+    """Return the searches of a cell, the fits of each before its grid grows, and its reported fits.
+
+    No data are read: fewer splits than the protocol asks for, as with published ones, are not known here.
+    """
+    protocol = Protocol.from_mapping(settings.protocol)
+    names = learners.searched(settings.loss, settings.features)
+    axes = find_axes(protocol, names, split_hyper(names, settings.hyper)[0], learners.candidates(settings.loss))
+    of_a_search = searched_points(protocol, axes) * (1 if protocol.holdout else protocol.folds)
+    searches = 0 if not of_a_search else protocol.n_splits if protocol.search == "every_split" else 1
+    return searches, of_a_search, protocol.n_splits
 
 
 def estimate(cells: Sequence[Settings]) -> list[Estimate]:
@@ -75,27 +91,26 @@ def estimate(cells: Sequence[Settings]) -> list[Estimate]:
                 tols = [float(settings.solver.get("search_tol") or settings.solver["tol"]), float(settings.solver["tol"])]
                 search, reported = (_seconds(recipe, splits[0][0], tol) for tol in tols)
                 timed[key] = search, reported
-            of_a_search = searched_points(recipe.protocol, recipe.axes) * (1 if recipe.protocol.holdout else recipe.protocol.folds)
-            searches = 0 if not of_a_search else len(splits) if recipe.protocol.search == "every_split" else 1
-            name = recipe.dataset.name
-            found[at] = Estimate(name, cell.method, cell.options, searches, of_a_search, len(splits), *timed[key])
+            searches, of_a_search, _ = count(settings)
+            there = len(splits)
+            found[at] = Estimate(recipe.dataset.name, cell.method, cell.options, min(searches, there), of_a_search, there, *timed[key])
     return [found[at] for at in range(len(cells))]
 
 
 def _seconds(recipe: Recipe, rows: object, tol: float) -> float:
-    """Return how long a fit to a tolerance takes; a short one twice, as the first one loads what it needs."""
-    train, hyper = recipe.part(rows), _middle(recipe.axes, recipe)
+    """Return how long a fit to a tolerance takes the processor; a short one twice, as the first one loads what it needs."""
+    train, hyper = recipe.part(rows), middle(recipe.axes, recipe)
     taken: list[float] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         while len(taken) < 2 and sum(taken) < LONGEST / 10:
-            began = time.perf_counter()
+            began = time.process_time()  # other work of the machine is none of the sweep's
             recipe.fit(train, hyper, 1, tol=tol, max_seconds=LONGEST)
-            taken.append(time.perf_counter() - began)
+            taken.append(time.process_time() - began)
     return min(taken)
 
 
-def _middle(axes: Axes, recipe: Recipe) -> dict[str, object]:
+def middle(axes: Axes, recipe: Recipe) -> dict[str, object]:
     """Return the fixed hyper-parameters and, of what is searched, the middle of the lists."""
     grid = recipe.protocol.stage1
     chosen = {name: sorted(grid[name])[len(grid[name]) // 2] for name in axes.names if name not in axes.own}

@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 
 from ..records import ResultsFolder
-from ..statistics import DEFAULT, Significance
 from .choice import Choice
 from .content import ours_beside, published_lines, read_facts
 from .published_numbers import compare_with_published
@@ -20,13 +19,7 @@ MOST = 60
 """Lines that a terminal is given; of more those with the largest z-scores."""
 
 
-def published_table(
-    folder: ResultsFolder,
-    key: str,
-    choice: Choice | None = None,
-    cells: Collection[str] | None = None,
-    significance: Significance = DEFAULT,
-) -> str:
+def published_table(folder: ResultsFolder, key: str, choice: Choice | None = None, cells: Collection[str] | None = None) -> str:
     """Return ours beside the published numbers as text.
 
     Parameters
@@ -38,14 +31,17 @@ def published_table(
         Methods and data sets that are shown, their order and names.
     cells : collection of str, optional
         Keys of the cells that are shown; default all of the folder.
-    significance : Significance
-        Of the summary; the numbers here do not depend on it.
 
     Returns
     -------
     str
         One line for each number that both have: means and deviations as printed and as computed, and z, the difference of the means in
-        units of its standard error (`advcli.reports.published_numbers.z_score`).
+        units of its standard error (`advcli.reports.published_numbers.z_score`). Empty if no row is shown.
+
+    Raises
+    ------
+    ConfigError
+        There are no published numbers of that name, or nothing has a name that was chosen.
     """
     from tabulate import tabulate
 
@@ -55,9 +51,9 @@ def published_table(
         runs = runs[runs["cell"].isin(list(cells))]
     if runs.empty:
         return ""
-    compared = names.shown(compare_with_published(summarise(runs, significance), runs, key, read_facts(sources, runs["cell"]).cuts))
+    compared = names.shown(compare_with_published(summarise(runs), runs, key, read_facts(sources, runs["cell"]).cuts))
     source, *more = published_lines(compared, key)
-    lines = [source, ""]
+    lines = ["", source, ""]
     if len(compared):
         head, rows = _rows(compared)
         body = tabulate(rows, head, tablefmt="simple", disable_numparse=True, colalign=["left"] * (len(head) - 4) + ["right"] * 4)
@@ -66,7 +62,7 @@ def published_table(
         more.append(f"shown are the {MOST} with the largest |z|; report.html has all {len(compared)}")
     if compared["z"].notna().any():
         more.append("z: difference of the means in units of its standard error; about one |z| in 20 lies above 2 by chance")
-    return "\n".join([*lines, *more]) + "\n"
+    return "\n".join([*lines, *more, ""]) + "\n"
 
 
 def _rows(compared: pd.DataFrame) -> tuple[list[str], list[list[str]]]:

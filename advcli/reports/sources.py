@@ -61,6 +61,10 @@ class Sources:
             self._places = dict.fromkeys(self.runs["cell"].tolist(), folders[0])
             return
         self._differences()
+        metrics = {label: dict.fromkeys(name for name in rows["metric"] if name) for label, rows in parts.items()}
+        if all(metrics.values()) and not set.intersection(*map(set, metrics.values())):
+            said = "; ".join(f"{label} has {', '.join(names)}" for label, names in metrics.items())
+            self.remarks.append(f"no metric is in all of these folders: {said}")
         self._places = {}
         for (one, first), (other, second) in itertools.combinations(parts.items(), 2):
             parts[other] = self._without_doubles(one, first, other, second)
@@ -70,9 +74,6 @@ class Sources:
         heads = runs.drop_duplicates("cell").set_index("cell")[["n_train", "n_test"]]
         drawn = {cell: _drawn(self.about(cell), heads.loc[cell].tolist()) for cell in self._places}
         self.runs = runs.assign(**{DRAWN: runs["cell"].map(drawn)})
-        if not set.intersection(*(set(rows["metric"]) - {""} for rows in parts.values())):
-            said = (f"{label} has {', '.join(dict.fromkeys(name for name in rows['metric'] if name))}" for label, rows in parts.items())
-            self.remarks.append(f"no metric is in all of these folders: {'; '.join(said)}")
 
     @cached_property
     def search(self) -> pd.DataFrame | None:

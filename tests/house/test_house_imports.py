@@ -55,6 +55,7 @@ evaluation             limits records rows proofs predictions
 evaluation.jobs        config progress
 evaluation.sweep       config progress
 evaluation.estimates   config
+evaluation.rough       config
 models                 learners evaluation data features certificate files rows provenance stored steps
 comparing              learners.labels evaluation reports files
 foreign                learners evaluation features problem certificate
@@ -89,6 +90,7 @@ cli.actions.predict    models
 cli.actions.certify    evaluation foreign
 cli.actions.coverage   coverage models
 cli.actions.verify     records verify
+cli.actions.experiment config.composing evaluation
 cli.actions.export     records reports
 cli.actions.report     config.composing evaluation pictures records reports statistics
 cli.actions.check      files records reports

@@ -40,10 +40,23 @@ class Experiment(Task):
         from tabulate import tabulate
 
         if self.what == "show":
-            lines = about(self.name).lines()
+            lines = about(self.name).lines(_fits(self.name))
             rows = [[f"{key}:", value] for key, value in lines.items()]
             print(tabulate(rows, tablefmt="plain", disable_numparse=True, maxcolwidths=[None, 100]))
         else:
             rows = [[preset.name, str(preset.n_cells), preset.published or "-", preset.title] for preset in map(about, names())]
             print(tabulate(rows, ["name", "cells", "beside", "what it is"], tablefmt="simple", maxcolwidths=[None, None, None, 90]))
             print("\nadvcli +experiment=NAME runs one")
+
+
+def _fits(name: str) -> dict[str, str]:
+    """Return how many fits a preset has and roughly how long they take here, as labelled lines."""
+    from ...config import check
+    from ...config.composing import compose_cells
+    from ...evaluation import rough
+
+    rows, features, classes = rough.SIZE
+    made = [f"dataset.rows={rows * 10 // 7}", f"dataset.features={features}", f"dataset.classes={classes}"]
+    _, (trial,) = compose_cells([["dataset=synthetic_ordinal", *made]], {})
+    _, cells = compose_cells([f"+experiment={name}"], {})
+    return rough.lines(rough.rough([check(cell) for cell in cells], check(trial).dataset))

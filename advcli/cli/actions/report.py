@@ -42,9 +42,9 @@ class Report(Task):
         folders = [ResultsFolder(path) for path in existing_folders(settings)]
         path = _place(settings, folders)
         significance = Significance.chosen(settings.report, _protocol_of(folders[0]) or settings.protocol)
-        shown = {"published": settings.published, "choice": Choice.of(settings.report), "out": settings.out}
+        metric, choice = settings.report["metric"], Choice.of(settings.report)
         try:
-            summary = write_reports(folders, significance, settings.report["metric"], full=True, **shown)
+            summary = write_reports(folders, significance, metric, full=True, published=settings.published, choice=choice, out=settings.out)
         finally:
             for folder in folders:
                 warn(folder.remarks)

@@ -218,7 +218,7 @@ class Run(Task):
         if not swept and not failed and not self.died:
             _print_choice(self.outcomes[0], settings)
         if settings.published is not None:
-            print(published_table(folder, settings.published, choice, [outcome.key for outcome in self.outcomes], significance))
+            print(published_table(folder, settings.published, choice, [outcome.key for outcome in self.outcomes]), end="")
         for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for outcome in self.outcomes for note in outcome.notes):
             if note not in self.said:
                 say(note)
@@ -249,9 +249,9 @@ def _check_reports(cells: Sequence[Settings]) -> None:
     if choice == Choice():
         return
     rows = []
-    for cell in map(cell_of, cells):
-        named = {"dataset": cell.dataset["name"], "method": cell.method, "loss": cell.loss["name"]}
-        rows.append(named | {"options": cell.options, "seed": cell.seed, "cell": cell.request_key()})
+    for made in map(cell_of, cells):
+        named = {"dataset": made.dataset["name"], "method": made.method, "loss": made.loss["name"]}
+        rows.append(named | {"options": made.options, "seed": made.seed, "cell": made.request_key()})
     folder = ResultsFolder(cells[0].folder)
     there = [folder.runs()] if (folder.path / "runs.csv").is_file() else []
     columns = list(rows[0])
