@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import omegaconf
 from omegaconf import DictConfig, OmegaConf
@@ -392,7 +392,7 @@ def _convert(schema: type, values: Any, where: str) -> dict[str, Any]:
         except (OmegaConfBaseException, ConfigKeyError) as error:
             raise ConfigError(f"{dot}{name}={_shown(value)} is not valid; give {_wanted(wanted, schema, name)}") from error
         if OmegaConf.is_dict(typed):
-            typed = OmegaConf.to_container(typed)
+            typed = cast(dict[Any, Any], OmegaConf.to_container(typed))
             elements, complaint = (
                 [*typed, *typed.values()],
                 f"{dot}{name}={_shown(value)} is not valid; every name and text must be {wanted}",
