@@ -112,8 +112,8 @@ def _check_unsealed(content: Mapping[str, Any]) -> None:
     numbers = content.get("numbers", 0)
     if not isinstance(content.get("about"), dict) or not isinstance(numbers, int) or isinstance(numbers, bool):
         raise DamagedError("it does not say what it is about")
-    for table, base in (("runs", RUN_COLUMNS), ("search", SEARCH_COLUMNS)):
-        _check_table(content.get(table), table, base)
+    for table in ("runs", "search"):
+        _check_table(content.get(table), table)
     table = content["runs"]
     columns = {column: [values[at] for values in table["values"]] for at, column in enumerate(table["columns"])}
     if missing := [column for column in NEEDED if column not in columns]:
@@ -133,7 +133,7 @@ def _check_unsealed(content: Mapping[str, Any]) -> None:
         raise DamagedError("its rows are not one for each split and metric")
 
 
-def _check_table(table: Any, name: str, base: Sequence[str]) -> None:
+def _check_table(table: Any, name: str) -> None:
     shaped = isinstance(table, dict) and isinstance(table.get("columns"), list) and isinstance(table.get("values"), list)
     if not shaped or not all(isinstance(column, str) for column in table["columns"]):
         raise DamagedError(f"its part {name!r} is no table")

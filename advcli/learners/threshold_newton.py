@@ -89,7 +89,7 @@ class ScoredRows(ABC):
     def direction(self, residual: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
         """Return dv, its scores and deta of a Newton step for the residual w(alpha) - w in coordinates."""
 
-    def _by_rows(self, residual: Array, pull: Array, system: ThresholdSystem) -> tuple[Array, Array]:
+    def _by_rows(self, pull: Array, system: ThresholdSystem) -> tuple[Array, Array]:
         """Return dbeta over the rows with free hinges and deta; ``pull`` are the scores of the residual."""
         at, E, H = system.rows, system.E, system.H
         if not len(at):
@@ -168,7 +168,7 @@ class KernelRows(ScoredRows):
     def direction(self, residual: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
         """Return the step by the rows' system."""
         pull = self.scores(residual)
-        dbeta, deta = self._by_rows(residual, pull, system)
+        dbeta, deta = self._by_rows(pull, system)
         moved = np.zeros(self.n)
         moved[system.rows] = dbeta
         return residual + moved, pull + self.scores(moved), deta
@@ -217,7 +217,7 @@ class ExplicitRows(ScoredRows):
         if d <= len(system.rows):
             dv, deta = self._by_columns(residual, system)
         else:
-            dbeta, deta = self._by_rows(residual, self.scores(residual), system)
+            dbeta, deta = self._by_rows(self.scores(residual), system)
             dv = residual + np.asarray(self.X[system.rows].T @ dbeta)
         return dv, self.scores(dv), deta
 

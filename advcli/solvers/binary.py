@@ -424,7 +424,7 @@ class _ColumnNewton:
                 except LinAlgError:
                     failed = True
                     break
-                t = self._length(v, u, D, change, center, rho, r, pull)
+                t = self._length(v, u, D, change, center, rho)
                 v, u = v + t * D, u + t * change
                 inner += 1
                 self.steps += 1
@@ -459,7 +459,7 @@ class _ColumnNewton:
             self.dual, self.best_a = dual, a
         return hinges - float(a @ slack), apart
 
-    def _length(self, v: Array, u: Array, D: Array, change: Array, center: Array, rho: float, r: Array, pull: Array) -> float:
+    def _length(self, v: Array, u: Array, D: Array, change: Array, center: Array, rho: float) -> float:
         """Return t where the slope of psi along v + t D has halved."""
         column = self.column
         kernel = isinstance(column, _KernelColumn)

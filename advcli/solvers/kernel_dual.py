@@ -77,7 +77,7 @@ class KernelDualSolver(Solver):
                 status = "max_seconds"
             if status != "converged":
                 break
-            rows = self._working_set(features, R, gap, random, previous)
+            rows = self._working_set(features, gap, random, previous)
             previous = n if rows is None else len(rows)
             mine = gap if rows is None else gap[rows]
             allowed = wanted * problem.n  # largest sum of gaps at the end
@@ -110,7 +110,7 @@ class KernelDualSolver(Solver):
         return Solution(theta, dual_point, problem.lam, self.name, visits / n, seconds, status, memory)
 
     @staticmethod
-    def _working_set(features: KernelMap, R: Array, gap: Array, random: np.random.Generator, previous: int) -> np.ndarray | None:
+    def _working_set(features: KernelMap, gap: Array, random: np.random.Generator, previous: int) -> np.ndarray | None:
         """Return the rows of the next round, ascending; None when K is whole and the round takes all rows."""
         n, most = len(gap), features.largest_block
         if previous == 0 and n > 2 * _SAMPLE:
