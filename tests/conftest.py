@@ -1,4 +1,4 @@
-"""The tally of each attack of the assault, and its closing table: how many hostile cases ended well. Command lines that compose faster."""
+"""The tally of each attack of the assault, and its closing table: how many hostile cases ended well. Command lines that are faster."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 import quick_hydra
+import quick_pages
 from browsing import browser  # noqa: F401  (a fixture of all tests)
 
 # What a run says depends on these by design (a sweep in CI says failures alone), so no test may inherit them from where it is run.
@@ -74,7 +75,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _command_lines_compose_faster() -> Iterator[None]:
+def _command_lines_are_faster() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         quick_hydra.patch(patched)
+        quick_pages.patch(patched)
         yield
+
+
+@pytest.fixture
+def drawn_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports with their figures."""
+    monkeypatch.setenv(quick_pages.DRAWN, "1")
