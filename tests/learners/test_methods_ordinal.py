@@ -391,14 +391,15 @@ def test_a_warm_start_finds_the_same_optimum(model, features):
         assert start.certificate_.primal == pytest.approx(cold.certificate_.primal, rel=2e-7)
 
 
-def test_skewed_columns_and_many_thresholds_end_certified():
+@pytest.mark.parametrize("kernel", [{}, {"features": "rbf", "features_options": {"gamma": 0.004}}], ids=["linear", "rbf"])
+def test_skewed_columns_and_many_thresholds_end_certified(kernel):
     """Rows whose thresholds come to rest at kinks, where settling them after a step that was cut short went on for ever."""
     random = np.random.default_rng(5)
     X = np.exp(random.normal(size=(100, 4)))
     z = X.sum(axis=1) + 0.5 * random.normal(size=100)
     y = np.minimum((10 * (z - z.min()) / np.ptp(z)).astype(int), 9)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    found = OrdinalClassifier(method="svorex", lam=4e-5, features="rbf", features_options={"gamma": 0.004}).fit(X, y)
+    found = OrdinalClassifier(method="svorex", lam=4e-5, **kernel).fit(X, y)
     assert found.certificate_.converged
 
 
