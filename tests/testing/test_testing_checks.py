@@ -50,7 +50,11 @@ def test_metrics_with_facts_pass() -> None:
     testing.check_metric("abstention_loss", alpha=0.5)
 
 
-@pytest.mark.parametrize("name", [name for name in figures if in_package(figures.get(name).draw)])
+FIGURES = [name for name in figures if in_package(figures.get(name).draw)]
+
+
+# tests/reports draws them, too
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if at else []) for at, name in enumerate(FIGURES)])
 def test_every_figure_passes(name: str) -> None:
     testing.check_figure(name)
 
