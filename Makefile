@@ -1,5 +1,6 @@
 # make run: set up, then the main job. make test: set up, then lint, types, the check of benchmark numbers and tests.
-# make test-slow: set up, then the tests that are too long for every change: whole figures of a paper, a hundred kills, every instruction set.
+# make test-slow: set up, then the tests that are too long for every change: whole figures of a paper, a hundred kills, every instruction set,
+# a wheel, the long pages of docs.
 # make mutants: set up, then every small wrong change of tests/mutants/listed.py, by hand: do the tests see it? It takes more than an hour.
 # make sanitize: set up, then build the kernels with the address and undefined-behaviour sanitizers, by hand, and run the tests of tests/compiled on
 # them, hostile calls of every function and hostile rows at every door among them. It takes some minutes, and gcc with its run-time libraries.

@@ -1,4 +1,4 @@
-"""What tests of all rooms share: a folder of their own, the papers' data, the tally of the assault, command lines that compose faster."""
+"""What tests of all rooms share: a folder of their own, the papers' data, the tally of the assault, command lines that are faster."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import quick_hydra
+import quick_pages
 from browsing import browser  # noqa: F401  (a fixture of all tests)
 
 # What a run says depends on these by design (a sweep in CI says failures alone), so no test may inherit them from where it is run.
@@ -91,7 +92,14 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _command_lines_compose_faster() -> Iterator[None]:
+def _command_lines_are_faster() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         quick_hydra.patch(patched)
+        quick_pages.patch(patched)
         yield
+
+
+@pytest.fixture
+def drawn_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports with their figures."""
+    monkeypatch.setenv(quick_pages.DRAWN, "1")

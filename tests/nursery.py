@@ -19,8 +19,9 @@ NURSERY = """
 import atexit, json, os, resource, signal, sys, threading
 import advcli.cli, advcli.learners.surrogate, advcli.data.registry, advcli.evaluation.runner, advcli.reports, pandas, psutil, tabulate
 sys.path.append(sys.argv[2])
-import pytest, quick_hydra
+import pytest, quick_hydra, quick_pages
 quick_hydra.patch(pytest.MonkeyPatch())
+quick_pages.patch(pytest.MonkeyPatch())
 sys.path.pop()
 advcli.data.registry.sources()
 # Hydra looks for its plugins once a process

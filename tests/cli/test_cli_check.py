@@ -71,6 +71,12 @@ def rewrite(path: str, column: str, old: str, new: str) -> None:
         csv.writer(file, lineterminator="\n").writerows([head, *rows])
 
 
+@pytest.fixture(autouse=True)
+def _no_time_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fits of a busy machine may take long; what a warning about time says is tested with planted times."""
+    monkeypatch.setattr("advcli.reports.check.SECONDS_FLOOR", float("inf"))
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run and its baseline, made once; tests get a copy."""

@@ -25,7 +25,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ["dataset=iris"],
         ["dataset=iris", "protocol.search=first_split", "protocol.stage2=null"],
         ["dataset=iris", "protocol.holdout=0.3", "protocol.stage1.regularisation=[1,2]"],
-        ["-m", "dataset=iris,wine", "loss=zero_one,logistic"],
+        ["-m", "dataset=iris,wine", "loss=zero_one,logistic", "protocol.stage1.regularisation=[1,2]", "protocol.stage2=null"],
         ["-m", "dataset=iris,wine", "loss=cs", "hyper.C=1"],
     ],
 )

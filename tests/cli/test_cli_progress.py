@@ -201,6 +201,7 @@ def test_a_line_is_number_hyper_parameters_and_time(
     assert all(re.fullmatch(result + r", gap \d\.\de-\d\d, \d\.\d s; solver=auto took .*", line) for line in lines)
 
 
+@pytest.mark.usefixtures("drawn_figures")
 def test_a_sweep_ends_with_the_path_of_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["-m", "dataset=iris", "loss=zero_one,cs", "workers=1", "name=x", *QUICK]) == 0

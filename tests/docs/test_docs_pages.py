@@ -5,7 +5,8 @@ for the page; ```sh slow only has to compose. A ```text block after a command ho
 are run.
 
 README has its commands in blocks without a language. A figure in the comment of a command, "97.72 (1.21)", is what the command prints,
-unless "published" stands before it. Presets and `COMPOSED` only have to compose.
+unless "published" stands before it. Presets and `COMPOSED` only have to compose. Commands run as they stand among the long tests; in every
+run of the tests, those with figures only have to compose, and others run on `FEWER` splits. The pages `LONG` are among the long tests, too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from nursery import nursery
+from quick_pages import DRAWN
 
 from advcli.cli import main
 
@@ -62,6 +64,10 @@ READERS = (
     "advcli export ",
     "advcli drop ",
 )
+# In the place of 20 splits, each with a search, where the figures are not compared.
+FEWER = ["protocol.n_splits=2", "protocol.search=first_split"]
+# Pages whose commands take more than some seconds together.
+LONG = ("extending", "notebook", "outside")
 CSV = {"label": ("low", "high"), "kind": ("cat", "dog", "hawk", "owl")}
 TREE = "parent,child\nanimal,mammal\nanimal,bird\nmammal,cat\nmammal,dog\nbird,hawk\nbird,owl\n"
 
@@ -98,8 +104,11 @@ def readme_blocks() -> list[str]:
     return [content for language, _, content in blocks(README) if language == "" and "advcli" in content]
 
 
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["few", "whole"])
 @pytest.mark.parametrize("number", range(len(readme_blocks())))
-def test_commands_of_the_readme(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_commands_of_the_readme(
+    number: int, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADVCLI_PLUGINS", "")
     write_csv(tmp_path / "train.csv", "label")
@@ -119,10 +128,13 @@ def test_commands_of_the_readme(number: int, tmp_path: Path, monkeypatch: pytest
         elif f"{command} ".startswith(COMPOSED):
             assert not figures, f"{command} is not run, so nothing holds its figures"
             run(composing(command), capfd)
+        elif figures and not whole:
+            run(composing(command), capfd)
         elif needs_data(command) and not os.environ.get("ADVCLI_DATA"):
             skipped.append(command)
         else:
-            said = run([*words, *(["workers=1"] if "-m" in words else [])], capfd)
+            runs = not words or words[0] == "-m" or "=" in words[0]
+            said = run([*words, *(["workers=1"] if "-m" in words else []), *(FEWER if runs and not whole else [])], capfd)
             cells = [line for line in said.splitlines() if re.match(r"(\[\d+/\d+\] )?\w+, [\w ]+: ", line)]
             printed = [FIGURE.findall(line)[0] for line in cells if FIGURE.search(line)]
             assert not figures or printed == figures, f"README promises {figures} of {command}, which prints {printed}"
@@ -148,6 +160,7 @@ def test_python_of_the_readme() -> None:
     assert done.stdout.splitlines() == [line for language, _, text in blocks(README) if language == "text" for line in text.splitlines()]
 
 
+@pytest.mark.slow
 def test_the_main_job_gives_the_table_of_the_readme(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,12 +191,16 @@ def needs_data(command: str) -> bool:
     return any(f"dataset={name}" in command for name in ("glass", "diabetes"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in LONG else []) for page in PAGES]
+)
 def test_everything_on_the_page_works(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADVCLI_PLUGINS", "")
+    if "plots/" in page.read_text(encoding="utf-8"):
+        monkeypatch.setenv(DRAWN, "1")
     said, skipped = "", ""
     for language, name, content in blocks(page):
         if name and language != "sh":

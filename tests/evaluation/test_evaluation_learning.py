@@ -54,6 +54,7 @@ def test_the_file_of_a_cell_has_its_confusion(loss: str, tmp_path: Path) -> None
     assert (counts[:, -1].sum() > 0) == (loss == "abstain")
 
 
+@pytest.mark.usefixtures("drawn_figures")
 def test_a_learning_curve_changes_no_row_and_stands_in_the_report(tmp_path: Path) -> None:
     plain = sweep(WORDS, tmp_path / "plain", workers=1, quiet=True)
     runs = sweep(f"{WORDS} protocol.learning_curve=[0.5,0.1]", tmp_path / "curve", workers=1, quiet=True)

@@ -400,6 +400,11 @@ def test_skewed_columns_and_many_thresholds_end_certified():
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     found = OrdinalClassifier(method="svorex", lam=4e-5, features="rbf", features_options={"gamma": 0.004}).fit(X, y)
     assert found.certificate_.converged
+    # Newton's method from the start: pairs end most fits over a kernel
+    _, y = np.unique(y, return_inverse=True)
+    m = int(y.max())
+    problem = ThresholdProblem(y.astype(np.intp), np.eye(m + 1, m) + np.eye(m + 1, m, -1), np.ones(100), 250.0, "ordered")
+    assert minimise(problem, ExplicitRows(X), 1e-3).status == "converged"
 
 
 def test_a_fit_at_its_limit_says_so():

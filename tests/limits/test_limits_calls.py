@@ -116,7 +116,7 @@ class Holding(ZeroOneLoss):
 """
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_cell_over_its_limit_is_a_row_and_is_tried_again(
     workers: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

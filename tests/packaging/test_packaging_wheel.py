@@ -74,6 +74,7 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return launcher
 
 
+@pytest.mark.slow  # compiles every kernel
 def test_wheel_holds_configs_and_compiled_parts_and_no_tests(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "advcli/cli/actions/run.py" in names
@@ -97,6 +98,7 @@ def test_every_kernel_is_built_for_every_instruction_set_by_default() -> None:
     assert set(option["value"]) == set(LEVELS)
 
 
+@pytest.mark.slow  # compiles every kernel
 def test_installed_program_works_from_another_folder(program: Path, tmp_path: Path) -> None:
     where = run([program.parent / "python", "-c", "import advcli; print(advcli.__file__)"], tmp_path)
     assert str(program.parents[1]) in where.stdout, where.stdout + where.stderr
@@ -109,6 +111,7 @@ def test_installed_program_works_from_another_folder(program: Path, tmp_path: Pa
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["results"]
 
 
+@pytest.mark.slow  # compiles every kernel
 def test_models_and_own_files_work_with_an_installed_program(program: Path, tmp_path: Path) -> None:
     (tmp_path / "my" / "loss").mkdir(parents=True)
     (tmp_path / "my" / "loss" / "own.yaml").write_text("# Mine.\nname: own\n")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from quick_pages import DRAWN
 
 from advcli.records import ResultsFolder
 
@@ -93,3 +94,11 @@ def planted():
         sweep = staticmethod(sweep)
 
     return Planted
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _drawn_figures():
+    """Everything that a user gets, in reports that several tests share, too."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv(DRAWN, "1")
+        yield

@@ -50,7 +50,13 @@ def test_metrics_with_facts_pass() -> None:
     testing.check_metric("abstention_loss", alpha=0.5)
 
 
-@pytest.mark.parametrize("name", [name for name in figures if in_package(figures.get(name).draw)])
+FIGURES = [name for name in figures if in_package(figures.get(name).draw)]
+
+
+ELSEWHERE = {"curves", "effort", "gaps", "learning", "means", "published", "ranks", "splits"}  # drawn whole by the tests of reports, too
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if name in ELSEWHERE else []) for name in FIGURES])
 def test_every_figure_passes(name: str) -> None:
     testing.check_figure(name)
 
