@@ -278,6 +278,21 @@ def test_a_split_that_fails(fakes: Any, tmp_path: Path, broken: list[int]) -> No
     assert grown(folder) == grown(whole)
 
 
+def test_what_another_process_adds_meanwhile_stays(fakes: Any, folder: ResultsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit, more = Recipe.fit, [fakes.cell(protocol={"n_splits": 4, "metrics": ["mae", "accuracy"]})]
+
+    def overtaken(recipe: Recipe, *given: Any, **options: Any) -> Any:
+        while more:
+            run_cell(more.pop(), folder, DATA)
+        return fit(recipe, *given, **options)
+
+    monkeypatch.setattr(Recipe, "fit", overtaken)
+    outcome = run_cell(fakes.cell(protocol={"n_splits": 2}), folder, DATA)
+    assert len(outcome.rows) == 4 * 3
+    outcome = run_cell(fakes.cell(protocol={"n_splits": 4, "metrics": ["mae", "mse"]}), folder, DATA)
+    assert outcome.added == "mse by kept predictions"
+
+
 @pytest.mark.parametrize("by", ["request", "key"])
 def test_a_cell_that_failed_to_get_more_is_dropped_whole(by: str, fakes: Any, folder: ResultsFolder, broken: list[int]) -> None:
     few, more, other = (fakes.cell(protocol={"n_splits": 3}), fakes.cell(protocol={"n_splits": 5}), fakes.cell(loss="ww"))
@@ -292,6 +307,28 @@ def test_a_cell_that_failed_to_get_more_is_dropped_whole(by: str, fakes: Any, fo
         f"{kept}.json",
         f"{kept}.npz",
     ]
+
+
+def test_a_folder_whose_splits_failed_is_free(fakes: Any, tmp_path: Path, broken: list[int]) -> None:
+    """Failures keep nobody out, not those with rows of splits that did not fail, nor those that an older version of the program named."""
+    folder, cell = ResultsFolder(tmp_path / "x"), fakes.cell(protocol={"n_splits": 5})
+    folder.prepare({"seed": 0})
+    assert run_cell(cell, folder, DATA).status == "failed"
+    folder.merge()
+    assert len(folder.runs()) > 2
+    other = ResultsFolder(tmp_path / "x")
+    other.prepare({"seed": 1})
+    assert not list(other.cells_path.glob("*.json"))
+    run_cell(cell, other, DATA)
+    former = cell.request_key(former=True)
+    failed = other.cells_path / f"{cell.request_key()}.failed.json"
+    change(failed, lambda content: content.update(key=former, request=former))
+    failed.rename(failed.with_name(f"{former}.failed.json"))
+    broken.clear()
+    assert run_cell(cell, other, DATA).status == "ok"
+    other.merge()
+    assert set(other.runs()["status"]) == {"ok"}
+    assert not list(other.cells_path.glob("*failed*"))
 
 
 # ---- what metrics read ------------------------------------------------------------------------------------------------------------
