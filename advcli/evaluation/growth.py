@@ -94,7 +94,7 @@ class Review:
         # of an older version's file and one with predictions the second counts
         problems = [problem for name, problem in self._unable.items() if name not in self._able]
         if problems:
-            others = f"; so with {len(problems) - 1} further cells" if len(problems) > 1 else ""
+            others = f"; the same holds for {len(problems) - 1} more of the sweep" if len(problems) > 1 else ""
             raise ResultsError(problems[0] + others)
 
     def _problem(self, content: Mapping[str, Any], asked: tuple[int, list[str]], stored: tuple[int, list[str]]) -> str:

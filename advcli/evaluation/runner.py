@@ -315,6 +315,11 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         search_rows = [row | {"cell": request} for row in search_rows]
         folder.write_cell(request, rows, search_rows, about=about, request=request, former=former, traceback=fits.failure)
         return _outcome(rows, about, kept, key=request, **seen, seconds=time.perf_counter() - began)
+    ours, meanwhile = asked_of(about["cell"]), folder.read_cell(key)
+    if meanwhile is not None and (recorder is None or recorder.has(meanwhile)):
+        theirs = asked_of(meanwhile["about"]["cell"])
+        if theirs != ours and union(ours, theirs) == theirs:  # another process was asked for more, and was faster
+            return _outcome(meanwhile["rows"], meanwhile["about"], kept, key=key, **seen, seconds=time.perf_counter() - began)
     predictions.write()
     about |= predictions.about()
     if recorder is not None:

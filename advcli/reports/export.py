@@ -55,7 +55,10 @@ def _latex(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
 
 
 def _mlflow(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
-    """Write one MLflow run for each cell: its parameters, and each metric with the split as its step; those already there are left."""
+    """Write one MLflow run for each cell: its parameters, and each metric with the split as its step; those already there are left.
+
+    A cell that has got more splits or metrics since gets them in its run.
+    """
     try:
         from mlflow.tracking import MlflowClient
     except ImportError as error:
@@ -65,24 +68,30 @@ def _mlflow(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:
     client = MlflowClient(tracking_uri=out.absolute().as_uri())
     found = client.get_experiment_by_name(name)
     experiment = client.create_experiment(name) if found is None else found.experiment_id
-    known = {run.data.tags.get("advcli.cell") for run in client.search_runs([experiment], max_results=50_000)}
-    new = 0
+    known = {run.data.tags.get("advcli.cell"): run for run in client.search_runs([experiment], max_results=50_000)}
+    new = grown = 0
     for cell, rows in _plain(runs).groupby("cell", sort=False):
-        if str(cell) in known:
+        made = known.get(str(cell))
+        if made is not None and made.data.tags.get("advcli.rows") == str(len(rows)):
             continue
-        made = client.create_run(
-            experiment, tags={"advcli.cell": str(cell)}, run_name=f"{rows['dataset'].iloc[0]} {rows['method'].iloc[0]}"
-        )
-        for column in (*_PARAMETERS, *hyper_columns(map(str, rows))):
-            if column in rows and rows[column].nunique(dropna=True) == 1:
-                client.log_param(made.info.run_id, column, rows[column].dropna().iloc[0])
+        there: set[tuple[str, int]] = set()
+        if made is None:
+            title = f"{rows['dataset'].iloc[0]} {rows['method'].iloc[0]}"
+            made = client.create_run(experiment, tags={"advcli.cell": str(cell)}, run_name=title)
+            for column in (*_PARAMETERS, *hyper_columns(map(str, rows))):
+                if column in rows and rows[column].nunique(dropna=True) == 1:
+                    client.log_param(made.info.run_id, column, rows[column].dropna().iloc[0])
+            new += 1
+        else:
+            there = {(name, each.step) for name in made.data.metrics for each in client.get_metric_history(made.info.run_id, name)}
+            grown += 1
         for metric, split, value in zip(rows["metric"], rows["split"], rows["value"], strict=True):
-            if isinstance(metric, str) and not math.isnan(value):
+            if isinstance(metric, str) and not math.isnan(value) and (metric, int(split)) not in there:
                 client.log_metric(made.info.run_id, metric, float(value), step=int(split))
+        client.set_tag(made.info.run_id, "advcli.rows", str(len(rows)))
         failed = (rows["status"] == "failed").any()
         client.set_terminated(made.info.run_id, status="FAILED" if failed else "FINISHED")
-        new += 1
-    return f"{new} runs, {len(known)} already there"
+    return f"{new} runs, {len(known)} already there" + (f", {grown} of them with more rows" if grown else "")
 
 
 FORMATS: dict[str, Callable[[str, pd.DataFrame, Names, Path], str]] = {

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import threading
 import xml.etree.ElementTree as ET
@@ -155,8 +156,12 @@ def test_an_update_that_leaves_a_cell_out_fails(capfd: pytest.CaptureFixture[str
     assert code == 1
     assert lines[-1] == "partly.csv: 1 cell, kept for later checks"
     assert "left out of the baseline" in err
-    assert re.search(r"advcli drop results=\S+ dataset=\w+ 'method=\w+ linear', then update", err)
+    said = re.search(r"advcli (drop results=\S+ dataset=\w+ 'method=\w+ linear'), then update", err)
+    assert said is not None
     assert read_baseline(Path("partly.csv"))["dataset"].tolist() == ["iris"]
+    # what it says works
+    assert main(shlex.split(said[1])) == 0
+    assert check("results=results/partly", "baseline=partly.csv", "update=true", capfd=capfd)[0] == 0
 
 
 def test_what_cannot_be_checked_is_refused(checked: str, capfd: pytest.CaptureFixture[str]) -> None:

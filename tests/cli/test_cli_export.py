@@ -57,6 +57,12 @@ def test_mlflow(made: Path) -> None:
         own = rows[(rows["loss"] == run.data.params["loss"]) & (rows["metric"] == "error")]
         kept = {each.step: each.value for each in client.get_metric_history(run.info.run_id, "error")}
         assert kept == dict(zip(own["split"], own["value"], strict=True))
+    # a sweep that has grown since
+    words = ["-m", "dataset=iris", "loss=zero_one,cs", "hyper.C=1", "protocol.n_splits=3", "protocol.metrics=[mse]", "workers=1", "name=x"]
+    assert main(words) == 0
+    assert main(["export", "mlflow", "results=results/x", "out=mlruns"]) == 0
+    for run in client.search_runs([client.get_experiment_by_name("x").experiment_id]):
+        assert [each.step for each in client.get_metric_history(run.info.run_id, "error")] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
