@@ -88,7 +88,7 @@ cli.actions.predict    models
 cli.actions.certify    evaluation foreign
 cli.actions.coverage   coverage models
 cli.actions.verify     records verify
-cli.actions.experiment config.composing evaluation
+cli.actions.experiment  config.composing evaluation
 cli.actions.export     records reports
 cli.actions.report     config.composing evaluation pictures records reports statistics
 cli.actions.check      files records reports
