@@ -392,11 +392,9 @@ def _convert(schema: type, values: Any, where: str) -> dict[str, Any]:
         except (OmegaConfBaseException, ConfigKeyError) as error:
             raise ConfigError(f"{dot}{name}={_shown(value)} is not valid; give {_wanted(wanted, schema, name)}") from error
         if OmegaConf.is_dict(typed):
-            typed = cast(dict[Any, Any], OmegaConf.to_container(typed))
-            elements, complaint = (
-                [*typed, *typed.values()],
-                f"{dot}{name}={_shown(value)} is not valid; every name and text must be {wanted}",
-            )
+            pairs: dict[str, Any] = dict(typed)
+            typed, elements = pairs, [*pairs, *pairs.values()]
+            complaint = f"{dot}{name}={_shown(value)} is not valid; every name and text must be {wanted}"
         elif OmegaConf.is_config(typed):
             typed = list(typed)
             elements, complaint = typed, f"{dot}{name}={_shown(value)} is not valid; every element must be {wanted}"

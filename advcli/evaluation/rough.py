@@ -86,7 +86,7 @@ def _larger(settings: Settings) -> float:
     """Return how many times longer a fit takes on a cell's data than on the made-up set; nan where their size is not known."""
     known = known_set(str(settings.dataset["name"]), str(settings.dataset["source"]))
     classes = None if known is None else known.classes or known.cut_classes
-    if known is None or not classes:
+    if known is None or not known.rows or not known.features or not classes:
         return math.nan
     sizes = settings.dataset.get("sizes") or known.options.get("sizes")
     rows = sizes[0] if sizes else known.rows * float(settings.protocol["train_size"])

@@ -47,7 +47,7 @@ def html_table(table: ReportTable) -> str:
     )
     parts = [
         f'<div class="scroll"><table id="{escape(table.name)}">',
-        f"<caption>{escape(table.caption)}</caption>",
+        f"<caption><span>{escape(table.caption)}</span></caption>",
         f"<thead><tr>{head}</tr></thead>",
         "<tbody>",
         *map(line, table.rows),

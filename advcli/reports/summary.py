@@ -97,7 +97,8 @@ def with_unique_methods(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def primary_metric(runs: pd.DataFrame) -> str:
-    """Return the metric to show: the first one of a cell that all cells have, else the most frequent first one.
+    """Return the metric to show: the first one of a cell that all cells have, else the first in their lists that all have, else the most
+    frequent first one.
 
     The first metric of a cell is the one that its search used.
 
@@ -113,7 +114,8 @@ def primary_metric(runs: pd.DataFrame) -> str:
     firsts = known.groupby(key, sort=False, observed=True)["metric"].first().value_counts()
     ordered = sorted(firsts.index, key=lambda metric: (-firsts[metric], metric))
     shared = set.intersection(*(set(part) for _, part in known.groupby(key, sort=False, observed=True)["metric"]))
-    return next((metric for metric in ordered if metric in shared), min(shared) if shared else ordered[0])
+    listed = dict.fromkeys(known["metric"])  # of each cell: that of its search, then as the protocol lists them
+    return next((metric for metric in (*ordered, *listed) if metric in shared), ordered[0])
 
 
 def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: str | None = None) -> pd.DataFrame:

@@ -55,6 +55,7 @@ def test_one_table_of_two_folders(capfd: pytest.CaptureFixture[str]) -> None:
         (["export", "csv", "results=results/a", "out=none.csv", "report.datasets=[irsi]"], "did you mean iris"),
         (["report", "results=results/a,results/b"], "needs out=FOLDER"),
         (["report", "results=results/a", "out=results/b"], "is a results folder with tables of its own"),
+        (["report", "figure=loss_matrix", "out=x"], "a figure goes to results_dir"),
         (["report", "results=results/a,results/bb", "out=both"], "no results folder results/bb"),
         (["check", "results=[results/a,results/b]", "baseline=x.csv"], "is for advcli report and advcli export"),
         (["report", "results=results/a", "report.names=cs"], "give {NAME: TEXT}, or null"),

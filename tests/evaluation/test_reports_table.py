@@ -223,6 +223,13 @@ def test_primary_metric_is_the_first_that_all_have(tmp_path):
     mixed = folder_of(tmp_path / "2", two("a", "abstention_loss", "error", "1"), rows("x", "b", A)).runs()
     assert primary_metric(mixed) == "error"
 
+    def three(method, *metrics, key):
+        return [row for each in zip(*(rows("x", method, A, metric, key=key) for metric in metrics), strict=True) for row in each]
+
+    # both have the last two: the protocol's list decides, not the alphabet
+    of_losses = three("a", "abstention_loss", "accuracy", "abstain_rate", key="1"), three("b", "error", "accuracy", "abstain_rate", key="2")
+    assert primary_metric(folder_of(tmp_path / "3", *of_losses).runs()) == "accuracy"
+
 
 def test_write_reports(tmp_path):
     folder = folder_of(tmp_path, rows("iris", "a", A), rows("iris", "c", C))

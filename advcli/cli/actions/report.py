@@ -33,6 +33,8 @@ class Report(Task):
     def act(self, settings: Settings) -> None:
         """Merge, summarise, write and print; or draw the figure that was asked for."""
         if settings.figure is not None:
+            if settings.out is not None:
+                raise ConfigError("out= is for tables; a figure goes to results_dir")
             self._draw(settings)
             return
         from ...records import ResultsFolder

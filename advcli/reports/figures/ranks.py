@@ -10,7 +10,8 @@ import pandas as pd
 
 from ...metrics import title
 from ..document import Figure, metric_word
-from ..drawing import COLOURS, draw
+from ..drawing import draw, look
+from ..summary import in_order
 from .base import Material, register
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def ranks(material: Material) -> Iterator[Figure]:
     order = np.argsort(across.mean_ranks, kind="stable")
     names = [across.methods[at] for at in order]
     places = pd.Series(across.mean_ranks[order], index=names)
+    known = in_order(material.runs["method"])  # colours as in other figures
     significance = pd.DataFrame(across.nemenyi[np.ix_(order, order)], index=names, columns=names)
 
     def paint(axes: Axes) -> None:
@@ -36,9 +38,9 @@ def ranks(material: Material) -> Iterator[Figure]:
             significance,
             alpha=alpha,
             ax=axes,
-            label_fmt_left="{label} ({rank:.2f})",
-            label_fmt_right="({rank:.2f}) {label}",
-            color_palette={name: COLOURS[at % len(COLOURS)] for at, name in enumerate(names)},
+            label_fmt_left="{label} ({rank:.2f}) ",
+            label_fmt_right=" ({rank:.2f}) {label}",
+            color_palette={name: str(look(known.index(name))["color"]) for name in names},
             crossbar_props={"color": "black", "linewidth": 2.5},
             marker_props={"zorder": 3},
             text_h_margin=0.03,

@@ -60,6 +60,7 @@ def splits(material: Material) -> Iterator[Figure]:
                 axes.plot(found, place + nudge, linestyle="none", marker="o", markersize=2.6, alpha=0.6, color=style["color"])
             axes.set_yticks(range(len(methods)), methods if at % wide == 0 else [""] * len(methods))
             axes.set_ylim(len(methods) - 0.5, -0.5)
+            axes.locator_params(axis="x", nbins=5)
             axes.grid(axis="x")
             axes.set_title(datasets[at], fontsize=9)
             if at >= len(datasets) - wide:
