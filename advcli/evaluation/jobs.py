@@ -95,7 +95,7 @@ def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
         names = learners.searched(cell.loss, cell.features)
         own, others = split_hyper(names, cell.hyper)
         protocol = Protocol.from_mapping(cell.protocol)
-        find_axes(protocol, names, own, learners.candidates(cell.loss))
+        find_axes(protocol, names, own, learners.candidates(cell.loss), learners.reach(cell.loss))
         check_metrics(protocol, cell.loss)
         used |= set(own)
         for key in others:

@@ -22,7 +22,7 @@ from ..errors import ConfigError, DataError, IncompatibleError
 from ..features.shared import kept_in
 from ..hierarchy.closures import LabelClosures
 from ..hierarchy.graph import LabelGraph
-from ..learners import candidates, check_compatible, filled, learner_of, make_learner, searched
+from ..learners import candidates, check_compatible, filled, learner_of, make_learner, reach, searched
 from ..learners.base import Learner, View
 from ..protocol import Protocol
 from .cell import Cell
@@ -157,7 +157,9 @@ class Recipe:
         _check_solver(cell.solver)
         names = searched(cell.loss, cell.features)
         own = candidates(cell.loss)
-        self.axes = find_axes(protocol, names, cell.hyper, own) if search else Axes(None, (), check_fixed(names, cell.hyper))
+        self.axes = (
+            find_axes(protocol, names, cell.hyper, own, reach(cell.loss)) if search else Axes(None, (), check_fixed(names, cell.hyper))
+        )
         self.dataset = dataset = _load(cell.dataset, data_dir, protocol.splits == "author")
         folded = self.axes.names and protocol.holdout is None
         # without folds classes of any size will do

@@ -249,7 +249,8 @@ class AbstainingClassifier(SurrogateClassifier):
         if not self.rejector_certificate_.converged:
             certificate = self.rejector_certificate_
             warnings.warn(
-                f"the rejector: relative gap {certificate.relative_gap:.2e} ({certificate.status}), tolerance {self.tol:g}",
+                f"the rejector: relative gap {certificate.relative_gap:.2e} after {certificate.passes:.0f} passes ({certificate.status}), "
+                f"tolerance {self.tol:g}",
                 NotConvergedWarning,
                 stacklevel=4,
             )

@@ -40,6 +40,7 @@ from .base import (
     one_of,
     own_options,
     refuse_huge_mass,
+    refuse_no_limit,
     refuse_no_options,
     refuse_not_positive,
     refuse_solver,
@@ -178,6 +179,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         super().check_parameters()
         refuse_no_options(features_options=self.features_options)
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
+        refuse_no_limit(max_passes=self.max_passes)
         if isinstance(self.ridge, str) or not (np.isfinite(self.ridge) and self.ridge >= 0):
             raise ConfigError(f"ridge={self.ridge} must be a number of at least 0")
         if self.ridge and feature_class(self.mapped_by).euclidean:

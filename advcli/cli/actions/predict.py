@@ -40,7 +40,7 @@ class Predict(Task):
             refuse_unwritable(rejected, settings.input, settings.model, settings.out)
         from ... import models
 
-        model = models.load(settings.model, settings.trust)
+        model = models.read(settings.model, settings.trust)
         ignore = tuple(kind for kind in ("unseen", "gaps", "extra") if rules[kind] == "ignore")
         done = models.predict_file(model, settings.input, settings.out, settings.chunk_rows, ignore=ignore, rejected=rejected)
         if rejected is not None and done.rejected:

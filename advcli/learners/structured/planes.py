@@ -326,8 +326,8 @@ def learn_planes(
         if gap <= tol * abs(best[0]):
             stopped = "converged"
             break
-        if passes >= max_passes or time.perf_counter() - began >= max_seconds:
-            stopped = "max_passes" if passes >= max_passes else "max_seconds"
+        if passes + 1 > max_passes or time.perf_counter() - began >= max_seconds:
+            stopped = "max_passes" if passes + 1 > max_passes else "max_seconds"
             break
         # what planes can still close: where searches are exact no less than the whole gap
         own = primal - float(structure.share @ (cuts.upper - cuts.value)) - dual
