@@ -42,7 +42,8 @@ _last: list[tuple[Any, Any]] | None = None
 """Inside `shared_data`: the last data set and what it was loaded by."""
 
 
-def _load(options: Mapping[str, Any], data_dir: Path, author_splits: bool) -> Any:
+def load_once(options: Mapping[str, Any], data_dir: Path, author_splits: bool) -> Any:
+    """Load a data set, inside `shared_data` only if it is not the last one that was asked for."""
     request = (dict(options), data_dir, author_splits)
     if _last and _last[0][0] == request:
         return _last[0][1]
@@ -160,7 +161,7 @@ class Recipe:
         self.axes = (
             find_axes(protocol, names, cell.hyper, own, reach(cell.loss)) if search else Axes(None, (), check_fixed(names, cell.hyper))
         )
-        self.dataset = dataset = _load(cell.dataset, data_dir, protocol.splits == "author")
+        self.dataset = dataset = load_once(cell.dataset, data_dir, protocol.splits == "author")
         folded = self.axes.names and protocol.holdout is None
         # without folds classes of any size will do
         check_trainable(dataset, protocol.folds if folded else 1)
