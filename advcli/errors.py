@@ -6,6 +6,8 @@ Every error that a user can cause derives from `AdvcliError`; the command line p
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
 
 
@@ -104,6 +106,14 @@ class KilledError(AdvcliError):
 
 class NotConvergedWarning(UserWarning):
     """A fit that stopped before its certified relative gap reached the tolerance."""
+
+
+def warn_not_converged(text: str) -> None:
+    """Warn of a fit that did not arrive, at the line outside this package that asked for it."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, NotConvergedWarning, stacklevel=level)
 
 
 def nearest(name: str, choices: Iterable[str], count: int = 3) -> str:

@@ -170,6 +170,8 @@ class Model:
         if plain(learner.classes_) != plain(self.classes):
             learner = copy.copy(learner)
             learner.classes_, learner.n_classes = _label_array(self.classes), None
+            if learner.counts_steps:  # to be fitted again, to labels that may be text
+                learner.order = list(self.classes)
         before: list[tuple[str, Any]] = [] if self.encoding is None else [("columns", EncodedColumns(self.encoding))]
         if isinstance(self.standardiser, Steps):
             before += self.standardiser.named

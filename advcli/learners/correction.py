@@ -15,7 +15,6 @@ lambda/2 tr(Theta M^-1 Theta') over the weights Theta of g with M = I or M = C'C
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -23,7 +22,7 @@ import numpy as np
 
 from ..certificate import judge
 from ..compiled import compiled_rows, kernels
-from ..errors import NotConvergedWarning
+from ..errors import warn_not_converged
 from ..features.rows import merge_rows
 from ..losses import make_loss
 from .base import Array, Labels, LinearLearner, refuse_no_limit, refuse_not_positive, register, seed_of
@@ -146,7 +145,7 @@ class _Corrected(LinearLearner):
                 f"loss={self.name}, lambda={lam:.3g}: relative gap {self.certificate_.relative_gap:.2e} after {passes} passes "
                 f"({self.certificate_.status}), tolerance {self.tol:g}"
             )
-            warnings.warn(text, NotConvergedWarning, stacklevel=4)
+            warn_not_converged(text)
         return np.ascontiguousarray(theta[:, :k].T)
 
 

@@ -181,7 +181,7 @@ class PerceptronClassifier(LinearLearner):
         """Run Algorithm 1 from W = 0."""
         if weights is not None and np.ptp(weights) > 0:
             raise ConfigError(
-                f"loss={self.name} updates example by example and cannot weigh them; remove dataset.weight or choose loss=uma"
+                f"loss={self.name} updates example by example and cannot weigh them: give no sample_weight (dataset.weight), or take uma"
             )
         step = STEPS[one_of("step", self.step, STEPS)]
         epochs = int(_at_least("epochs", self.epochs, 1, whole=True))

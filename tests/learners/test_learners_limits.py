@@ -84,3 +84,11 @@ def test_no_limit_of_passes_is_exceeded(name, rows):
             assert 0 <= fit.passes <= limit
             assert float(re.search(r"after ([\d.]+) passes", text)[1]) == pytest.approx(fit.passes, abs=0.5)
     assert stopped
+
+
+@pytest.mark.parametrize("name", sorted(limited()))
+def test_the_warning_names_the_callers_line(name, rows):
+    learner = made(limited()[name], {"max_passes": 1})
+    with pytest.warns(NotConvergedWarning) as caught:
+        fitted(learner, rows)
+    assert {each.filename for each in caught} == {__file__}

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
@@ -177,5 +178,17 @@ def test_a_pipeline_takes_the_columns_of_the_file(package, tmp_path):
     assert load(tmp_path / "again.model").predict(mine).tolist() == expected
     with pytest.raises(DataError, match=r"X has other columns than the model was fitted on; missing: size"):
         model.predict(mine[["colour"]])
+    with pytest.raises(DataError, match=r"unexpected: more \(leave them out of X\)"):
+        model.predict(frame({**columns, "more": [0.0] * 40}))
+    assert "EncodedColumns(encoding=Encoding(size, colour))" in repr(model)
+    assert clone(model).fit(mine, columns["label"]).predict(mine).tolist() == expected
     with pytest.raises(DataError, match="purple"):
         model.predict(frame({**columns, "colour": ["purple"] * 40}))
+
+
+def test_a_model_of_ordered_labels_can_be_fitted_again(tmp_path):
+    path = fitted_by_the_command_line("dataset=synthetic_ordinal loss=absolute hyper.C=1", tmp_path)
+    model = load(path)
+    X = np.random.default_rng(0).normal(size=(60, model[-1].n_features_in_))
+    again = clone(model).fit(X, model.predict(X))
+    assert again.classes_.tolist() == model.classes_.tolist() == list(read(path).classes)

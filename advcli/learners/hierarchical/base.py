@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...certificate import judge
-from ...errors import IncompatibleError, ModelError, NotConvergedWarning
+from ...errors import IncompatibleError, ModelError, warn_not_converged
 from ...hierarchy import LabelGraph
 from ...hierarchy.multilabel import LabelSets, restricted
 from ...stored import Entries
@@ -147,7 +146,7 @@ class HierarchicalLearner(Refitting, LinearLearner):
                 f"loss={self.name}, {strength}: relative gap {found.relative_gap:.2e} after {passes:.0f} passes "
                 f"({found.status}), tolerance {self.tol:g}"
             )
-            warnings.warn(text, NotConvergedWarning, stacklevel=8)
+            warn_not_converged(text)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def predict_codes(self, X: Any) -> Any:

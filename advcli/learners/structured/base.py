@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ...certificate import Certificate, judge
-from ...errors import ConfigError, NotConvergedWarning
+from ...errors import ConfigError, warn_not_converged
 from ...outputs.psi import Psi, make_psi
 from ..base import Array, Bound, Labels, LinearLearner, Options, one_of, refuse_no_limit, refuse_not_positive, seed_of
 from ..minimiser import Refitting
@@ -186,7 +185,7 @@ class StructuredLearner(Refitting, LinearLearner):
                 f"loss={self.name}, lambda={self.lam_:.3g}: relative gap {found.relative_gap:.2e} after {found.passes:.0f} passes "
                 f"({found.status}), tolerance {self.tol:g}"
             )
-            warnings.warn(text, NotConvergedWarning, stacklevel=6)
+            warn_not_converged(text)
 
     @property
     def counts_(self) -> dict[str, float]:
