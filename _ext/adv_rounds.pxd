@@ -186,13 +186,13 @@ cdef inline int judge_all(Member *m, double lam, double *primal, double *dual) n
     return 0
 
 
-cdef inline int ascend_together(Member *m, double lam, double tol, double max_passes, double max_seconds,
+cdef inline int ascend_together(Member *m, double lam, double tol, double max_passes, double turn, double max_seconds,
                                 double *passes, double *primal, double *dual) except -1 nogil:
     """Return what `ascend` returns, on every thread; 3 where another thread has left."""
     cdef Rounds *team = m.team
     cdef Py_ssize_t n = m.run.rows.n, i, own, visits = n, count
     cdef double sums[2]
-    cdef double total, active_total, goal, level, skip, next_check = 2.0, started = seconds(), signals = started, now
+    cdef double total, active_total, goal, level, skip, next_check = 2.0, started = seconds(), signals = started, now, most = max_passes * n
     cdef int inner, u, side = 0, active_side
     cdef const Py_ssize_t *list
     cdef Py_ssize_t *chosen
@@ -208,7 +208,7 @@ cdef inline int ascend_together(Member *m, double lam, double tol, double max_pa
     while True:
         if primal[0] - dual[0] <= tol * gap_scale(primal[0], dual[0]):
             return 0
-        if not passes[0] < max_passes:
+        if not passes[0] < turn or visits + 2.0 * n > most:
             return 1
         if team.late:
             return 2
@@ -246,6 +246,8 @@ cdef inline int ascend_together(Member *m, double lam, double tol, double max_pa
             memcpy(team.active + n + start_of(m.actives, m.t), chosen, m.actives[m.t] * sizeof(Py_ssize_t))
             active_side = 1
             for inner in range(ACTIVE_PASSES):
+                if <double>visits + count + n > most:
+                    break
                 if deal(m, team.active, &active_side, m.actives):
                     return 3
                 total -= active_total
@@ -267,7 +269,8 @@ cdef inline int ascend_together(Member *m, double lam, double tol, double max_pa
                     PyErr_CheckSignals()
         if wait_for_all(&team.barrier, team.size):
             return 3
-        if total / m.run.mass <= 1.2 * tol * gap_scale(primal[0], dual[0]) or passes[0] >= next_check or passes[0] >= max_passes or team.late:
+        if (total / m.run.mass <= 1.2 * tol * gap_scale(primal[0], dual[0]) or passes[0] >= next_check or passes[0] >= turn
+                or visits + 2.0 * n > most or team.late):
             if judge_all(m, lam, primal, dual):
                 return 3
             visits += n

@@ -9,6 +9,7 @@ with labels s_i = +-1, bounds c_i >= 0 (0: the row is absent) and margins m_i. A
 `linear` visits rows in a fresh permutation every pass and shrinks as `dual` does; `kernel` takes the row whose step gains most.
 """
 
+from libc.math cimport INFINITY, floor
 from libc.stdlib cimport malloc, free
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
@@ -37,7 +38,7 @@ cdef struct Problem:
     double *v            # (d,)
 
 cdef struct Limits:
-    double tol, max_passes, deadline
+    double tol, max_passes, turn, deadline
     bint blocks
 
 
@@ -109,10 +110,13 @@ cdef void evaluate(Problem *p, double *primal, double *dual) noexcept nogil:
 
 
 cdef int ascend(Problem *p, Limits *limits, uint64_t *state, double *passes, double *primal, double *dual) except -1 nogil:
-    """Return 0 when the relative gap reached the tolerance, 1 at the limit of passes, 2 at that of time."""
+    """Return 0 when the relative gap reached the tolerance, 1 at a limit of passes, 2 at that of time.
+
+    No visit is made that leaves no room in ``max_passes`` for the values after it; a round under way may exceed ``turn``.
+    """
     cdef Py_ssize_t m = p.m, at, active, b, visits = 0, count = (m + BLOCK_ROWS - 1) // BLOCK_ROWS, stop
     cdef Py_ssize_t *order = <Py_ssize_t *>malloc((m + 1) * sizeof(Py_ssize_t))
-    cdef double total, active_total, goal, level, skip, next_check = 2.0, now, signals = seconds()
+    cdef double total, active_total, goal, level, skip, next_check = 2.0, now, signals = seconds(), most = limits.max_passes * m
     cdef int inner, code = 1
     if order == NULL:
         with gil:
@@ -125,7 +129,7 @@ cdef int ascend(Problem *p, Limits *limits, uint64_t *state, double *passes, dou
             if primal[0] - dual[0] <= limits.tol * primal[0]:
                 code = 0
                 break
-            if not passes[0] < limits.max_passes:
+            if not passes[0] < limits.turn or visits + 2.0 * m > most:
                 code = 1
                 break
             now = seconds()
@@ -167,6 +171,8 @@ cdef int ascend(Problem *p, Limits *limits, uint64_t *state, double *passes, dou
             goal = 0.3 * active_total
             if active < 0.9 * m:
                 for inner in range(ACTIVE_PASSES):
+                    if <double>visits + active + m > most:
+                        break
                     shuffle(order, active, state)
                     total -= active_total
                     active_total = sweep(p, order, active, skip)
@@ -175,7 +181,7 @@ cdef int ascend(Problem *p, Limits *limits, uint64_t *state, double *passes, dou
                     if active_total <= goal:
                         break
             passes[0] = <double>visits / m
-            if total <= 1.2 * limits.tol * primal[0] or passes[0] >= next_check or passes[0] >= limits.max_passes:
+            if total <= 1.2 * limits.tol * primal[0] or passes[0] >= next_check or passes[0] >= limits.turn or visits + 2.0 * m > most:
                 evaluate(p, primal, dual)
                 visits += m
                 passes[0] = <double>visits / m
@@ -187,11 +193,12 @@ cdef int ascend(Problem *p, Limits *limits, uint64_t *state, double *passes, dou
 
 def linear(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, int d, const double[::1] square,
            const signed char[:, ::1] label, const double[:, ::1] bound, const double[:, ::1] margin, double[:, ::1] A, double[:, ::1] V,
-           double tol, double max_passes, double max_seconds, unsigned long long seed, bint blocks, double[:, ::1] found):
+           double tol, double max_passes, double max_seconds, unsigned long long seed, bint blocks, double[:, ::1] found,
+           double turn=INFINITY):
     """Ascend every problem, one after the other, in place on A (m, n) and V (m, d); V = V(A) on entry.
 
     ``found`` (m, 4) receives the code (0 converged, 1 limit of passes, 2 limit of seconds), the passes, the primal and the dual value of
-    each. Rows are dense where ``columns`` is empty; ``square`` are their squared lengths; ``margin`` has no rows where all are 1.
+    each: at most ``max_passes``, at least 1, or ``turn`` and what a round adds. Rows are dense where ``columns`` is empty; ``square`` are their squared lengths; ``margin`` has no rows where all are 1.
     """
     cdef Problem p
     cdef Limits limits
@@ -213,7 +220,7 @@ def linear(const double[::1] values, const int[::1] columns, const long long[::1
     p.term = <Term *>zeros(n * LINE)
     if p.term == NULL:
         raise MemoryError("no memory for the rows of a problem")
-    limits.tol, limits.max_passes, limits.blocks = tol, max_passes, blocks
+    limits.tol, limits.max_passes, limits.turn, limits.blocks = tol, max_passes, turn, blocks
     limits.deadline = seconds() + max_seconds
     try:
         for q in range(count):
@@ -323,13 +330,13 @@ cdef void column_values(Column *p, const double *c, const double *target, double
 cdef int climb(Column *p, const double *c, const double *target, Limits *limits, double *passes, double *primal, double *dual) except -1 nogil:
     """Greedy steps; as `ascend`. A pass is n steps."""
     cdef Py_ssize_t i, since, steps = 0
-    cdef double best, move, now, signals = seconds()
+    cdef double best, move, now, signals = seconds(), most = floor(limits.max_passes * p.n)
     column_values(p, c, target, primal, dual)
     best = refresh(p, p.K, 0.0)
     while True:
         if primal[0] - dual[0] <= limits.tol * primal[0]:
             return 0
-        if not passes[0] < limits.max_passes or not best > 0.0:
+        if not passes[0] < limits.turn or not steps < most or not best > 0.0:
             return 1
         now = seconds()
         if not now <= limits.deadline:
@@ -339,7 +346,7 @@ cdef int climb(Column *p, const double *c, const double *target, Limits *limits,
             with gil:
                 PyErr_CheckSignals()
         since = 0
-        while since < p.n // 4 + 16 and best > 0.0:
+        while since < p.n // 4 + 16 and steps + since < most and best > 0.0:
             i = p.best
             move = clipped(p.f[i] * p.inverse[i], p.low[i], p.high[i])
             # exactly 0 at an end, so that rows at an end are told apart from rows inside
@@ -354,7 +361,7 @@ cdef int climb(Column *p, const double *c, const double *target, Limits *limits,
 
 
 def kernel(const double[:, ::1] K, double shift, const signed char[:, ::1] label, const double[:, ::1] bound, const double[:, ::1] margin,
-           double[:, ::1] A, double[:, ::1] U, double tol, double max_passes, double max_seconds, double[:, ::1] found):
+           double[:, ::1] A, double[:, ::1] U, double tol, double max_passes, double max_seconds, double[:, ::1] found, double turn=INFINITY):
     """Ascend every problem over the kernel K + shift (n, n), in place on A (m, n) and the scores U (m, n); U = U(A) on entry.
 
     ``found`` and ``margin`` are as in `linear`. A row whose kernel value with itself is 0 has a score of 0.
@@ -378,7 +385,7 @@ def kernel(const double[:, ::1] K, double shift, const signed char[:, ::1] label
         raise MemoryError("no memory for the rows of a problem")
     p.f, p.low, p.high, p.diagonal, p.inverse = block, block + padded, block + 2 * padded, block + 3 * padded, block + 4 * padded
     c, target = block + 5 * padded, block + 6 * padded
-    limits.tol, limits.max_passes, limits.blocks = tol, max_passes, False
+    limits.tol, limits.max_passes, limits.turn, limits.blocks = tol, max_passes, turn, False
     limits.deadline = seconds() + max_seconds
     try:
         for q in range(count):

@@ -9,6 +9,7 @@ ten passes over the examples with a large gap; Theta stored d x kp; no work for 
 
 import threading
 
+from libc.math cimport INFINITY
 from libc.stdlib cimport calloc, malloc, free
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
@@ -30,12 +31,15 @@ cdef void certify(Run *run, double lam, double *primal, double *dual) noexcept n
     values_of(run, lam, loss, offsets, primal, dual)
 
 
-cdef int ascend(Run *run, double lam, double tol, double max_passes, double max_seconds, uint64_t seed, bint blocks,
+cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn, double max_seconds, uint64_t seed, bint blocks,
                 double *passes, double *primal, double *dual) except -1 nogil:
-    """Return 0 when the relative gap reached ``tol``, 1 at the limit of passes, 2 at the limit of seconds."""
+    """Return 0 when the relative gap reached ``tol``, 1 at a limit of passes, 2 at the limit of seconds.
+
+    No visit is made that leaves no room in ``max_passes`` for the values after it; a round under way may exceed ``turn``.
+    """
     cdef Py_ssize_t n = run.rows.n, i, j, m, b, visits = 0, n_blocks = (n + BLOCK_ROWS - 1) // BLOCK_ROWS, stop
     cdef Py_ssize_t *order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
-    cdef double total, active_total, goal, level, skip, next_check, started = seconds(), signals = started, now
+    cdef double total, active_total, goal, level, skip, next_check, started = seconds(), signals = started, now, most = max_passes * n
     cdef int inner, code = 1, kp = run.family.kp
     cdef uint64_t state = seed
     cdef bint check
@@ -51,7 +55,7 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double max_
             if primal[0] - dual[0] <= tol * gap_scale(primal[0], dual[0]):
                 code = 0
                 break
-            if not passes[0] < max_passes:
+            if not passes[0] < turn or visits + 2.0 * n > most:
                 code = 1
                 break
             now = seconds()
@@ -90,6 +94,8 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double max_
             goal = 0.3 * active_total
             if m < 0.9 * n:
                 for inner in range(ACTIVE_PASSES):
+                    if <double>visits + m + n > most:
+                        break
                     shuffle(order, m, &state)
                     total -= active_total
                     active_total = sweep(run, order, m, skip)
@@ -99,7 +105,7 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double max_
                         break
             passes[0] = <double>visits / n
             now = seconds()
-            check = total / run.mass <= 1.2 * tol * gap_scale(primal[0], dual[0]) or passes[0] >= next_check or passes[0] >= max_passes or now - started > max_seconds
+            check = total / run.mass <= 1.2 * tol * gap_scale(primal[0], dual[0]) or passes[0] >= next_check or passes[0] >= turn or visits + 2.0 * n > most or now - started > max_seconds
             if check:
                 certify(run, lam, primal, dual)
                 visits += n
@@ -132,7 +138,7 @@ cdef class Team:
     cdef Rounds rounds
     cdef Run *runs
     cdef Member *members
-    cdef double lam, tol, max_passes, max_seconds
+    cdef double lam, tol, max_passes, turn, max_seconds
     cdef double *answers      # (K, 3) passes, primal and dual value
 
     def work(self, int t):
@@ -142,7 +148,8 @@ cdef class Team:
         cdef double *answer = self.answers + 3 * t
         try:
             with nogil:
-                code = ascend_together(self.members + t, self.lam, self.tol, self.max_passes, self.max_seconds, answer, answer + 1, answer + 2)
+                code = ascend_together(self.members + t, self.lam, self.tol, self.max_passes, self.turn, self.max_seconds, answer, answer + 1,
+                                       answer + 2)
         except BaseException:
             leave(&self.rounds.barrier)
             raise
@@ -206,12 +213,12 @@ cdef Team gather(Run *run, int kind, int k, const double[::1] parameters, double
     return team
 
 
-cdef int ascend_in_threads(Run *run, int kind, int k, const double[::1] parameters, double lam, double tol, double max_passes, double max_seconds,
-                           uint64_t seed, bint blocks, int threads, int together, double *passes, double *primal, double *dual) except -1:
+cdef int ascend_in_threads(Run *run, int kind, int k, const double[::1] parameters, double lam, double tol, double max_passes, double turn,
+                           double max_seconds, uint64_t seed, bint blocks, int threads, int together, double *passes, double *primal, double *dual) except -1:
     """Return what `ascend` returns; the same bits for the same seed, number of threads and visits of a round."""
     cdef Team team = gather(run, kind, k, parameters, lam, seed, blocks, threads, together)
     cdef int code
-    team.lam, team.tol, team.max_passes, team.max_seconds = lam, tol, max_passes, max_seconds
+    team.lam, team.tol, team.max_passes, team.turn, team.max_seconds = lam, tol, max_passes, turn, max_seconds
     others = [threading.Thread(target=team.work, args=(t,), daemon=True) for t in range(1, threads)]
     started = []
     try:
@@ -233,11 +240,11 @@ cdef int ascend_in_threads(Run *run, int kind, int k, const double[::1] paramete
 def solve(int kind, int k, const double[::1] parameters, const double[::1] values, const int[::1] columns, const long long[::1] start,
           Py_ssize_t n, int d, const Py_ssize_t[::1] y, const double[::1] square, const double[::1] sample_weight, const double[::1] cost_weight,
           double[:, ::1] R, double[:, ::1] theta, double[::1] gap, double lam, double mass, double tol, double max_passes, double max_seconds,
-          unsigned long long seed, bint blocks, int threads=1, int together=256):
+          unsigned long long seed, bint blocks, int threads=1, int together=256, double turn=INFINITY):
     """Run the ascent in place on R (n, kp) and theta (d, kp); both padded with zeros to kp, theta = Theta(R) on entry.
 
     ``columns`` is empty for dense rows. Weights may be empty (all 1). Returns (code, passes, primal, dual); code 0 = converged,
-    1 = limit of passes, 2 = limit of seconds. Several ``threads`` add up what they changed after every ``together`` visits of each; rows
+    1 = limit of passes, which are at most ``max_passes`` (at least 1), or ``turn`` and what a round adds, 2 = limit of seconds. Several ``threads`` add up what they changed after every ``together`` visits of each; rows
     must be dense then.
     """
     cdef Run run
@@ -272,11 +279,11 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
         for i in range(n * run.apart):
             run.hint[i] = -1.0
         if threads > 1:
-            code = ascend_in_threads(&run, kind, k, parameters, lam, tol, max_passes, max_seconds, seed, blocks, threads, together,
+            code = ascend_in_threads(&run, kind, k, parameters, lam, tol, max_passes, turn, max_seconds, seed, blocks, threads, together,
                                      &passes, &primal, &dual)
             return code, passes, primal, dual
         with nogil:
-            code = ascend(&run, lam, tol, max_passes, max_seconds, seed, blocks, &passes, &primal, &dual)
+            code = ascend(&run, lam, tol, max_passes, turn, max_seconds, seed, blocks, &passes, &primal, &dual)
     finally:
         free(run.moved)
         free(run.hint)

@@ -549,7 +549,7 @@ cdef int ascend(Run *run, double tol, double max_passes, double max_seconds, uin
     """Return 0 when the relative gap reached ``tol``, 1 at the limit of passes, 2 at the limit of seconds."""
     cdef Py_ssize_t n = run.rows.n, i, m, visits
     cdef Py_ssize_t *order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
-    cdef double total, active, goal, level, skip, next_check = 2.0, started = seconds(), now
+    cdef double total, active, goal, level, skip, next_check = 2.0, started = seconds(), now, most = max_passes * n
     cdef int inner, code = 1
     cdef uint64_t state = seed
     if order == NULL:
@@ -564,8 +564,8 @@ cdef int ascend(Run *run, double tol, double max_passes, double max_seconds, uin
                 code = 0
                 break
             now = seconds()
-            if not passes[0] < max_passes or not now - started <= max_seconds:
-                code = 2 if passes[0] < max_passes else 1
+            if visits + 2.0 * n > most or not now - started <= max_seconds:
+                code = 1 if visits + 2.0 * n > most else 2
                 break
             # rows whose gap is far below what the stopping rule can see are read, not moved
             skip = 1e-2 * tol * gap_scale(primal[0], dual[0])
@@ -586,6 +586,8 @@ cdef int ascend(Run *run, double tol, double max_passes, double max_seconds, uin
             goal = 0.3 * active
             if m < 0.9 * n:
                 for inner in range(ACTIVE_PASSES):
+                    if <double>visits + m + n > most:
+                        break
                     shuffle(order, m, &state)
                     total -= active
                     active = sweep(run, order, m, skip, failed)
@@ -595,7 +597,7 @@ cdef int ascend(Run *run, double tol, double max_passes, double max_seconds, uin
                         break
             passes[0] = <double>visits / n
             now = seconds()
-            if (total / run.mass <= 1.2 * tol * gap_scale(primal[0], dual[0]) or passes[0] >= next_check or passes[0] >= max_passes
+            if (total / run.mass <= 1.2 * tol * gap_scale(primal[0], dual[0]) or passes[0] >= next_check or visits + 2.0 * n > most
                     or now - started > max_seconds):
                 certify(run, tol, primal, dual, failed)
                 visits += n

@@ -8,6 +8,7 @@ small enough to stay in the cache (docs/notes/kernels.md, section 3); `gather` c
 are a surrogate's own, with its exact block step, or hulls of listed points (`solve_listed`), the constraints of a row in constraint generation.
 """
 
+from libc.math cimport INFINITY
 from libc.stdlib cimport malloc, free
 from libc.stdint cimport uint64_t
 from cpython.exc cimport PyErr_CheckSignals
@@ -215,8 +216,8 @@ cdef double sweep(Run *run, const Py_ssize_t *order, Py_ssize_t count, double sk
     return total
 
 
-cdef int ascend(Run *run, double goal, double skip, double max_visits, double max_seconds, uint64_t *state, double *visits) except -1 nogil:
-    """Return 0 when the gaps seen in one pass sum to at most ``goal``, 1 at the limit of visits, 2 at the limit of seconds."""
+cdef int ascend(Run *run, double goal, double skip, double max_visits, double turn, double max_seconds, uint64_t *state, double *visits) except -1 nogil:
+    """Return 0 when the gaps seen in one pass sum to at most ``goal``, 1 at a limit of visits, 2 at the limit of seconds."""
     cdef Py_ssize_t m = run.m, i, count
     cdef Py_ssize_t *order = <Py_ssize_t *>malloc((m + 1) * sizeof(Py_ssize_t))
     cdef double total, active, aim, level, started = seconds(), signals = started, now
@@ -225,7 +226,7 @@ cdef int ascend(Run *run, double goal, double skip, double max_visits, double ma
         with gil:
             raise MemoryError("no memory for the order of the examples")
     try:
-        while True:
+        while visits[0] + m <= max_visits:
             for i in range(m):
                 order[i] = i
             shuffle(order, m, state)
@@ -246,6 +247,8 @@ cdef int ascend(Run *run, double goal, double skip, double max_visits, double ma
             aim = 0.3 * active
             if count < 0.9 * m:
                 for inner in range(ACTIVE_PASSES):
+                    if visits[0] + count > max_visits:
+                        break
                     shuffle(order, count, state)
                     total -= active
                     active = sweep(run, order, count, skip)
@@ -257,7 +260,7 @@ cdef int ascend(Run *run, double goal, double skip, double max_visits, double ma
                     code = 0
                     break
             now = seconds()
-            if not visits[0] < max_visits:
+            if not visits[0] < turn:
                 break
             if not now - started <= max_seconds:
                 code = 2
@@ -273,12 +276,12 @@ cdef int ascend(Run *run, double goal, double skip, double max_visits, double ma
 
 def solve(int kind, int k, const double[::1] parameters, const double[:, ::1] K, const Py_ssize_t[::1] y, const double[::1] sample_weight,
           const double[::1] cost_weight, double[:, ::1] F, double[:, ::1] R, double scale, double goal, double skip, double max_visits,
-          double max_seconds, unsigned long long seed):
+          double max_seconds, unsigned long long seed, double turn=INFINITY):
     """Run the ascent in place on F (k, m), class by class, and R (m, kp), padded with zeros, over a symmetric block K (m, m).
 
     F may hold a part that other rows add to K A. Weights may be empty (all 1); ``scale`` is 1/(lambda n). Stops when the gaps of one pass sum to
-    at most ``goal``; blocks with a gap of at most ``skip`` do not move. Returns (code, visits); code 0 = goal reached, 1 = limit of visits, 2 =
-    limit of seconds.
+    at most ``goal``; blocks with a gap of at most ``skip`` do not move. Returns (code, visits); code 0 = goal reached, 1 = limit of visits, which
+    are at most ``max_visits``, or ``turn`` and what a round adds, 2 = limit of seconds.
     """
     cdef Run run
     cdef double visits = 0.0
@@ -312,7 +315,7 @@ def solve(int kind, int k, const double[::1] parameters, const double[:, ::1] K,
         with nogil:
             for i in range(m):
                 run.hint[i] = -1.0
-            code = ascend(&run, goal, skip, max_visits, max_seconds, &state, &visits)
+            code = ascend(&run, goal, skip, max_visits, turn, max_seconds, &state, &visits)
     finally:
         free(run.classes)
         free(run.step)
@@ -322,7 +325,7 @@ def solve(int kind, int k, const double[::1] parameters, const double[:, ::1] K,
 
 def solve_listed(const double[:, ::1] K, const Py_ssize_t[::1] first, const double[:, ::1] r, const double[::1] offset, double[::1] weight,
                  const double[::1] sample_weight, const double[::1] cost_weight, double[:, ::1] F, double scale, double goal, double skip,
-                 double max_visits, double max_seconds, unsigned long long seed):
+                 double max_visits, double max_seconds, unsigned long long seed, double turn=INFINITY):
     """The same where the sets are given by listed points: r (points, k) with their offsets, those of row i from first_i to first_(i+1).
 
     Works in place on F (k, m) and on the points' weights, which must sum to one over each row's; ``first`` has m + 1 numbers.
@@ -361,7 +364,7 @@ def solve_listed(const double[:, ::1] K, const Py_ssize_t[::1] first, const doub
         listed.value = run.step + 2 * k
         run.gap = run.step + 2 * k + most
         with nogil:
-            code = ascend(&run, goal, skip, max_visits, max_seconds, &state, &visits)
+            code = ascend(&run, goal, skip, max_visits, turn, max_seconds, &state, &visits)
     finally:
         free(run.classes)
         free(run.step)

@@ -6,6 +6,8 @@ Every error that a user can cause derives from `AdvcliError`; the command line p
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
 
 
@@ -108,6 +110,14 @@ class NotConvergedWarning(UserWarning):
 
 class StrategyWarning(UserWarning):
     """A score of probability estimates of what is none: the strategy of a game."""
+
+
+def warn_not_converged(text: str) -> None:
+    """Warn of a fit that did not arrive, at the line outside this package that asked for it."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, NotConvergedWarning, stacklevel=level)
 
 
 def nearest(name: str, choices: Iterable[str], count: int = 3) -> str:

@@ -42,6 +42,7 @@ from .certificate import Certificate
 from .data.encoding import MISSING_WAYS, Column, Encoding, refuse_faults
 from .data.reading import read_parts
 from .data.registry import complete_options
+from .data.transformer import EncodedColumns
 from .errors import AdvcliError, ConfigError, ModelError, refuse_all
 from .evaluation.recipe import ALL, Recipe
 from .evaluation.selection import pooled_score
@@ -156,11 +157,11 @@ class Model:
         """The certificate of the fit; None for a learner that has none."""
         return self.estimator.certificate_
 
-    # ---- as scikit-learn has it -----------------------------------------------------------------------------------
     def as_estimator(self) -> Any:
-        """Return a fitted estimator for X: the learner alone, or a `sklearn.pipeline.Pipeline` with what stands before it.
+        """Return what `load` returns: the learner alone, or a `sklearn.pipeline.Pipeline` with what stands before it.
 
-        Its ``classes_`` are the labels, also where the learner was fitted to codes (``advcli fit``).
+        Its ``classes_`` are the labels, also where the learner was fitted to codes (``advcli fit``). What ``advcli fit`` made begins with
+        the step ``columns``, which takes frames with the columns of the training file.
         """
         from sklearn.pipeline import Pipeline
         from sklearn.preprocessing import FunctionTransformer
@@ -169,35 +170,16 @@ class Model:
         if plain(learner.classes_) != plain(self.classes):
             learner = copy.copy(learner)
             learner.classes_, learner.n_classes = _label_array(self.classes), None
+            if learner.counts_steps:  # to be fitted again, to labels that may be text
+                learner.order = list(self.classes)
+        before: list[tuple[str, Any]] = [] if self.encoding is None else [("columns", EncodedColumns(self.encoding))]
         if isinstance(self.standardiser, Steps):
-            return Pipeline([*self.standardiser.named, (self.step, learner)])
-        if self.standardiser is None:
+            before += self.standardiser.named
+        elif self.standardiser is not None:
+            before += [("standardise", FunctionTransformer(self.standardiser.transform, accept_sparse=True))]
+        if not before:
             return learner
-        return Pipeline([("standardise", FunctionTransformer(self.standardiser.transform, accept_sparse=True)), (self.step, learner)])
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """Labels of the k classes."""
-        return _label_array(self.classes)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy on rows X (n, d) with labels y (n,), or what the estimator's ``score`` is."""
-        return float(self.as_estimator().score(X, y, sample_weight=sample_weight))
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities of the classes, shape (n, k); `AttributeError` for an estimator that has none."""
-        found: NDArray[np.float64] = self.as_estimator().predict_proba(X)
-        return found
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the potentials (n, k), of two classes their difference (n,)."""
-        found: NDArray[np.float64] = self.as_estimator().decision_function(X)
-        return found
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of `as_estimator`."""
-        found: dict[str, Any] = self.as_estimator().get_params(deep)
-        return found
+        return Pipeline([*before, (self.step, learner)])
 
     def features(self, X: Any, groups: Any = None) -> Any:
         """Return rows X (n, d) as the estimator takes them; with the sequence of each (n,) where it learned from sequences."""
@@ -450,9 +432,10 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         If the file cannot be written.
     """
     if not isinstance(model, Model):
-        model, steps, about = _taken_apart(model)
-        check_is_fitted(model)
-        model = Model(model, tuple(plain(model.classes_)), tuple(plain(model.predictions_)), steps, about={**about, "versions": versions()})
+        learner, steps, encoding, about = _taken_apart(model)
+        check_is_fitted(learner)
+        classes, labels = tuple(plain(learner.classes_)), tuple(plain(learner.predictions_))
+        model = Model(learner, classes, labels, steps, encoding, {**about, "versions": versions()})
     estimator = model.estimator
     check_storable(type(estimator), path, type(estimator).__name__)
     if not estimator.storable:
@@ -535,16 +518,22 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
     write_bytes(Path(path), packed.getbuffer(), "free space or choose another file", streams=True)
 
 
-def _taken_apart(model: Any) -> tuple[Learner, Steps | None, dict[str, str]]:
-    """Return the estimator of this package, the transformers before it in a pipeline, and its name there."""
+def _taken_apart(model: Any) -> tuple[Learner, Standardiser | Steps | None, Encoding | None, dict[str, str]]:
+    """Return the estimator of this package, what stands before it in a pipeline, the encoding of columns, and its name there."""
     steps: list[tuple[str, Any]] = list(getattr(model, "steps", [])) if hasattr(model, "named_steps") else []
     learner = steps[-1][1] if steps else model
     if not isinstance(learner, Learner):
         raise ConfigError(f"cannot save {type(learner).__name__}: give a fitted estimator of advcli, or a pipeline that ends in one")
+    about = {"step": steps[-1][0]} if steps else {}
     before = tuple((name, step) for name, step in steps[:-1] if step is not None and step != "passthrough")
+    encoding = None
+    if before and isinstance(before[0][1], EncodedColumns):  # of a pipeline that `load` returned
+        encoding, before = before[0][1].encoding, before[1:]
+    if len(before) == 1 and isinstance(of := getattr(getattr(before[0][1], "func", None), "__self__", None), Standardiser):
+        return learner, of, encoding, about
     if before and not learner.storable:
         raise ConfigError(f"cannot save this pipeline: {type(learner).__name__} is kept by pickle alone; save it without the steps")
-    return learner, Steps(before) if before else None, {"step": steps[-1][0]} if steps else {}
+    return learner, Steps(before) if before else None, encoding, about
 
 
 def _is_plain(value: Any) -> bool:
@@ -570,8 +559,36 @@ def _checksum(members: Mapping[str, bytes]) -> str:
     return digest.hexdigest()
 
 
-def load(path: str | Path, trust: bool = False) -> Model:
-    """Read a model; nothing in the file is executed, no other file is opened, and no more memory is asked for than its length calls for.
+def load(path: str | Path, trust: bool = False) -> Any:
+    """Return the fitted estimator of a model file, or the fitted pipeline, as it predicted when it was saved.
+
+    A model of ``advcli fit`` is a `sklearn.pipeline.Pipeline` that takes frames with the columns of its training file, or arrays of
+    features, and predicts labels; `read` returns what else such a file says.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that `save` or ``advcli fit`` wrote.
+    trust : bool
+        Whether the file may be a pickle, which executes what it holds.
+
+    Returns
+    -------
+    estimator
+        With scikit-learn's methods; the last step of a pipeline has the ``certificate_``. It cannot be a warm start.
+
+    Raises
+    ------
+    ModelError
+        As `read`.
+    """
+    return read(path, trust).as_estimator()
+
+
+def read(path: str | Path, trust: bool = False) -> Model:
+    """Read a model file with all that it says.
+
+    Nothing in the file is executed, no other file is opened, and no more memory is asked for than its length calls for.
 
     Only with ``trust`` may a file be a pickle, which executes what it holds.
 
@@ -924,7 +941,7 @@ def predict_file(
         Other columns; and, without ``rejected``, a cell without a value or with text, a category that the model has not seen.
     """
     if model.encoding is None:
-        raise ModelError("this model was saved without a table's columns; load it in Python with advcli.models.load")
+        raise ModelError("this model was saved without a table's columns; load it in Python by advcli.models.load")
     count = abstained = refused = 0
     ignored: list[str] = []
     encoding = model.encoding

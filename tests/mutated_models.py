@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from advcli.errors import AdvcliError, ModelError
-from advcli.models import _checksum, load, predict_file
+from advcli.models import _checksum, predict_file, read
 
 SECONDS = 30
 ROOM = 2**28  # bytes beside what the process has when it begins
@@ -358,7 +358,7 @@ def outcome(folder: Path, kind: str, content: bytes, rows: Any) -> str:
     broken = folder / HERE
     broken.write_bytes(content)
     try:
-        model = load(broken)
+        model = read(broken)
     except ModelError as error:
         return "refused" if len(str(error).splitlines()) == 1 and HERE in str(error) and error.exit_code == 2 else f"said: {error}"
     try:

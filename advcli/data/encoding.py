@@ -120,7 +120,7 @@ def refuse_faults(faults: Sequence[Fault]) -> list[str]:
     return [fault.text for fault in faults if fault.kind == "text" or fault.column not in texts]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Encoding:
     """How rows of a table become rows of X: cells by `cells`, then features by what `fit` learned from training rows.
 
@@ -149,6 +149,10 @@ class Encoding:
     missing: str = "refuse"
     max_categories: int | None = None
 
+    def __repr__(self) -> str:
+        """Return the names of the columns: all that a line about a pipeline has room for."""
+        return f"Encoding({', '.join(column.name for column in self.columns)})"
+
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns of X (`Column.feature_names`)."""
@@ -169,8 +173,12 @@ class Encoding:
         """Return the number of every row's sequence; None where rows stand alone."""
         return None if self.sequence is None else read_groups(table, self.sequence)
 
-    def check_columns(self, path: Path, names: Sequence[str], extra: bool = False) -> list[str]:
+    def check_columns(
+        self, path: Path, names: Sequence[str], extra: bool = False, remedy: str = "predict.extra=ignore leaves them out"
+    ) -> list[str]:
         """Return the columns among ``names`` that are not used: those of `others`, which need not be there, and extra ones if allowed.
+
+        ``remedy`` says what to do about these where they are not.
 
         Raises
         ------
@@ -184,7 +192,7 @@ class Encoding:
         unexpected = [name for name in names if name not in needed and name not in others]
         if missing or (unexpected and not extra):
             said = [f"{word}: {listed(found)}" for word, found in (("missing", missing), ("unexpected", unexpected)) if found]
-            hint = "" if missing else " (predict.extra=ignore leaves them out)"
+            hint = "" if missing else f" ({remedy})"
             raise DataError(f"{path} has other columns than the model was fitted on; {'; '.join(said)}{hint}")
         return [name for name in names if name not in needed]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -101,17 +101,15 @@ def _remarks(known: Known, dataset: Dataset, options: Mapping[str, Any]) -> list
     return said
 
 
-def foresee(options: Mapping[str, Any], data_dir: Path) -> list[str]:
-    """Return what is to be known of a data set before any work, a line each; raise what is wrong with it (`Source.foresee`).
+def foresee(options: Mapping[str, Any]) -> Callable[[Dataset], list[str]] | None:
+    """Return what tells of a data set that is loaded before any work (`Source.foresee`); None where it is not.
 
     Raises
     ------
-    ConfigError, DataError
-        As `load`, where the source is cheap to ask; else options alone are checked.
+    ConfigError
+        An option that the source does not have, or a value that cannot be.
     """
-    complete = complete_options(options)
-    asked = sources()[complete["source"]].foresee
-    return [] if asked is None else asked(complete, data_dir)
+    return sources()[complete_options(options)["source"]].foresee
 
 
 def is_ordered(options: Mapping[str, Any], author_splits: bool = False) -> bool | None:

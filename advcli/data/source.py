@@ -124,9 +124,9 @@ class Source:
         Its data sets bring their splits.
     ordered : callable (options) -> bool, or None
         Whether `Dataset.ordered` will be true, before loading. None: what the options do not say is known after loading only.
-    foresee : callable (options, data_dir) -> list of str, or None
-        Raises before any work what loading would raise, and returns what is to be known then, a line each. None: loading is too much
-        work to do it twice, or nothing can be wrong.
+    foresee : callable (Dataset) -> list of str, or None
+        Such a data set is loaded before any work, so that what is wrong with it is raised then, and this tells what is to be known of it,
+        a line each. None: loading is too much work to do it twice, or nothing can be wrong.
     examples : callable (folder) -> list of mapping, or None
         Options of small data sets for `advcli.testing.check_source`; writes the files that they need into the folder.
     """
@@ -138,7 +138,7 @@ class Source:
     own_splits: bool = False
     ordered: Callable[[Mapping[str, Any]], bool] | None = None
     examples: Callable[[Path], list[dict[str, Any]]] | None = None
-    foresee: Callable[[Mapping[str, Any], Path], list[str]] | None = None
+    foresee: Callable[[Dataset], list[str]] | None = None
 
     @property
     def defaults(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from ..records import ResultsFolder
 from ..rows import GROWING, canonical_json, hyper_text
 from .cell import Cell
 from .growth import Review, settled
-from .recipe import PROBABILITIES, Recipe, check_metrics, shared_data
+from .recipe import PROBABILITIES, Recipe, check_metrics, load_once, shared_data
 from .runner import CellOutcome, run_cell
 from .selection import find_axes, split_hyper
 
@@ -126,7 +126,7 @@ def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
         names = learners.searched(cell.loss, cell.features)
         own, others = split_hyper(names, cell.hyper)
         protocol = Protocol.from_mapping(cell.protocol)
-        find_axes(protocol, names, own, learners.candidates(cell.loss))
+        find_axes(protocol, names, own, learners.candidates(cell.loss), learners.reach(cell.loss))
         check_metrics(protocol, cell.loss)
         used |= set(own)
         for key in others:
@@ -142,46 +142,47 @@ def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
             find_axes(Protocol.from_mapping(cell.protocol), names, cell.hyper, learners.candidates(cell.loss))
         elif not cells[0].quiet:
             say(f"note: hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
-    for name, dataset in options.items():
-        for note in foresee(dataset, cells[0].data_dir):
-            if not cells[0].quiet:
-                say(f"note: {name}: {note}")
     settled(map(cell_of_sweep, cells))
-    _check_with_data(cells)
+    _check_with_data(cells, say)
 
 
-def _check_with_data(cells: Sequence[Settings]) -> None:
-    """Check what only reading the data tells, each different combination once; data sets that describe themselves are not read.
+def _check_with_data(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
+    """Check what only reading the data tells, each different combination once, and say what is to be known of the data before any work.
+
+    Data sets that describe themselves are not read, others once.
 
     Raises
     ------
     ConfigError
         The words do not fit the data.
     DataError
-        No data set of the sweep can be used. Where some can, the others become failed rows.
+        A file of somebody's own cannot be used, or no data set of the sweep. Where some of the others can, the rest become failed rows.
     """
-    read: dict[str, Settings] = {}
+    read: dict[str, dict[str, Settings]] = {str(cell.dataset["name"]): {} for cell in cells}
     for cell in cells:
         given = cell.protocol["splits"] == "author"
         wanted = [cell.protocol["metric"], *cell.protocol["metrics"]]
         facts = {fact for name in wanted if name for fact in meaning(name).needs}
         if cell.dataset.get("path") is not None or is_ordered(cell.dataset, given) is None or facts:
-            parts = (cell.dataset, cell.loss, cell.features, cell.solver, wanted, cell.protocol["splits"], cell.noise)
-            read.setdefault(repr(parts), cell)
+            parts = (cell.loss, cell.features, cell.solver, wanted, cell.protocol["splits"], cell.noise)
+            read[str(cell.dataset["name"])].setdefault(repr(parts), cell)
+    first = {str(cell.dataset["name"]): cell for cell in reversed(cells)}
     problems: list[AdvcliError] = []
     with shared_data():
-        for cell in sorted(read.values(), key=lambda cell: str(cell.dataset["name"])):
-            try:
-                Recipe(cell_of_sweep(cell), cell.data_dir).check_facts()
-            except ConfigError:
-                raise
-            except AdvcliError as error:
-                problems.append(error)
-    if (
-        problems
-        and len(problems) == len(read)
-        and len({cell.dataset["name"] for cell in cells}) == len({cell.dataset["name"] for cell in read.values()})
-    ):
+        for name in sorted(read):
+            tell, cell = foresee(first[name].dataset), first[name]
+            if tell is not None:
+                for note in tell(load_once(cell.dataset, cell.data_dir, cell.protocol["splits"] == "author")):
+                    if not cells[0].quiet:
+                        say(f"note: {name}: {note}")
+            for cell in read[name].values():
+                try:
+                    Recipe(cell_of_sweep(cell), cell.data_dir).check_facts()
+                except ConfigError:
+                    raise
+                except AdvcliError as error:
+                    problems.append(error)
+    if problems and len(problems) == sum(map(len, read.values())) and all(read.values()):
         raise problems[0]
 
 

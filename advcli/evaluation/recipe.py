@@ -23,7 +23,17 @@ from ..errors import ConfigError, DataError, IncompatibleError
 from ..features.shared import kept_in
 from ..hierarchy.closures import LabelClosures
 from ..hierarchy.graph import LabelGraph
-from ..learners import candidates, check_compatible, filled, learner_class, learner_names, learner_of, make_learner, searched
+from ..learners import (
+    candidates,
+    check_compatible,
+    filled,
+    learner_class,
+    learner_names,
+    learner_of,
+    make_learner,
+    reach,
+    searched,
+)
 from ..learners.base import Learner, View
 from ..predictions import PredictedRows
 from ..protocol import Protocol
@@ -44,7 +54,8 @@ _last: list[tuple[Any, Any]] | None = None
 """Inside `shared_data`: the last data set and what it was loaded by."""
 
 
-def _load(options: Mapping[str, Any], data_dir: Path, author_splits: bool) -> Any:
+def load_once(options: Mapping[str, Any], data_dir: Path, author_splits: bool) -> Any:
+    """Load a data set, inside `shared_data` only if it is not the last one that was asked for."""
     request = (dict(options), data_dir, author_splits)
     if _last and _last[0][0] == request:
         return _last[0][1]
@@ -164,8 +175,10 @@ class Recipe:
         _check_solver(cell.solver)
         names = searched(cell.loss, cell.features)
         own = candidates(cell.loss)
-        self.axes = find_axes(protocol, names, cell.hyper, own) if search else Axes(None, (), check_fixed(names, cell.hyper))
-        self.dataset = dataset = _load(cell.dataset, data_dir, protocol.splits == "author")
+        self.axes = (
+            find_axes(protocol, names, cell.hyper, own, reach(cell.loss)) if search else Axes(None, (), check_fixed(names, cell.hyper))
+        )
+        self.dataset = dataset = load_once(cell.dataset, data_dir, protocol.splits == "author")
         folded = self.axes.names and protocol.holdout is None
         # without folds classes of any size will do
         check_trainable(dataset, protocol.folds if folded else 1)

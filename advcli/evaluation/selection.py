@@ -49,12 +49,15 @@ class Axes:
         Hyper-parameters given by the user.
     own : mapping
         Those that are the method's alone, and the values that are tried of each (`Learner.candidates`); the protocol has no part in them.
+    reach : mapping
+        How far the lists of ``own`` may grow (`Learner.reach`); none where the protocol's grids do not.
     """
 
     strength: str | None
     others: tuple[str, ...]
     fixed: Mapping[str, float]
     own: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    reach: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -92,7 +95,11 @@ def check_fixed(names: Sequence[str], fixed: Mapping[str, float], own: Sequence[
 
 
 def find_axes(
-    protocol: Protocol, names: Sequence[str], fixed: Mapping[str, float], own: Mapping[str, tuple[Any, ...]] | None = None
+    protocol: Protocol,
+    names: Sequence[str],
+    fixed: Mapping[str, float],
+    own: Mapping[str, tuple[Any, ...]] | None = None,
+    reach: Mapping[str, tuple[float, float]] | None = None,
 ) -> Axes:
     """Separate searched from fixed hyper-parameters.
 
@@ -105,6 +112,8 @@ def find_axes(
         ``hyper`` of the configuration; null values are ignored.
     own : mapping, optional
         What the method has beside them (`advcli.learners.candidates`).
+    reach : mapping, optional
+        How far these may grow (`advcli.learners.reach`).
 
     Raises
     ------
@@ -122,6 +131,7 @@ def find_axes(
         others=tuple(name for name in searched if name != STRENGTH),
         fixed=given,
         own=dict(own or {}),
+        reach=dict(reach or {}) if protocol.extend else {},
     )
 
 
@@ -303,8 +313,12 @@ class _Stage:
     def candidates(self, new: Mapping[str, float] | None = None) -> _Candidates:
         """Return all combinations of what the stage tries; with ``new`` only those with this value of this axis."""
         self._new = new or {}
+        for name, value in self._new.items():
+            if name in self.own:
+                self.own[name].append(value)
         values = {name: [self._new[name]] if name in self._new else list(tried) for name, tried in self.values.items()}
-        others = [*(values[name] for name in self.axes.others), *(range(len(self.own[name])) for name in self.axes.own)]
+        places = {name: range(len(self.own[name]))[-1 if name in self._new else 0 :] for name in self.axes.own}
+        others = [*(values[name] for name in self.axes.others), *(places[name] for name in self.axes.own)]
         path: list[float | None] = [*values[STRENGTH]] if self.axes.strength else [None]
         return _Candidates(self.axes, self.own, path, list(product(*others)))
 
@@ -324,11 +338,15 @@ class _Stage:
         metric = self.rows[-1]["metric"]
         scores = {point: _score(values, self._counts, metric) for point, values in self._scores.items()}
         for name, value in self._new.items():
-            added = {point for point in scores if point[self.axes.names.index(name)] == value}
+            place = len(self.own[name]) - 1 if name in self.own else value
+            added = {point for point in scores if point[self.axes.names.index(name)] == place}
             if min(scores[point] for point in added) < min(scores[point] for point in scores if point not in added):
-                self.values[name] = self._strong_first(name, [*self.values[name], value])
+                values = [*self.values[name], value]
+                self.values[name] = values if name in self.own else self._strong_first(name, values)
             else:  # no better than what stands in the list: on a plateau ties would go on for ever
                 self.vain[name].append(value)
+                if name in self.own:
+                    self.own[name].pop()
                 for point in added:
                     del scores[point], self._scores[point]
         least = min(scores.values())
@@ -350,7 +368,9 @@ class _Stage:
                 continue
             outside = {tried[0]: tried[0] * tried[0] / tried[1], tried[-1]: tried[-1] * tried[-1] / tried[-2]}
             value = outside.get(best[name])
-            if value is not None and smallest <= value <= largest and value not in self.vain[name]:
+            if value is not None and all(isinstance(each, int) for each in tried):
+                value = round(value)  # whole numbers stay whole
+            if value is not None and smallest <= value <= largest and value not in (*tried, *self.vain[name]):
                 return {name: value}
         return {}
 
@@ -368,8 +388,8 @@ def select(
 
     Within a fold and for each value of the other hyper-parameters, the path runs from strong to weak regularisation and every
     fit starts from the one before. While the best value of an axis lies at an end of what stage 1 has tried, the next one outside is tried
-    with all values of the other axes, as far as ``protocol.extend`` goes; such fits start anew. It counts if it is
-    better than all before; else the search stops at that end.
+    with all values of the other axes, as far as ``protocol.extend`` goes, or ``loss.extend`` for the method's own; such fits start anew.
+    It counts if it is better than all before; else the search stops at that end.
 
     Parameters
     ----------
@@ -405,7 +425,7 @@ def select(
                 for point, row in _judged(fit, held, candidates, make, judge, derive_seed(seed, "search", dataset, number, fold)):
                     stage.add(point, {"stage": number, "fold": fold, **row})
             best = stage.best(protocol.standard_errors)
-            outside = stage.next_value(best, protocol.extend) if number == 1 else {}
+            outside = stage.next_value(best, {**protocol.extend, **axes.reach}) if number == 1 else {}
             candidates = stage.candidates(outside) if outside else None
         rows += stage.rows
         for name, numbers in stage.values.items():
@@ -496,8 +516,10 @@ def _edges(protocol: Protocol, axes: Axes, tried: Mapping[str, Sequence[Any]], b
         low, high = min(values), max(values)
         if low < high and best[name] in (low, high) and (name == STRENGTH or name in axes.own or not hyper(name).choice):
             label, side = axes.strength if name == STRENGTH else name, "smallest" if best[name] == low else "largest"
-            where = "extend" if name in protocol.extend else "stage1"
-            grid = f"loss.grid.{name.rpartition('.')[2]}" if name in axes.own else f"protocol.{where}.{name}"
+            if name in axes.own:
+                grid = f"loss.{'extend' if name in axes.reach else 'grid'}.{name.rpartition('.')[2]}"
+            else:
+                grid = f"protocol.{'extend' if name in protocol.extend else 'stage1'}.{name}"
             yield f"{label}={best[name]:g} is the {side} value tried ({low:g} to {high:g}); widen {grid}"
 
 

@@ -96,10 +96,11 @@ def trace(
         # a fit that the clock stopped before the one with a smaller limit tells nothing new
         if rows and certificate.status == "max_seconds" and certificate.passes <= rows[-1]["passes"]:
             return rows
-        rows.append(row)
-        told(row)
-        # a solver that counts in larger units than a pass stops late: the next limit that can change anything lies beyond
-        passes = 2 * max(passes, int(certificate.passes))
+        # a limit that has no room for the next round of a solver adds nothing to the one before
+        if not rows or certificate.passes > rows[-1]["passes"] or certificate.status != "max_passes":
+            rows.append(row)
+            told(row)
+        passes *= 2
         if certificate.converged or certificate.status in ("max_seconds", "stalled") or passes > most:
             return rows
 

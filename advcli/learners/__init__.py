@@ -9,7 +9,18 @@ from typing import Any
 
 from .base import Learner, LinearLearner, RowLearner, register
 from .docstrings import completed
-from .factory import as_in_sweeps, candidates, check_compatible, filled, learner_class, learner_names, learner_of, make_learner, searched
+from .factory import (
+    as_in_sweeps,
+    candidates,
+    check_compatible,
+    filled,
+    learner_class,
+    learner_names,
+    learner_of,
+    make_learner,
+    reach,
+    searched,
+)
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
@@ -35,6 +46,7 @@ __all__ = [
     "learner_names",
     "learner_of",
     "make_learner",
+    "reach",
     "register",
     "searched",
 ]

@@ -14,7 +14,6 @@ All are strict: at equality they abstain, but for the adversarial loss's own rul
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 from .. import abstention, costs
 from ..certificate import settle
-from ..errors import ConfigError, IncompatibleError, NotConvergedWarning
+from ..errors import ConfigError, IncompatibleError, warn_not_converged
 from ..features import feature_class, make_features
 from ..features.linear import LinearFeatures
 from ..losses import Loss, loss_class, make_loss
@@ -248,10 +247,9 @@ class AbstainingClassifier(SurrogateClassifier):
         self.rejector_theta_ = theta
         if not self.rejector_certificate_.converged:
             certificate = self.rejector_certificate_
-            warnings.warn(
-                f"the rejector: relative gap {certificate.relative_gap:.2e} ({certificate.status}), tolerance {self.tol:g}",
-                NotConvergedWarning,
-                stacklevel=4,
+            warn_not_converged(
+                f"the rejector: relative gap {certificate.relative_gap:.2e} after {certificate.passes:.0f} passes ({certificate.status}), "
+                f"tolerance {self.tol:g}"
             )
 
     def _abstention_costs(self) -> Array | None:

@@ -41,7 +41,7 @@ of that name, filled where the configuration leaves it null: the labels of the c
 label graph as ``{"edges": ..., "classes": ...}``."""
 
 _LINEAR = "choose features=linear, kernel_pca or nystroem"
-NOT_OPTIONS = ("name", "description", "learner", "grid", "calibrate")
+NOT_OPTIONS = ("name", "description", "learner", "grid", "extend", "calibrate")
 """Keys of the group ``loss`` that say how it is used."""
 
 _OF_PYTHON = ("order", "class_weight", "warm_start", "verbose")
@@ -84,6 +84,34 @@ def read_grid(loss: Options) -> dict[str, tuple[Any, ...]]:
         if not values:
             raise ConfigError(f"loss.grid.{name}=[] is empty; give at least one value, or null for no search")
     return found
+
+
+def read_extend(loss: Options) -> dict[str, tuple[float, float]]:
+    """Return the limits of ``loss.extend`` by option: how far its list in ``loss.grid`` grows while an end of it wins.
+
+    A list with anything but different numbers above 0, or of one value, has no ends and does not grow.
+
+    Raises
+    ------
+    ConfigError
+        It is no mapping, or limits are no two numbers above 0.
+    """
+    extend, grid = loss.get("extend") or {}, read_grid(loss)
+    if not isinstance(extend, Mapping):
+        raise ConfigError(f"loss.extend={extend} is no group of limits; give loss.extend={{OPTION:[SMALLEST,LARGEST]}}")
+    found: dict[str, tuple[float, float]] = {}
+    for name, limits in extend.items():
+        if limits is None or name not in grid:
+            continue
+        if not (isinstance(limits, list | tuple) and len(limits) == 2 and all(map(_is_positive, limits)) and limits[0] <= limits[1]):
+            raise ConfigError(f"loss.extend.{name}={limits} is not valid; give [SMALLEST,LARGEST], numbers above 0, or null")
+        if all(map(_is_positive, grid[name])) and len(set(grid[name])) > 1:
+            found[str(name)] = (limits[0], limits[1])
+    return found
+
+
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and 0 < value < np.inf
 
 
 def _settled(value: Any) -> Any:
@@ -198,6 +226,11 @@ class Learner(ClassifierMixin, BaseEstimator):
         return {}
 
     @classmethod
+    def reach(cls, loss: Options) -> dict[str, tuple[float, float]]:
+        """Return how far the values of `candidates` that are ordered numbers may go on past an end that wins: smallest and largest."""
+        return {}
+
+    @classmethod
     def in_python(cls) -> str:
         """Return how the learner is called in Python."""
         return f"{cls.__name__} ({cls.__module__})"
@@ -303,7 +336,9 @@ class Learner(ClassifierMixin, BaseEstimator):
             X = X.copy()  # the caller's arrays stay as they are
             X.sum_duplicates()
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if (own_weight := getattr(self, "class_weight", None)) is not None and not self.of_sets_:
+        if (own_weight := getattr(self, "class_weight", None)) is not None:
+            if self.of_sets_:
+                raise ConfigError("class_weight weighs rows by their one label, and these rows have several: give fit a sample_weight")
             weights = weighted_by_class(own_weight, self.classes_, codes, weights)
         return X, codes, weights
 
@@ -613,6 +648,11 @@ class RowLearner(Learner):
     def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
         """Return the options that ``loss.grid`` has values of, but for those that are set."""
         return {f"loss.{name}": values for name, values in read_grid(loss).items() if loss.get(name) is None}
+
+    @classmethod
+    def reach(cls, loss: Options) -> dict[str, tuple[float, float]]:
+        """Return those of ``loss.extend`` for what is searched."""
+        return {key: limits for name, limits in read_extend(loss).items() if (key := f"loss.{name}") in cls.candidates(loss)}
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:

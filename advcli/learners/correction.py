@@ -15,7 +15,6 @@ lambda/2 tr(Theta M^-1 Theta') over the weights Theta of g with M = I or M = C'C
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -23,10 +22,10 @@ import numpy as np
 
 from ..certificate import judge
 from ..compiled import compiled_rows, kernels
-from ..errors import NotConvergedWarning
+from ..errors import warn_not_converged
 from ..features.rows import merge_rows
 from ..losses import make_loss
-from .base import Array, Labels, LinearLearner, refuse_not_positive, register, seed_of
+from .base import Array, Labels, LinearLearner, refuse_no_limit, refuse_not_positive, register, seed_of
 from .ultraconservative import confusion_matrix
 
 
@@ -72,6 +71,7 @@ class _Corrected(LinearLearner):
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Ascend the dual until its certified gap is small."""
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
+        refuse_no_limit(max_passes=self.max_passes)
         began = time.perf_counter()
         X, y, weights, *_ = merge_rows(X, y, weights)
         k, (n, d) = len(self.classes_), X.shape
@@ -105,7 +105,7 @@ class _Corrected(LinearLearner):
             primal = penalty + float(sample @ values) / mass
             dual = float(sample @ loss.offset(point, y)) / mass - penalty
             scale = max(abs(primal), 1.0 - 1.0 / k)
-            if primal - dual <= self.tol * scale or passes >= self.max_passes:
+            if primal - dual <= self.tol * scale or passes + 1 > self.max_passes:
                 break
             batch = min(batch, int(self.max_passes) - passes)
             started = time.perf_counter()
@@ -134,7 +134,7 @@ class _Corrected(LinearLearner):
             self.tol,
             outside=float(loss.infeasibility(returned, y).max()),
             passes=float(passes),
-            status="max_passes" if passes >= self.max_passes else "converged",
+            status="max_passes" if passes + 1 > self.max_passes else "converged",
             solver="dual",
             seconds=time.perf_counter() - began,
             scale=scale,
@@ -145,7 +145,7 @@ class _Corrected(LinearLearner):
                 f"loss={self.name}, lambda={lam:.3g}: relative gap {self.certificate_.relative_gap:.2e} after {passes} passes "
                 f"({self.certificate_.status}), tolerance {self.tol:g}"
             )
-            warnings.warn(text, NotConvergedWarning, stacklevel=4)
+            warn_not_converged(text)
         return np.ascontiguousarray(theta[:, :k].T)
 
 

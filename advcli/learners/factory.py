@@ -54,6 +54,11 @@ def candidates(loss: Options) -> dict[str, tuple[Any, ...]]:
     return learner_of(loss).candidates(loss)
 
 
+def reach(loss: Options) -> dict[str, tuple[float, float]]:
+    """Return how far those values may go on past an end that wins (`Learner.reach`)."""
+    return learner_of(loss).reach(loss)
+
+
 def check_compatible(loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
     """Refuse a combination without meaning before any work, by one line that names combinations that have one."""
     learner_of(loss).check(loss, features, solver, ordered, n_classes)

@@ -35,16 +35,15 @@ _OF_THE_SEARCH = frozenset(
 )
 
 
-class Minimiser(CallbackSupportMixin, Learner):
-    """A learner that minimises an objective at a strength C, with a certificate.
+class Refitting(CallbackSupportMixin, Learner):
+    """A learner that is fitted at a strength C to a certified gap, and can begin at its last solution.
 
     Its parameters have ``warm_start`` (a fit to the same rows, labels and weights as the last one begins at its solution; any other fit
     begins anew), and ``verbose`` (1: a line about the fit).
     """
 
     C: float
-    lam: float | None
-    class_weight: Any
+    tol: float
     warm_start: bool
     verbose: int
 
@@ -73,27 +72,46 @@ class Minimiser(CallbackSupportMixin, Learner):
         DataError
             Rows that cannot be used.
         """
-        told = bool(getattr(self, "_skl_callbacks", None)) or hasattr(self, "_parent_callback_ctx")
-        (self._fit_told if told else self._fit)(X, y, sample_weight, start)
+        self._fitting(X, y, {"sample_weight": sample_weight}, start)
         return self
 
+    @property
+    def _fitting(self) -> Any:
+        """The method that fits: the one with callbacks where there are some."""
+        told = bool(getattr(self, "_skl_callbacks", None)) or hasattr(self, "_parent_callback_ctx")
+        return self._fit_told if told else self._fit
+
     @with_callbacks
-    def _fit_told(self, X: Any, y: Any, sample_weight: Any, start: Any) -> None:
+    def _fit_told(self, X: Any, y: Any, metadata: dict[str, Any], start: Any) -> None:
         """Fit as one task of scikit-learn's callbacks."""
-        told: dict[str, Any] = {"estimator": self, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        told: dict[str, Any] = {"estimator": self, "X": X, "y": y, "metadata": metadata}
         context = self._init_callback_context()
         context.call_on_fit_task_begin(**told)
-        self._fit(X, y, sample_weight, start)
+        self._fit(X, y, metadata, start)
         context.call_on_fit_task_end(**told)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, start: Any) -> None:
+    def _bind_given(self, X: Any, y: Any, metadata: Mapping[str, Any]) -> Bound:
+        """Bind rows and labels with what `fit` was given beside them."""
+        return self.bind(X, y, **metadata)
+
+    def _bound_again(self, before: Any, bound: Bound) -> Bound:
+        """Return what a fit that begins at the solution of ``before``, to equal rows, is bound to."""
+        return bound
+
+    def _as_it_is(self) -> Self:
+        """Return a copy with everything that a pickle may leave out."""
+        found = type(self).__new__(type(self))
+        found.__dict__.update(self.__dict__)
+        return found
+
+    def _fit(self, X: Any, y: Any, metadata: dict[str, Any], start: Any) -> None:
         with self.named_in_errors():
             self.check_parameters()
-            before = copy.copy(self) if self.warm_start and start is None and getattr(self, "_problem", None) is not None else None
-            bound = self.bind(X, y, sample_weight)
+            before = self._as_it_is() if self.warm_start and start is None and getattr(self, "_problem", None) is not None else None
+            bound = self._bind_given(X, y, metadata)
             problem = self._digest(bound) if self.warm_start else None
             if before is not None and problem == before._problem:
-                start = before
+                start, bound = before, self._bound_again(before, bound)
             self.fit_bound(bound, start)
         self._problem: str | None = problem
         if self.n_classes is None:
@@ -110,7 +128,8 @@ class Minimiser(CallbackSupportMixin, Learner):
         """Return a checksum of the problem up to its strength; None where a parameter cannot be pickled."""
         own = {name: value for name, value in self.get_params(deep=False).items() if name not in _OF_THE_SEARCH}
         try:
-            return str(joblib.hash((own, bound.features.X, bound.codes, bound.weights, bound.own.get("cost"), bound.own.get("costs"))))
+            given = {name: bound.own.get(name) for name in ("cost", "costs", "start", "weights")}
+            return str(joblib.hash((own, bound.features.X, bound.codes, bound.weights, given)))
         except Exception:  # a parameter that cannot be pickled
             return None
 
@@ -124,6 +143,24 @@ class Minimiser(CallbackSupportMixin, Learner):
             value = getattr(self, name)
             if not isinstance(value, (bool, int, np.bool_, np.integer)) or value < 0:
                 raise ConfigError(f"{name}={value!r} must be true or false")
+
+    # ---- what is said of a fit ------------------------------------------------------------------------------------
+    def said_of_the_fit(self) -> str:
+        """Return one line about the certificate of the fit."""
+        certificate = self.certificate_
+        if certificate is None:
+            return "no certificate"
+        return (
+            f"{certificate.status}, certified relative gap {certificate.relative_gap:.1e} (objective {certificate.primal:.6g}, no "
+            f"less than {certificate.dual:.6g}), {certificate.passes:.0f} passes of {certificate.solver}, {certificate.seconds:.2g} s"
+        )
+
+
+class Minimiser(Refitting):
+    """A learner whose objective at a strength C, over rows that are weighed one by one, has a value of its own to ask for."""
+
+    lam: float | None
+    class_weight: Any
 
     # ---- the objective --------------------------------------------------------------------------------------------
     def objective(self, X: Any, y: Any, sample_weight: Any = None, parts: bool = False) -> Any:
@@ -170,17 +207,7 @@ class Minimiser(CallbackSupportMixin, Learner):
     def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
         """Return the penalty and the mean loss over validated rows at the fitted parameters."""
 
-    # ---- what is said of a fit ------------------------------------------------------------------------------------
-    def said_of_the_fit(self) -> str:
-        """Return one line about the certificate of the fit."""
-        certificate = self.certificate_
-        if certificate is None:
-            return "no certificate"
-        return (
-            f"{certificate.status}, certified relative gap {certificate.relative_gap:.1e} (objective {certificate.primal:.6g}, no "
-            f"less than {certificate.dual:.6g}), {certificate.passes:.0f} passes of {certificate.solver}, {certificate.seconds:.2g} s"
-        )
-
+    # ---- what is shown of a fit ----------------------------------------------------------------------------------
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """Return the parameters that differ from the defaults, and the order of the classes where a matrix without names counts on it."""
         text: str = super().__repr__(N_CHAR_MAX)

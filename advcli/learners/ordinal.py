@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import inspect
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -24,7 +23,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..certificate import judge
-from ..errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning
+from ..errors import ConfigError, IncompatibleError, ModelError, warn_not_converged
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
 from ..features.base import registry as feature_registry
@@ -40,6 +39,7 @@ from .base import (
     one_of,
     own_options,
     refuse_huge_mass,
+    refuse_no_limit,
     refuse_no_options,
     refuse_not_positive,
     refuse_solver,
@@ -178,6 +178,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         super().check_parameters()
         refuse_no_options(features_options=self.features_options)
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
+        refuse_no_limit(max_passes=self.max_passes)
         if isinstance(self.ridge, str) or not (np.isfinite(self.ridge) and self.ridge >= 0):
             raise ConfigError(f"ridge={self.ridge} must be a number of at least 0")
         if self.ridge and feature_class(self.mapped_by).euclidean:
@@ -277,7 +278,7 @@ class ThresholdLearner(Minimiser, RowLearner):
                 f"loss={self.name}, lambda={self.lam_:.3g}: relative gap {certificate.relative_gap:.2e} after {found.steps} passes "
                 f"({certificate.status}), tolerance {self.tol:g}"
             )
-            warnings.warn(text, NotConvergedWarning, stacklevel=5)
+            warn_not_converged(text)
 
     def _bind(self, X: Any) -> FeatureMap:
         return make_features(self.mapped_by, X, 1, **(self.features_options or {}))

@@ -21,7 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ..errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
 from ..stored import Entries
-from .base import Array, Bound, Options, RowLearner, read_grid, register, seed_of
+from .base import Array, Bound, Options, RowLearner, read_extend, read_grid, register, seed_of
 
 _SEEDS = 2**32  # scikit-learn takes seeds below it
 
@@ -98,14 +98,20 @@ class OutsideClassifier(RowLearner):
         return {f"loss.options.{name}": values for name, values in read_grid(loss).items() if options.get(name) is None}
 
     @classmethod
+    def reach(cls, loss: Options) -> dict[str, tuple[float, float]]:
+        """Return those of ``loss.extend`` for what is searched."""
+        return {key: limits for name, limits in read_extend(loss).items() if (key := f"loss.options.{name}") in cls.candidates(loss)}
+
+    @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse an estimator that cannot be made, and options and values of the grid that it does not take."""
+        """Refuse an estimator that cannot be made, and options, values of the grid and limits of its growth that it does not take."""
         super().check({key: value for key, value in loss.items() if key != "grid"}, features, solver, ordered, n_classes)
         if not isinstance(loss.get("options") or {}, Mapping):
             raise ConfigError(f"loss.options={loss['options']} is no group of options; give loss.options={{NAME:VALUE}}")
         cls._described(loss)
+        limits = cls.reach(loss)
         for name, values in cls.candidates(loss).items():
-            for value in values:
+            for value in (*values, *limits.get(name, ())):
                 _check_values(cls._described(loss, {name: value}), f"{name}={value}")
 
     @classmethod

@@ -9,7 +9,6 @@ solved in `advcli.solvers.binary` and, with a free bias, in `free_bias`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -20,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import costs as matrices
 from ..binary import BinaryProblems, scores_of
 from ..certificate import settle
-from ..errors import IncompatibleError, ModelError, NotConvergedWarning
+from ..errors import IncompatibleError, ModelError, warn_not_converged
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
 from ..features.rows import merge_rows
@@ -244,11 +243,9 @@ class ReductionLearner(Minimiser):
         self.theta_ = self.solution_.theta
         self.n_iter_ = max(1, int(np.ceil(found.passes)))
         if not self.certificate_.converged:
-            warnings.warn(
+            warn_not_converged(
                 f"loss={self.method}, lambda={self.lam_:.3g}: relative gap {self.certificate_.relative_gap:.2e} "
-                f"after {found.passes:.0f} passes ({self.certificate_.status}), tolerance {self.tol:g}",
-                NotConvergedWarning,
-                stacklevel=4,
+                f"after {found.passes:.0f} passes ({self.certificate_.status}), tolerance {self.tol:g}"
             )
         return self
 

@@ -5,7 +5,6 @@ The objective is lambda/2 |theta|^2 + 1/n sum_i S(f_i, y_i)  with lambda = 1/(n 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import costs
 from ..certificate import settle
 from ..costs import ABSTAIN
-from ..errors import ConfigError, DataError, IncompatibleError, ModelError, NotConvergedWarning
+from ..errors import ConfigError, DataError, IncompatibleError, ModelError, warn_not_converged
 from ..features import FeatureMap, feature_class, make_features
 from ..features.rows import merge_rows
 from ..hyper import SCALES
@@ -373,11 +372,9 @@ class SurrogateClassifier(Minimiser):
         self.lam_ = float(lam)
         self.n_iter_ = max(1, int(np.ceil(found.passes)))
         if not self.certificate_.converged:
-            warnings.warn(
+            warn_not_converged(
                 f"loss={_said(self.given_loss)}, lambda={lam:.3g}: relative gap {self.certificate_.relative_gap:.2e} "
-                f"after {found.passes:.0f} passes ({self.certificate_.status}), tolerance {self.tol:g}",
-                NotConvergedWarning,
-                stacklevel=4,
+                f"after {found.passes:.0f} passes ({self.certificate_.status}), tolerance {self.tol:g}"
             )
         return self
 

@@ -258,6 +258,8 @@ class ThresholdPoint:
         "converged", "max_passes" or "stalled".
     solver : str
         "newton", or "pairs" where these were enough.
+    C : float
+        Of the problem whose solution it is; nan for a point on the way.
     """
 
     v: Array
@@ -270,6 +272,7 @@ class ThresholdPoint:
     sigma: float
     status: str
     solver: str = "newton"
+    C: float = float("nan")
 
     @property
     def gap(self) -> float:
@@ -301,11 +304,11 @@ def minimise(
     start : ThresholdPoint, optional
         Where to begin: a point of the same rows at another C.
     """
-    paired = None
+    paired, max_steps = None, float(np.floor(max_steps))
     if isinstance(rows, KernelRows) and problem.coupling in _PAIRED:
         paired = _by_pairs(problem, rows, tol, max_steps, start)
         if paired.gap <= tol:
-            return replace(paired, status="converged")
+            return replace(paired, status="converged", C=problem.C)
         start = paired if paired.gap <= _NEAR else start
         max_steps -= paired.steps
     strength = problem.C * rows.square
@@ -319,6 +322,7 @@ def minimise(
     if paired is not None:
         found.take(paired)
         found.steps += paired.steps
+    found.C = problem.C
     return found
 
 
@@ -349,10 +353,12 @@ def _point_of(problem: ThresholdProblem, rows: ScoredRows, alpha: Array) -> Thre
 
 
 def moved(problem: ThresholdProblem, rows: ScoredRows, start: ThresholdPoint | None) -> ThresholdPoint | None:
-    """Return a point of the same rows at another C as a start; None where it does not fit."""
+    """Return a point of the same rows at this or another C as a start; None where it does not fit."""
     if start is None or start.alpha.shape != (problem.m, rows.n):
         return None
     z = 1.0 - problem.signs * (problem.seen(start.g) - start.eta[:, None])
+    if start.C == problem.C:
+        return replace(start, steps=0, status="", alpha=start.alpha.copy())
     alpha = np.where(np.abs(z) < 1e-6, np.minimum(start.alpha, problem.U), problem.U * (z > 0.0))
     return ThresholdPoint(start.v, start.eta.copy(), start.g, alpha, start.primal, start.dual, 0, start.sigma, "")
 

@@ -59,6 +59,9 @@ class UMAClassifier(LinearLearner):
         Length up to which an update vector counts as zero. With C other than I sums leave residues of 1e-17.
     max_updates : int
         Limit of updates. Under noise |z| does not become small, so that only the limit ends a fit.
+    class_weight : dict, "balanced" or None
+        What every row of a class weighs, by the label seen (1 where it is left out), beside its ``sample_weight``; ``"balanced"``: n /
+        (classes x rows of the class), so that all classes weigh the same. The shares ``prior_`` are estimated with these weights.
     features, features_options
         Feature map with linear scores, and its options.
     n_classes : int or None
@@ -96,6 +99,7 @@ class UMAClassifier(LinearLearner):
     alpha: float = 0.0
     tol: float = 1e-12
     max_updates: int = 1000
+    class_weight: Any = None
 
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Run Algorithm 2 from W = 0."""
@@ -177,7 +181,7 @@ class PerceptronClassifier(LinearLearner):
         """Run Algorithm 1 from W = 0."""
         if weights is not None and np.ptp(weights) > 0:
             raise ConfigError(
-                f"loss={self.name} updates example by example and cannot weigh them; remove dataset.weight or choose loss=uma"
+                f"loss={self.name} updates example by example and cannot weigh them: give no sample_weight (dataset.weight), or take uma"
             )
         step = STEPS[one_of("step", self.step, STEPS)]
         epochs = int(_at_least("epochs", self.epochs, 1, whole=True))

@@ -43,6 +43,8 @@ _SEPARATE_PASSES, _SPLITTING_PASSES = 10.0, 3000.0
 # Where few variables stay free after all, Newton takes over once splitting has cost as much as the last Newton steps, about _LAST_STEPS of
 # them; an iteration of splitting takes about _READ n^2 seconds.
 _LAST_STEPS, _READ = 20.0, 2e-9
+# A solver that takes over reads its start, and has to make a step beside it.
+_LEAST = 10.0
 
 
 class _SplittingFirst(KernelSplittingSolver):
@@ -152,8 +154,8 @@ class AutoSolver(Solver):
             turns = [(first, _NEWTON_PASSES), (solvers[1], float("inf")), (first, float("inf"))]
             return self._in_turn(problem, limits, start, seed, turns, reason)
         allowed = first_passes(problem)
-        found = first.solve(problem, replace(limits, max_passes=min(allowed, limits.max_passes)), start, seed)
-        if found.status in ("converged", "max_seconds") or found.passes >= limits.max_passes:
+        found = first.solve(problem, replace(limits, turn=allowed), start, seed)
+        if found.status in ("converged", "max_seconds") or limits.max_passes - found.passes < _LEAST:
             ended = "closed the gap" if found.status == "converged" else "reached the limit"
             return _said(found, f"{first.name}: {reason}; the block method {ended} within the {allowed:.0f} passes that newton would cost")
         # Newton continues from the block method's point; the proximal weight of the previous fit on the path still fits
@@ -170,13 +172,13 @@ class AutoSolver(Solver):
     ) -> Solution:
         """Run solvers in turn, each with its limit of passes and from the point of the solver before; return the last solution."""
         (solver, allowed), *following = turns
-        found = solver.solve(problem, replace(limits, max_passes=min(allowed, limits.max_passes)), start, seed)
+        found = solver.solve(problem, replace(limits, turn=allowed), start, seed)
         names, why = solver.name, f"{solver.name} closed the gap"
         for solver, most in following:
-            if found.status in ("converged", "max_seconds") or found.passes >= limits.max_passes:
-                break
             left = limits.max_passes - found.passes
-            rest = replace(limits, max_passes=min(most, left), max_seconds=limits.max_seconds - found.seconds)
+            if found.status in ("converged", "max_seconds") or left < _LEAST:
+                break
+            rest = replace(limits, max_passes=left, max_seconds=limits.max_seconds - found.seconds, turn=most)
             then = solver.solve(problem, rest, found, seed)
             found = replace(then, passes=found.passes + then.passes, seconds=found.seconds + then.seconds)
             names, why = f"{names}+{solver.name}", f"the gap was open after {allowed:.0f} passes of {turns[0][0].name}"

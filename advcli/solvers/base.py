@@ -17,11 +17,24 @@ from ..registry import Registry
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: the relative gap wanted, and what may be spent on it."""
+    """When to stop: the relative gap wanted, and what may be spent on it.
+
+    Attributes
+    ----------
+    tol : float
+        The relative gap.
+    max_passes : float
+        Passes that are never exceeded, at least 1: no work begins that they leave no room for.
+    max_seconds : float
+        Wall time after which no further work begins; what is under way, such as one factorisation or a few passes, is ended.
+    turn : float
+        Passes after which another solver takes over; a round under way may exceed them.
+    """
 
     tol: float = 1e-3
     max_passes: float = 100_000.0
     max_seconds: float = float("inf")
+    turn: float = float("inf")
 
 
 class Solver(ABC):

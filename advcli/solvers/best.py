@@ -17,6 +17,8 @@ class Best:
     problem : Problem
     start : Solution or None
         Offered first; parameters or dual points of another shape are ignored.
+    most : float
+        Passes that evaluations may take; what exceeds them is not evaluated.
 
     Attributes
     ----------
@@ -28,8 +30,8 @@ class Best:
         Reads of the data so far.
     """
 
-    def __init__(self, problem: Problem, start: Solution | None = None) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, start: Solution | None = None, most: float = np.inf) -> None:
+        self.problem, self.most = problem, most
         self.passes = 0.0
         self.theta = np.zeros(problem.features.shape)
         self.primal = problem.primal(self.theta)
@@ -43,7 +45,7 @@ class Best:
         """Keep theta, r and theta(r) where their values are better than the best so far."""
         problem = self.problem
         thetas = [] if theta is None else [theta]
-        if R is not None:
+        if R is not None and self.passes + 1.0 <= self.most:
             R = problem.into_box(problem.features.feasible(R, problem.y, problem.sample_weight))
             value = problem.dual(R)
             self.passes += 1.0
@@ -52,6 +54,8 @@ class Best:
             if problem.features.regularised is None and problem.lam > 0:
                 thetas.append(problem.parameters(R))
         for each in thetas:
+            if self.passes + 1.0 > self.most:
+                return
             value = problem.primal(each)
             self.passes += 1.0
             if value < self.primal:

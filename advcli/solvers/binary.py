@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -134,25 +134,26 @@ class _Columns(ABC):
         m = len(A)
         found = np.zeros((m, 4))
         left = limits.max_seconds - (time.perf_counter() - began)
-        V = self.ascend(A, bound, limits.tol, min(self.few_passes(), limits.max_passes), left, seed, np.arange(m), found)
+        V = self.ascend(A, bound, replace(limits, max_seconds=left, turn=self.few_passes()), seed, np.arange(m), found)
         for q in np.flatnonzero(found[:, 0] == 1):
-            if found[q, 1] >= limits.max_passes:
+            if found[q, 1] + 1.0 > limits.max_passes:
                 continue
             column = self.column(int(q), A, bound)
             left = limits.max_seconds - (time.perf_counter() - began)
-            done = _ColumnNewton(column, limits.tol, limits.max_passes - found[q, 1], left)
+            done = _ColumnNewton(column, limits.tol, float(np.floor(limits.max_passes - found[q, 1])), left)
             done.run(A[q, column.rows], column.own(V[q]))
             self.steps += done.steps
             A[q, column.rows] = done.best_a
             V[q] = column.whole(done.best_v)
             found[q] = done.code, found[q, 1] + done.steps, done.primal, done.dual
-            if done.code == 1 and done.stalled:  # the ascent may still improve a problem at which Newton stalls
+            if done.code == 1 and done.stalled and limits.max_passes - found[q, 1] >= 1.0:  # the ascent may improve it
                 one = np.array([q])
                 before = found[q].copy()
                 left = limits.max_seconds - (time.perf_counter() - began)
                 ascended = A[one].copy()
                 more = np.zeros((1, 4))
-                v = self.ascend(ascended, bound[one], limits.tol, limits.max_passes - before[1], left, seed, one, more)
+                rest = replace(limits, max_passes=limits.max_passes - before[1], max_seconds=left)
+                v = self.ascend(ascended, bound[one], rest, seed, one, more)
                 if more[0, 2] <= before[2]:
                     V[q] = v[0]
                 if more[0, 3] >= before[3]:
@@ -165,9 +166,7 @@ class _Columns(ABC):
         """Return the passes of the ascent that cost about as much as Newton steps to the end."""
 
     @abstractmethod
-    def ascend(
-        self, A: Array, bound: Array, tol: float, passes: float, seconds: float, seed: int, which: NDArray[np.intp], found: Array
-    ) -> Array:
+    def ascend(self, A: Array, bound: Array, limits: Limits, seed: int, which: NDArray[np.intp], found: Array) -> Array:
         """Run the compiled ascent on the chosen problems, whose rows A (len(which), n) are; return their parameters."""
 
     @abstractmethod
@@ -190,15 +189,16 @@ class _LinearProblems(_Columns):
         step = 1e-4 + (2.0 * self.rows.values.size + float(d) ** 3) / 3e9
         return max(_FEW_PASSES, _STEPS * step / (visit * self.rows.n))
 
-    def ascend(
-        self, A: Array, bound: Array, tol: float, passes: float, seconds: float, seed: int, which: NDArray[np.intp], found: Array
-    ) -> Array:
+    def ascend(self, A: Array, bound: Array, limits: Limits, seed: int, which: NDArray[np.intp], found: Array) -> Array:
         every = len(which) == len(self.label)
         label = self.label if every else self.label[which]
         margin = self.margin if every or not len(self.margin) else self.margin[which]
         V = np.ascontiguousarray(np.asarray(self.X.T @ (A * label).T).T) if A.any() else np.zeros((len(A), self.rows.d))
         kernels.binary.linear(
-            *self.rows, self.square, label, bound, margin, A, V, tol, passes, seconds, seed & 0xFFFFFFFFFFFFFFFF, self.blocks, found
+            *self.rows,
+            *(self.square, label, bound, margin, A, V),
+            *(limits.tol, limits.max_passes, limits.max_seconds),
+            *(seed & 0xFFFFFFFFFFFFFFFF, self.blocks, found, limits.turn),
         )
         return V
 
@@ -217,11 +217,9 @@ class _KernelProblems(_Columns):
     def few_passes(self) -> float:
         return _KERNEL_PASSES
 
-    def ascend(
-        self, A: Array, bound: Array, tol: float, passes: float, seconds: float, seed: int, which: NDArray[np.intp], found: Array
-    ) -> Array:
+    def ascend(self, A: Array, bound: Array, limits: Limits, seed: int, which: NDArray[np.intp], found: Array) -> Array:
         # problems of few rows get the kernel matrix of these alone
-        deadline = time.perf_counter() + seconds
+        deadline = time.perf_counter() + limits.max_seconds
         for at, q in enumerate(which):
             rows = np.flatnonzero(bound[at])
             part = slice(None) if len(rows) > _SHARE * len(self.K) else rows
@@ -236,7 +234,7 @@ class _KernelProblems(_Columns):
             u = (K @ beta + self.constant * beta.sum() if beta.any() else np.zeros(len(K)))[None]
             left = max(deadline - time.perf_counter(), 0.0)
             one = np.zeros((1, 4))
-            kernels.binary.kernel(K, self.constant, label, own, margin, a, u, tol, passes, left, one)
+            kernels.binary.kernel(K, self.constant, label, own, margin, a, u, limits.tol, limits.max_passes, left, one, limits.turn)
             A[at, part], found[at] = a[0], one[0]
         return A * self.label[which]
 

@@ -25,6 +25,7 @@ from .base import Limits, Solver, register
 
 _MAX_INNER = 40
 _MAX_OUTER = 200
+_TRIALS = 30  # step lengths that are tried in a line search
 
 
 @dataclass
@@ -200,10 +201,10 @@ class BoxSolver(Solver):
                 error = smoothed.sigma / (1.0 + smoothed.sigma * problem.lam) * float(np.vdot(defect, defect))
                 if error <= 0.01 * smoothed.moved(point) or inner >= _MAX_INNER:
                     break
-                if smoothed.projections > limits.max_passes or time.perf_counter() - started > limits.max_seconds:
+                if smoothed.projections + 1 > limits.max_passes or time.perf_counter() - started > limits.max_seconds:
                     break
                 direction = smoothed.step(point)
-                following = self._line_search(smoothed, point, direction)
+                following = self._line_search(smoothed, point, direction, limits.max_passes - smoothed.projections)
                 inner += 1
                 steps += 1
                 if following is None:
@@ -224,7 +225,7 @@ class BoxSolver(Solver):
             if best_primal - best_dual <= limits.tol * problem.gap_scale(best_primal, best_dual):
                 status = "converged"
                 break
-            if smoothed.projections > limits.max_passes:
+            if smoothed.projections + 1 > limits.max_passes:
                 break
             if time.perf_counter() - started > limits.max_seconds:
                 status = "max_seconds"
@@ -244,8 +245,10 @@ class BoxSolver(Solver):
         return Solution(best_theta, best_R, problem.lam, self.name, float(smoothed.projections), seconds, status, memory)
 
     @staticmethod
-    def _line_search(smoothed: _Smoothed, point: _Point, D: Array) -> _Point | None:
+    def _line_search(smoothed: _Smoothed, point: _Point, D: Array, most: float) -> _Point | None:
         """Return the point at a step whose slope is at most half the slope at 0, or None when D is no descent direction.
+
+        After ``most`` trials it is the last one that descends, None without one.
 
         The slope along D jumps where a coordinate passes 0, so the step often ends at such a kink: when regula falsi has not ended after a
         few trials, kinks are tried by bisection.
@@ -268,7 +271,7 @@ class BoxSolver(Solver):
         dF = smoothed.problem.features.scores(D)
         low, slope_low, high, slope_high, t = 0.0, first, np.inf, 0.0, 1.0
         best = None
-        for trial in range(30):
+        for trial in range(int(min(most, _TRIALS))):
             there = theta + t * D
             there[np.abs(kinks - t) <= 1e-12 * t] = 0.0
             at = smoothed.at(there, point.F + t * dF)

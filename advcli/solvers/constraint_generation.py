@@ -254,7 +254,9 @@ class _KernelMaster(_Master, CoefficientSmoothed):
             if left <= 0.0:
                 break
             F, aim, visits = np.ascontiguousarray(self.F.T), self.aim / self.C, float(_PASSES * n)
-            kernels.kernel_dual.solve_listed(K, first, r, self.offset, beta, self.sample, self.cost, F, self.C, aim, 0.0, visits, left, 0)
+            kernels.kernel_dual.solve_listed(
+                K, first, r, self.offset, beta, self.sample, self.cost, F, self.C, aim, 0.0, np.inf, left, 0, visits
+            )
             self.beta = beta.copy()
             self._settle()
             self.gap, self.loose = self.openness(self.beta, self.F)
@@ -327,6 +329,9 @@ class ConstraintGenerationSolver(Solver):
             size = self.batch or n
             for first in range(0, n, size):
                 rows = np.arange(first, min(first + size, n))
+                if passes + len(rows) / n + 1.0 > limits.max_passes:
+                    status = "max_passes"
+                    break
                 answer = loss.oracle(problem.scaled(master.F)[rows], y[rows])
                 slack, _ = master.slack(master.F)
                 broken = (answer.value > slack[rows] + allowed * master.unit) & (master.sample[rows] > 0)
@@ -339,17 +344,18 @@ class ConstraintGenerationSolver(Solver):
                 master.aim = _SHARE * master.C * excess * min(excess / float(problem.weight.sum()) / master.unit, 1.0)
                 master.optimise(started + limits.max_seconds)
                 passes += 1.0
-                if passes >= limits.max_passes or time.perf_counter() - started > limits.max_seconds:
+                if time.perf_counter() - started > limits.max_seconds:
                     break
-            if added == 0:
+            if status == "converged" and added == 0:
                 if master.aim == 0.0:
+                    break
+                if passes + 1.0 > limits.max_passes:
+                    status = "max_passes"
                     break
                 master.aim = 0.0
                 master.optimise(started + limits.max_seconds)
                 passes += 1.0
-            if passes >= limits.max_passes:
-                status = "max_passes"
-            elif time.perf_counter() - started > limits.max_seconds:
+            if status == "converged" and time.perf_counter() - started > limits.max_seconds:
                 status = "max_seconds"
         if status == "converged" and master.loose > allowed * master.unit:
             status = "stalled"

@@ -118,6 +118,7 @@ class DualSolver(Solver):
             order is not None,
             threads,
             max(_VISITS // threads, 16),
+            float(limits.turn),
         )
         R_out = np.ascontiguousarray(R[:, :k])
         if order is not None:

@@ -55,12 +55,12 @@ class InteriorPointSolver(Solver):
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the best theta and dual point seen; a start only counts as a candidate, since the path begins at the centre."""
         started = time.perf_counter()
-        best = Best(problem, start)
+        best = Best(problem, start, limits.max_passes)
         status = "converged"
         point: _Iterate | None = None
         idle = iterations = 0
         while not best.reached(limits.tol):
-            if best.passes >= limits.max_passes:
+            if best.passes + 3.0 > limits.max_passes:  # an iteration and the value of one point
                 status = "max_passes"
                 break
             if time.perf_counter() - started > limits.max_seconds:

@@ -71,7 +71,7 @@ class KernelDualSolver(Solver):
             if status == "converged" and idle >= _MAX_IDLE:
                 status = "stalled"
             elapsed = time.perf_counter() - started
-            if status == "converged" and visits >= limits.max_passes * n:
+            if status == "converged" and visits >= limits.turn * n:
                 status = "max_passes"
             if status == "converged" and elapsed > limits.max_seconds:
                 status = "max_seconds"
@@ -80,14 +80,19 @@ class KernelDualSolver(Solver):
             rows = self._working_set(features, gap, random, previous)
             previous = n if rows is None else len(rows)
             mine = gap if rows is None else gap[rows]
+            left = limits.max_passes * n - visits
+            if len(mine) > left:
+                status = "max_passes"
+                break
             allowed = wanted * problem.n  # largest sum of gaps at the end
             goal = allowed if rows is None else max(0.5 * allowed * len(rows) / n, _LEFT * float(mine.sum()))
             settings = (
                 goal,
                 1e-3 * wanted,  # rows whose gap the stopping rule cannot see are read, not moved
-                max(float(len(mine)), limits.max_passes * n - visits),
+                left,
                 limits.max_seconds - elapsed,
                 int(random.integers(2**63)),
+                max(float(len(mine)), limits.turn * n - visits),
             )
             if rows is None:
                 code, seen = compiled.solve(*family, features.matrix, y, sample, cost, F, R, scale, *settings)

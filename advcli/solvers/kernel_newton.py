@@ -208,18 +208,17 @@ def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, 
     if newton.lacks(problem) is not None:
         return block.solve(problem, limits, start, seed)
     c = _first_weight(problem, start)
-    done = block.solve(problem, replace(limits, max_passes=min(_FIRST_PASSES, limits.max_passes)), start, seed)
-    while done.status == "max_passes" and done.passes < limits.max_passes:
+    done = block.solve(problem, replace(limits, turn=_FIRST_PASSES), start, seed)
+    while done.status == "max_passes" and limits.max_passes - done.passes >= 1.0:
         assert done.R is not None
         wanted = min(block_passes(problem, done.R, c), _MOST_PASSES)
         last = done.passes >= wanted
-        left = limits.max_passes - done.passes
+        # the support settles meanwhile, and with it the cost of Newton steps
+        turn = float("inf") if last else min(wanted - done.passes, done.passes)
         if last:
             done.memory["c"] = c / WARM
-        else:
-            # the support settles meanwhile, and with it the cost of Newton steps
-            left = min(left, wanted - done.passes, done.passes)
-        rest = replace(limits, max_passes=left, max_seconds=limits.max_seconds - done.seconds)
+        left = limits.max_passes - done.passes
+        rest = replace(limits, max_passes=left, max_seconds=limits.max_seconds - done.seconds, turn=turn)
         more = (newton if last else block).solve(problem, rest, done, seed)
         name = f"{done.solver}+{more.solver}" if last else done.solver
         done = replace(more, passes=done.passes + more.passes, seconds=done.seconds + more.seconds, solver=name)

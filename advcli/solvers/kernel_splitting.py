@@ -60,15 +60,16 @@ class KernelSplittingSolver(Solver):
         origin = np.zeros((n, k))
         theta, R = np.zeros(features.shape), features.feasible(origin, y, problem.sample_weight)
         V = origin
-        if start is not None and start.R is not None and start.R.shape == (n, k) and start.theta.shape == features.shape:
+        reads = 2 if limits.max_passes >= 2.0 else 0  # values of a start
+        if reads and start is not None and start.R is not None and start.R.shape == (n, k) and start.theta.shape == features.shape:
             theta, R = start.theta, start.R
             F = features.scores(theta)
             # the iteration's point of rest if coefficients and scores of the start are optimal
             V = R * (sample / (start.lam * problem.n))[:, None] + (F - F.mean(axis=1, keepdims=True)) / sigma
         best_primal, best_theta, best_dual, best_R = problem.primal(theta), theta, problem.dual(R), R
-        iterations, checks, check, status = 0, 2, _FIRST_CHECK, "converged"
+        iterations, checks, check, status = 0, reads, _FIRST_CHECK, "converged"
         while best_primal - best_dual > limits.tol * gap_scale(best_primal, best_dual):
-            if iterations + checks >= limits.max_passes:
+            if iterations + checks >= limits.turn or iterations + checks + 2 > limits.max_passes:  # an iteration and its values
                 status = "max_passes"
                 break
             if time.perf_counter() - started > limits.max_seconds:
@@ -79,7 +80,7 @@ class KernelSplittingSolver(Solver):
             G = 2.0 * Z - V
             X, theta = features.proximal(G, sigma)
             iterations += 1
-            if iterations >= check or iterations + checks + 1 >= limits.max_passes:
+            if iterations >= check or iterations + checks + 1 >= limits.turn or iterations + checks + 3 > limits.max_passes:
                 check = iterations + max(_FIRST_CHECK, iterations // _CHECKS)
                 checks += 1
                 R = features.feasible(R, y, problem.sample_weight)

@@ -12,6 +12,8 @@ bounds are those of the "B" in L-BFGS-B (Byrd, Lu, Nocedal and Zhu 1995).
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
@@ -49,12 +51,12 @@ class LbfgsSolver(Solver):
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""
         started = time.perf_counter()
-        best = Best(problem, start)
+        best = Best(problem, start, limits.max_passes)
         centre, _ = warm_start(problem, start)
         mu = first_smoothing(problem, None if start is None else start.memory.get("mu"))
         theta, passes, status, idle = best.theta, best.passes, "converged", 0
         while not best.reached(limits.tol):
-            if passes >= limits.max_passes:
+            if passes + 1.0 > limits.max_passes:
                 status = "max_passes"
                 break
             if time.perf_counter() - started > limits.max_seconds:
@@ -85,6 +87,8 @@ class LbfgsSolver(Solver):
         def evaluate(flat: Array) -> tuple[float, Array]:
             key = flat.tobytes()
             if key not in seen:
+                if passes + smoothed.evaluations + 1.0 > limits.max_passes:
+                    raise _Spent
                 seen[key] = smoothed.at(variables.theta(flat))
             return variables.value(flat, seen[key]), variables.gradient(seen[key])
 
@@ -96,7 +100,7 @@ class LbfgsSolver(Solver):
                 best.primal, best.theta = primal, point.theta
             if dual > best.dual:
                 best.dual, best.R = dual, R
-            spent = passes + smoothed.evaluations >= limits.max_passes or time.perf_counter() - started > limits.max_seconds
+            spent = passes + smoothed.evaluations + 1.0 > limits.max_passes or time.perf_counter() - started > limits.max_seconds
             return spent or best.reached(limits.tol) or primal - dual - mismatch <= 0.3 * mismatch
 
         def callback(intermediate_result: object) -> None:
@@ -110,16 +114,14 @@ class LbfgsSolver(Solver):
                 raise StopIteration
 
         if not enough(latest):
-            minimize(
-                evaluate,
-                begin,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=variables.bounds,
-                callback=callback,
-                options={"maxcor": self.pairs, "maxiter": _INNER, "maxfun": 10 * _INNER, "ftol": 0.0, "gtol": 0.0},
-            )
+            options: Any = {"maxcor": self.pairs, "maxiter": _INNER, "maxfun": 10 * _INNER, "ftol": 0.0, "gtol": 0.0}
+            with suppress(_Spent):
+                minimize(evaluate, begin, jac=True, method="L-BFGS-B", bounds=variables.bounds, callback=callback, options=options)
         return accepted, iterations
+
+
+class _Spent(Exception):
+    """Ends a run of L-BFGS within a line search, where one more evaluation would be one too many."""
 
 
 class _Variables:

@@ -30,6 +30,7 @@ from ..problem import Array, Labels, Problem, Solution, gap_scale
 from .base import Limits, Solver, register, warm_start
 
 _MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the block solver ever will
+_TRIALS = 40  # step lengths that are tried in a line search
 _MAX_INNER = 30  # Newton steps after which a proximal step counts as failed: c *= 5, keep r
 _SMALLEST_C = 1e-9
 WARM = 30.0  # largest ratio of the first c of a fit to the last c of the fit before
@@ -69,6 +70,10 @@ class ProximalStep:
         self.projections += 1
         R, face = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
         return R, face
+
+    def spent(self, limits: Limits) -> bool:
+        """Return whether it is another solver's turn, or one more evaluation would be one too many."""
+        return self.projections > limits.turn or self.projections + 1 > limits.max_passes
 
     def at(self, theta: Array, F: Array, R: Array, where: Any) -> NewtonPoint:
         """Return the point at theta, whose block steps are known."""
@@ -312,7 +317,7 @@ class NewtonSolver(Solver):
             steps += found.steps
             if seen.reached(limits.tol):
                 status = "converged"
-            elif smoothed.projections > limits.max_passes:
+            elif smoothed.spent(limits):
                 status = "max_passes"
             elif time.perf_counter() > deadline:
                 status = "max_seconds"
@@ -366,7 +371,7 @@ class NewtonSolver(Solver):
             # P - D = 1/2 |residual|^2, left to Newton steps, + the block gaps, which only a new centre can remove
             solved = seen.reached(limits.tol) or primal - dual - mismatch <= 0.3 * mismatch
             failed = steps >= _MAX_INNER
-            if solved or failed or smoothed.projections > limits.max_passes or time.perf_counter() > deadline:
+            if solved or failed or smoothed.spent(limits) or time.perf_counter() > deadline:
                 return _NewtonRun(point, steps, failed, primal < first)
             try:
                 direction = smoothed.direction(point)
@@ -375,14 +380,19 @@ class NewtonSolver(Solver):
             if not np.isfinite(direction[0]).all():
                 return _NewtonRun(point, steps, True, primal < first)
             steps += 1
-            moved = cls.line_search(smoothed, point, *direction)
+            moved = cls.line_search(smoothed, point, *direction, most=limits.max_passes - smoothed.projections)
             if moved is None:
                 return _NewtonRun(point, steps, True, primal < first)
             point = moved
 
     @staticmethod
-    def line_search(smoothed: ProximalStep, point: NewtonPoint, D: Array, dF: Array, slope0: float) -> NewtonPoint | None:
-        """Return the point at a step whose slope is at most half the slope at 0, or None when D is no descent direction."""
+    def line_search(
+        smoothed: ProximalStep, point: NewtonPoint, D: Array, dF: Array, slope0: float, most: float = _TRIALS
+    ) -> NewtonPoint | None:
+        """Return the point at a step whose slope is at most half the slope at 0, or None when D is no descent direction.
+
+        It is that of the last of ``most`` trials, at least 1, where none is.
+        """
         if not slope0 < 0:
             return None
         inner_theta, inner_D = smoothed.inner(point.theta, D, dF), smoothed.inner(D, D, dF)
@@ -393,7 +403,7 @@ class NewtonSolver(Solver):
             return inner_theta + t * inner_D + float(np.vdot(step[0], weighted)), step
 
         low, slope_low, high, slope_high, t = 0.0, slope0, None, 0.0, 1.0
-        for _ in range(40):
+        for _ in range(int(min(most, _TRIALS))):
             now, step = slope(t)
             if abs(now) <= 0.5 * abs(slope0):
                 break

@@ -134,7 +134,7 @@ class StochasticSolver(Solver):
         """Return the best theta and the best dual point that were evaluated."""
         started = time.perf_counter()
         random = np.random.default_rng(seed)
-        best = Best(problem, start)
+        best = Best(problem, start, limits.max_passes)
         n = len(problem.y)
         descent: Descent | None = None
         made, check = 0, 1
@@ -142,7 +142,7 @@ class StochasticSolver(Solver):
             if best.reached(limits.tol):
                 status = "converged"
                 break
-            if made + best.passes >= limits.max_passes:
+            if made + best.passes + 2.0 > limits.max_passes:  # a pass and the value of one point
                 status = "max_passes"
                 break
             if time.perf_counter() - started > limits.max_seconds:
@@ -150,9 +150,10 @@ class StochasticSolver(Solver):
                 break
             if descent is None:
                 descent = self.begin(problem, best, start, random)
-            while made < check and made + best.passes < limits.max_passes and time.perf_counter() - started <= limits.max_seconds:
+            while made < check and made + best.passes + 2.0 <= limits.max_passes and time.perf_counter() - started <= limits.max_seconds:
                 descent.run(random.integers(n, size=n) if self.replacement else random.permutation(n))
                 made += 1
+            best.most = limits.max_passes - made
             descent.offer(best)
             check = int(1.4 * check) + 1
         return Solution(best.theta, best.R, problem.lam, self.name, made + best.passes, time.perf_counter() - started, status)

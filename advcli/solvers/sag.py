@@ -49,7 +49,7 @@ class SagSolver(Solver):
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""
         started = time.perf_counter()
         random = np.random.default_rng(seed)
-        best = Best(problem, start)
+        best = Best(problem, start, limits.max_passes)
         passes, n, k = Passes(problem), len(problem.y), problem.loss.n_classes
         rows = passes.batch(self.batch, 1)
         centre, _ = warm_start(problem, start)
@@ -62,7 +62,8 @@ class SagSolver(Solver):
         heaviest *= n / problem.n
         done, since, interval, status = best.passes, 0, 1, "converged"
         while not best.reached(limits.tol):
-            if done >= limits.max_passes:
+            interval = int(min(interval, limits.max_passes - done - 1.0))  # the values afterwards are a pass
+            if interval < 1:
                 status = "max_passes"
                 break
             if time.perf_counter() - started > limits.max_seconds:

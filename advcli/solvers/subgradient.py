@@ -221,8 +221,14 @@ class AdaptiveSolver(StochasticSolver):
 
 
 def _lowest(tried: list[Tried], best: Best, random: np.random.Generator, gap: bool = False) -> Tried:
-    """Return the descent that stands lowest, in primal value or in ``gap``, after one pass in the same order for all."""
+    """Return the descent that stands lowest, in primal value or in ``gap``, after one pass in the same order for all.
+
+    It is chosen among as many, from the first on, as the passes allow that are left.
+    """
     problem = best.problem
+    tried = tried[: int(max(min(len(tried), (best.most - best.passes) // 2.0), 1))]
+    if len(tried) == 1:
+        return tried[0]
     order = random.permutation(len(problem.y))
     reached = []
     for descent in tried:

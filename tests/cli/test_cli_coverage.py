@@ -12,7 +12,7 @@ from matplotlib import image
 
 from advcli.abstention import guarantee, risk_coverage
 from advcli.cli import main
-from advcli.models import load
+from advcli.models import read
 
 NAMES = np.array(["red", "rose", "white"])
 
@@ -38,7 +38,7 @@ def test_the_files_say_what_the_model_does(
     capsys.readouterr()
     assert main(["coverage", "model=m.model", "input=held.csv", "out=found"]) == 0
     said = capsys.readouterr().out
-    model = load("m.model")
+    model = read("m.model")
     P = model.estimator.potentials(model.features(X))
     wrong = P.argmax(axis=1) != y
     margin = P.max(axis=1) if loss == "abstain_ova" else np.sort(P, axis=1)[:, -1] - np.sort(P, axis=1)[:, -2]

@@ -24,7 +24,7 @@ from advcli.data.table import read_table
 from advcli.errors import DataError
 from advcli.evaluation import Cell
 from advcli.evaluation.standardise import Standardiser
-from advcli.models import fit, load, predict_file
+from advcli.models import fit, predict_file, read
 
 FIT = ["dataset=csv", "dataset.path=train.csv", "dataset.target=label", "hyper.C=1"]
 
@@ -219,7 +219,7 @@ def test_the_number_of_rows_at_a_time_changes_nothing() -> None:
     train("loss=zero_one")
     files = []
     for rows in (1, 13, 1000):
-        predict_file(load("m.model"), Path("train.csv"), Path(f"{rows}.csv"), rows)
+        predict_file(read("m.model"), Path("train.csv"), Path(f"{rows}.csv"), rows)
         files.append(pd.read_csv(f"{rows}.csv"))
     assert (files[0]["label"] == files[2]["label"]).all()
     for other in files[:2]:
@@ -328,15 +328,15 @@ def test_sparse_data_can_be_fitted_and_used_in_python() -> None:
     Path("train.svm").write_text("\n".join(f"{i % 3} {1 + i % 3}:{1 + i % 5} 5:{i * i % 7}" for i in range(60)))
     assert main(["fit", "dataset=csv", "dataset.path=train.svm", "dataset.format=svmlight", "hyper.C=1", "out=sparse.model"]) == 0
     loaded = data.load({"name": "csv", "source": "csv", "path": "train.svm", "format": "svmlight"}, Path("data"))
-    assert (load("sparse.model").predict(loaded.X) == np.array(loaded.classes)[loaded.y]).mean() > 0.9
+    assert (read("sparse.model").predict(loaded.X) == np.array(loaded.classes)[loaded.y]).mean() > 0.9
 
 
 def test_weights_of_the_examples_reach_the_fit() -> None:
     table = frame().assign(weight=np.where(np.arange(90) % 3 == 0, 9.0, 1.0))
     train("dataset.weight=weight", "loss=weighted", "loss.weight=column", table=table)
-    weighted = load("m.model")
+    weighted = read("m.model")
     train("dataset.drop=[note,weight]", table=table)
-    plain = load("m.model")
+    plain = read("m.model")
     features = data.load(options(categorical=["colour", "zip"], drop=["note", "weight"]), Path("data")).X
     heavy = "small"  # every third row
     assert (weighted.predict(features) == heavy).sum() > (plain.predict(features) == heavy).sum()
@@ -346,8 +346,8 @@ def test_weights_of_the_examples_reach_the_fit() -> None:
 PEAK = """
 import resource, sys
 from pathlib import Path
-from advcli.models import load, predict_file
-done = predict_file(load("m.model"), Path(sys.argv[1]), Path("pred.csv"), 2000)
+from advcli.models import read, predict_file
+done = predict_file(read("m.model"), Path(sys.argv[1]), Path("pred.csv"), 2000)
 print(done.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

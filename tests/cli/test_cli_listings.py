@@ -58,7 +58,7 @@ def test_a_model_shows_what_it_is(capfd: pytest.CaptureFixture[str], tmp_path: P
     file = str(tmp_path / "my.model")
     said(capfd, "fit", "dataset=iris", "loss=abstain", "loss.alpha=0.3", "hyper.C=1", f"out={file}")
     text = said(capfd, "model", "show", file)
-    certificate = models.load(file).certificate
+    certificate = models.read(file).certificate
     assert certificate is not None
     assert f"relative gap {certificate.relative_gap:.1e}" in text
     for part in ("abstain linear (alpha=0.3)", "C=1", "iris, 150 rows", "setosa, versicolor, virginica", "petal width (cm)", "numpy"):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from advcli.cli import main
-from advcli.models import load, predict_file
+from advcli.models import predict_file, read
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 
@@ -43,7 +43,7 @@ def fitted(missing: str, *words: str) -> None:
 @pytest.mark.parametrize("missing", ["refuse", "mean", "median", "most_frequent", "indicator"])
 def test_a_model_takes_its_own_training_file_and_is_the_same_after_reading(missing: str) -> None:
     fitted(missing)
-    model = load("m.model")
+    model = read("m.model")
     assert model.encoding is not None
     assert "town=other" in model.encoding.feature_names
     assert ("size is missing" in model.encoding.feature_names) == (missing == "indicator")
@@ -68,7 +68,7 @@ def test_a_model_of_gaps_takes_gaps_in_columns_that_had_none() -> None:
     other["age"] = table["age"].median()
     for name, rows in (("one", one), ("other", other)):
         rows.to_csv(f"{name}.csv", index=False)
-        predict_file(load("m.model"), Path(f"{name}.csv"), Path(f"{name}_p.csv"))
+        predict_file(read("m.model"), Path(f"{name}.csv"), Path(f"{name}_p.csv"))
     assert Path("one_p.csv").read_text() == Path("other_p.csv").read_text()
 
 
@@ -109,7 +109,7 @@ def test_ignored_faults_count_as_nothing_known(capfd: pytest.CaptureFixture[str]
         assert said in capfd.readouterr().err
     assert main([*words, "predict.extra=ignore", "predict.unseen=ignore", "predict.gaps=ignore"]) == 0
     assert "not used by the model: extra" in capfd.readouterr().err
-    model = load("m.model")
+    model = read("m.model")
     assert model.standardiser is not None
     columns = list(model.encoding.feature_names)  # type: ignore[union-attr]
     by_hand = np.zeros((1, len(columns)))
@@ -149,7 +149,7 @@ def test_models_with_parts_that_cannot_be_are_refused() -> None:
     with zipfile.ZipFile("m.model") as archive:
         document = json.loads(archive.read("model.json"))
     encoding, d = document["encoding"], document["n_features"]
-    assert _restored_encoding(encoding, d).feature_names == load("m.model").encoding.feature_names  # type: ignore[union-attr]
+    assert _restored_encoding(encoding, d).feature_names == read("m.model").encoding.feature_names  # type: ignore[union-attr]
     town = next(at for at, column in enumerate(encoding["columns"]) if column["name"] == "town")
     size = next(at for at, column in enumerate(encoding["columns"]) if column["name"] == "size")
     wrong = [

@@ -17,7 +17,7 @@ from advcli.cli import main
 from advcli.errors import ConfigError
 from advcli.evaluation import Cell
 from advcli.losses import make_loss
-from advcli.models import load
+from advcli.models import read
 
 LOSS = """
 from advcli.losses import register
@@ -202,7 +202,7 @@ def test_a_learner_is_swept_saved_and_loaded(monkeypatch: pytest.MonkeyPatch, ca
     assert "loss.typo" in capfd.readouterr().err
     # another process of this test has the class already: the file is found by the variable, too
     monkeypatch.setenv(plugins.FOLDERS, str(Path("my").absolute()))
-    assert load("m.advcli").estimator.get_params()["shrink"] == 0.5
+    assert read("m.advcli").estimator.get_params()["shrink"] == 0.5
 
 
 def test_a_metric_selects_and_is_reported() -> None:
@@ -263,7 +263,7 @@ def test_the_loss_of_distances_takes_the_hierarchy_of_the_data(capfd: pytest.Cap
     assert (rows["cost"] == rows["tree_loss"]).all()
     assert rows["cost"].min() > 0
     assert main(["fit", *data, "loss=tree_distance", "hyper.C=1", "out=m.advcli"]) == 0
-    model = load("m.advcli")
+    model = read("m.advcli")
     order = [model.classes.index(name) for name in ("cat", "dog", "owl")]
     assert model.estimator.cost_matrix_[np.ix_(order, order)].tolist() == [[0, 2, 3], [2, 0, 3], [3, 3, 0]]
     weighted = ["loss=weighted", "loss.base=tree_distance", "loss.weight=2", "hyper.C=1", "protocol.n_splits=2", "name=weighted"]

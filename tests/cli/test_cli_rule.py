@@ -8,7 +8,7 @@ from advcli import SurrogateClassifier
 from advcli.cli import main
 from advcli.errors import ConfigError
 from advcli.learners import learner_class
-from advcli.models import load
+from advcli.models import read
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = np.digitize(X[:, 0] + np.random.default_rng(1).normal(size=60), [-0.7, 0.0, 0.7])
@@ -40,7 +40,7 @@ def test_a_saved_model_keeps_its_rule(tmp_path, monkeypatch):
     pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=Y).to_csv("rows.csv", index=False)
     given = ["dataset=csv", "dataset.path=rows.csv", "dataset.target=y", "dataset.ordered=true", "loss=absolute", "loss.rule=median"]
     assert main(["fit", *given, "hyper.C=1", "out=m.advcli"]) == 0
-    model = load("m.advcli")
+    model = read("m.advcli")
     assert model.estimator.rule == "median"
     rows = model.features(X)
     np.testing.assert_array_equal(model.predict(X), model.estimator.predict(rows, rule="median"))

@@ -99,7 +99,7 @@ def ascend(loss, X, y, lam, threads, together, blocks=False, tol=1e-6, max_passe
     while True:
         if primal - dual <= tol * primal:
             return 0, visits / n, primal, dual, state.R, state.theta
-        if visits / n >= max_passes:
+        if visits + 2 * n > max_passes * n:
             return 1, visits / n, primal, dual, state.R, state.theta
         skip = 1e-3 * tol * primal
         parts = state.shuffle_blocks() if blocks else state.deal(parts)
@@ -112,6 +112,8 @@ def ascend(loss, X, y, lam, threads, together, blocks=False, tol=1e-6, max_passe
         goal, count = 0.3 * active_total, sum(map(len, active))
         if count < 0.9 * n:
             for _ in range(ACTIVE_PASSES):
+                if visits + count + n > max_passes * n:
+                    break
                 active = state.deal(active)
                 total -= active_total
                 active_total = sum(map(sum, state.visit_parts(active, skip)))
@@ -119,7 +121,7 @@ def ascend(loss, X, y, lam, threads, together, blocks=False, tol=1e-6, max_passe
                 visits += count
                 if active_total <= goal:
                     break
-        if total / n <= 1.2 * tol * primal or visits / n >= min(next_check, max_passes):
+        if total / n <= 1.2 * tol * primal or visits / n >= next_check or visits + 2 * n > max_passes * n:
             primal, dual = state.certify()
             visits += n
             next_check = 1.5 * visits / n + 2.0

@@ -110,7 +110,7 @@ def test_limits_end_the_ascent_with_honest_values(kernels):
     X, label, bound, margin = problems(0, n=60)
     A, _, found = linear(kernels, X, label, 1e4 * bound, margin, tol=1e-12, passes=5.0)
     assert (found[:, 0] == 1).all()
-    assert (found[:, 1] >= 5.0).all()
+    assert ((found[:, 1] > 3.0) & (found[:, 1] <= 5.0)).all()  # a pass and the values after it did not fit
     for q in range(3):
         np.testing.assert_allclose(found[q, 2:], python_binary.values(X @ X.T, label[q], 1e4 * bound[q], margin[q], A[q]), rtol=1e-9)
         assert found[q, 3] <= found[q, 2]

@@ -117,7 +117,7 @@ def test_rows_of_groups_are_theirs_in_the_order_asked_for() -> None:
 def test_a_model_of_sequences_is_fitted_saved_and_predicts_a_new_file(tmp_path: Path) -> None:
     from advcli.evaluation import Cell
     from advcli.models import fit, predict_file, save
-    from advcli.models import load as load_model
+    from advcli.models import read as read_model
     from advcli.protocol import Protocol
 
     path = write(tmp_path, ROWS * 1)
@@ -126,7 +126,7 @@ def test_a_model_of_sequences_is_fitted_saved_and_predicts_a_new_file(tmp_path: 
     solver = {"name": "auto", "tol": 1e-4}
     cell = Cell(options(path), {"name": "chain"}, {"name": "linear"}, solver, protocol, {"C": 10.0})
     save(fit(cell, tmp_path), tmp_path / "model")
-    model = load_model(tmp_path / "model")
+    model = read_model(tmp_path / "model")
     assert model.encoding is not None
     assert model.encoding.sequence == "sentence"
     new = tmp_path / "new.csv"

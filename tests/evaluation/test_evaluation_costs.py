@@ -11,7 +11,7 @@ import pytest
 
 from advcli import CostSensitiveClassifier
 from advcli.cli import main
-from advcli.models import load
+from advcli.models import read
 
 COSTS = "dataset.costs=[stay,left,right]"
 COMMON = ["dataset=csv", "dataset.path=rows.csv", COSTS, "quiet=true", "protocol.n_splits=2"]
@@ -45,13 +45,13 @@ def test_every_method_is_judged_by_what_its_predictions_cost(rows: Any, loss: st
 
 def test_the_search_is_by_cost_and_the_model_is_that_of_python(rows: Any) -> None:
     assert main(["fit", *COMMON[:3], "loss=csosr", "hyper.C=2", "protocol.standardise=none", "out=m.advcli"]) == 0
-    model = load(Path("m.advcli"))
+    model = read(Path("m.advcli"))
     assert model.classes == ("stay", "left", "right")
     X, costs = rows[["a", "b"]].to_numpy(), rows[["stay", "left", "right"]].to_numpy()
     own = CostSensitiveClassifier(method="csosr", C=2.0, random_state=model.estimator.random_state).fit(X, costs=costs)
     np.testing.assert_allclose(own.theta_, model.estimator.theta_, atol=1e-9)
     assert main(["fit", *COMMON[:3], "loss=csosr", "out=searched.advcli"]) == 0
-    assert load(Path("searched.advcli")).about["metric"] == "cost"
+    assert read(Path("searched.advcli")).about["metric"] == "cost"
 
 
 @pytest.mark.parametrize(

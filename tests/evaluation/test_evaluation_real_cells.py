@@ -29,7 +29,7 @@ from advcli.errors import NotConvergedWarning
 from advcli.evaluation import Cell, run_cell
 from advcli.learners import learner_class
 from advcli.models import fit as fit_model
-from advcli.models import load as load_model
+from advcli.models import read as read_model
 from advcli.models import save as save_model
 from advcli.records import ResultsFolder
 
@@ -522,4 +522,4 @@ def test_a_model_is_the_scripts_search_and_fit_on_all_rows(weighted: bool, stand
     assert model.predict(script.X).tolist() == scores.argmax(axis=1).tolist()
     # as a file it gives the same
     save_model(model, tmp_path / "m")
-    assert load_model(tmp_path / "m").predict(script.X).tolist() == scores.argmax(axis=1).tolist()
+    assert read_model(tmp_path / "m").predict(script.X).tolist() == scores.argmax(axis=1).tolist()

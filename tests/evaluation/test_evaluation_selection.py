@@ -14,7 +14,7 @@ SOLVER = {"name": "auto", "tol": 1e-3, "search_tol": 1e-2}
 LINEAR, RBF = ("regularisation",), ("regularisation", "gamma")
 
 
-def run(fakes, protocol=None, names=LINEAR, hyper=None, loss=None, data=None, sample_weight=None):
+def run(fakes, protocol=None, names=LINEAR, hyper=None, loss=None, data=None, sample_weight=None, own=None, reach=None):
     checked = Protocol.from_mapping(fakes.PROTOCOL | (protocol or {}))
     data = data or fakes.make_dataset()
 
@@ -25,7 +25,8 @@ def run(fakes, protocol=None, names=LINEAR, hyper=None, loss=None, data=None, sa
         metric = checked.metric or learner.metric_
         return metric, metrics.compute(metric, y, learner.predict_codes(held), 3, {})
 
-    return select(Part(data.X, data.y, sample_weight), make, judge, checked, find_axes(checked, names, hyper or {}), 0, "blobs")
+    axes = find_axes(checked, names, hyper or {}, own, reach)
+    return select(Part(data.X, data.y, sample_weight), make, judge, checked, axes, 0, "blobs")
 
 
 def replace_metric(monkeypatch, name, function):
@@ -315,6 +316,52 @@ def test_two_axes_grow_together(fakes, monkeypatch):
     found = run(fakes, protocol=stages, names=RBF)
     assert found.hyper == {"C": 8.0, "gamma": 0.125}
     assert found.edges == ()
+
+
+OWN = "loss.options.depth"
+GROWS = {"extend": {"regularisation": [2**-12, 2**12]}, "stage2": None}
+
+
+@pytest.mark.parametrize("power", range(-8, 9))
+def test_a_list_of_the_methods_own_grows_as_the_protocols_do(fakes, monkeypatch, power):
+    """Named C in one search and a parameter of the method in the other: the same values are tried, and the same one is chosen."""
+    chosen, tried, edges = grown(fakes, monkeypatch, lambda C: round(abs(np.log2(C) - power)))
+    install_scores(fakes, monkeypatch, lambda hyper, n: round(abs(np.log2(hyper[OWN]) - power)) / n)
+    found = run(fakes, protocol=GROWS, names=(), own={OWN: (0.5, 1.0, 2.0)}, reach={OWN: (2**-12, 2**12)})
+    assert (found.hyper, found.edges) == ({OWN: chosen}, edges)
+    assert sorted({row[OWN] for row in found.rows}) == tried
+
+
+def test_a_list_of_the_methods_own_ends_at_its_limit_and_says_so(fakes, monkeypatch):
+    install_scores(fakes, monkeypatch, lambda hyper, n: round(np.log2(hyper[OWN]) + 20) / n)
+    found = run(fakes, protocol=GROWS, names=(), own={OWN: (2, 1.0, 0.5)}, reach={OWN: (0.1, 16)})
+    assert found.hyper == {OWN: 0.125}
+    assert found.edges == (f"{OWN}=0.125 is the smallest value tried (0.125 to 2); widen loss.extend.depth",)
+
+
+def test_a_list_of_whole_numbers_stays_whole(fakes, monkeypatch):
+    install_scores(fakes, monkeypatch, lambda hyper, n: abs(hyper[OWN] - 40) / n)
+    found = run(fakes, protocol=GROWS, names=(), own={OWN: (25, 15, 9)}, reach={OWN: (1, 100)})
+    assert found.hyper == {OWN: 42}
+    assert sorted({row[OWN] for row in found.rows}) == [9, 15, 25, 42, 71]
+    assert all(isinstance(row[OWN], int) for row in found.rows)
+
+
+def test_a_list_of_the_methods_own_grows_beside_the_strength(fakes, monkeypatch):
+    install_scores(fakes, monkeypatch, lambda hyper, n: round(abs(np.log2(hyper["C"] / 8)) + abs(np.log2(hyper[OWN] * 8))) / n)
+    protocol = GROWS | {"stage1": {"regularisation": [1, 2]}}
+    found = run(fakes, protocol=protocol, own={OWN: (0.5, 1), "loss.options.kind": ("a", True, None)}, reach={OWN: (2**-9, 2**9)})
+    assert found.hyper == {"C": 8.0, OWN: 0.125, "loss.options.kind": "a"}
+    assert found.edges == ()
+
+
+@pytest.mark.parametrize(("protocol", "reach"), [({}, {OWN: (0.1, 16)}), (GROWS, None)])
+def test_a_list_of_the_methods_own_stays_where_no_limit_is_stated(fakes, monkeypatch, protocol, reach):
+    """The protocols of the papers have grids that do not grow, and an outside estimator may refuse what it is not meant to take."""
+    install_scores(fakes, monkeypatch, lambda hyper, n: round(np.log2(hyper[OWN]) + 20) / n)
+    found = run(fakes, protocol={"stage2": None} | protocol, names=(), own={OWN: (2.0, 1.0, 0.5)}, reach=reach)
+    assert sorted({row[OWN] for row in found.rows}) == [0.5, 1.0, 2.0]
+    assert found.edges == (f"{OWN}=0.5 is the smallest value tried (0.5 to 2); widen loss.grid.depth",)
 
 
 @pytest.mark.parametrize(("standard_errors", "chosen"), [(0.0, 4.0), (0.5, 2.0), (1.0, 1.0), (50.0, 0.5)])

@@ -216,3 +216,26 @@ def test_hydra_reads_a_value_as_it_was_written(value: Any) -> None:
     assert override.value() == value
     assert isinstance(override.value(), type(value))
     assert words_for({"a": {"b": value}}) == [word("a.b", value)]
+
+
+def test_a_file_is_read_once_before_the_first_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left out, what is told and what does not fit the words come from one look, of each file, whatever the methods."""
+    from advcli.config import check
+    from advcli.data import table
+
+    random = np.random.default_rng(0)
+    for name in ("one", "two"):
+        grades = pd.DataFrame({"id": np.arange(60), "size": random.normal(size=60), "label": random.choice(["low", "mid", "high"], 60)})
+        grades.assign(code=[f"c{at}" for at in range(60)]).to_csv(f"{name}.csv", index=False)
+    cells = [
+        f"dataset=csv dataset.path={name}.csv dataset.name={name} dataset.target=label dataset.categorical=auto loss={loss} {COMMON}"
+        for name in ("two", "one")
+        for loss in ("zero_one", "cs", "logistic")
+    ]
+    settled = [check(config) for config in compose_cells(cells, {})[1]]
+    read, said = [], []
+    real = table.read_bytes
+    monkeypatch.setattr(table, "read_bytes", lambda path, *more: (read.append(Path(path).name), real(path, *more))[1])
+    jobs.check_cells(settled, said.append)
+    assert sorted(read) == ["one.csv", "two.csv"]
+    assert sum("code" in line for line in said) == 2  # a code in every row is left out, and said once for each file

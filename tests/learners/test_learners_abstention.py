@@ -18,7 +18,7 @@ from advcli.errors import ConfigError, IncompatibleError
 from advcli.learners import check_compatible, make_learner
 from advcli.losses import make_loss
 from advcli.losses.rejecting import code_words
-from advcli.models import load as load_model
+from advcli.models import read as read_model
 from advcli.models import save
 
 METHODS = ("ova", "cs", "bep", "two_stage", "adversarial")
@@ -276,7 +276,7 @@ def test_a_saved_model_predicts_the_same(method: str, features: str, tmp_path: P
     for at, epsilon in enumerate((0.3, 1e-6)):  # of the second no threshold passes: nothing is accepted
         fitted.calibrate(X[100:], y[100:], epsilon=epsilon, delta=0.2)
         save(fitted, tmp_path / f"{at}.advcli")
-        loaded: Any = load_model(tmp_path / f"{at}.advcli").estimator
+        loaded: Any = read_model(tmp_path / f"{at}.advcli").estimator
         assert type(loaded) is AbstainingClassifier
         assert np.array_equal(loaded.predict(X), fitted.predict(X))
         np.testing.assert_allclose(loaded.margin(X), fitted.margin(X), atol=1e-9)
@@ -286,7 +286,7 @@ def test_a_saved_model_predicts_the_same(method: str, features: str, tmp_path: P
         words = [[-1, -1, 1], [1, 1, 1], [-1, 1, -1], [1, -1, -1], [1, 1, -1]]
         own = AbstainingClassifier("bep", code=words).fit(X, y)
         save(own, tmp_path / "own.advcli")
-        assert np.array_equal(load_model(tmp_path / "own.advcli").estimator.predict(X), own.predict(X))
+        assert np.array_equal(read_model(tmp_path / "own.advcli").estimator.predict(X), own.predict(X))
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ def test_a_cost_of_abstaining_for_each_class_is_a_row_of_the_matrix(tmp_path: Pa
     np.testing.assert_array_equal(own.cost_matrix_, matrix)
     assert (own.metric_, own.abstention_cost_) == ("cost", None)
     save(own, tmp_path / "m")
-    assert np.array_equal(load_model(tmp_path / "m").estimator.predict(X), own.predict(X))
+    assert np.array_equal(read_model(tmp_path / "m").estimator.predict(X), own.predict(X))
     same = AbstainingClassifier("adversarial", alpha=[0.3] * 3).fit(X, y)  # one number is the closed form
     assert np.array_equal(same.theta_, AbstainingClassifier("adversarial", alpha=0.3).fit(X, y).theta_)
     dear = AbstainingClassifier("adversarial", alpha=[0.05, 0.9, 0.9]).fit(X, y)

@@ -104,7 +104,7 @@ def test_a_model_file_keeps_it(method: str, tmp_path: Path) -> None:
     X, y = drawn(3, 60)
     model = AdversarialClassifier(calibrate=method).fit(X, np.array(["x", "y", "z"])[y])
     models.save(model, tmp_path / "own.model")
-    again = models.load(tmp_path / "own.model").estimator
+    again = models.read(tmp_path / "own.model").estimator
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from advcli import HierarchicalClassifier
 from advcli.errors import ConfigError, DataError
-from advcli.models import load, save
+from advcli.models import read, save
 
 EDGES = [("animal", "mammal"), ("animal", "bird"), ("mammal", "cat"), ("mammal", "dog"), ("bird", "hawk"), ("animal", "fish")]
 LEVELS = [["animal", "mammal", "cat"], ["animal", "mammal", "dog"], ["animal", "bird", "hawk"], ["animal", "fish", ""]]
@@ -35,7 +35,7 @@ def same(hierarchy, drawn, tmp_path):
     assert np.allclose(fitted.potentials(X), plain.potentials(X), atol=1e-2)  # nodes may be numbered otherwise
     assert set(fitted.labels()[0].edges()) == set(EDGES)
     save(fitted, tmp_path / "tree.model")
-    assert np.array_equal(load(tmp_path / "tree.model").predict(X), fitted.predict(X))
+    assert np.array_equal(read(tmp_path / "tree.model").predict(X), fitted.predict(X))
 
 
 @pytest.mark.parametrize("hierarchy", [form for _, form in forms()], ids=[name for name, _ in forms()])

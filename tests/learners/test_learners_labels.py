@@ -16,7 +16,7 @@ from advcli import (
     OrdinalClassifier,
 )
 from advcli.errors import ConfigError
-from advcli.models import load, save
+from advcli.models import read, save
 
 NAMES = np.array(["low", "medium", "high", "extreme"])
 STEPS = [
@@ -107,7 +107,7 @@ def test_an_order_is_cloned_pickled_and_saved(learner, drawn, tmp_path):
     fitted = clone(learner).set_params(order=NAMES.tolist()).fit(X, NAMES[codes])
     assert np.array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))
     save(fitted, tmp_path / "ordered.model")
-    assert np.array_equal(load(tmp_path / "ordered.model").predict(X), fitted.predict(X))
+    assert np.array_equal(read(tmp_path / "ordered.model").predict(X), fitted.predict(X))
 
 
 # ---- matrices with names --------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def test_a_frame_is_put_into_the_order_of_the_classes(kind, name, order, drawn, 
     fitted, plain = clone(by_name).fit(X, NAMES[codes]), by_place.fit(X, NAMES[codes])
     assert np.array_equal(fitted.potentials(X), plain.potentials(X))
     save(fitted, tmp_path / "named.model")
-    assert np.array_equal(load(tmp_path / "named.model").predict(X), plain.predict(X))
+    assert np.array_equal(read(tmp_path / "named.model").predict(X), plain.predict(X))
 
 
 def test_a_frame_weighs_thresholds(drawn):
@@ -216,7 +216,7 @@ def test_weights_of_classes_are_saved_by_label(drawn, tmp_path):
     X, codes = drawn
     for weight in ({0: 3.0, 2: 0.5}, "balanced"):
         save(AdversarialClassifier(class_weight=weight).fit(X, codes), tmp_path / "weighed.model")
-        assert load(tmp_path / "weighed.model").estimator.class_weight == weight
+        assert read(tmp_path / "weighed.model").estimator.class_weight == weight
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from advcli import (
     UMAClassifier,
 )
 from advcli.errors import ConfigError, ModelError
-from advcli.models import load, save
+from advcli.models import read, save
 
 MINIMISERS = [
     AdversarialClassifier(),
@@ -101,7 +101,7 @@ def test_a_model_file_keeps_no_objective(drawn, tmp_path):
     X, y, _ = drawn
     save(AdversarialClassifier().fit(X, y), tmp_path / "fitted.model")
     with pytest.raises(ModelError, match="fit it again"):
-        load(tmp_path / "fitted.model").estimator.objective(X, y)
+        read(tmp_path / "fitted.model").estimator.objective(X, y)
 
 
 # ---- weights ----------------------------------------------------------------------------------------------------------

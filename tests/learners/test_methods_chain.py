@@ -14,7 +14,7 @@ from advcli.learners import check_compatible
 from advcli.learners.structured import ChainClassifier, learn_planes
 from advcli.learners.structured.chain import KINDS, ChainStructure, ChainTrainer
 from advcli.learners.structured.row_steps import FrankWolfe, Gradients
-from advcli.models import load, save
+from advcli.models import read, save
 from advcli.outputs.chain import chain_game
 from advcli.outputs.psi import make_psi
 
@@ -252,7 +252,7 @@ def test_a_saved_model_predicts_the_same_and_its_bytes_repeat(tmp_path, surrogat
     save(fitted, tmp_path / "one")
     save(ChainClassifier(surrogate=surrogate).fit(X, np.array(list("abc"))[y], groups=groups), tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    model = load(tmp_path / "one")
+    model = read(tmp_path / "one")
     assert model.predict(X, groups).tolist() == fitted.predict(X, groups).tolist()
     assert model.certificate.dual == fitted.certificate_.dual
 

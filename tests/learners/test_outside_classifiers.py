@@ -27,7 +27,7 @@ from advcli.errors import ConfigError, IncompatibleError, ModelError, NotConverg
 from advcli.evaluation.sweep import sweep
 from advcli.learners import learner_of, make_learner
 from advcli.learners.outside import OutsideClassifier
-from advcli.models import load, save
+from advcli.models import read, save
 from advcli.paths import conf_dir
 from advcli.testing import check_learner
 
@@ -203,8 +203,8 @@ def test_a_fit_is_kept_by_pickle_at_the_users_word_alone(tmp_path: Path) -> None
     assert not list(tmp_path.iterdir())
     save(learner, tmp_path / "m.joblib")
     with pytest.raises(ModelError, match="is a pickle, which executes what it holds: give trust=true"):
-        load(tmp_path / "m.joblib")
-    np.testing.assert_array_equal(load(tmp_path / "m.joblib", trust=True).predict(NEW), learner.predict(NEW))
+        read(tmp_path / "m.joblib")
+    np.testing.assert_array_equal(read(tmp_path / "m.joblib", trust=True).predict(NEW), learner.predict(NEW))
 
 
 class Bomb:
@@ -215,13 +215,13 @@ class Bomb:
 def test_an_untrusted_pickle_is_not_executed(tmp_path: Path) -> None:
     (tmp_path / "m.joblib").write_bytes(pickle.dumps(Bomb()))
     with pytest.raises(ModelError, match="trust=true"):
-        load("m.joblib")
+        read("m.joblib")
     (tmp_path / "m.model").write_bytes((tmp_path / "m.joblib").read_bytes())
     with pytest.raises(ModelError, match="it is no model of advcli"):
-        load("m.model", trust=True)
+        read("m.model", trust=True)
     assert not Path("boom").exists()
     with pytest.raises(ModelError, match="holds a NoneType, no model of advcli"):
-        load("m.joblib", trust=True)
+        read("m.joblib", trust=True)
     assert Path("boom").exists(), "trusted, it is"
 
 
@@ -407,3 +407,27 @@ def test_an_estimator_that_raises_is_a_failed_cell(monkeypatch: pytest.MonkeyPat
     assert main([*QUICK, "loss=sklearn", "loss.estimator=broken_classifier.Broken", "name=x"]) == 1
     assert "RuntimeError: no such luck" in capfd.readouterr().err
     assert set(pd.read_csv("results/x/runs.csv")["status"]) == {"failed"}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"grid": {"C": [0.1, 1]}, "extend": {"C": [1, 0.1]}}, r"loss.extend.C=\[1, 0.1\] is not valid; give \[SMALLEST,LARGEST\]"),
+        ({"grid": {"C": [0.1, 1]}, "extend": {"C": 3}}, r"loss.extend.C=3 is not valid"),
+        ({"grid": {"C": [0.1, 1]}, "extend": [1, 2]}, r"loss.extend=\[1, 2\] is no group of limits"),
+        ({"grid": {"l1_ratio": [0.1, 0.5]}, "extend": {"l1_ratio": [0.01, 3]}}, "'l1_ratio' parameter .* Got 3"),
+    ],
+)
+def test_limits_that_mean_nothing_are_refused_before_any_work(words, says):
+    loss = {"name": "sklearn", "learner": "sklearn", "estimator": "sklearn.linear_model.LogisticRegression", "options": {}, **words}
+    with pytest.raises(ConfigError, match=says):
+        OutsideClassifier.check(loss, {"name": "linear"}, {"name": "auto"}, False, None)
+
+
+def test_limits_of_what_is_fixed_or_has_no_ends_are_none():
+    extend = {"C": [1, 64], "gamma": None, "degree": [1, 9], "kernel": [1, 2]}
+    grid = {"C": [1, 8], "gamma": [0.1, 1], "degree": [3], "kernel": ["rbf", "poly"]}
+    loss = {"name": "sklearn", "estimator": "sklearn.svm.SVC", "grid": grid, "extend": extend}
+    assert OutsideClassifier.reach(loss) == {"loss.options.C": (1, 64)}
+    assert OutsideClassifier.reach({**loss, "options": {"C": 2}}) == {}
+    assert OutsideClassifier.reach({**loss, "grid": {"gamma": [0.1, 1]}}) == {}

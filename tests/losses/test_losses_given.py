@@ -19,7 +19,7 @@ from advcli.losses.abstain import AbstainLoss
 from advcli.losses.general import GeneralLoss
 from advcli.losses.hinge import CrammerSingerLoss
 from advcli.losses.zero_one import ZeroOneLoss
-from advcli.models import load, save
+from advcli.models import read, save
 
 RNG = np.random.default_rng(3)
 CLASSES = np.array(["ant", "bee", "caterpillar"])
@@ -78,7 +78,7 @@ def test_a_stranger_learns_the_labels_and_is_selected_by_scikit_learn() -> None:
 def test_registered_classes_are_saved_by_their_names(given: Any, tmp_path: Path) -> None:
     model = AdversarialClassifier(given).fit(X, Y)
     save(model, tmp_path / "m")
-    back = load(tmp_path / "m").estimator
+    back = read(tmp_path / "m").estimator
     assert back.get_params()["loss"] == model.loss_.name
     np.testing.assert_array_equal(back.predictor_distribution(X), model.predictor_distribution(X))
 

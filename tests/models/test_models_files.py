@@ -22,7 +22,7 @@ from advcli.hierarchy import LabelGraph
 from advcli.learners import LinearLearner, hierarchical, learner_class
 from advcli.learners.base import registry
 from advcli.losses import loss_class, loss_names
-from advcli.models import FORMAT_VERSION, Model, _checksum, load, save
+from advcli.models import FORMAT_VERSION, Model, _checksum, read, save
 
 RNG = np.random.default_rng(5)
 Y = np.repeat([0, 1, 2], 20)
@@ -49,7 +49,7 @@ def same(one: Any, other: Any, rows: Any) -> None:
 def test_every_loss_comes_back(loss: str, number: int, tmp_path: Path) -> None:
     model = fitted(loss, loss_options=loss_class(loss).examples(3)[number] or None)
     save(model, tmp_path / "m")
-    back = load(tmp_path / "m")
+    back = read(tmp_path / "m")
     same(model, back.estimator, NEW)
     assert back.predict(NEW).tolist() == model.predict(NEW).tolist()
     assert back.estimator.get_params() == model.get_params()
@@ -64,7 +64,7 @@ def test_every_method_comes_back(name: str, features: str, tmp_path: Path) -> No
     model = learner_class(name)(features=features, **own)
     model.fit(X, pd.Series(pd.Categorical(np.array(["a", "bb", "ccc"])[Y], ordered=True)))  # of which some learn the order
     save(model, tmp_path / "m")
-    back = load(tmp_path / "m")
+    back = read(tmp_path / "m")
     assert type(back.estimator) is type(model)
     np.testing.assert_array_equal(back.estimator.potentials(NEW), model.potentials(NEW))
     assert back.predict(NEW).tolist() == model.predict(NEW).tolist()
@@ -103,7 +103,7 @@ def test_sets_of_labels_come_back(name: str, tmp_path: Path) -> None:
     sets[::7, 2] = 1
     model = learner_class(name)(hierarchy={"edges": TREE, "classes": ["a", "bb", "ccc"]}, n_classes=3).fit(X, sets)
     save(model, tmp_path / "m")
-    back = load(tmp_path / "m").estimator
+    back = read(tmp_path / "m").estimator
     np.testing.assert_array_equal(back.potentials(NEW), model.potentials(NEW))
     np.testing.assert_array_equal(back.predict_codes(NEW).toarray(), model.predict_codes(NEW).toarray())
 
@@ -114,7 +114,7 @@ def test_factored_weights_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     model = learner_class("nhsvm")(hierarchy=LabelGraph.from_edges(TREE)).fit(rows, np.array(["a", "bb", "ccc"])[Y])
     assert isinstance(model.coef_, hierarchical.FactoredWeights)
     save(model, tmp_path / "m")
-    np.testing.assert_array_equal(load(tmp_path / "m").estimator.potentials(sparse.csr_array(NEW)), model.potentials(sparse.csr_array(NEW)))
+    np.testing.assert_array_equal(read(tmp_path / "m").estimator.potentials(sparse.csr_array(NEW)), model.potentials(sparse.csr_array(NEW)))
 
 
 @pytest.mark.parametrize("model", hierarchical.MODELS)
@@ -127,7 +127,7 @@ def test_the_general_face_of_the_hierarchical_models_comes_back(
     rows, new = (sparse.csr_array(X), sparse.csr_array(NEW)) if lists else (X, NEW)
     given = hierarchical.HierarchicalClassifier(None if model == "flat" else TREE, model=model).fit(rows, np.array(["a", "bb", "ccc"])[Y])
     save(given, tmp_path / "m")
-    back = load(tmp_path / "m")
+    back = read(tmp_path / "m")
     assert back.estimator.get_params() == given.get_params()
     np.testing.assert_array_equal(back.estimator.potentials(new), given.potentials(new))
     assert back.predict(new).tolist() == given.predict(new).tolist()
@@ -139,7 +139,7 @@ def test_a_confusion_matrix_from_a_file_travels_with_the_model(tmp_path: Path) -
     for name in ("uma", "forward"):
         model = learner_class(name)(confusion=str(source)).fit(X, Y)
         save(model, tmp_path / name)
-        assert load(tmp_path / name).estimator.get_params()["confusion"] == [[0.8, 0, 0], [0.2, 1, 0.1], [0, 0, 0.9]]
+        assert read(tmp_path / name).estimator.get_params()["confusion"] == [[0.8, 0, 0], [0.2, 1, 0.1], [0, 0, 0.9]]
 
 
 def test_a_basis_is_stored_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_a_basis_is_stored_not_computed_again(tmp_path: Path, monkeypatch: pytes
     model = fitted(features="kernel_pca", features_options={"dimensions": 7})
     save(model, tmp_path / "m")
     monkeypatch.setattr("advcli.features.kernel_pca._principal", None)
-    same(model, load(tmp_path / "m").estimator, NEW)
+    same(model, read(tmp_path / "m").estimator, NEW)
 
 
 class Peculiar(LinearLearner):
@@ -177,7 +177,7 @@ def test_every_feature_map_comes_back(features: str, stored: Any, tmp_path: Path
         train, new = np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(-1)), np.exp(-0.1 * ((NEW[:, None] - X) ** 2).sum(-1))
     model = SurrogateClassifier("absolute", features=features, C=0.5).fit(stored(train), Y)
     save(model, tmp_path / "m")
-    same(model, load(tmp_path / "m").estimator, stored(new))
+    same(model, read(tmp_path / "m").estimator, stored(new))
 
 
 def test_of_a_kernel_only_support_vectors_are_kept(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_of_a_kernel_only_support_vectors_are_kept(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "m") as archive:
         rows = np.lib.format.read_array(io.BytesIO(archive.read("arrays/rows.npy")))
     assert 0 < len(rows) == np.count_nonzero(model.theta_.any(axis=1)) < len(far)
-    same(model, load(tmp_path / "m").estimator, NEW)
+    same(model, read(tmp_path / "m").estimator, NEW)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_estimators_of_notebooks_come_back(model: SurrogateClassifier, labels: l
     if model.extra_labels is not None and not isinstance(labels[0], str):
         model.extra_labels = [-7]
     save(model, tmp_path / "m")
-    back = load(tmp_path / "m")
+    back = read(tmp_path / "m")
     assert type(back.estimator) is type(model)
     assert back.estimator.classes_.dtype == model.classes_.dtype
     same(model, back.estimator, NEW)
@@ -228,15 +228,15 @@ def test_a_matrix_from_a_file_travels_with_the_model(tmp_path: Path) -> None:
         save(fitted(loss, loss_options=options), tmp_path / f"m{at}")
     expected = fitted("general", loss_options={"file": str(source)}).potentials(NEW)
     source.unlink()
-    np.testing.assert_array_equal(load(tmp_path / "m0").estimator.potentials(NEW), expected)
-    assert load(tmp_path / "m1").estimator.loss_.n_predictions == 4
+    np.testing.assert_array_equal(read(tmp_path / "m0").estimator.potentials(NEW), expected)
+    assert read(tmp_path / "m1").estimator.loss_.n_predictions == 4
 
 
 def test_the_same_fit_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in "ab":
         save(fitted("abstain"), tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    save(load(tmp_path / "a"), tmp_path / "c")
+    save(read(tmp_path / "a"), tmp_path / "c")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "c").read_bytes()
 
 
@@ -255,7 +255,7 @@ def test_any_damage_is_said_or_harmless(tmp_path: Path) -> None:
                 continue
             broken.write_bytes(content)
             try:
-                back = load(broken)
+                back = read(broken)
             except ModelError:
                 refused += 1
                 continue
@@ -268,14 +268,14 @@ def test_any_damage_is_said_or_harmless(tmp_path: Path) -> None:
 def test_other_files_are_no_models(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "m").write_bytes(content)
     with pytest.raises(ModelError, match="it is no model of advcli, or damaged; copy or fit it again"):
-        load(tmp_path / "m")
+        read(tmp_path / "m")
 
 
 def test_missing_models_and_folders(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="there is no model"):
-        load(tmp_path / "m")
+        read(tmp_path / "m")
     with pytest.raises(ModelError, match="directory"):
-        load(tmp_path)
+        read(tmp_path)
     with pytest.raises(ResultsError, match="choose another file"):
         save(fitted(), tmp_path / "nowhere" / "m")
 
@@ -310,7 +310,7 @@ def test_a_change_that_the_archive_does_not_see_is_refused(tmp_path: Path) -> No
     save(Model(fitted(features="rbf"), (0, 1, 2), (0, 1, 2), Standardiser().fit(X)), tmp_path / "m")
     with zipfile.ZipFile(tmp_path / "m") as archive:
         whole = {name: archive.read(name) for name in archive.namelist()}
-    load(tmp_path / "m")
+    read(tmp_path / "m")
     for name in whole:
         members = dict(whole)
         if name == "model.json":
@@ -326,7 +326,7 @@ def test_a_change_that_the_archive_does_not_see_is_refused(tmp_path: Path) -> No
             for member, content in members.items():
                 archive.writestr(member, content)
         with pytest.raises(ModelError, match="its checksum does not fit, it is damaged; copy or fit it again"):
-            load(tmp_path / "m")
+            read(tmp_path / "m")
 
 
 EXECUTED: list[str] = []
@@ -348,11 +348,11 @@ def test_nothing_is_executed(tmp_path: Path) -> None:
 
     rewrite(tmp_path / "m", pickled)
     with pytest.raises(ModelError, match=r"arrays/theta\.npy is neither numbers nor text"):
-        load(tmp_path / "m")
+        read(tmp_path / "m")
     assert EXECUTED == []
     (tmp_path / "p").write_bytes(pickle.dumps(Payload()))
     with pytest.raises(ModelError):
-        load(tmp_path / "p")
+        read(tmp_path / "p")
     assert EXECUTED == []
 
 
@@ -375,7 +375,7 @@ def test_files_that_do_not_fit_are_refused(change: Any, said: str, tmp_path: Pat
     save(fitted(features="rbf"), tmp_path / "m")
     rewrite(tmp_path / "m", change)
     with pytest.raises(ModelError, match=said) as caught:
-        load(tmp_path / "m")
+        read(tmp_path / "m")
     assert len(str(caught.value).splitlines()) == 1
     assert caught.value.exit_code == 2
 
@@ -385,7 +385,7 @@ def test_compressed_archives_are_refused(tmp_path: Path) -> None:
     save(fitted(), tmp_path / "m")
     rewrite(tmp_path / "m", lambda members: None, zipfile.ZIP_DEFLATED)
     with pytest.raises(ModelError, match="no model of advcli"):
-        load(tmp_path / "m")
+        read(tmp_path / "m")
 
 
 def test_only_fitted_estimators_of_this_package_are_saved(tmp_path: Path) -> None:
@@ -403,7 +403,7 @@ def test_a_model_without_columns_is_for_python(tmp_path: Path) -> None:
     from advcli.models import predict_file
 
     save(fitted("abstain"), tmp_path / "m")
-    back = load(tmp_path / "m")
+    back = read(tmp_path / "m")
     assert isinstance(back, Model)
     table = back.table(NEW)
     assert list(table)[:4] == ["label", "abstain", "potential_0", "potential_1"]

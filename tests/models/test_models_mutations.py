@@ -27,7 +27,7 @@ from mutated_models import mutated, outcome, packed, unpacked, written
 
 from advcli.cli import main
 from advcli.errors import ModelError
-from advcli.models import _members, load, save
+from advcli.models import _members, read, save
 
 BATCH, BATCHES = 144, 10
 HARMLESS = {"refused", "failed", "predicted"}
@@ -110,7 +110,7 @@ def test_many_mutated_files_of_every_kind_are_refused_or_harmless(batch: int, ta
 # ---- single faults --------------------------------------------------------------------------------------------------
 def refused(path: Path) -> str:
     with pytest.raises(ModelError) as caught:
-        load(path)
+        read(path)
     assert caught.value.exit_code == 2
     assert len(str(caught.value).splitlines()) == 1
     return str(caught.value)
@@ -260,7 +260,7 @@ def test_entries_beside_those_listed_are_refused(models: tuple[Path, Any]) -> No
 
 def test_a_model_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     (tmp_path / "old.model").write_bytes(zlib.decompress(base64.b85decode(OLD)))
-    model = load(tmp_path / "old.model")
+    model = read(tmp_path / "old.model")
     assert model.predict(np.array([[0.0, 1.0], [3.0, 1.0]])).tolist() == ["a", "b"]
     np.testing.assert_allclose(model.table(np.array([[0.0, 1.0]]))["potential_a"], 0.362565, atol=1e-6)
 
@@ -268,6 +268,6 @@ def test_a_model_of_an_earlier_version_is_read(tmp_path: Path) -> None:
 def test_rows_whose_scores_overflow_are_named(models: tuple[Path, Any]) -> None:
     from advcli.errors import DataError
 
-    model = load(rewritten(models, "linear", {"theta": np.full((5, 3), 1e300)}))
+    model = read(rewritten(models, "linear", {"theta": np.full((5, 3), 1e300)}))
     with pytest.raises(DataError, match="row 2 has scores that are no finite numbers"):
         model.table(np.array([[0.0] * 4, [1e49] * 4]))

@@ -2,9 +2,11 @@
 
 import json
 
-import joblib
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import SimpleImputer
@@ -22,8 +24,8 @@ from sklearn.preprocessing import (
 )
 
 from advcli import AdversarialClassifier, OneVersusAllClassifier
-from advcli.errors import ConfigError, ModelError
-from advcli.models import fit, load, save
+from advcli.errors import ConfigError, DataError, ModelError
+from advcli.models import fit, load, predict_file, read, save
 from advcli.steps import TRANSFORMERS, Steps, packed, unpacked
 
 KEPT = [
@@ -67,12 +69,11 @@ def test_a_pipeline_keeps_its_steps(step, drawn, tmp_path):
     assert np.array_equal(model.decision_function(X), pipeline.decision_function(X))
     assert model.score(X, y) == pipeline.score(X, y)
     assert model.get_params()["ours__C"] == 2.0
-    restored = model.as_estimator()
-    assert [name for name, _ in restored.steps] == ["first", "second", "ours"]
-    assert repr(restored[0].get_params()) == repr(pipeline[0].get_params())
-    save(restored, tmp_path / "again.model")
+    assert [name for name, _ in model.steps] == ["first", "second", "ours"]
+    assert repr(model[0].get_params()) == repr(pipeline[0].get_params())
+    save(model, tmp_path / "again.model")
     assert (tmp_path / "again.model").read_bytes() == (tmp_path / "piped.model").read_bytes()
-    assert restored.fit(X, y).score(X, y) == pipeline.score(X, y)
+    assert model.fit(X, y).score(X, y) == pipeline.score(X, y)
 
 
 def test_weights_of_a_score_are_those_of_the_pipeline(drawn, tmp_path):
@@ -81,7 +82,7 @@ def test_weights_of_a_score_are_those_of_the_pipeline(drawn, tmp_path):
     pipeline = make_pipeline(StandardScaler(), OneVersusAllClassifier(C=0.01)).fit(X, y)
     save(pipeline, tmp_path / "piped.model")
     model = load(tmp_path / "piped.model")
-    assert model.score(X, y, weights) == pipeline.score(X, y, sample_weight=weights)
+    assert model.score(X, y, sample_weight=weights) == pipeline.score(X, y, sample_weight=weights)
     assert not hasattr(pipeline, "predict_proba")
     with pytest.raises(AttributeError):
         model.predict_proba(X)
@@ -128,23 +129,66 @@ def test_altered_steps_are_refused(change, drawn):
         unpacked(altered(steps, change))
 
 
-def test_a_model_of_the_command_line_is_an_estimator_of_labels(tmp_path):
+def fitted_by_the_command_line(words, folder):
     from pathlib import Path
 
     from advcli.config import check
     from advcli.config.composing import compose_cells
     from advcli.evaluation.jobs import cell_of
 
-    _, configs = compose_cells(["dataset=iris loss=zero_one hyper.C=1"], {})
+    _, configs = compose_cells([words], {})
     settled = check(configs[0])
-    save(fit(cell_of(settled), Path(settled.data_dir)), tmp_path / "iris.model")
-    model = load(tmp_path / "iris.model")
-    from sklearn.datasets import load_iris
+    save(fit(cell_of(settled), Path(settled.data_dir)), folder / "own.model")
+    return folder / "own.model"
 
+
+def test_a_model_of_the_command_line_is_a_pipeline_of_labels(tmp_path):
+    path = fitted_by_the_command_line("dataset=iris loss=zero_one hyper.C=1", tmp_path)
+    model, record = load(path), read(path)
     X, y = load_iris(return_X_y=True)
-    names = np.array(model.classes)[y]
-    assert set(model.as_estimator().predict(X)) <= set(names)
-    assert np.array_equal(model.as_estimator().predict(X), model.predict(X))
-    assert model.score(X, names) == pytest.approx((model.predict(X) == names).mean())
+    names = np.array(record.classes)[y]
+    assert [name for name, _ in model.steps] == ["columns", "standardise", "surrogateclassifier"]
+    assert model.classes_.tolist() == list(record.classes)
+    assert np.array_equal(model.predict(X), record.predict(X))
+    assert model.score(X, names) == pytest.approx((record.predict(X) == names).mean())
     assert model.predict_proba(X).shape == (150, 3)
-    assert joblib.hash(model.get_params()["standardise"].func.__self__.mean_) == joblib.hash(model.standardiser.mean_)
+    assert model[-1].certificate_ == record.certificate
+    assert model.get_params()["surrogateclassifier__C"] == 1.0
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_a_pipeline_takes_the_columns_of_the_file(package, tmp_path):
+    frame = pytest.importorskip(package).DataFrame
+    random = np.random.default_rng(0)
+    columns = {
+        "size": random.normal(size=40).round(3).tolist(),
+        "colour": random.choice(["red", "green", "blue"], 40).tolist(),
+        "label": random.choice(["low", "high"], 40).tolist(),
+    }
+    pd.DataFrame(columns).to_csv(tmp_path / "mine.csv", index=False)
+    words = f"dataset=csv dataset.path={tmp_path / 'mine.csv'} dataset.target=label dataset.categorical=auto dataset.missing=mean hyper.C=1"
+    path = fitted_by_the_command_line(words, tmp_path)
+    model = load(path)
+    predict_file(read(path), tmp_path / "mine.csv", tmp_path / "out.csv")
+    expected = pd.read_csv(tmp_path / "out.csv")["label"].tolist()
+    mine = frame(columns)
+    assert model.predict(mine).tolist() == expected
+    assert model.predict(mine[["colour", "size"]]).tolist() == expected  # in any order, without the target
+    save(model, tmp_path / "again.model")
+    assert load(tmp_path / "again.model").predict(mine).tolist() == expected
+    with pytest.raises(DataError, match=r"X has other columns than the model was fitted on; missing: size"):
+        model.predict(mine[["colour"]])
+    with pytest.raises(DataError, match=r"unexpected: more \(leave them out of X\)"):
+        model.predict(frame({**columns, "more": [0.0] * 40}))
+    assert "EncodedColumns(encoding=Encoding(size, colour))" in repr(model)
+    assert clone(model).fit(mine, columns["label"]).predict(mine).tolist() == expected
+    with pytest.raises(DataError, match="purple"):
+        model.predict(frame({**columns, "colour": ["purple"] * 40}))
+
+
+def test_a_model_of_ordered_labels_can_be_fitted_again(tmp_path):
+    path = fitted_by_the_command_line("dataset=synthetic_ordinal loss=absolute hyper.C=1", tmp_path)
+    model = load(path)
+    X = np.random.default_rng(0).normal(size=(60, model[-1].n_features_in_))
+    again = clone(model).fit(X, model.predict(X))
+    assert again.classes_.tolist() == model.classes_.tolist() == list(read(path).classes)

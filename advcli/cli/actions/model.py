@@ -24,5 +24,5 @@ class ModelFile(Task):
 
         from ... import models
 
-        lines = models.describe(models.load(self.file, settings.trust))
+        lines = models.describe(models.read(self.file, settings.trust))
         print(tabulate([[f"{key}:", value] for key, value in lines.items()], tablefmt="plain", disable_numparse=True))

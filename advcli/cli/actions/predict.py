@@ -40,11 +40,12 @@ class Predict(Task):
             refuse_unwritable(rejected, settings.input, settings.model, settings.out)
         from ... import models
 
-        model = models.load(settings.model, settings.trust)
+        model = models.read(settings.model, settings.trust)
         ignore = tuple(kind for kind in ("unseen", "gaps", "extra") if rules[kind] == "ignore")
         done = models.predict_file(model, settings.input, settings.out, settings.chunk_rows, ignore=ignore, rejected=rejected)
         if rejected is not None and done.rejected:
-            say(f"warning: {done.rejected} rows are not predicted; {short(rejected)} has them with the reasons")
+            count = f"{done.rejected} {'row is' if done.rejected == 1 else 'rows are'}"
+            say(f"warning: {count} not predicted; {short(rejected)} has them with the reasons")
         if done.ignored:
             say(f"note: not used by the model: {', '.join(done.ignored)}")
         abstained = f", {done.abstained} of them abstaining" if done.abstained else ""

@@ -42,8 +42,8 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     return from_table(read_any(path, str(options["target"]), form, separator, text), options)
 
 
-def _foresee(options: Mapping[str, Any], data_dir: Path) -> list[str]:
-    return [note for note in _load(options, data_dir).notes if SUSPECT in note or ORDERED in note]
+def _foresee(dataset: Dataset) -> list[str]:
+    return [note for note in dataset.notes if SUSPECT in note or ORDERED in note]
 
 
 def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:

@@ -53,9 +53,9 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     return from_table(table, chosen, notes=notes)
 
 
-def _foresee(options: Mapping[str, Any], data_dir: Path) -> list[str]:
-    # workers that start together then find it in the data folder
-    return [note for note in _load(options, data_dir).notes if SUSPECT in note]
+def _foresee(dataset: Dataset) -> list[str]:
+    # workers that start together find it in the data folder
+    return [note for note in dataset.notes if SUSPECT in note]
 
 
 def _examples(folder: Path) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -13,11 +12,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...certificate import judge
-from ...errors import IncompatibleError, ModelError, NotConvergedWarning
+from ...errors import IncompatibleError, ModelError, warn_not_converged
 from ...hierarchy import LabelGraph
 from ...hierarchy.multilabel import LabelSets, restricted
 from ...stored import Entries
-from ..base import Array, Bound, Labels, LinearLearner, one_of, refuse_not_positive, seed_of
+from ..base import Array, Bound, Labels, LinearLearner, one_of, refuse_no_limit, refuse_not_positive, seed_of
+from ..minimiser import Refitting
 from .attributes import Attributes
 from .factors import FactoredWeights
 from .label_graph import label_graph, plain_hierarchy
@@ -28,7 +28,7 @@ PRECISIONS = ("double", "single")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class HierarchicalLearner(LinearLearner):
+class HierarchicalLearner(Refitting, LinearLearner):
     """Base of the four models, which differ in `attributes`, their use of the label graph."""
 
     certified: ClassVar[bool] = True
@@ -42,6 +42,9 @@ class HierarchicalLearner(LinearLearner):
     tol: float = 1e-3
     max_passes: float = 5000
     precision: str = "double"
+    class_weight: Any = None
+    warm_start: bool = False
+    verbose: int = 0
 
     @classmethod
     def in_python(cls) -> str:
@@ -66,9 +69,15 @@ class HierarchicalLearner(LinearLearner):
         finally:
             del self._start
 
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data can mend."""
+        super().check_parameters()
+        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
+        refuse_no_limit(max_passes=self.max_passes)
+
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Ascend the dual until the gap, computed from the dual point alone, is small."""
-        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
+        self.check_parameters()
         began = time.perf_counter()
         sample = np.ones(X.shape[0]) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
         mass = float(sample.sum())
@@ -90,10 +99,11 @@ class HierarchicalLearner(LinearLearner):
 
     def _learn_leaves(self, problem: LeafProblem, attributes: Attributes, beta: sparse.csr_array, began: float) -> None:
         """Learn one label a row from a feasible dual point beta; `coef_` are then weights of the leaves."""
-        beta, passes, _ = problem.ascend(attributes, beta, self.tol, self.max_passes, seed_of(self.random_state))
+        beta, passes, reached = problem.ascend(attributes, beta, self.tol, self.max_passes, seed_of(self.random_state))
         found = problem.evaluate(attributes, beta, self.tol)
         self.alpha_ = attributes.alpha
-        self._finish(found.beta, found.coef, found.primal, found.dual, found.outside, passes, time.perf_counter() - began)
+        bounds = found.primal, found.dual, found.outside
+        self._finish(found.beta, found.coef, *bounds, passes, not reached, time.perf_counter() - began)
 
     def _learn_sets(self, X: Any, Y: Any, sample: Array, C: float, start: Any, began: float) -> None:
         """Learn sets of labels (`set_problem`); `coef_` are then weights of the nodes."""
@@ -108,14 +118,15 @@ class HierarchicalLearner(LinearLearner):
         fit = learn_sets(problem, attributes.alpha, *limits, start, **self._shared(graph))
         mass = float(sample.sum())
         self.alpha_ = fit.alpha
-        self._finish(fit, fit.coef, fit.primal / mass, fit.dual / mass, fit.outside, fit.passes, time.perf_counter() - began)
+        bounds, spent = (fit.primal / mass, fit.dual / mass, fit.outside), fit.passes >= int(self.max_passes)
+        self._finish(fit, fit.coef, *bounds, fit.passes, spent, time.perf_counter() - began)
 
     def _shared(self, graph: LabelGraph) -> dict[str, Any]:
         """Return the options of `learn_sets` for learning alpha; none here."""
         return {}
 
-    def _finish(self, beta: Any, coef: Any, primal: float, dual: float, outside: float, passes: float, seconds: float) -> None:
-        """Set the solution and its certificate, and warn of one that missed the tolerance."""
+    def _finish(self, beta: Any, coef: Any, primal: float, dual: float, outside: float, passes: float, spent: bool, seconds: float) -> None:
+        """Set the solution and its certificate, and warn of one that missed the tolerance; ``spent``: the limit of passes ended it."""
         self.dual_ = beta
         self.coef_ = coef if isinstance(coef, FactoredWeights) else np.ascontiguousarray(coef)
         self.n_iter_ = max(1, int(np.ceil(passes)))
@@ -125,7 +136,7 @@ class HierarchicalLearner(LinearLearner):
             self.tol,
             outside=outside,
             passes=float(passes),
-            status="max_passes" if passes >= self.max_passes else "converged",
+            status="max_passes" if spent else "converged",
             solver="dual",
             seconds=seconds,
         )
@@ -135,7 +146,7 @@ class HierarchicalLearner(LinearLearner):
                 f"loss={self.name}, {strength}: relative gap {found.relative_gap:.2e} after {passes:.0f} passes "
                 f"({found.status}), tolerance {self.tol:g}"
             )
-            warnings.warn(text, NotConvergedWarning, stacklevel=5)
+            warn_not_converged(text)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def predict_codes(self, X: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,7 +40,7 @@ class HierarchicalClassifier(HierarchicalLearner):
         ``margin_power`` of hsvm, ``margin`` of ssvm; None: theirs.
     objective : {"difference", "normalised"}
         Of nhsvm.
-    tol, max_passes, precision, features, features_options, n_classes, random_state
+    tol, max_passes, precision, class_weight, warm_start, verbose, features, features_options, n_classes, random_state
         As in `FlatSVM`.
 
     Attributes
@@ -64,8 +65,10 @@ class HierarchicalClassifier(HierarchicalLearner):
 
     def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
         """Fit the model to distinct rows; equal rows share a dual point."""
-        fitted = self._model()
+        fitted, start = self._model(), getattr(getattr(self, "_start", None), "dual_", None)
         found = equal_rows(X, y[:, None].astype(np.float64))
+        if start is not None:
+            fitted._start = SimpleNamespace(dual_=start if found is None else start[found[0]])
         if found is None:
             fitted.learn(X, y, weights)
             self.dual_ = fitted.dual_

@@ -32,6 +32,13 @@ class FlatSVM(HierarchicalLearner):
         Limit of passes over the rows; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
     precision : {"double", "single"}
         Of the dual sums of many labels over sparse rows (`LISTS`), which single halves. The certificate is of double precision.
+    class_weight : dict, "balanced" or None
+        What every row of a class weighs, by label (1 where it is left out), beside its ``sample_weight``; ``"balanced"``: n / (classes x
+        rows of the class), so that all classes weigh the same. Rows with several labels have no class, and are refused with it.
+    warm_start : bool
+        Begin at the dual point of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
+    verbose : int
+        1: a line about each fit.
     features, features_options, n_classes, random_state
         As in `UMAClassifier`.
 

@@ -27,7 +27,7 @@ class HierarchicalSVM(HierarchicalLearner):
         0..n_classes-1.
     margin_power : float
         Power of the Hamming distance of two labels' node sets that is their margin: 1, or 0.5 for its square root.
-    C, lam, tol, max_passes, precision, features, features_options, n_classes, random_state
+    C, lam, tol, max_passes, precision, class_weight, warm_start, verbose, features, features_options, n_classes, random_state
         As in `FlatSVM`.
 
     Attributes

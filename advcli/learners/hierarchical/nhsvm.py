@@ -34,7 +34,7 @@ class NormalisedHierarchicalSVM(HierarchicalLearner):
         T: on DAGs the weights along a leaf's ancestor set sum to 1..T. None: 1 on trees, 1.5 on DAGs.
     objective : {"difference", "normalised"}
         (6.10), or (6.13), which divides score differences by the distance of the labels' attributes and has margins 1.
-    C, lam, tol, max_passes, precision, features, features_options, n_classes, random_state
+    C, lam, tol, max_passes, precision, class_weight, warm_start, verbose, features, features_options, n_classes, random_state
         As in `FlatSVM`.
 
     Attributes

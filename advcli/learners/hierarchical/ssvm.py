@@ -43,7 +43,7 @@ class SharedSVM(HierarchicalLearner):
         Of the weights that the alternation starts from, and of these margins; at least 1.
     updates : int or None
         Limit of updates of alpha; None: as many as the tolerance needs.
-    C, lam, tol, max_passes, precision, features, features_options, n_classes, random_state
+    C, lam, tol, max_passes, precision, class_weight, warm_start, verbose, features, features_options, n_classes, random_state
         As in `FlatSVM`.
 
     Attributes
@@ -92,7 +92,8 @@ class SharedSVM(HierarchicalLearner):
             primal = (value / (2.0 * problem.C) + found.hinge) / problem.mass
             dual = (found.linear - 0.5 * problem.C * dual_bound(graph, squares)) / problem.mass
             gap = (primal - dual) / primal if primal > 0 else 0.0
-            if gap <= self.tol or passes >= self.max_passes or done == self.updates:
+            ended = passes + 3.0 > self.max_passes  # an ascent values its start, visits all rows and values the end
+            if gap <= self.tol or ended or done == self.updates:
                 break
             # an inner gap below that of the joint problem suffices
             inner = max(0.3 * self.tol, 0.1 * gap)
@@ -103,4 +104,4 @@ class SharedSVM(HierarchicalLearner):
             done += 1
         self.alpha_, self.n_updates_ = fresh, done
         self.remarks_ = (f"alpha was updated {done} times" if gap <= self.tol else f"stopped after {done} updates of alpha",)
-        self._finish(found.beta, found.coef, primal, dual, found.outside, passes, time.perf_counter() - began)
+        self._finish(found.beta, found.coef, primal, dual, found.outside, passes, ended, time.perf_counter() - began)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +11,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ...certificate import Certificate, judge
-from ...errors import ConfigError, NotConvergedWarning
+from ...errors import ConfigError, warn_not_converged
 from ...outputs.psi import Psi, make_psi
-from ..base import Array, Bound, Labels, LinearLearner, Options, one_of, refuse_not_positive, seed_of
+from ..base import Array, Bound, Labels, LinearLearner, Options, one_of, refuse_no_limit, refuse_not_positive, seed_of
+from ..minimiser import Refitting
 from .planes import PlaneFit, Planes, Structure, learn_planes
 
 MAXMIN = "maxmin"
@@ -23,11 +23,11 @@ MAXMIN = "maxmin"
 GAMES = (MAXMIN, "maxmin_f1")
 """The max-min margins of the number of wrong labels and, of sets alone, of the F-measure."""
 
-_OF_TRAINING = ("dual_", "trainer_", "trained_on_", "became_", "trained_targets_")
+_OF_TRAINING = ("_problem", "dual_", "trainer_", "trained_on_", "became_", "trained_targets_")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class StructuredLearner(LinearLearner):
+class StructuredLearner(Refitting, LinearLearner):
     """Base of learners of structured labels, which differ in `structure` and in how they predict.
 
     A subclass registers itself by its name in the group ``loss`` and may add options as fields.
@@ -60,6 +60,8 @@ class StructuredLearner(LinearLearner):
     max_passes: float = 1000
     max_seconds: float = float("inf")
     fit_intercept: bool = True
+    warm_start: bool = False
+    verbose: int = 0
 
     @abstractmethod
     def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> Structure:
@@ -101,7 +103,9 @@ class StructuredLearner(LinearLearner):
 
     def check_common(self) -> None:
         """Refuse parameters beside the surrogate's that no data can mend."""
+        Refitting.check_parameters(self)
         refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
+        refuse_no_limit(max_passes=self.max_passes)
         if self.max_seconds != float("inf"):
             refuse_not_positive(max_seconds=self.max_seconds)
         if not isinstance(self.fit_intercept, (bool, np.bool_)):
@@ -129,6 +133,10 @@ class StructuredLearner(LinearLearner):
         """Minimise P at `lam_`, from planes of another lambda where there are some."""
         seed = seed_of(self.random_state)
         return learn_planes(structure, self.lam_, self.tol, self.max_passes, seed, self.max_seconds, start)
+
+    def _bound_again(self, before: Any, bound: Bound) -> Bound:
+        found: Bound = getattr(before, "trained_on_", bound)
+        return found
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Fit to bound rows, from the stored planes of ``start`` where it was fitted to the same ones with the same options."""
@@ -177,7 +185,7 @@ class StructuredLearner(LinearLearner):
                 f"loss={self.name}, lambda={self.lam_:.3g}: relative gap {found.relative_gap:.2e} after {found.passes:.0f} passes "
                 f"({found.status}), tolerance {self.tol:g}"
             )
-            warnings.warn(text, NotConvergedWarning, stacklevel=5)
+            warn_not_converged(text)
 
     @property
     def counts_(self) -> dict[str, float]:

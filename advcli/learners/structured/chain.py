@@ -279,18 +279,21 @@ class ChainTrainer:
         while True:
             gap = best.primal - dual
             late = time.perf_counter() - began >= max_seconds
-            if gap <= tol * abs(best.primal) or passes >= max_passes or late or idle >= STALLED:
-                stopped = "max_passes" if passes >= max_passes else "max_seconds" if late else "stalled"
+            spent = passes + 2.0 > max_passes  # a sweep and the values after it
+            if gap <= tol * abs(best.primal) or spent or late or idle >= STALLED:
+                stopped = "max_passes" if spent else "max_seconds" if late else "stalled"
                 stopped = "converged" if gap <= tol * abs(best.primal) else stopped
                 return best._replace(dual=dual, passes=passes, calls=calls, stopped=stopped)
             for quick in range(1 + QUICK):
                 skip = float(self.share @ np.maximum(self.gap, 0.0)) if quick else -math.inf
                 visited = int((self.gap > skip).sum()) if quick else S
+                if passes + visited / S + 1.0 > max_passes:
+                    break
                 full = self.sweep(lam, skip, int(random.integers(2**62)))
                 passes, calls = passes + visited / S, calls + visited
                 if full:
                     self.widen()
-                if not visited or passes >= max_passes or time.perf_counter() - began >= max_seconds:
+                if not visited or time.perf_counter() - began >= max_seconds:
                     break
             W, A = self.take(lam)
             primal, now = self.primal(lam, W, A), self.dual(lam, W, A)
@@ -377,6 +380,10 @@ class ChainClassifier(StructuredLearner):
         Limit of the time of a fit, looked at between passes; beyond, as with ``max_passes``.
     fit_intercept : bool
         Whether a constant 1 is appended to the rows, penalised like the rest.
+    warm_start : bool
+        Begin at the stored sequences of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
+    verbose : int
+        1: a line about each fit.
     features, features_options, n_classes, random_state
         As in `UMAClassifier`.
 
@@ -436,8 +443,11 @@ class ChainClassifier(StructuredLearner):
         ``sample_weight`` (n,) counts how often sequences occur, the same number for all rows of one. ``start`` is a learner fitted to the
         same rows at another C or lambda, from whose stored sequences the fit begins.
         """
-        self.check_parameters()
-        return self.fit_bound(self.bind_groups(X, y, groups, sample_weight), start)
+        self._fitting(X, y, {"sample_weight": sample_weight, "groups": groups}, start)
+        return self
+
+    def _bind_given(self, X: Any, y: Any, metadata: Mapping[str, Any]) -> Bound:
+        return self.bind_groups(X, y, **metadata)
 
     def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
         """Return rows and labels as fits take them, each row a sequence."""

@@ -369,7 +369,7 @@ def learn_planes(
     everything = np.arange(structure.n)
 
     def limit() -> str:
-        return "max_passes" if passes >= max_passes else "max_seconds" if time.perf_counter() - began >= max_seconds else ""
+        return "max_passes" if passes + 1 > max_passes else "max_seconds" if time.perf_counter() - began >= max_seconds else ""
 
     while True:
         cuts = structure.all_cuts(W, shared)

@@ -248,7 +248,7 @@ def learn_by_rows(
             stopped = "inexact_search"
         elif not convex and sweeps >= FEWEST_SWEEPS and abs(before - reached[sweeps]) <= tol * abs(reached[sweeps]):
             stopped = "not_convex"
-        elif passes >= max_passes:
+        elif passes + 2 > max_passes:  # a sweep and a look
             stopped = "max_passes"
         elif time.perf_counter() - began >= max_seconds:
             stopped = "max_seconds"
@@ -256,7 +256,7 @@ def learn_by_rows(
             stopped = ""
         if stopped:
             break
-        while sweeps < look and passes < max_passes:
+        while sweeps < look and passes + 2 <= max_passes:
             calls += steps.sweep(random.permutation(structure.n))
             passes, sweeps = passes + 1, sweeps + 1
         look = math.ceil(LOOK_GROWTH * sweeps + 1e-9) if sweeps > 1 else sweeps + 1
@@ -265,6 +265,8 @@ def learn_by_rows(
         if convex and (value := found.dual(lam, *own_weights)) > dual:
             planes, dual = found, value
         for W, shared in (own_weights, *steps.others()):
+            if passes + 1 > max_passes:
+                break
             cuts = structure.all_cuts(W, shared)
             calls, passes = calls + cuts.calls, passes + 1
             primal = structure.primal(lam, W, shared, cuts)

@@ -326,6 +326,10 @@ class MultilabelClassifier(StructuredLearner):
         Limit of the time of a fit, looked at between searches of all rows; beyond, as with ``max_passes``.
     fit_intercept : bool
         Whether a constant 1 is appended to the rows, penalised like the rest.
+    warm_start : bool
+        Begin at the planes of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
+    verbose : int
+        1: a line about each fit.
     features, features_options, n_classes, random_state
         As in `UMAClassifier`.
 
