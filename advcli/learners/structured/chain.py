@@ -23,8 +23,9 @@ from ...outputs.psi import SURROGATES, Psi
 from ...stored import Entries
 from ..base import Array, Bound, Labels, Options, View, one_of, own_options, read_grid, register, seed_of
 from .base import MAXMIN, StructuredLearner
+from .chain_steps import CHAINS_BY_ROWS
 from .planes import Cuts, Positions, Structure
-from .row_steps import BY_ROWS, learn_by_rows
+from .row_steps import learn_by_rows
 
 KINDS: Mapping[str, int] = {"margin": 0, "slack": 1, "scaling": 1, "log": 2, "prob": 3, MAXMIN: 4}
 """Surrogates of chains by the number that compiled loops have for them."""
@@ -415,7 +416,7 @@ class ChainClassifier(StructuredLearner):
         one_of("loss.surrogate", self.surrogate, KINDS)
         one_of("loss.search", self.search, ("auto", "levels"))
         self.check_rule(self.rule, RULES)
-        if one_of("loss.training", self.training, ("planes", *BY_ROWS)) != "planes" and self.surrogate == MAXMIN:
+        if one_of("loss.training", self.training, ("planes", *CHAINS_BY_ROWS)) != "planes" and self.surrogate == MAXMIN:
             needs = "targets that are learned beside the weights"
             raise IncompatibleError(f"loss.surrogate={MAXMIN}", needs, f"loss.training={self.training} has none: choose planes")
         if self.surrogate != MAXMIN:
@@ -536,7 +537,7 @@ class ChainClassifier(StructuredLearner):
         structure = ChainStructure(bound.own["X"], bound.codes, bound.own["start"], share, psi, len(self.classes_))
         same = start is not None and getattr(start, "trained_on_", None) is bound and type(start) is type(self)
         same = same and (start.surrogate, start.beta, start.training) == (self.surrogate, self.beta, self.training)
-        seed, kind, before = seed_of(self.random_state), BY_ROWS[self.training], start.dual_ if same else None
+        seed, kind, before = seed_of(self.random_state), CHAINS_BY_ROWS[self.training], start.dual_ if same else None
         fit = learn_by_rows(kind, structure, self.lam_, self.tol, self.max_passes, seed, True, self.max_seconds, before)
         self.trainer_, self.trained_on_, self.dual_, self.trained_targets_ = None, bound, fit.planes, None
         self.coef_, self.shared_ = fit.W, fit.shared
