@@ -909,7 +909,7 @@ def row_sweep(
     double[:, ::1] A, double[:, ::1] parts, double[::1] constant, const double[::1] share, double lam, long long made,
     double[:, ::1] late_theta, double[:, ::1] late_A
 ):
-    """Step at the chains of ``order``, each with one mean plane: parts (S, K K + K longest), transitions before positions, and constant (S,).
+    """Step at the S chains in the order of ``order`` (S,), each with one mean plane: parts (S, K K + K longest), transitions before positions, and constant (S,).
 
     theta (d, Kp) and A (K, Kp) are changed with them. made < 0: block-coordinate Frank-Wolfe, theta and A being w. From 0 on: subgradients
     after that many, theta and A being sums of planes times n share, w = -1/(lam made) of them, and late_theta and late_A sums of these times
@@ -931,6 +931,7 @@ def row_sweep(
     demand(made < 1 << 62, "too many steps")
     demand(late_theta.shape[0] == (d if gradients else 0) and late_theta.shape[1] == Kp, "late_theta must have the shape of theta, or no rows")
     demand(late_A.shape[0] == (K if gradients else 0) and late_A.shape[1] == Kp, "late_A must have the shape of A, or no rows")
+    demand(order.shape[0] == S, f"order must be {S} numbers")
     for at in range(order.shape[0]):
         outside |= order[at] < 0 or order[at] >= S
     demand(not outside, f"order must lie in [0, {S})")

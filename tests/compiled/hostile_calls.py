@@ -527,7 +527,7 @@ def chain_calls(module, random):
                 planes = {"parts": np.zeros((S, K * (K + int(sizes.max())))), "constant": np.zeros(S), "share": np.full(S, 1.0 / S)}
                 late = {"late_theta": np.zeros((D * (made >= 0), width)), "late_A": np.zeros((K * (made >= 0), width))}
                 fresh = {name: value.copy() for name, value in own_weights.items()}
-                order = {"grams": grams, "order": np.array([2, 0, 1, 1])}
+                order = {"grams": grams, "order": np.array([2, 0, 1])}
                 yield "row_sweep", {**settings, **rows, **given, **order, **fresh, **planes, "lam": 0.3, "made": made, **late}
     yield "mixture", {"start": chains, "y": y, **store, "unary": np.zeros((N, K)), "pair": np.zeros((K, K))}
     yield "width", {"K": K}

@@ -36,6 +36,9 @@ MOST_GRAM = 250_000_000  # numbers of all Gram matrices: 2 GB
 QUICK = 9  # passes over the chains with the larger gaps between two passes over all
 STEPS = 10  # pairwise steps of one visit
 STALLED = 30  # rounds without a better bound after which a fit ends
+WEAK = 2e-3  # lambda n / |x|^2 below which a fit comes down to lambda from larger ones
+WAY_FACTOR = 10.0  # from one lambda to the next on that way
+WAY_TOL = 3e-2  # gap at which the next is taken
 
 
 @dataclass(frozen=True)
@@ -268,8 +271,29 @@ class ChainTrainer:
             )
         )
 
+    def way(self, lam: float) -> list[float]:
+        """Return larger lambdas, falling, through which a fit without stored sequences comes down to a weak one; else none.
+
+        From nothing the first steps at a weak lambda make weights so large that hardly a later sequence is of use at the optimum.
+        """
+        found: list[float] = []
+        least = WEAK * float(self.share.mean()) * self.unit
+        while (self.used == 1).all() and lam < least:
+            lam *= WAY_FACTOR
+            found.insert(0, lam)
+        return found
+
     def learn(self, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float = math.inf) -> ChainFit:
-        """Minimise P until the best bounds on both sides are within ``tol``."""
+        """Minimise P until the best bounds on both sides are within ``tol``; its passes and calls are those of the whole `way`."""
+        began, passes, calls = time.perf_counter(), 0.0, 0
+        for larger in self.way(lam):
+            left = max_seconds - (time.perf_counter() - began)
+            fit = self._learn(larger, max(tol, WAY_TOL), max_passes - passes, seed, left)
+            passes, calls = passes + fit.passes, calls + fit.calls
+        fit = self._learn(lam, tol, max_passes - passes, seed, max_seconds - (time.perf_counter() - began))
+        return fit._replace(passes=passes + fit.passes, calls=calls + fit.calls)
+
+    def _learn(self, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float) -> ChainFit:
         began = time.perf_counter()
         random, S = np.random.default_rng(seed), len(self.share)
         self.gap[:] = np.where(self.share > 0.0, np.inf, -np.inf)
