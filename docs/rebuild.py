@@ -423,7 +423,9 @@ def many_labels() -> list[str]:
         printed = [facts.loc[("rcv1subset1", loss, "linear", metric), "printed"] for metric in ("micro_f1", "jaccard")]
         rows.append([f"{name}, printed", "chosen", printed[0], "", printed[1], "", "", ""])
     head = ["", "lambda", "micro F1", "F1 of the rows", "jaccard", "hamming", "calls", "the searches' gap"]
-    command = "advcli +experiment=choi2018_table5_3 +choi2018=rcv1 loss=sets,sets_slack hyper.lambda=0.01,0.001 name=choi2018_table5_3_fixed"
+    command = (
+        "advcli +experiment=choi2018_table5_3 +choi2018=rcv1 loss=sets,sets_slack hyper.lambda=0.01,0.001 name=choi2018_table5_3_fixed"
+    )
     return [*pipe(head, rows), "", summary.made(command)]
 
 
