@@ -903,6 +903,159 @@ def sweep(
     return full
 
 
+def row_sweep(
+    int kind, double beta, const double[::1] values, const int[::1] columns, const long long[::1] begin, Py_ssize_t n, Py_ssize_t d,
+    const long long[::1] start, const Py_ssize_t[::1] y, const double[::1] grams, const Py_ssize_t[::1] order, double[:, ::1] theta,
+    double[:, ::1] A, double[:, ::1] parts, double[::1] constant, const double[::1] share, double lam, long long made,
+    double[:, ::1] late_theta, double[:, ::1] late_A
+):
+    """Step at the S chains in the order of ``order`` (S,), each with one mean plane: parts (S, K K + K longest), transitions before positions, and constant (S,).
+
+    theta (d, Kp) and A (K, Kp) are changed with them. made < 0: block-coordinate Frank-Wolfe, theta and A being w. From 0 on: subgradients
+    after that many, theta and A being sums of planes times n share, w = -1/(lam made) of them, and late_theta and late_A sums of these times
+    the number of the step. The max-min margin has no such steps. The reference is advcli/learners/structured/row_steps.py.
+    """
+    check_rows(values, columns, begin, n, d)
+    check_chains(start, n)
+    cdef Py_ssize_t S = start.shape[0] - 1, s, t, u, T, size = 0, most = longest(start), at
+    cdef int K = <int>A.shape[0] if A.shape[0] <= MOST_STATES else 0, Kp = checked_width(K) if K > 0 else 0, j, v
+    cdef bint gradients = made >= 0, outside = False, moves
+    demand(K > 0, f"a chain has 1 to {MOST_STATES} states")
+    check_labels(y, n, K)
+    demand(MARGIN <= kind < MAXMIN, "no such surrogate of steps by rows")
+    demand(theta.shape[0] == d and theta.shape[1] == Kp, f"theta must have shape ({d}, {Kp})")
+    demand(A.shape[1] == Kp, f"A must have shape ({K}, {Kp})")
+    demand(parts.shape[0] == S and parts.shape[1] == K * (K + most), f"parts must have shape ({S}, {K * (K + most)})")
+    demand(constant.shape[0] == S and share.shape[0] == S, f"there are {S} chains")
+    demand(lam > 0.0, "lambda must be positive")
+    demand(made < 1 << 62, "too many steps")
+    demand(late_theta.shape[0] == (d if gradients else 0) and late_theta.shape[1] == Kp, "late_theta must have the shape of theta, or no rows")
+    demand(late_A.shape[0] == (K if gradients else 0) and late_A.shape[1] == Kp, "late_A must have the shape of A, or no rows")
+    demand(order.shape[0] == S, f"order must be {S} numbers")
+    for at in range(order.shape[0]):
+        outside |= order[at] < 0 or order[at] >= S
+    demand(not outside, f"order must lie in [0, {S})")
+    for s in range(S):
+        T = start[s + 1] - start[s]
+        size += T * T
+    demand(grams.shape[0] == size, f"Gram matrices must be {size} numbers")
+    cdef Rows rows = rows_of(values, columns, begin, n, <int>d)
+    cdef Py_ssize_t *place = <Py_ssize_t *>malloc(S * sizeof(Py_ssize_t))
+    cdef Work work
+    cdef double own, tangent, offset, ahead, square, gamma, factor, scale, x
+    cdef const double *G
+    cdef const Py_ssize_t *truth
+    cdef double *mean
+    cdef double *row
+    cdef double *W = &theta[0, 0] if d > 0 else NULL
+    cdef double *late = &late_theta[0, 0] if gradients and d > 0 else NULL
+    if work_new(&work, most, K, Kp, 1, kind != MARGIN) != 0 or place == NULL:
+        work_free(&work)
+        free(place)
+        raise MemoryError("no memory for the scores of a chain")
+    size = 0
+    for s in range(S):
+        place[s] = size
+        size += (start[s + 1] - start[s]) * (start[s + 1] - start[s])
+    try:
+        with nogil:
+            pad(A, K, Kp, work.A, work.At, -INFINITY)
+            for at in range(order.shape[0]):
+                if at % 4096 == 4095:
+                    with gil:
+                        PyErr_CheckSignals()
+                s = order[at]
+                T = start[s + 1] - start[s]
+                truth = &y[start[s]]
+                mean = &parts[s, 0]
+                scale = 1.0
+                if gradients:
+                    scale = -1.0 / (lam * (made if made > 0 else 1))
+                    for j in range(K):
+                        for v in range(K):
+                            work.A[j * Kp + v] = scale * A[j, v]
+                            work.At[v * Kp + j] = scale * A[j, v]
+                for t in range(T):
+                    row = work.U + t * Kp
+                    row_scores(&rows, start[s] + t, W, Kp, row)
+                    for j in range(K):
+                        row[j] *= scale
+                        work.V[t * Kp + j] = row[j] + (j != truth[t])
+                own = truth_score(work.U, work.A, truth, T, Kp)
+                worst(kind, beta, &work, truth, T, K, Kp, own, &tangent, &offset)
+                if kind == MARGIN:
+                    offset = 0.0
+                    for t in range(T):
+                        offset += work.found[t] != truth[t]
+                # the way to the worst plane: from the mean one, or from 0
+                memset(work.count, 0, K * Kp * sizeof(double))
+                for t in range(T):
+                    row = work.delta + t * Kp
+                    for j in range(Kp):
+                        row[j] = -mean[K * K + t * K + j] if j < K and not gradients else 0.0
+                    row[work.found[t]] += tangent
+                    row[truth[t]] -= tangent
+                    if t > 0:
+                        work.count[work.found[t - 1] * Kp + work.found[t]] += tangent
+                        work.count[truth[t - 1] * Kp + truth[t]] -= tangent
+                gamma = 1.0
+                if gradients:
+                    made += 1
+                    factor = S * share[s]
+                else:
+                    for j in range(K):
+                        for v in range(K):
+                            work.count[j * Kp + v] -= mean[j * K + v]
+                    offset -= constant[s]
+                    ahead, square = offset, 0.0
+                    G = &grams[place[s]]
+                    for j in range(K):
+                        for v in range(K):
+                            x = work.count[j * Kp + v]
+                            ahead += x * work.A[j * Kp + v]
+                            square += x * x
+                    for t in range(T):
+                        memset(work.reach, 0, Kp * sizeof(double))
+                        for u in range(T):
+                            x = G[t * T + u]
+                            for v in range(Kp // LANES):
+                                store(work.reach, v, load(work.reach, v) + splat(x) * load(work.delta + u * Kp, v))
+                        for j in range(K):
+                            ahead += work.delta[t * Kp + j] * work.U[t * Kp + j]
+                            square += work.delta[t * Kp + j] * work.reach[j]
+                    if not ahead > 0.0:
+                        continue
+                    square *= share[s]
+                    if square > 0.0 and lam * ahead < square:
+                        gamma = lam * ahead / square
+                    factor = -gamma * share[s] / lam
+                constant[s] += gamma * offset
+                for j in range(K):
+                    for v in range(K):
+                        x = work.count[j * Kp + v]
+                        if x == 0.0:
+                            continue
+                        mean[j * K + v] += gamma * x
+                        A[j, v] += factor * x
+                        if gradients:
+                            late_A[j, v] += factor * made * x
+                        else:
+                            work.A[j * Kp + v] = work.At[v * Kp + j] = A[j, v]
+                for t in range(T):
+                    row = work.delta + t * Kp
+                    moves = False
+                    for j in range(K):
+                        mean[K * K + t * K + j] += gamma * row[j]
+                        moves |= row[j] != 0.0
+                    if moves:
+                        row_update(&rows, start[s] + t, W, Kp, row, factor, work.moved)
+                        if gradients:
+                            row_update(&rows, start[s] + t, late, Kp, row, factor * made, work.moved)
+    finally:
+        work_free(&work)
+        free(place)
+
+
 def width(int K):
-    """Return Kp: the number of columns of theta and A in `sweep` at this instruction set."""
+    """Return Kp: the number of columns of theta and A in `sweep` and `row_sweep` at this instruction set."""
     return checked_width(K)

@@ -28,13 +28,16 @@ COLUMNS = (
     "n",
     "time",
     "passes",
+    "calls",
     "primal",
     "dual",
     "gap",
     "relative_gap",
     "status",
 )
-"""Columns of convergence.csv: ``time`` in seconds, the objective as lambda/2 |theta|^2 + mean loss, no dual value where there is none."""
+"""Columns of convergence.csv: ``time`` in seconds, the objective as lambda/2 |theta|^2 + mean loss, no dual value where there is none.
+
+``solver`` is the training of learners that choose among several, ``calls`` counts the oracles of structured labels."""
 
 
 def trace(
@@ -82,11 +85,12 @@ def trace(
             "dataset": recipe.dataset.name,
             "loss": cell.loss["name"],
             "features": cell.features["name"],
-            "solver": cell.solver["name"],
+            "solver": cell.loss.get("training", cell.solver["name"]),
             "lambda": learner.lam_,
             "n": everything.X.shape[0],
             "time": certificate.seconds,
             "passes": certificate.passes,
+            "calls": learner.counts_.get("oracle_calls"),
             "primal": certificate.primal,
             "dual": certificate.dual,
             "gap": certificate.gap,

@@ -521,6 +521,14 @@ def chain_calls(module, random):
             steps = {"strength": np.full(S, 0.3), "delta": 0.3, "skip": -1.0, "gap": np.zeros(S), "steps": 3, "passes": 2, "seed": 1}
             moving = {"cost": cost.copy(), "shares": shares_of_states, **steps}
             yield "sweep", {**settings, **rows, **given, "grams": grams, **own_weights, **stored, **moving}
+            if kind == 4:
+                continue
+            for made in (-1, 0, 5):
+                planes = {"parts": np.zeros((S, K * (K + int(sizes.max())))), "constant": np.zeros(S), "share": np.full(S, 1.0 / S)}
+                late = {"late_theta": np.zeros((D * (made >= 0), width)), "late_A": np.zeros((K * (made >= 0), width))}
+                fresh = {name: value.copy() for name, value in own_weights.items()}
+                order = {"grams": grams, "order": np.array([2, 0, 1])}
+                yield "row_sweep", {**settings, **rows, **given, **order, **fresh, **planes, "lam": 0.3, "made": made, **late}
     yield "mixture", {"start": chains, "y": y, **store, "unary": np.zeros((N, K)), "pair": np.zeros((K, K))}
     yield "width", {"K": K}
 

@@ -14,6 +14,8 @@ from scipy.optimize import minimize
 
 from advcli.errors import IncompatibleError, NotConvergedWarning
 from advcli.learners.structured import MultilabelClassifier
+from advcli.learners.structured.chain import ChainStructure
+from advcli.learners.structured.chain_steps import ChainFrankWolfe, ChainGradients
 from advcli.learners.structured.planes import Planes
 from advcli.learners.structured.row_steps import FrankWolfe, Gradients
 from advcli.outputs.psi import make_psi
@@ -227,3 +229,31 @@ def test_training_rows_are_in_no_pickle():
     model = pickle.loads(pickle.dumps(fitted(X, Y)))
     assert not {"dual_", "trained_on_"} & set(vars(model))
     assert model.predict(X).shape == Y.shape
+
+
+@pytest.mark.parametrize("surrogate", ["margin", "slack", "scaling", "log", "prob"])
+@pytest.mark.parametrize(("plain", "compiled"), [(FrankWolfe, ChainFrankWolfe), (Gradients, ChainGradients)])
+@pytest.mark.parametrize("rows", [np.asarray, sparse.csr_array])
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=5, deadline=None)
+def test_compiled_steps_at_chains_are_those_of_the_plain_loop(surrogate, plain, compiled, rows, seed):
+    random = np.random.default_rng(seed)
+    lengths = random.integers(1, 5, 6)
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    K, n = int(random.integers(1, 5)), int(start[-1])
+    X = random.normal(size=(n, 3)) * (random.random((n, 3)) < 0.7)
+    structure = ChainStructure(rows(X), random.integers(0, K, n), start, random.dirichlet(np.full(6, 3.0)), make_psi(surrogate), K)
+    steps = [kind(structure, 0.1) for kind in (plain, compiled)]
+    for _ in range(3):
+        order = random.permutation(6)
+        assert [each.sweep(order) for each in steps] == [6, 6]
+    for name in ("parts", "constant", "W", "shared"):
+        np.testing.assert_allclose(*(getattr(each, name) for each in steps), atol=1e-8, err_msg=name)
+    for (W, shared), (V, other) in zip(*(each.others() for each in steps), strict=True):
+        np.testing.assert_allclose(W, V, atol=1e-8)
+        np.testing.assert_allclose(shared, other, atol=1e-8)
+    again = [kind(structure, 0.2) for kind in (plain, compiled)]
+    for each in again:
+        each.begin(steps[0].planes())
+        each.sweep(order)
+    np.testing.assert_allclose(again[0].W, again[1].W, atol=1e-8)

@@ -23,8 +23,9 @@ from ...outputs.psi import SURROGATES, Psi
 from ...stored import Entries
 from ..base import Array, Bound, Labels, Options, View, one_of, own_options, read_grid, register, seed_of
 from .base import MAXMIN, StructuredLearner
+from .chain_steps import CHAINS_BY_ROWS
 from .planes import Cuts, Positions, Structure
-from .row_steps import BY_ROWS, learn_by_rows
+from .row_steps import learn_by_rows
 
 KINDS: Mapping[str, int] = {"margin": 0, "slack": 1, "scaling": 1, "log": 2, "prob": 3, MAXMIN: 4}
 """Surrogates of chains by the number that compiled loops have for them."""
@@ -35,6 +36,9 @@ MOST_GRAM = 250_000_000  # numbers of all Gram matrices: 2 GB
 QUICK = 9  # passes over the chains with the larger gaps between two passes over all
 STEPS = 10  # pairwise steps of one visit
 STALLED = 30  # rounds without a better bound after which a fit ends
+WEAK = 2e-3  # lambda n / |x|^2 below which a fit comes down to lambda from larger ones
+WAY_FACTOR = 10.0  # from one lambda to the next on that way
+WAY_TOL = 3e-2  # gap at which the next is taken
 
 
 @dataclass(frozen=True)
@@ -267,8 +271,29 @@ class ChainTrainer:
             )
         )
 
+    def way(self, lam: float) -> list[float]:
+        """Return larger lambdas, falling, through which a fit without stored sequences comes down to a weak one; else none.
+
+        From nothing the first steps at a weak lambda make weights so large that hardly a later sequence is of use at the optimum.
+        """
+        found: list[float] = []
+        least = WEAK * float(self.share.mean()) * self.unit
+        while (self.used == 1).all() and lam < least:
+            lam *= WAY_FACTOR
+            found.insert(0, lam)
+        return found
+
     def learn(self, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float = math.inf) -> ChainFit:
-        """Minimise P until the best bounds on both sides are within ``tol``."""
+        """Minimise P until the best bounds on both sides are within ``tol``; its passes and calls are those of the whole `way`."""
+        began, passes, calls = time.perf_counter(), 0.0, 0
+        for larger in self.way(lam):
+            left = max_seconds - (time.perf_counter() - began)
+            fit = self._learn(larger, max(tol, WAY_TOL), max_passes - passes, seed, left)
+            passes, calls = passes + fit.passes, calls + fit.calls
+        fit = self._learn(lam, tol, max_passes - passes, seed, max_seconds - (time.perf_counter() - began))
+        return fit._replace(passes=passes + fit.passes, calls=calls + fit.calls)
+
+    def _learn(self, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float) -> ChainFit:
         began = time.perf_counter()
         random, S = np.random.default_rng(seed), len(self.share)
         self.gap[:] = np.where(self.share > 0.0, np.inf, -np.inf)
@@ -422,7 +447,7 @@ class ChainClassifier(StructuredLearner):
         one_of("loss.surrogate", self.surrogate, KINDS)
         one_of("loss.search", self.search, ("auto", "levels"))
         self.check_rule(self.rule, RULES)
-        if one_of("loss.training", self.training, ("planes", *BY_ROWS)) != "planes" and self.surrogate == MAXMIN:
+        if one_of("loss.training", self.training, ("planes", *CHAINS_BY_ROWS)) != "planes" and self.surrogate == MAXMIN:
             needs = "targets that are learned beside the weights"
             raise IncompatibleError(f"loss.surrogate={MAXMIN}", needs, f"loss.training={self.training} has none: choose planes")
         if self.surrogate != MAXMIN:
@@ -546,7 +571,7 @@ class ChainClassifier(StructuredLearner):
         structure = ChainStructure(bound.own["X"], bound.codes, bound.own["start"], share, psi, len(self.classes_))
         same = start is not None and getattr(start, "trained_on_", None) is bound and type(start) is type(self)
         same = same and (start.surrogate, start.beta, start.training) == (self.surrogate, self.beta, self.training)
-        seed, kind, before = seed_of(self.random_state), BY_ROWS[self.training], start.dual_ if same else None
+        seed, kind, before = seed_of(self.random_state), CHAINS_BY_ROWS[self.training], start.dual_ if same else None
         fit = learn_by_rows(kind, structure, self.lam_, self.tol, self.max_passes, seed, True, self.max_seconds, before)
         self.trainer_, self.trained_on_, self.dual_, self.trained_targets_ = None, bound, fit.planes, None
         self.coef_, self.shared_ = fit.W, fit.shared
