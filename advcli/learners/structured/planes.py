@@ -396,7 +396,7 @@ def learn_planes(
         planes.forget()
         planes.feasible()
         for _ in range(SWEEPS if structure.blocks > 1 else 0):
-            if passes + 1 >= max_passes or limit():  # the last pass is a look
+            if passes + 2 > max_passes or limit():  # the last pass is a look
                 break
             left, found = by_blocks.sweep(planes, visits, lam, INNER_SHARE * min(gap, own))
             calls, passes = calls + found, passes + 1
