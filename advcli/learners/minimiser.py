@@ -65,6 +65,7 @@ class Minimiser(CallbackSupportMixin, Learner):
         Returns
         -------
         self
+            The learner, fitted.
 
         Raises
         ------
