@@ -13,7 +13,11 @@ cdef extern from *:
     /* Zeros at the beginning of a cache line: a vector that lies across two lines takes two reads. Release with free. */
     static inline double *adv_zeros(size_t count) {
       size_t bytes = (count * sizeof(double) + 64) / 64 * 64;
+      #if defined(_WIN32) /* its library has no block that is aligned and released by free; loads take any address */
+      double *block = (double *)malloc(bytes);
+      #else
       double *block = (double *)aligned_alloc(64, bytes);
+      #endif
       if (block != NULL) memset(block, 0, bytes);
       return block;
     }

@@ -19,27 +19,37 @@ cdef extern from *:
     #else
       #define adv_pause() ((void)0)
     #endif
+    #if defined(_MSC_VER) && !defined(__clang__)
+      #include <intrin.h>
+      #define adv_read(p) ((int)_InterlockedOr((volatile long *)(p), 0))
+      #define adv_write(p, value) ((void)_InterlockedExchange((volatile long *)(p), (value)))
+      #define adv_count(p) ((int)_InterlockedIncrement((volatile long *)(p)))
+    #else
+      #define adv_read(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+      #define adv_write(p, value) __atomic_store_n((p), (value), __ATOMIC_RELEASE)
+      #define adv_count(p) __atomic_add_fetch((p), 1, __ATOMIC_ACQ_REL)
+    #endif
     enum { ADV_PAUSES = 4000, ADV_YIELDS = 64 };
     /* The counts lie on cache lines of their own: all threads read one while they write the other. */
     typedef struct { char before[64]; int arrived; char between[64]; int turn; char after[64]; int left; char last[64]; } adv_barrier;
     /* Return 0 when all `size` threads have come, 1 when one of them has given up. A thread that waits for long yields the core, and sleeps in
        the end: the thread that all wait for may need the core. */
     static inline int adv_wait(adv_barrier *b, int size) {
-      int turn = __atomic_load_n(&b->turn, __ATOMIC_ACQUIRE), pauses = 0;
-      if (__atomic_add_fetch(&b->arrived, 1, __ATOMIC_ACQ_REL) == size) {
-        __atomic_store_n(&b->arrived, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&b->turn, turn + 1, __ATOMIC_RELEASE);
-        return __atomic_load_n(&b->left, __ATOMIC_ACQUIRE);
+      int turn = adv_read(&b->turn), pauses = 0;
+      if (adv_count(&b->arrived) == size) {
+        adv_write(&b->arrived, 0);
+        adv_write(&b->turn, turn + 1);
+        return adv_read(&b->left);
       }
-      while (__atomic_load_n(&b->turn, __ATOMIC_ACQUIRE) == turn) {
-        if (__atomic_load_n(&b->left, __ATOMIC_ACQUIRE)) return 1;
+      while (adv_read(&b->turn) == turn) {
+        if (adv_read(&b->left)) return 1;
         if (++pauses < ADV_PAUSES) adv_pause();
         else if (pauses < ADV_PAUSES + ADV_YIELDS) adv_yield();
         else adv_nap();
       }
-      return __atomic_load_n(&b->left, __ATOMIC_ACQUIRE);
+      return adv_read(&b->left);
     }
-    static inline void adv_leave(adv_barrier *b) { __atomic_store_n(&b->left, 1, __ATOMIC_RELEASE); }
+    static inline void adv_leave(adv_barrier *b) { adv_write(&b->left, 1); }
     #endif
     """
     ctypedef struct Barrier "adv_barrier":

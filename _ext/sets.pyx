@@ -13,7 +13,15 @@ from adv_check cimport check_positions, demand
 from adv_simd cimport vec, load, store, splat, if_greater, zeros, LANES
 
 cdef extern from *:
-    int popcount "__builtin_popcount"(unsigned int bits) noexcept nogil
+    """
+    #if defined(_MSC_VER) && !defined(__clang__)
+      #include <intrin.h>
+      #define adv_popcount(bits) ((int)__popcnt(bits))
+    #else
+      #define adv_popcount(bits) __builtin_popcount(bits)
+    #endif
+    """
+    int popcount "adv_popcount"(unsigned int bits) noexcept nogil
 
 cdef enum:
     PLACES = 8        # sets side by side

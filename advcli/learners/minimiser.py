@@ -64,6 +64,7 @@ class Refitting(CallbackSupportMixin, Learner):
         Returns
         -------
         self
+            The learner, fitted.
 
         Raises
         ------

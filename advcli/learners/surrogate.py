@@ -161,10 +161,10 @@ class SurrogateClassifier(Minimiser):
     classes_ : ndarray (k,)
         The labels, in the order of the scores.
     coef_, intercept_ : ndarray (k, d), (k,)
-        Of linear features: the scores are X coef_' + intercept_; for two classes (1, d) and (1,), as `decision_function` has it. Of
+        Of linear features: the scores are ``X coef_' + intercept_``; for two classes (1, d) and (1,), as `decision_function` has it. Of
         ``features="threshold"`` the direction (1, d).
     thresholds_ : ndarray (k - 1,)
-        Of ``features="threshold"``: what coef_.x is compared with.
+        Of ``features="threshold"``: what ``coef_ x`` is compared with.
     theta_ : ndarray
         Parameters; (d, k) for linear features, the last row belongs to the constant when ``fit_intercept``.
     certificate_ : Certificate

@@ -17,6 +17,8 @@ def first_times(frame):
         data=frame["dataset_name"].str.replace(r".*name_=(\w+).*", r"\1", regex=True),
         solver=frame["solver_name"].map(lambda name: re.sub(r"\[solver=(\w[\w-]*)\]", r" \1", name).replace(" auto", "")),
     )
+    linear = (frame["model"] != "logistic") & frame["solver"].str.startswith("scikit-learn")
+    frame["solver"] = frame["solver"].mask(linear, "scikit-learn LinearSVC")
     frame = frame[frame["stop_val"] <= 1.0]
     frame["seconds"] = frame["time"].where(frame["objective_value"] <= GOAL, float("inf"))
     keys = ["model", "data", "C", "solver"]

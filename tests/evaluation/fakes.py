@@ -62,6 +62,8 @@ class FakeLearner:
     def bind(self, X, y, sample_weight=None):
         return X, y, sample_weight
 
+    calibrates = False
+
     def fit_bound(self, bound, start=None):
         return self.fit(*bound, start)
 

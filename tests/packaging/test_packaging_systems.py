@@ -23,7 +23,8 @@ for name in ("fcntl", "resource", "pwd", "grp", "termios"):
 for name in ("O_NONBLOCK", "O_CLOEXEC", "fork", "killpg", "getuid", "geteuid", "sched_getaffinity"):
     if hasattr(os, name):
         delattr(os, name)
-for name in ("SIGKILL", "pthread_sigmask"):
+for name in ("SIGKILL", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGPIPE", "SIGCHLD", "SIGSTOP", "SIGTSTP", "SIGCONT",
+             "pthread_sigmask", "setitimer", "sigwait"):
     delattr(signal, name)
 """
 

@@ -10,7 +10,11 @@ import subprocess
 import sys
 import venv
 import zipfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -72,6 +76,47 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     launcher.write_text(f"#!{folder}/bin/python\nimport sys\nfrom advcli.cli import main\nsys.exit(main())\n", encoding="utf-8")
     launcher.chmod(0o755)
     return launcher
+
+
+class Silent(SimpleHTTPRequestHandler):
+    """Serves a folder and says nothing."""
+
+    def log_message(self, *about: object) -> None:
+        pass
+
+
+@pytest.fixture
+def index(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve a package index (PEP 503) that holds the wheel, on the loopback."""
+    folder = tmp_path_factory.mktemp("index")
+    (folder / "simple" / "advcli").mkdir(parents=True)
+    shutil.copy2(wheel, folder / "simple" / "advcli")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=str(folder)))
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/simple"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.slow
+def test_pip_installs_it_from_an_index_by_its_name(index: str, tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(environment)
+    (site,) = environment.glob("lib/python*/site-packages")
+    asked = ["--no-deps", "--no-cache-dir", "--isolated", "--index-url", index, "--target", site, "advcli"]
+    done = run([sys.executable, "-m", "pip", "install", *asked], tmp_path, NO_PROXY="127.0.0.1", no_proxy="127.0.0.1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (site / "libraries.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")) + "\n", encoding="utf-8")
+    program = [environment / "bin" / "python", "-m", "advcli"]
+    done = run([*program, "-m", "+experiment=quickstart", "dataset=iris,wine", "protocol.n_splits=2", "workers=1", "name=first"], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "zero_one" in done.stdout
+    assert (tmp_path / "results" / "first" / "table.md").is_file()
+    assert (site / "bin" / "advcli").is_file()
 
 
 @pytest.mark.slow  # compiles every kernel

@@ -20,14 +20,14 @@ class Solver(Rival):
         if self.model == "red_th_rbf":
             fitted = REDSVM(**options).fit(X, y)
             w = np.zeros(problem.n)
-            w[places(X, fitted.model_["SV"])] = np.ravel(fitted.model_["sv_coef"])
+            np.add.at(w, places(X, fitted.model_["SV"]), np.ravel(fitted.model_["sv_coef"]))
             return {"w": w, "eta": np.asarray(fitted.thresholds_) + fitted.model_["rho"][0]}  # the bias stands in its scores
         fitted = SVOR(constraints="implicit" if self.model == "svorim_rbf" else "explicit", **options).fit(X, y)
         return {"w": np.asarray(fitted.model_["alpha"], dtype=float), "eta": fitted.thresholds_.copy()}
 
 
 def places(X, rows):
-    """Return which row of X each support vector, a list of indices and values, is; all of X are distinct."""
+    """Return which row of X each support vector, a list of indices and values, is; of rows that differ by their labels alone, one."""
     at = {row.tobytes(): place for place, row in enumerate(np.ascontiguousarray(X))}
     found = np.zeros((len(rows), X.shape[1]))
     for row, entries in zip(found, rows, strict=True):
