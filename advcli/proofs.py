@@ -8,7 +8,8 @@
                  reduction the dual numbers of its m binary problems, (n, m); of threshold models
                  (`advcli.learners.ordinal`) shares in [0, 1] of the largest values, one for each threshold. Of sets of labels the stored
                  planes, (p, 4): example, weight, set as a number, and the margin of the tangent, or the number of
-                 the mixture that it belongs to. Of sequences the planes one behind the
+                 the mixture that it belongs to. Of costs of rows with many different vectors the mixtures of these, (p, 3): row, vector as
+                 a number in the order of `numpy.unique`, share; what is left of 1 is the row's own. Of sequences the planes one behind the
                  other on one axis: sequence, weight, margin, and the labels of its rows
     predictor_N  a mixed prediction for each training row, shape (n, l), only for games without a closed form, loss=general and max-min
                  margins: it bounds the surrogate from above, as r bounds the optimum from below

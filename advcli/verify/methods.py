@@ -11,6 +11,7 @@ from .binary import NAMES, Reduction, cost_matrix
 from .bounds import Array
 from .chains import SequencesOfLabels
 from .gap import Bounds, LearnedRows, ScoreMap, bound
+from .outcomes import bound_outcomes
 from .structured import SetsOfLabels
 from .surrogates import Surrogate
 from .thresholds import ThresholdModel
@@ -88,6 +89,9 @@ class _ByOutcomes:
         costs = self.matrix.T if rows.costs is None else rows.costs
         outcomes, outcome = np.unique(costs + 0.0, axis=0, return_inverse=True)  # -0.0 is 0.0
         y = outcome.ravel()[rows.y] if rows.costs is None else outcome.ravel()
+        if arrays["r"].shape[1] == 3 != len(outcomes):  # a list of mixtures, as fits with many outcomes keep
+            proved = arrays["theta"], arrays["r"], arrays.get("predictor")
+            return bound_outcomes(features, outcomes[y], np.ascontiguousarray(outcomes.T), lam, rows.counts, *proved)
         loss = Surrogate({"name": "general", "matrix": outcomes.T}, len(outcomes), list(map(str, range(len(outcomes)))))
         proof = arrays["theta"], arrays["r"], arrays.get("predictor")
         return bound(features.of_outcomes(outcomes.T), loss, y, lam, rows.counts, np.ones(len(y)), *proof)
