@@ -13,6 +13,8 @@
                  other on one axis: sequence, weight, margin, and the labels of its rows
     predictor_N  a mixed prediction for each training row, shape (n, l), only for games without a closed form, loss=general and max-min
                  margins: it bounds the surrogate from above, as r bounds the optimum from below
+    rejector_theta_N, rejector_r_N  of the second of two stages: its parameters in the shape of theta_N, and for each training row the dual
+                 numbers of accepting and rejecting it, and 1 where the first stage is wrong, (n, 3)
 
 The column ``proof`` of a row is the SHA-256 of these arrays and of the cell's configuration. It does not depend on how they are compressed.
 `advcli.verify` reads them.
@@ -34,7 +36,7 @@ from .rows import canonical_json
 
 Array = NDArray[np.float64]
 
-PARTS = ("theta", "r", "predictor")
+PARTS = ("theta", "r", "predictor", "rejector_theta", "rejector_r")
 
 
 def digest(cell: Mapping[str, Any], split: int, arrays: Mapping[str, Array]) -> str:

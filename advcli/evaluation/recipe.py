@@ -27,7 +27,7 @@ from ..learners.base import Learner, View
 from ..protocol import Protocol
 from .cell import Cell
 from .seeds import derive_seed
-from .selection import Axes, Part, Selection, certificate_columns, check_fixed, find_axes, select
+from .selection import Axes, Part, Selection, certificate_columns, check_fixed, find_axes, select, stage_columns
 from .splits import Split, keeping_groups, random_splits
 from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels
@@ -387,7 +387,7 @@ class Recipe:
         predicted = learner.predict_codes(X)
         if told is not None:
             told(test.y, predicted)
-        columns: dict[str, Any] = {"predict_seconds": time.perf_counter() - clock} | certificate_columns(learner)
+        columns: dict[str, Any] = {"predict_seconds": time.perf_counter() - clock} | certificate_columns(learner) | stage_columns(learner)
         certificate = learner.certificate_
         if certificate is not None and not np.isnan(certificate.game_value):
             # the worst case that the fit guarantees, beside what it costs on training and test rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from .bounds import Array
 from .chains import SequencesOfLabels
 from .gap import Bounds, LearnedRows, ScoreMap, bound
 from .outcomes import bound_outcomes
+from .stages import bound_rejector
 from .structured import SetsOfLabels
 from .surrogates import Surrogate
 from .thresholds import ThresholdModel
@@ -42,6 +44,7 @@ class _BySurrogate:
 
     def __init__(self, options: Mapping[str, Any], labels: list[str], hierarchy: Iterable[tuple[str, str]] | None) -> None:
         self.loss = Surrogate(options, len(labels), labels, hierarchy)
+        self.rejector_alpha = float(options.get("alpha", 0.5)) if options["name"] == "two_stage" else None
         self.game, self.example_costs = self.loss.game, isinstance(self.loss.weight, str)
 
     def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
@@ -51,7 +54,12 @@ class _BySurrogate:
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
         factors = self.loss.cost_weights(rows.y, rows.weight)
         proof = arrays["theta"], arrays["r"], arrays.get("predictor")
-        return bound(features, self.loss, rows.y, lam, rows.counts, factors, *proof)
+        found = bound(features, self.loss, rows.y, lam, rows.counts, factors, *proof)
+        if self.rejector_alpha is None:
+            return found
+        second = arrays["rejector_theta"], arrays["rejector_r"]
+        rejector = bound_rejector(features, rows.y, self.rejector_alpha, lam, rows.counts, arrays["theta"], *second)
+        return replace(found, stages={"rejector": rejector})
 
     def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
         return _largest(features.scores(X, theta)) if self.loss.by_scores else None
