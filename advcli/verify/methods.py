@@ -15,7 +15,7 @@ from .gap import Bounds, LearnedRows, ScoreMap, bound
 from .outcomes import bound_outcomes
 from .stages import bound_rejector
 from .structured import SetsOfLabels
-from .surrogates import Surrogate
+from .surrogates import CannotError, Surrogate
 from .thresholds import ThresholdModel
 
 
@@ -57,6 +57,8 @@ class _BySurrogate:
         found = bound(features, self.loss, rows.y, lam, rows.counts, factors, *proof)
         if self.rejector_alpha is None:
             return found
+        if not {"rejector_theta", "rejector_r"} <= arrays.keys():
+            raise CannotError("nothing was kept of the rejector")
         second = arrays["rejector_theta"], arrays["rejector_r"]
         rejector = bound_rejector(features, rows.y, self.rejector_alpha, lam, rows.counts, arrays["theta"], *second)
         return replace(found, stages={"rejector": rejector})

@@ -11,8 +11,19 @@ from scipy.optimize import minimize
 from advcli import AbstainingClassifier
 from advcli.verify.gap import LearnedRows
 from advcli.verify.methods import method_of
+from advcli.verify.surrogates import CannotError
 
 ALPHA = 0.3
+
+
+class _WithoutRejector:
+    """A fit whose proof holds the first stage alone, as folders of before have it."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.lam_ = model, model.lam_
+
+    def proof(self, *rows: Any) -> dict[str, Any]:
+        return {name: array for name, array in self.model.proof(*rows).items() if not name.startswith("rejector")}
 
 
 @pytest.fixture(scope="module")
@@ -70,5 +81,7 @@ def test_other_arrays_prove_no_more_and_errors_that_are_none_are_refused(fitted:
         other[row, 2] = 1.0 - other[row, 2]
         with pytest.raises(ValueError, match="errors that are none"):
             bounds(fitted, rejector_r=other)
+    with pytest.raises(CannotError, match="kept of the rejector"):
+        bounds((X, y, weight, _WithoutRejector(model)))
     with pytest.raises(ValueError, match="shape"):
         bounds(fitted, rejector_r=stored[:, :2])
