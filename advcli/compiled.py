@@ -183,6 +183,7 @@ class Kernels:
         self.pairs = _at_most("pairs", level)
         self.sets = _at_most("sets", level)
         self.planes = _at_most("planes", level)
+        self.outcomes = _at_most("outcomes", level)
         self.chain = _at_most("chain", level)
 
     @property

@@ -8,11 +8,14 @@
                  reduction the dual numbers of its m binary problems, (n, m); of threshold models
                  (`advcli.learners.ordinal`) shares in [0, 1] of the largest values, one for each threshold. Of sets of labels the stored
                  planes, (p, 4): example, weight, set as a number, and the margin of the tangent, or the number of
-                 the mixture that it belongs to. Of sequences the planes one behind the
+                 the mixture that it belongs to. Of costs of rows with many different vectors the mixtures of these, (p, 3): row, vector as
+                 a number in the order of `numpy.unique`, share; what is left of 1 is the row's own. Of sequences the planes one behind the
                  other on one axis: sequence, weight, margin, and the labels of its rows
     predictor_N  a mixed prediction for each training row, shape (n, l), only for games without a closed form, loss=general and max-min
                  margins: it bounds the surrogate from above, as r bounds the optimum from below. Of the max-min margin of the F-measure the
                  predicted sets, (s, 3): example, share, set as a number
+    rejector_theta_N, rejector_r_N  of the second of two stages: its parameters in the shape of theta_N, and for each training row the dual
+                 numbers of accepting and rejecting it, and 1 where the first stage is wrong, (n, 3)
 
 The column ``proof`` of a row is the SHA-256 of these arrays and of the cell's configuration, its number of splits and its metrics left out:
 both may grow. It does not depend on how they are compressed.
@@ -36,7 +39,7 @@ from .rows import canonical_json, lasting
 
 Array = NDArray[np.float64]
 
-PARTS = ("theta", "r", "predictor")
+PARTS = ("theta", "r", "predictor", "rejector_theta", "rejector_r")
 
 
 def digest(cell: Mapping[str, Any], split: int, arrays: Mapping[str, Array]) -> str:

@@ -73,6 +73,9 @@ RUN_COLUMNS = (
 )
 """Columns of runs.csv: one row per (cell, split, metric)."""
 
+STAGE_COLUMNS = ("rejector_objective", "rejector_dual_objective", "rejector_relative_gap", "rejector_converged")
+"""The certificate of a fit's second problem, behind ``converged`` in tables with such fits; the columns without a stage are the first's."""
+
 NEEDED = ("dataset", "loss", "features", "solver", "method", "split", "metric", "value", "n_train", "n_test", "seed", "status", "cell")
 
 SEARCH_COLUMNS = (
@@ -107,7 +110,7 @@ STATUSES = ("ok", "not_converged", "failed")
 
 STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "proof", "cell"})
 INTEGERS = frozenset({"split", "n_train", "n_test", "n_features", "n_classes", "passes", "seed", "stage", "fold"})
-BOOLEANS = frozenset({"converged"})
+BOOLEANS = frozenset({"converged", "rejector_converged"})
 
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
@@ -204,14 +207,15 @@ def short_json(value: Any) -> str:
 
 def hyper_columns(columns: Iterable[str], base: Sequence[str] = RUN_COLUMNS) -> list[str]:
     """Return the columns that hold hyper-parameters: `HYPER_COLUMNS`, and all that ``base``, what every table has, does not name."""
-    return [column for column in columns if column in HYPER_COLUMNS or column not in base]
+    return [column for column in columns if column in HYPER_COLUMNS or column not in (*base, *STAGE_COLUMNS)]
 
 
 def all_columns(base: Sequence[str], present: Iterable[str]) -> list[str]:
-    """Return the base columns with unknown ones (further hyper-parameters) inserted after the known ones."""
-    extra = sorted(set(present) - set(base))
-    at = base.index(HYPER_COLUMNS[-1]) + 1
-    return [*base[:at], *extra, *base[at:]]
+    """Return the base columns with unknown ones (further hyper-parameters) inserted after the known ones, and those of stages."""
+    extra = sorted(set(present) - set(base) - set(STAGE_COLUMNS))
+    stages = [column for column in STAGE_COLUMNS if column in set(present)]
+    at, behind = base.index(HYPER_COLUMNS[-1]) + 1, base.index("converged") + 1
+    return [*base[:at], *extra, *base[at:behind], *stages, *base[behind:]]
 
 
 def pack(rows: Sequence[Mapping[str, Any]], base: Sequence[str]) -> dict[str, Any]:

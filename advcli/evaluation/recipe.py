@@ -39,7 +39,7 @@ from ..predictions import PredictedRows
 from ..protocol import Protocol
 from .cell import Cell
 from .seeds import derive_seed
-from .selection import Axes, Part, Selection, certificate_columns, check_fixed, find_axes, select
+from .selection import Axes, Part, Selection, certificate_columns, check_fixed, find_axes, select, stage_columns
 from .splits import Split, keeping_groups, random_splits
 from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels
@@ -416,7 +416,7 @@ class Recipe:
         clock = time.perf_counter()
         X = X if test.groups is None else replace(test, X=X).look(learner)
         codes = learner.predict_codes(X)
-        columns: dict[str, Any] = {"predict_seconds": time.perf_counter() - clock} | certificate_columns(learner)
+        columns: dict[str, Any] = {"predict_seconds": time.perf_counter() - clock} | certificate_columns(learner) | stage_columns(learner)
         certificate = learner.certificate_
         if certificate is not None and not np.isnan(certificate.game_value):
             # the worst case that the fit guarantees, beside what it costs on training and test rows

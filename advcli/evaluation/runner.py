@@ -24,7 +24,7 @@ from ..limits import call_limited
 from ..predictions import Predictions, entry
 from ..proofs import Recorder
 from ..records import ResultsFolder
-from ..rows import canonical_json, complete_rows, hyper_value, over_splits, plain
+from ..rows import STAGE_COLUMNS, canonical_json, complete_rows, hyper_value, over_splits, plain
 from .cell import Cell
 from .growth import asked_of, beyond, union
 from .learning import ConfusionCounts, learning_curve
@@ -516,8 +516,9 @@ def _fit_splits(
             base["n_features"] = int(learner.n_features_in_)
             if learner.certificate_ is not None:
                 base["solver"] = str(learner.certificate_.solver)
-                if not learner.certificate_.converged:
-                    fits.stopped[str(learner.certificate_.status)] += 1
+                for certificate in (learner.certificate_, *learner.stages_.values()):
+                    if not certificate.converged:
+                        fits.stopped[str(certificate.status)] += 1
             if learner.solver_choice_:
                 fits.counted["choices"][learner.solver_choice_] += 1
             columns, values, predicted = recipe.score(fitted, train, test, distributions)
@@ -530,7 +531,8 @@ def _fit_splits(
             fits.counted["remarks"].update(learner.remarks_)
             primary = recipe.metric(learner)
             base |= columns | {"fit_seconds": fitted.seconds}
-            base |= {"status": "ok" if columns.get("converged", True) else "not_converged", "error": ""}
+            reached = all(value for name, value in columns.items() if name.endswith("converged"))
+            base |= {"status": "ok" if reached else "not_converged", "error": ""}
             fits.rows += [base | {"metric": metric, "value": value} for metric, value in values.items()]
         except Exception as error:
             if strict and isinstance(error, AdvcliError):
@@ -561,7 +563,7 @@ def _unconverged(cell: Cell, dataset: str, found: _Fits, search_rows: list[dict[
         return ""
     said = []
     if late:
-        gap = max(float(row["relative_gap"]) for row in late)
+        gap = max(float(row[name]) for row in late for name in ("relative_gap", *STAGE_GAPS) if row.get(name) is not None)
         said.append(f"{len(late)} of {len(fits)} fits (largest relative gap {gap:.1e}, tol {float(cell.solver['tol']):.0e})")
     if searched:
         said.append(f"{len(searched)} of {len(search_rows)} fits of the search")
@@ -581,4 +583,5 @@ def _search_advice(cell: Cell, row: Mapping[str, Any]) -> str:
     return f"raise solver.{passes} or solver.{tol}"
 
 
+STAGE_GAPS = tuple(name for name in STAGE_COLUMNS if name.endswith("relative_gap"))
 _SEARCH_LIMITS = (("search_passes", "max_passes"), ("search_tol", "tol"))

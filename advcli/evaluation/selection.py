@@ -169,6 +169,15 @@ def certificate_columns(learner: Learner) -> dict[str, Any]:
     }
 
 
+def stage_columns(learner: Learner) -> dict[str, Any]:
+    """Return objective, dual, gap and convergence of a fit's further problems, by columns that begin with the name of the stage."""
+    found: dict[str, Any] = {}
+    for stage, certificate in learner.stages_.items():
+        found[f"{stage}_objective"], found[f"{stage}_dual_objective"] = _number(certificate.primal), _number(certificate.dual)
+        found[f"{stage}_relative_gap"], found[f"{stage}_converged"] = _number(certificate.relative_gap), bool(certificate.converged)
+    return found
+
+
 def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 

@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import abstention, costs
-from ..certificate import settle
+from ..certificate import Certificate, settle
 from ..errors import ConfigError, IncompatibleError, warn_not_converged
 from ..features import feature_class, make_features
 from ..features.linear import LinearFeatures
+from ..features.rows import over_all_rows
 from ..losses import Loss, loss_class, make_loss
 from ..losses.rejecting import (
     BinaryEncodedLoss,
@@ -239,6 +240,12 @@ class AbstainingClassifier(SurrogateClassifier):
         limits = Limits(self.tol, self.max_passes, self.max_seconds)
         solver = make_solver(self.solver, **(self.solver_options or {}))
         found, self.rejector_certificate_ = settle(problem, solver.solve(problem, limits, None, seed=seed_of(self.random_state)), self.tol)
+        self._rejector_point = None
+        if found.R is not None:  # the dual number of each hinge: its r is in a direction of length 1
+            pull = np.sqrt(0.5) * (found.R[:, 1] - found.R[:, 0])
+            self._rejector_point = np.zeros((n, 3))
+            self._rejector_point[:, 0] = pull[:n]
+            self._rejector_point[wrong, 1], self._rejector_point[wrong, 2] = -pull[n:], 1.0
         theta = np.zeros((self.theta_.shape[0], k))
         if features.multiclass_linear:
             theta[:, :2] = found.theta
@@ -265,6 +272,22 @@ class AbstainingClassifier(SurrogateClassifier):
     def metric_(self) -> str:
         """The mean cost, alpha for an abstention."""
         return "abstention_loss" if np.ndim(self.alpha) == 0 else "cost"
+
+    @property
+    def stages_(self) -> dict[str, Certificate]:
+        """The certificate of the rejector of two stages."""
+        return {"rejector": self.rejector_certificate_} if self.method == "two_stage" else {}
+
+    def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
+        """Return the arrays of a surrogate, and of two stages those of the rejector too."""
+        found = super().proof(X, codes, weight)
+        if self.method != "two_stage" or not found or self._rejector_point is None:
+            return found
+        theta, rows = self.rejector_theta_, self.rows_
+        if self.features_ is not None and not self.features_.euclidean:
+            theta = over_all_rows(theta, rows)
+        stored = np.where(rows[:, None] >= 0, self._rejector_point[rows], 0.0)
+        return {**found, "rejector_theta": theta, "rejector_r": stored}
 
     @property
     def cost_matrix_(self) -> Array | None:

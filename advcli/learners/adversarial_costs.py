@@ -22,19 +22,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..certificate import Judged
 from ..errors import ConfigError, IncompatibleError, nearest
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import Directions
 from ..features.rows import merge_rows
 from ..losses import Loss, make_loss
-from ..solvers import make_solver
+from ..problem import Solution
+from ..solvers import Limits, make_solver
 from ..stored import Entries
-from .base import Array, Bound, Labels, Learner, Options, mass_of, own_options, refuse_unknown_options, register
+from .base import Array, Bound, Labels, Learner, Options, mass_of, own_options, refuse_unknown_options, register, seed_of
+from .outcome_games import OutcomeProblem, solve_outcome_games, solve_outcomes
 from .row_costs import LearnsFromCosts, check_costs
 from .surrogate import _LIMITS, SurrogateClassifier
 
 _MOST_NUMBERS = 4_000_000
-"""Rows times outcomes at most: 2,000 rows of costs that all differ take some minutes."""
+"""Rows times outcomes at most with Newton's method, which takes minutes for 2,000 rows of costs that all differ."""
+
+_MANY_OUTCOMES = 500
+"""Outcomes above which a game is solved by a few of each row's own (`outcome_games`)."""
+
+_MOST_LOOKS = 10**10
+"""Rows times outcomes at most there: each search looks at all of them, some 100 s at most."""
 
 _MOST_PARAMETERS = 6000
 _FEATURES = "choose features=linear, kernel_pca or nystroem"
@@ -167,20 +176,21 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
         y = outcome.ravel().astype(np.intp)[codes]
         total = mass_of(len(y), weights)
         X, y, weights, _, rows = merge_rows(X, y, weights)
-        if len(y) * len(distinct) > _MOST_NUMBERS:
-            raise IncompatibleError(
-                f"adversarial_costs on {len(y)} rows with {len(distinct)} different vectors of costs",
-                f"at most {_MOST_NUMBERS} of rows times vectors",
-                "round the costs, so that fewer of them differ, or choose loss=csovo loss.pairs=all",
-            )
         self.outcomes_ = np.ascontiguousarray(distinct.T)
+        loss = self._make_loss(len(self.classes_))
+        most = _MOST_LOOKS if self._by_planes(loss) else _MOST_NUMBERS
+        if len(y) * len(distinct) > most:
+            raise IncompatibleError(
+                f"adversarial_costs on {len(y)} rows with {len(distinct)} different vectors of costs, solver={self.solver}",
+                f"at most {most} of rows times vectors",
+                "round the costs, so that fewer of them differ, or choose solver=auto or loss=csovo loss.pairs=all",
+            )
         inner = self._bind(X)
         size = int(np.prod(inner.shape))
         if size > _MOST_PARAMETERS:
             raise IncompatibleError(
                 "adversarial_costs", f"at most {_MOST_PARAMETERS} parameters (here {size})", "choose features=kernel_pca"
             )
-        loss = self._make_loss(len(self.classes_))
         own = {"loss": loss, "cost": loss.cost_weights(y, None), "rows": rows, "total": total, "tolerance": None}
         return Bound(self.classes_, self._facts(), False, OutcomeScores(inner, self.outcomes_), y, weights, own)
 
@@ -192,6 +202,17 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
 
     def _make_loss(self, k: int) -> Loss:
         return make_loss("general", self.outcomes_.shape[1], matrix=self.outcomes_)
+
+    def _by_planes(self, loss: Loss) -> bool:
+        """Tell whether the game is solved by a few outcomes of each row: there are many, and no closed form knows them."""
+        return self.solver == "auto" and self.outcomes_.shape[1] > _MANY_OUTCOMES and loss.core is loss
+
+    def _minimise(self, bound: Bound, lam: float, start: Solution | None) -> tuple[Judged, Solution]:
+        if not self._by_planes(self.loss_):
+            return super()._minimise(bound, lam, start)
+        assert isinstance(bound.features, OutcomeScores)
+        problem = OutcomeProblem(bound.features.inner, self.outcomes_, bound.codes, lam, bound.weights)
+        return problem, solve_outcomes(problem, Limits(self.tol, self.max_passes, self.max_seconds), start, seed_of(self.random_state))
 
     def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
         columns = self.cost_matrix()[:, codes].T + 0.0
@@ -213,9 +234,17 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
         return float(np.average((self.predictor_distribution(X) * costs).sum(axis=1), weights=weight))
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
-        """Return the parameters, the dual point and the predictor's distributions."""
-        found = Learner.proof(self, X, codes, weight)  # a surrogate's own asks its loss for p at the potentials
-        return {**found, "predictor": self.predictor_distribution(X)} if found else found
+        """Return the parameters, the dual point, of many outcomes as a list of mixtures, and the predictor's distributions."""
+        predictor = self.predictor_distribution(X)
+        if not self._by_planes(self.loss_):
+            return {**Learner.proof(self, X, codes, weight), "predictor": predictor}  # a surrogate's own asks its loss for p
+        R, rows = self.solution_.R, self.rows_
+        assert R is not None
+        first = np.searchsorted(R[:, 0], np.arange(rows.max() + 2))
+        counts = np.where(rows >= 0, np.diff(first)[rows], 0)
+        at = np.repeat(first[rows] - np.r_[0, np.cumsum(counts)[:-1]], counts) + np.arange(counts.sum())
+        listed = np.column_stack([np.repeat(np.arange(len(rows)), counts), R[at, 1:]])
+        return {"theta": self.theta_, "r": listed.astype(np.float64), "predictor": predictor}
 
     def probabilities(self, X: Any) -> Array | None:
         """Return the predictor's distribution, shape (n, l): a strategy of the game, no estimate."""
@@ -228,11 +257,19 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
 
     def predictor_distribution(self, X: Any) -> Array:
         """Return the predictor's p, shape (n, l): it minimises the worst expected cost."""
+        if self._by_planes(self.loss_):
+            return solve_outcome_games(self.outcomes_, self.potentials(X)).predictor
         return self.loss_.predictor(self.outcome_scores(X))
 
     def adversary_distribution(self, X: Any) -> Array:
         """Return the adversary's q over the outcomes, shape (n, m): A q are the worst expected costs that the moments allow."""
-        return self.loss_.adversary(self.outcome_scores(X))
+        if not self._by_planes(self.loss_):
+            return self.loss_.adversary(self.outcome_scores(X))
+        games = solve_outcome_games(self.outcomes_, self.potentials(X))
+        Q = np.zeros((len(games.shares), self.outcomes_.shape[1]))
+        row, at = np.nonzero(games.shares)
+        np.add.at(Q, (row, games.columns[row, at]), games.shares[row, at])
+        return Q
 
     def expected_loss(self, X: Any) -> Array:
         """Return the expected cost of the predictor's p under every outcome, shape (n, m)."""

@@ -437,6 +437,11 @@ class Learner(ClassifierMixin, BaseEstimator):
         return {}
 
     @property
+    def stages_(self) -> dict[str, Certificate]:
+        """Certificates of the problems that the fit solved after that of `certificate_`, by the name of the stage."""
+        return {}
+
+    @property
     def cost_matrix_(self) -> Array | None:
         """The matrix L (l, k) of the loss that was fitted; None where there is none."""
         return None

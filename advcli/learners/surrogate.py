@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .. import costs
-from ..certificate import settle
+from ..certificate import Judged, settle
 from ..costs import ABSTAIN
 from ..errors import ConfigError, DataError, IncompatibleError, ModelError, warn_not_converged
 from ..features import FeatureMap, feature_class, make_features
@@ -356,16 +356,7 @@ class SurrogateClassifier(Minimiser):
             lam = 0.0
         if start is not None and start.features_ is not bound.features:
             bound.features.adopt(start.features_)
-        problem = Problem(bound.features, self.loss_.core, bound.codes, float(lam), bound.weights, bound.own["cost"], tolerance)
-        solver = make_solver(self.solver, **(self.solver_options or {}))
-        lacks, remedy = solver.lacks(problem), "choose solver=auto"
-        if lacks is None and tolerance is not None and not solver.takes_box:
-            lacks = "moments in a ball (features.moments=ball)"
-            remedy = f"for a box choose a solver that takes one: {', '.join(solvers_for_a_box())}"
-        if lacks is not None:
-            raise IncompatibleError(f"solver={self.solver}", lacks, remedy)
-        limits = Limits(self.tol, self.max_passes, self.max_seconds)
-        found = solver.solve(problem, limits, None if start is None else start.solution_, seed=seed_of(self.random_state))
+        problem, found = self._minimise(bound, float(lam), None if start is None else start.solution_)
         self.solution_: Solution
         self.solution_, self.certificate_ = settle(problem, found, self.tol)
         self.theta_ = self.solution_.theta
@@ -377,6 +368,20 @@ class SurrogateClassifier(Minimiser):
                 f"after {found.passes:.0f} passes ({self.certificate_.status}), tolerance {self.tol:g}"
             )
         return self
+
+    def _minimise(self, bound: Bound, lam: float, start: Solution | None) -> tuple[Judged, Solution]:
+        """Return the problem of bound rows and what a solver found."""
+        tolerance = bound.own["tolerance"]
+        problem = Problem(bound.features, self.loss_.core, bound.codes, lam, bound.weights, bound.own["cost"], tolerance)
+        solver = make_solver(self.solver, **(self.solver_options or {}))
+        lacks, remedy = solver.lacks(problem), "choose solver=auto"
+        if lacks is None and tolerance is not None and not solver.takes_box:
+            lacks = "moments in a ball (features.moments=ball)"
+            remedy = f"for a box choose a solver that takes one: {', '.join(solvers_for_a_box())}"
+        if lacks is not None:
+            raise IncompatibleError(f"solver={self.solver}", lacks, remedy)
+        limits = Limits(self.tol, self.max_passes, self.max_seconds)
+        return problem, solver.solve(problem, limits, start, seed=seed_of(self.random_state))
 
     def _make_loss(self, k: int) -> Loss:
         given: Any = self.loss

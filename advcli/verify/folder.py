@@ -362,19 +362,30 @@ def _agree(row: Mapping[str, str], column: str, value: int) -> None:
 
 def _claims(row: Mapping[str, str], bounds: Bounds, method: Method, tol: float) -> float:
     """Compare the columns of the certificate with what is proved; return the stated gap."""
-    objective, dual, gap = (float(row[column] or "nan") for column in ("objective", "dual_objective", "relative_gap"))
+    gap = _claim(row, "", bounds, method.game)
+    gaps = [(gap, row["converged"])]
+    for stage, further in bounds.stages.items():
+        gaps.append((_claim(row, f"{stage}_", further, False), row.get(f"{stage}_converged", "")))
+    reached = all(each <= tol for each, _ in gaps)
+    if any(said != str(each <= tol) for each, said in gaps) or row["status"] != ("ok" if reached else "not_converged"):
+        raise RefutedError(f"converged={row['converged']}, status={row['status']} do not follow from the gap and solver.tol")
+    return gap
+
+
+def _claim(row: Mapping[str, str], stage: str, bounds: Bounds, game: bool) -> float:
+    """Compare the columns of one problem, which begin with the stage's name, with what is proved of it; return the stated gap."""
+    columns = [f"{stage}{column}" for column in ("objective", "dual_objective", "relative_gap")]
+    objective, dual, gap = (float(row.get(column) or "nan") for column in columns)
     scale = _scale(objective, dual)
     slack = SLACK * scale + FLOOR
-    claims = [("objective", objective, bounds.primal, 1.0), ("dual_objective", dual, bounds.dual, -1.0)]
-    if method.game:
+    claims = [(columns[0], objective, bounds.primal, 1.0), (columns[1], dual, bounds.dual, -1.0)]
+    if game:
         claims.append(("game_value", float(row["game_value"] or "nan"), bounds.primal + bounds.ridge, 1.0))
     for column, claim, proved, _ in claims:
         if not abs(claim - proved.mid) <= slack + proved.rad:
             raise RefutedError(f"{column} is {float(proved.mid):.10g}, not {claim:.10g}")
     if not abs((objective - dual) / scale - gap) <= SLACK + FLOOR / scale:
-        raise RefutedError(f"relative_gap is {(objective - dual) / scale:.3e} by the row's own objective, not {gap:.3e}")
-    if row["converged"] != str(gap <= tol) or row["status"] != ("ok" if gap <= tol else "not_converged"):
-        raise RefutedError(f"converged={row['converged']}, status={row['status']} do not follow from the gap and solver.tol")
+        raise RefutedError(f"{columns[2]} is {(objective - dual) / scale:.3e} by the row's own objective, not {gap:.3e}")
     for column, claim, proved, side in claims:
         # rounding alone may go beyond the slack
         if not side * (float(proved.high if side > 0 else proved.low) - claim) <= slack:

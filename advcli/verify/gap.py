@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -185,11 +185,14 @@ class Bounds:
         P(theta), and a lower bound of the optimum (its ``low`` is proved).
     ridge : Ball
         lambda/2 |theta|^2.
+    stages : mapping of str to Bounds
+        Of the fit's further problems, by the name with which their columns begin.
     """
 
     primal: Ball
     dual: Ball
     ridge: Ball
+    stages: Mapping[str, Bounds] = field(default_factory=dict)
 
 
 def bound(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,8 +12,10 @@ from .binary import NAMES, Reduction, cost_matrix
 from .bounds import Array
 from .chains import SequencesOfLabels
 from .gap import Bounds, LearnedRows, ScoreMap, bound
+from .outcomes import bound_outcomes
+from .stages import bound_rejector
 from .structured import SetsOfLabels
-from .surrogates import Surrogate
+from .surrogates import CannotError, Surrogate
 from .thresholds import ThresholdModel
 
 
@@ -41,6 +44,7 @@ class _BySurrogate:
 
     def __init__(self, options: Mapping[str, Any], labels: list[str], hierarchy: Iterable[tuple[str, str]] | None) -> None:
         self.loss = Surrogate(options, len(labels), labels, hierarchy)
+        self.rejector_alpha = float(options.get("alpha", 0.5)) if options["name"] == "two_stage" else None
         self.game, self.example_costs = self.loss.game, isinstance(self.loss.weight, str)
 
     def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
@@ -50,7 +54,14 @@ class _BySurrogate:
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
         factors = self.loss.cost_weights(rows.y, rows.weight)
         proof = arrays["theta"], arrays["r"], arrays.get("predictor")
-        return bound(features, self.loss, rows.y, lam, rows.counts, factors, *proof)
+        found = bound(features, self.loss, rows.y, lam, rows.counts, factors, *proof)
+        if self.rejector_alpha is None:
+            return found
+        if not {"rejector_theta", "rejector_r"} <= arrays.keys():
+            raise CannotError("nothing was kept of the rejector")
+        second = arrays["rejector_theta"], arrays["rejector_r"]
+        rejector = bound_rejector(features, rows.y, self.rejector_alpha, lam, rows.counts, arrays["theta"], *second)
+        return replace(found, stages={"rejector": rejector})
 
     def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
         return features.scores(X, theta).may_lead() if self.loss.by_scores else None
@@ -71,6 +82,9 @@ class _ByOutcomes:
         costs = self.matrix.T if rows.costs is None else rows.costs
         outcomes, outcome = np.unique(costs + 0.0, axis=0, return_inverse=True)  # -0.0 is 0.0
         y = outcome.ravel()[rows.y] if rows.costs is None else outcome.ravel()
+        if arrays["r"].shape[1] == 3 != len(outcomes):  # a list of mixtures, as fits with many outcomes keep
+            proved = arrays["theta"], arrays["r"], arrays.get("predictor")
+            return bound_outcomes(features, outcomes[y], np.ascontiguousarray(outcomes.T), lam, rows.counts, *proved)
         loss = Surrogate({"name": "general", "matrix": outcomes.T}, len(outcomes), list(map(str, range(len(outcomes)))))
         proof = arrays["theta"], arrays["r"], arrays.get("predictor")
         return bound(features.of_outcomes(outcomes.T), loss, y, lam, rows.counts, np.ones(len(y)), *proof)

@@ -32,6 +32,8 @@ ANY_LENGTH = {(f"subgradient.{name}", "order") for name in ("sgd", "adaptive", "
 ANY_LENGTH |= {("uma.online", "W"), ("newton.projectors", "M"), ("kernel_dual.gather", "K"), ("kernel_dual.accumulate", "K")}
 # Which parts are shared is a matter of how many weights there are.
 ANY_LENGTH |= {("planes.visits", "shared")}
+# There may be any number of outcomes.
+ANY_LENGTH |= {("outcomes.games", "outcomes")}
 # Longer than needed is no fault.
 AT_LEAST = {("subgradient.sgd", "squares"), ("subgradient.sgd", "state"), ("subgradient.dual_averaging", "state")}
 # None at all stands for "not wanted", "all 1" or "dense"; a general matrix of no rows has no tight ones.
@@ -533,6 +535,23 @@ def chain_calls(module, random):
     yield "width", {"K": K}
 
 
+def outcomes_calls(_, random):
+    for width in (L + 1, 3 * L):
+        yield (
+            "games",
+            {
+                "outcomes": random.random((L, N)),
+                "S": random.normal(size=(N, L)),
+                "tolerance": 1e-9,
+                "chosen": np.full((N, width), -1, np.intp),
+                "Q": np.empty((N, width)),
+                "P": np.empty((N, L)),
+                "lower": np.empty(N),
+                "upper": np.empty(N),
+            },
+        )
+
+
 CALLS = {
     "sets": sets_calls,
     "planes": planes_calls,
@@ -549,6 +568,7 @@ CALLS = {
     "subgradient": subgradient_calls,
     "threshold": threshold_calls,
     "pairs": pairs_calls,
+    "outcomes": outcomes_calls,
 }
 
 

@@ -54,7 +54,7 @@ class FakeLearner:
 
     def __init__(self, loss, features, solver, hyper, n_classes, seed, tol):
         self.loss, self.hyper, self.n_classes, self.seed, self.tol = loss, dict(hyper), n_classes, seed, tol
-        self.metric_, self.counts_ = loss.get("metric", "error"), {}
+        self.metric_, self.counts_, self.stages_ = loss.get("metric", "error"), {}, {}
 
     def limit(self, **limits):
         assert not limits

@@ -9,7 +9,9 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from advcli import AdversarialClassifier, AdversarialCostClassifier, costs
-from advcli.errors import ConfigError, DataError, IncompatibleError
+from advcli.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
+from advcli.verify.gap import LearnedRows
+from advcli.verify.methods import method_of
 
 MATRIX = np.array([[0.0, 1.0, 4.0], [2.0, 0.0, 1.0], [3.0, 5.0, 0.5]])
 
@@ -169,7 +171,7 @@ def test_what_it_cannot_do_is_told_by_one_line(options: Any, message: str) -> No
 def test_too_many_outcomes_and_unknown_rules_are_told() -> None:
     random = np.random.default_rng(0)
     with pytest.raises(IncompatibleError, match=r"2100 rows with 2100 different vectors of costs.*round the costs"):
-        AdversarialCostClassifier().fit(random.normal(size=(2100, 2)), costs=random.uniform(size=(2100, 3)))
+        AdversarialCostClassifier(solver="newton").fit(random.normal(size=(2100, 2)), costs=random.uniform(size=(2100, 3)))
     with pytest.raises(IncompatibleError, match="at most 6000 parameters"):
         AdversarialCostClassifier().fit(random.normal(size=(5, 2100)), costs=random.uniform(size=(5, 3)))
     X, C, _ = some()
@@ -177,3 +179,92 @@ def test_too_many_outcomes_and_unknown_rules_are_told() -> None:
         AdversarialCostClassifier().fit(X, costs=C[1:])
     with pytest.raises(ConfigError, match="unknown prediction rule 'mediam'"):
         AdversarialCostClassifier().fit(X, costs=C).predict(X, rule="mediam")
+
+
+# ---- many different vectors of costs ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def by_planes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let games of more than three outcomes be solved by a few of each row's own."""
+    monkeypatch.setattr("advcli.learners.adversarial_costs._MANY_OUTCOMES", 3)
+
+
+def differing(n: int = 60, k: int = 4, seed: int = 0) -> tuple[Any, Any, Any]:
+    """Return rows with costs that all differ but for two equal rows, and weights."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 3))
+    C = np.abs(X @ random.normal(size=(3, k)) + random.normal(size=(n, k)))
+    X[1], C[1] = X[0], C[0]
+    return X, C, random.integers(1, 4, size=n).astype(float)
+
+
+@pytest.mark.parametrize("lam", [1.0, 0.05])
+def test_many_outcomes_have_the_optimum_of_newtons_method(by_planes: None, lam: float) -> None:
+    X, C, weight = differing()
+    planes = AdversarialCostClassifier(lam=lam, tol=1e-5).fit(X, costs=C, sample_weight=weight)
+    newton = AdversarialCostClassifier(lam=lam, tol=1e-6, solver="newton").fit(X, costs=C, sample_weight=weight)
+    assert planes.certificate_.solver == "planes"
+    assert "different vectors" in planes.solver_choice_
+    assert planes.certificate_.converged
+    assert newton.certificate_.solver == "newton"
+    assert planes.certificate_.dual <= newton.certificate_.primal + 1e-12
+    assert newton.certificate_.dual <= planes.certificate_.primal + 1e-12
+    assert planes.certificate_.primal == pytest.approx(newton.certificate_.primal, rel=2e-5)
+    np.testing.assert_allclose(planes.theta_, newton.theta_, atol=0.1)
+    # both bounds by the definitions alone
+    A = np.unique(C, axis=0).T
+    values = [game(A, s, c) for s, c in zip(planes.potentials(X), C, strict=True)]
+    primal = 0.5 * lam * (planes.theta_**2).sum() + weight @ values / weight.sum()
+    assert planes.certificate_.primal == pytest.approx(primal, rel=1e-7)
+    R = planes.proof(X, None, weight)["r"]
+    Q = np.zeros((len(X), A.shape[1]))
+    np.add.at(Q, (R[:, 0].astype(int), R[:, 1].astype(int)), R[:, 2])
+    assert (Q >= 0).all()
+    assert (Q.sum(axis=1) <= 1.0 + 1e-12).all()
+    mixed = Q @ A.T + (1.0 - Q.sum(axis=1))[:, None] * C
+    moments = np.column_stack([X, np.ones(len(X))]).T @ (weight[:, None] * (C - mixed)) / weight.sum()
+    dual = weight @ mixed.min(axis=1) / weight.sum() - (moments**2).sum() / (2 * lam)
+    assert planes.certificate_.dual == pytest.approx(dual, rel=1e-9)
+
+
+def test_fits_by_planes_repeat_start_predict_and_are_proved(by_planes: None) -> None:
+    X, C, _ = differing(seed=3)
+    fit = AdversarialCostClassifier(C=0.1).fit(X, costs=C)
+    again = AdversarialCostClassifier(C=0.1).fit(X[::-1], costs=C[::-1])
+    assert np.array_equal(fit.theta_, again.theta_)
+    near = AdversarialCostClassifier(C=0.12).fit(X, costs=C, start=fit)
+    assert near.certificate_.converged
+    assert near.certificate_.passes <= AdversarialCostClassifier(C=0.12).fit(X, costs=C).certificate_.passes
+    assert (fit.expected_loss(X) <= fit.certificate_.game_value * len(X)).all()
+    np.testing.assert_allclose(fit.adversary_distribution(X[:5]).sum(axis=1), 1.0)
+    with pytest.warns(NotConvergedWarning):
+        stopped = AdversarialCostClassifier(C=10.0, max_passes=2).fit(X, costs=C)
+    assert stopped.certificate_.status == "max_passes"
+    assert stopped.certificate_.dual <= stopped.certificate_.primal
+    # the checker's bounds need nothing of the fit but its arrays
+    proof = fit.proof(X, None, None)
+    method = method_of({"name": "adversarial_costs"}, list("abcd"), False, None)
+    features = method.score_map({"name": "linear"}, None, X)
+
+    def proved(**changed: Any) -> Any:
+        return method.bounds(features, LearnedRows(C.argmin(axis=1), None, None, C), fit.lam_, {**proof, **changed})
+
+    bounds = proved()
+    assert bounds.primal.high == pytest.approx(fit.certificate_.primal, rel=1e-9)
+    assert bounds.dual.low == pytest.approx(fit.certificate_.dual, rel=1e-9)
+    # whatever is stored, the bounds are bounds; an outcome that is none is refused
+    R = proof["r"].copy()
+    R[:, 2] *= 3.0
+    assert proved(r=R).dual.low <= fit.certificate_.primal
+    assert proved(predictor=proof["predictor"][::-1]).primal.high >= fit.certificate_.dual
+    R[0, 1] = 1e6
+    with pytest.raises(ValueError, match="outcomes below"):
+        proved(r=R)
+
+
+def test_thousands_of_rows_with_costs_of_their_own_are_certified() -> None:
+    X, C, _ = differing(1200, 5)
+    fit = AdversarialCostClassifier(lam=0.05).fit(X, costs=C)
+    assert fit.outcomes_.shape == (5, 1199)
+    assert fit.certificate_.relative_gap < 1e-3

@@ -73,6 +73,7 @@ SWEEPS: dict[str, tuple[list[str], int]] = {
     ),
     "outcomes": (["loss=adversarial_costs", f"loss.cost={MATRIX}", "dataset.weight=w", "hyper.C=1"], 2),
     "outcomes_in_order": (["loss=adversarial_costs", "loss.cost=squared", "hyper.lambda=0.01", "solver.tol=1e-6"], 2),
+    "two_stages": (["loss=two_stage", "loss.base=cs", "loss.alpha=0.2", "dataset.weight=w", "hyper.C=1"], 2),
     "abstaining": (["loss=abstain_ova,abstain_cs,abstain_bep,two_stage", "features=linear,rbf", "hyper.C=1", "hyper.gamma=0.3"], 16),
     "abstaining_cs": (["loss=abstain_cs", "loss.alpha=0.2", "features=linear,rbf", "hyper.C=1", "hyper.gamma=0.3"], 4),
     "abstaining_bep": (["loss=abstain_bep", "loss.alpha=0.3", "loss.code=[[1,-1],[-1,-1],[-1,1]]", "dataset.weight=w", "hyper.C=1"], 2),

@@ -124,6 +124,10 @@ class Structure(ABC):
         """Return the worst label of every example at weights W (K, d) and ``shared`` (G,)."""
         return self.search(np.ascontiguousarray(self.X @ W.T), shared, np.arange(self.n))
 
+    def no_planes(self) -> Planes:
+        """Return what planes are stored in."""
+        return Planes(self)
+
     def primal(self, lam: float, W: Array, shared: Array, cuts: Cuts) -> float:
         """Return the upper bound of P(w) that the cuts at w give."""
         return 0.5 * lam * squared(W, shared) + float(self.share @ cuts.upper)
@@ -182,14 +186,15 @@ class Planes:
             chosen = cuts.mixtures if cuts.mixtures is None else cuts.mixtures[new]
             self.add(cuts._replace(parts=cuts.parts[new], constant=cuts.constant[new], mixtures=chosen), examples[new])
 
-    def forget(self) -> None:
-        """Drop the planes that have had no weight for `IDLE_ROUNDS` rounds."""
+    def forget(self) -> NDArray[np.bool_]:
+        """Drop the planes that have had no weight for `IDLE_ROUNDS` rounds; return which of them are kept, (p,)."""
         self.idle = np.where(self.alpha > 0.0, 0, self.idle + 1)
         kept = self.idle <= IDLE_ROUNDS
         if not kept.all():
             self.parts = sparse.csr_array(self.parts[np.flatnonzero(kept)])
             self.constant, self.alpha = self.constant[kept], self.alpha[kept]
             self.owner, self.idle, self.mixtures = self.owner[kept], self.idle[kept], self.mixtures[kept]
+        return kept
 
     def weights(self, lam: float) -> tuple[Array, Array]:
         """Return W (K, d) and the shared weights (G,) of (1)."""
@@ -360,7 +365,7 @@ def learn_planes(
     """
     began = time.perf_counter()
     visits, by_blocks = Visits(structure, seed), Blocks(structure, seed)
-    planes = Planes(structure)
+    planes = structure.no_planes()
     if start is not None:
         planes.begin(start, lam)
     W, shared = planes.weights(lam)
