@@ -90,8 +90,6 @@ def _larger(settings: Settings) -> float:
         return math.nan
     sizes = settings.dataset.get("sizes") or known.options.get("sizes")
     rows = sizes[0] if sizes else known.rows * float(settings.protocol["train_size"])
-    if known.features is None:
-        return math.nan
     powers = POWERS["kernel" if "gamma" in learners.searched(settings.loss, settings.features) else "linear"]
     return math.prod((own / made) ** power for own, made, power in zip((rows, known.features, classes), SIZE, powers, strict=True))
 
