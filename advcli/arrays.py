@@ -30,8 +30,8 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         raise ResultsError(f"{path.parent.name}/{path.name} is damaged ({type(error).__name__})") from None
 
 
-def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays atomically, into a folder that is made if it is not there.
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], flushed: bool = True) -> None:
+    """Write arrays atomically, into a folder that is made if it is not there; for ``flushed`` see `advcli.files.write_text`.
 
     Raises
     ------
@@ -42,5 +42,5 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         path.parent.mkdir(exist_ok=True)
     except OSError as error:
         raise ResultsError(f"cannot create {path.parent}: {reason(error)}; choose another results_dir") from error
-    with atomic_bytes(path) as file:
+    with atomic_bytes(path, flushed=flushed) as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]

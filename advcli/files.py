@@ -147,9 +147,11 @@ def atomic_file(path: Path, remedy: str = _REMEDY, *, streams: bool = False) -> 
     return _atomic(path, "w", remedy, streams)
 
 
-def atomic_bytes(path: Path, remedy: str = _REMEDY, *, streams: bool = False) -> contextlib.AbstractContextManager[IO[bytes]]:
-    """Open a binary file that appears like `atomic_file`."""
-    return _atomic(path, "wb", remedy, streams)
+def atomic_bytes(
+    path: Path, remedy: str = _REMEDY, *, streams: bool = False, flushed: bool = True
+) -> contextlib.AbstractContextManager[IO[bytes]]:
+    """Open a binary file that appears like `atomic_file`; for ``flushed`` see `write_text`."""
+    return _atomic(path, "wb", remedy, streams, flushed=flushed)
 
 
 def write_text(path: Path, text: str, remedy: str = _REMEDY, *, streams: bool = False, flushed: bool = True) -> None:

@@ -104,7 +104,7 @@ class Predictions:
     """
 
     def __init__(self, folder: ResultsFolder, key: str, entries: Mapping[str, Any] | None = None) -> None:
-        self._path = folder.predictions_path / f"{key}.npz"
+        self._folder, self._path = folder, folder.predictions_path / f"{key}.npz"
         self._entries: dict[str, Any] = dict(entries or {})
         self._added: dict[str, Array] = {}
         self._read: dict[str, Array] | None = None
@@ -163,7 +163,7 @@ class Predictions:
         if len(self._entries) > sum(name.startswith(("codes_", "lengths_")) for name in self._added):
             with contextlib.suppress(ResultsError):
                 arrays = self._read or read_arrays(self._path)
-        write_arrays(self._path, {**arrays, **self._added})
+        write_arrays(self._path, {**arrays, **self._added}, self._folder.flush_is_due())
 
     def about(self) -> dict[str, Any]:
         """Return what the cell's file says of the entries: name to SHA-256, whether there are distributions, and facts of the fit."""

@@ -354,6 +354,10 @@ class ResultsFolder:
         with self._locked():
             return self._set_aside(path)
 
+    def flush_is_due(self) -> bool:
+        """Tell whether files of a cell that are written now are to wait for the disk."""
+        return time.monotonic() >= self._next_flush
+
     def write_cell(
         self,
         key: str,
@@ -392,7 +396,7 @@ class ResultsFolder:
         identity = Owner(self.path).identity if self._identity is None else self._identity
         text = cell_text(key, request, identity, about or {}, rows, search_rows)
         if traceback is None:
-            flushed = time.monotonic() >= self._next_flush
+            flushed = self.flush_is_due()
             write_text(self.cells_path / f"{key}.json", text, flushed=flushed)
             if flushed:
                 self._next_flush = time.monotonic() + self.flush_seconds

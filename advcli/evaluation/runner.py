@@ -330,7 +330,8 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
 
 def _find(recipe: Recipe, folder: ResultsFolder) -> tuple[str, dict[str, Any]] | None:
     """Return a cell that is there and the key of its file, which is another one where an older version of the program wrote it."""
-    for key in (recipe.key, recipe.given.key(recipe.dataset, former=True)):
+    for former in (False, True):
+        key = recipe.given.key(recipe.dataset, former) if former else recipe.key
         stored = folder.read_cell(key)
         if stored is not None:
             return key, stored
