@@ -226,6 +226,7 @@ class _Mixtures(Planes):
         C = problem.mixed(R)
         self.parts, self.constant = sparse.csr_array(problem.costs - C), C.min(axis=1)
         self.alpha, self.owner, self.idle = np.ones(n), np.arange(n), np.zeros(n, dtype=np.intp)
+        self.mixtures = np.full(n, None)
         left = sparse.csr_array((1.0 - np.asarray(problem.mixtures(R).sum(axis=1)).ravel(), (np.arange(n), problem.y)), self.mixture_shape)
         self.mixture = sparse.csr_array(problem.mixtures(R) + left)
 

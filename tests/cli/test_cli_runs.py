@@ -268,7 +268,7 @@ def test_actions_read_what_they_say() -> None:
         kind = actions.get(name)
         source = Path(str(sys.modules[kind.__module__].__file__)).read_text(encoding="utf-8")
         found = {key for key in PARTICULAR if re.search(rf"settings\.{key}\b", source)}
-        found |= {"results"} if "existing_folder(" in source else set()
+        found |= {"results"} if "existing_folder" in source else set()
         assert {key for key, readers in PARTICULAR.items() if name in readers} == found, name
 
 

@@ -22,7 +22,19 @@ REFUSALS = (ValueError, TypeError, OverflowError, MemoryError)
 INT_MAX = 2**31 - 1
 
 # Arguments whose huge values ask for time, not for room: a caller's to choose.
-PATIENCE = {"max_passes", "max_visits", "max_seconds", "passes", "limit", "epochs", "sweeps", "max_sweeps", "most_steps", "together"}
+PATIENCE = {
+    "max_passes",
+    "max_visits",
+    "max_seconds",
+    "passes",
+    "limit",
+    "epochs",
+    "sweeps",
+    "max_sweeps",
+    "most_steps",
+    "together",
+    "turn",
+}
 # Arguments that hold positions or codes: one outside its range must be refused.
 POSITIONS = {"y", "columns", "start", "begin", "order", "rows", "first", "node", "parent", "up", "up_start", "beta_start", "beta_label"}
 POSITIONS |= {"child", "label_start", "label_nodes", "slot", "centre", "example", "gram_start", "part", "held", "used"}
@@ -184,6 +196,7 @@ def dual_calls(module, random):
                 "blocks": bool(at % 3),
                 "threads": 1 + (at % 2 == 0 and at % 4 // 2),
                 "together": 2,
+                "turn": 15.0,
             },
         )
     yield "width", {"k": K}
@@ -220,7 +233,7 @@ def kernel_dual_calls(module, random):
     A = random.normal(size=(N, D))
     gram = A @ A.T + np.eye(N)
     ones = np.ones(N)
-    limits = {"scale": 1.0, "goal": 1e-6, "skip": 0.0, "max_visits": 200.0, "max_seconds": 5.0, "seed": 1}
+    limits = {"scale": 1.0, "goal": 1e-6, "skip": 0.0, "max_visits": 200.0, "max_seconds": 5.0, "seed": 1, "turn": 150.0}
     for family in families(random):
         y = labels(random)
         R = padded(shares(random, N, K) - np.eye(K)[y], width)
@@ -439,9 +452,9 @@ def binary_calls(module, random):
     limits = {"tol": 1e-6, "max_passes": 20.0, "max_seconds": 10.0}
     for sparse in (False, True):
         rows, X = some_rows(random, sparse)
-        rest = {"seed": 1, "blocks": sparse, "found": np.zeros((m, 4))}
+        rest = {"seed": 1, "blocks": sparse, "found": np.zeros((m, 4)), "turn": 15.0}
         yield "linear", {**rows, "square": (X**2).sum(axis=1), **own, "V": np.zeros((m, D)), **limits, **rest}
-    yield "kernel", {"K": X @ X.T, "shift": 1.0, **own, "U": np.zeros((m, N)), **limits, "found": np.zeros((m, 4))}
+    yield "kernel", {"K": X @ X.T, "shift": 1.0, **own, "U": np.zeros((m, N)), **limits, "found": np.zeros((m, 4)), "turn": 15.0}
 
 
 def threshold_calls(_, random):

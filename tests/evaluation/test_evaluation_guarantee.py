@@ -142,7 +142,7 @@ def test_the_guarantee_is_of_the_labels_that_were_learned_from(tmp_path: Path) -
     ((train_rows, test_rows),) = recipe.splits()[0]
     train, test = recipe.part(train_rows), recipe.part(test_rows)
     fitted = recipe.fit(train, {"C": 0.2}, 1)
-    columns, _ = recipe.score(fitted, train, test)
+    columns, _, _ = recipe.score(fitted, train, test)
     costs = fitted.learner.expected_loss(fitted.rows(train.X))  # type: ignore[attr-defined]
     seen, true = (float(costs[np.arange(len(labels)), labels].mean()) for labels in (fitted.codes, train.y))
     assert columns["train_expected_loss"] == pytest.approx(seen, rel=1e-12)

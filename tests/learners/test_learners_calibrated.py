@@ -178,7 +178,7 @@ def test_the_note_says_what_a_strategy_is(table: str, capsys: pytest.CaptureFixt
 def test_a_fitted_model_predicts_what_the_estimator_does(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = [word for word in table.split() if not word.startswith(("protocol", "workers"))]
     assert main(["fit", *words, "calibrate=sigmoid", "out=own.model"]) == 0
-    model = models.load("own.model")
+    model = models.read("own.model")
     rows = pd.read_csv("rows.csv")
     X = model.standardiser.transform(rows.drop(columns="label").to_numpy())
     own = AdversarialClassifier(C=1.0, calibrate="sigmoid", random_state=model.estimator.random_state).fit(X, rows["label"].to_numpy())
