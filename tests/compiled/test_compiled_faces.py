@@ -128,7 +128,9 @@ def test_the_face_is_the_derivative_of_the_block_step(kernels, name, k):
     losses = cases.surrogates(name, k)
     for loss in losses:
         R, y = cases.dual_points(loss, n)
-        F = random.normal(size=(n, k)) * random.choice([0.3, 1.0, 1.0 + 0.3 * np.ptp(getattr(loss, "matrix", np.zeros(1)))], size=(n, 1))
+        F = random.normal(size=(n, k)) * random.choice(
+            [0.3, 1.0, 1.0 + 0.3 * (0.0 if loss.matrix is None else np.ptp(loss.matrix))], size=(n, 1)
+        )
         w = random.choice([0.3, 1.0, 5.0, 20.0], size=n)
         D = random.normal(size=(n, k))
         _, face = kernels.face(loss.family, F, R, y, w)
