@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..errors import ResultsError
 from ..metrics import shown, shown_mean, shown_value, title
-from ..statistics import DEFAULT, MIN_WILCOXON_SPLITS
+from ..statistics import DEFAULT, MIN_WILCOXON_SPLITS, MOST_IN_HOLM
 from .document import ReportTable, TableField, metric_word
 from .markdown import markdown_table
 from .summary import in_order
@@ -87,6 +87,8 @@ def comparison(
         footer.append(counts)
         legend.insert(1, f"* best mean; = not significantly worse than the best: {significance.row}")
         legend.append("count: data sets where the method is best or not significantly worse")
+        if significance.correction == "holm" and len(methods) > MOST_IN_HOLM:
+            legend.append(f"more than {MOST_IN_HOLM} methods in a row: Bonferroni's correction over all their pairs in the place of Holm's")
     gaps = part["worst_gap"].dropna()
     if len(gaps):
         legend.append(f"largest certified relative duality gap of these fits: {gaps.max():.1e}")

@@ -11,6 +11,7 @@ from advcli import protocol
 from advcli.errors import ConfigError
 from advcli.statistics import (
     CORRECTIONS,
+    MOST_IN_HOLM,
     TESTS,
     Significance,
     bayesian_correlated_t,
@@ -369,3 +370,29 @@ def test_wins_ties_losses_count_the_single_tests():
     assert wins_ties_losses([[1.0]], [[2.0]]) == (0, 1, 0), "a single split proves nothing"
     with pytest.raises(ValueError, match="12 and 11"):
         wins_ties_losses(base, other[:11])
+
+
+def test_of_hundreds_of_methods_the_marks_are_those_of_bonferroni():
+    rng = np.random.default_rng(3)
+    base = rng.normal(size=20)
+    values = {f"m{at}": base + rng.normal(size=20) * 0.1 + 0.01 * (at // 2) for at in range(MOST_IN_HOLM + 3)}
+    values["again"] = values["m0"].copy()
+    values["short"] = np.full(20, np.nan)
+    marks = mark_best(values, Significance(), n_train=100, n_test=50)
+    pairs = (MOST_IN_HOLM + 4) * (MOST_IN_HOLM + 3) // 2
+    best = min((name for name in values if name != "short"), key=lambda name: values[name].mean())
+    assert marks[best].best
+    assert math.isnan(marks["short"].p_value)
+    decided = set()
+    for name, mark in marks.items():
+        if mark.best or name == "short":
+            continue
+        p = paired_test("corrected_ttest", values[name], values[best], 100, 50).p_value
+        assert mark.p_value == p
+        assert mark.p_adjusted == min(1.0, p * pairs)
+        assert mark.bold == (mark.p_adjusted >= 0.05)
+        decided.add(mark.bold)
+    assert decided == {True, False}
+    few = {name: values[name] for name in list(values)[:MOST_IN_HOLM]}
+    holm_of_few = mark_best(few, Significance(), n_train=100, n_test=50)
+    assert any(mark.p_adjusted < min(1.0, mark.p_value * MOST_IN_HOLM * (MOST_IN_HOLM - 1) / 2) for mark in holm_of_few.values())
