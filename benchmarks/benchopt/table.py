@@ -9,7 +9,7 @@ GOAL = 1e-3
 
 
 def first_times(frame):
-    """Return processor seconds of the first run of a certified gap, infinite where there was none, for each problem (rows) and solver (columns)."""
+    """Return processor seconds of the first run of a certified gap, infinite where there was none, for each problem and solver."""
     parts = frame["objective_name"].str.extract(r"\[C=(?P<C>[^,\]]+),model=(?P<model>\w+)\]")
     frame = frame.assign(
         C=parts["C"].astype(float),
