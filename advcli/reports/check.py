@@ -1,12 +1,13 @@
 """Regression check of benchmark numbers: rows against a baseline.
 
-A baseline is a CSV file with one line per cell (data set, method, metric): mean, sample standard deviation, number of splits,
+A baseline is a CSV file with one line per entry (a metric of a method on a data set): mean, sample standard deviation, number of splits,
 tolerance, seed, sizes, passes and seconds of a fit, a fingerprint of the splits and the values of the splits. It is meant to be read,
 and its tolerances to be edited, by people.
 
 - The same splits: the values are compared split by split. Every fit is determined by its configuration, so a value that differs by more
   than rounding has moved, whatever a test over the splits says; the paired test's p-value stands beside it.
-- Other splits (another seed or protocol, other data): two one-sided tests; a cell counts as unchanged when they show that the
+- More or fewer splits of the same kind: the first ones, which both have, are compared as above.
+- Other splits (another seed or protocol, other data): two one-sided tests; an entry counts as unchanged when they show that the
   means differ by less than the tolerance.
 - Passes or seconds of more than `COST_FACTOR` times the baseline's are warnings: they depend on the machine.
 
@@ -21,7 +22,7 @@ import io
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +59,11 @@ BASELINE_COLUMNS = (
 """Columns of a baseline.
 
 ``splits`` is a fingerprint of the splits; ``values`` are the values of the splits in their order, counts as fractions (``2/45``).
-An empty ``values`` leaves the cell to the tolerance.
+An empty ``values`` leaves the entry to the tolerance.
 """
 
 ALPHA = 0.01
-"""Default level of the equivalence test: a check tests many cells, and a false alarm costs somebody's time."""
+"""Default level of the equivalence test: a check tests many entries, and a false alarm costs somebody's time."""
 
 TEST = "corrected_ttest"
 """Default paired test, a name in `advcli.statistics.TESTS`."""
@@ -80,12 +81,12 @@ _NOISE = 1e-9  # relative differences up to this are rounding, on other processo
 
 @dataclass(frozen=True)
 class Change:
-    """What became of one cell.
+    """What became of one entry.
 
     Parameters
     ----------
     dataset, method, metric : str
-        The cell.
+        The entry.
     status : {"unchanged", "moved", "missing", "new"}
         ``missing``: in the baseline, but not in the rows, or without any result there.
     old, new : float
@@ -96,12 +97,12 @@ class Change:
         Of the paired test (for information: how unlikely such differences are if nothing but chance made them) or of the equivalence
         test (small: unchanged); nan where no test was possible.
     margin : float
-        The tolerance of the cell.
+        The tolerance of the entry.
     test : str
         ``identical``, ``rounding`` or ``paired`` (moved) on the same splits; on others ``equivalence``, or ``margin`` where only the
-        means can be compared (a single split); empty for missing and new cells.
+        means can be compared (a single split); empty for missing and new entries.
     reason : str
-        Why the cell counts as moved or missing.
+        Why the entry counts as moved or missing; of an unchanged one, on which splits alone.
     costs : tuple of str
         What became more than `COST_FACTOR` times as expensive as in the baseline.
     """
@@ -122,7 +123,7 @@ class Change:
 
     @property
     def failed(self) -> bool:
-        """Whether the cell fails the check: moved or missing."""
+        """Whether the entry fails the check: moved or missing."""
         return self.status in ("moved", "missing")
 
     @property
@@ -132,14 +133,16 @@ class Change:
         return None if not difference or math.isnan(difference) else (difference > 0) == meaning(self.metric).higher_is_better
 
     def line(self) -> str:
-        """Return the change as one line: cell, by how much, from what to what, the reason, p, the margin where it decides."""
+        """Return the change as one line: entry, by how much, from what to what, the reason, p, the margin where it decides."""
         text = f"{self.status}: {self.dataset}, {self.method}, {self.metric}"
         if self.status == "missing":
             return f"{text}: was {_shown(self.metric, self.old, self.old_std)}, now there is nothing: {self.reason}"
         if self.status == "new":
             return f"{text}: {_shown(self.metric, self.new, self.new_std)}, not in the baseline"
         if self.test in _SAME:
-            return f"{text}: {_shown(self.metric, self.new, self.new_std)}, {_SAME[self.test]}"
+            return f"{text}: {_shown(self.metric, self.new, self.new_std)}, {_SAME[self.test]}" + (
+                f" of {self.reason}" if self.reason else ""
+            )
         was, now = _shown(self.metric, self.old, self.old_std), _shown(self.metric, self.new, self.new_std)
         side = {True: " (better)", False: " (worse)", None: ""}[self.better]
         parts = [f"{text}: {self._moved()}, from {was} to {now}{side}"]
@@ -177,10 +180,11 @@ def _shown(metric: str, mean: float, std: float) -> str:
 # ------------------------------------------------------------------------------------------------------------------ the baseline
 
 
-def split_fingerprints(folder: ResultsFolder, cells: Sequence[str]) -> dict[str, str]:
+def split_fingerprints(folder: ResultsFolder, cells: Sequence[str], n_splits: int | None = None) -> dict[str, str]:
     """Return for every cell key what its splits depend on, in one word.
 
-    That is the seed, the content of the data, what corrupts its labels, and the rule and sizes of splitting.
+    That is the seed, the content of the data, what corrupts its labels, and the rule, number and sizes of splits. With `n_splits` it is
+    the word of a cell of so many splits that is the same otherwise: its splits are the first of any larger number.
 
     Cells that the folder has no file of (rows alone, failed cells) are left out.
     """
@@ -199,6 +203,8 @@ def split_fingerprints(folder: ResultsFolder, cells: Sequence[str]) -> dict[str,
             "noise": cell.get("noise"),
             **rule,
         }
+        if n_splits is not None:
+            content["n_splits"] = n_splits
         found[key] = _word(content)
     return found
 
@@ -208,8 +214,8 @@ def _word(content: Any) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _CheckedCell:
-    """One cell as the check sees it."""
+class _Entry:
+    """A metric of a cell as the check sees it."""
 
     dataset: str
     method: str
@@ -229,14 +235,21 @@ class _CheckedCell:
     tolerance: float = math.nan
     failed: int = 0
     error: str = ""
+    cell: str = ""
 
     @property
     def name(self) -> tuple[str, str, str]:
         return self.dataset, self.method, self.metric
 
+    def first(self, n: int) -> _Entry:
+        """Return the entry on its first n splits, of which it has as many or more."""
+        values = self.values[:n]
+        mean = float(values.mean()) if n else math.nan
+        return replace(self, values=values, sizes=self.sizes[:n], n=n, mean=mean, std=float(values.std(ddof=1)) if n > 1 else math.nan)
 
-def _cells(runs: pd.DataFrame, splits: Mapping[str, str] | None) -> list[_CheckedCell]:
-    """Return the cells of rows, those without any result included."""
+
+def _entries(runs: pd.DataFrame, splits: Mapping[str, str] | None) -> list[_Entry]:
+    """Return the entries of rows, those without any result included."""
     runs = with_unique_methods(runs)
     metrics = list(dict.fromkeys(name for name in runs["metric"] if name)) or [""]
     found = []
@@ -248,7 +261,7 @@ def _cells(runs: pd.DataFrame, splits: Mapping[str, str] | None) -> list[_Checke
                 seed = int(rows["seed"].iloc[0])
                 sizes = list(zip(*(good[name].astype(int).tolist() for name in ("split", "n_train", "n_test")), strict=True))
                 found.append(
-                    _CheckedCell(
+                    _Entry(
                         dataset=dataset,
                         method=str(method),
                         metric=metric,
@@ -268,9 +281,10 @@ def _cells(runs: pd.DataFrame, splits: Mapping[str, str] | None) -> list[_Checke
                         predict_seconds=_known(good, "predict_seconds", np.median),
                         failed=len(rows) - len(good),
                         error=next((str(error) for error in rows["error"] if error), "") if "error" in rows else "",
+                        cell=str(rows["cell"].iloc[0]),
                     )
                 )
-    return sorted(found, key=lambda cell: cell.name)
+    return sorted(found, key=lambda entry: entry.name)
 
 
 def _known(rows: pd.DataFrame, column: str, reduce: Callable[[Any], Any]) -> float:
@@ -281,7 +295,7 @@ def _known(rows: pd.DataFrame, column: str, reduce: Callable[[Any], Any]) -> flo
 
 
 def default_tolerance(metric: str, mean: float, std: float, n: int, n_test: float) -> float:
-    """Return the margin within which a cell that did not change is shown equivalent on fresh splits with probability 0.997.
+    """Return the margin within which an entry that did not change is shown equivalent on fresh splits with probability 0.997.
 
     (t + 3) std sqrt(2/n) with t the quantile 1 - `ALPHA` of Student's distribution with 2n - 2 degrees of freedom: the two
     one-sided tests spend t standard errors, the difference of two draws of n splits stays below three. At least one row of a test
@@ -311,14 +325,14 @@ def make_baseline(
     splits : mapping, optional
         From `split_fingerprints`.
     tolerance : float, optional
-        For every cell; default: `default_tolerance` of each.
+        For every entry; default: `default_tolerance` of each.
     previous : DataFrame, optional
         An older baseline (`read_baseline`), whose tolerances are kept.
 
     Returns
     -------
     DataFrame
-        Columns `BASELINE_COLUMNS`. Cells with a failed split have no place in a baseline; ``attrs["left_out"]`` names them.
+        Columns `BASELINE_COLUMNS`. Entries with a failed split have no place in a baseline; ``attrs["left_out"]`` names them.
 
     Raises
     ------
@@ -332,35 +346,35 @@ def make_baseline(
     kept: dict[tuple[str, str, str], float] = {}
     if previous is not None:
         kept = {(row["dataset"], row["method"], row["metric"]): row["tolerance"] for row in previous.to_dict("records")}
-    cells = _cells(runs, splits)
-    whole = [cell for cell in cells if cell.n and not cell.failed]
+    entries = _entries(runs, splits)
+    whole = [entry for entry in entries if entry.n and not entry.failed]
     if not whole:
         raise ResultsError("no complete cell to make a baseline from; run the experiment again")
     lines = []
-    for cell in whole:
-        usual = tolerance if tolerance is not None else default_tolerance(cell.metric, cell.mean, cell.std, cell.n, cell.n_test)
-        texts = [_value_text(value, size) for value, size in zip(cell.values.tolist(), cell.sizes, strict=True)]
+    for entry in whole:
+        usual = tolerance if tolerance is not None else default_tolerance(entry.metric, entry.mean, entry.std, entry.n, entry.n_test)
+        texts = [_value_text(value, size) for value, size in zip(entry.values.tolist(), entry.sizes, strict=True)]
         lines.append(
             {
-                "dataset": cell.dataset,
-                "method": cell.method,
-                "metric": cell.metric,
-                "mean": float(f"{cell.mean:.6g}"),
-                "std": float(f"{cell.std:.6g}"),
-                "n": cell.n,
-                "tolerance": kept.get(cell.name, _rounded_up(usual)),
-                "seed": cell.seed,
-                "n_train": cell.n_train,
-                "n_test": cell.n_test,
-                "passes": float(f"{cell.passes:.4g}"),
-                "fit_seconds": float(f"{cell.fit_seconds:.3g}"),
-                "predict_seconds": float(f"{cell.predict_seconds:.3g}"),
-                "splits": cell.splits,
+                "dataset": entry.dataset,
+                "method": entry.method,
+                "metric": entry.metric,
+                "mean": float(f"{entry.mean:.6g}"),
+                "std": float(f"{entry.std:.6g}"),
+                "n": entry.n,
+                "tolerance": kept.get(entry.name, _rounded_up(usual)),
+                "seed": entry.seed,
+                "n_train": entry.n_train,
+                "n_test": entry.n_test,
+                "passes": float(f"{entry.passes:.4g}"),
+                "fit_seconds": float(f"{entry.fit_seconds:.3g}"),
+                "predict_seconds": float(f"{entry.predict_seconds:.3g}"),
+                "splits": entry.splits,
                 "values": " ".join(texts),
             }
         )
     baseline = pd.DataFrame(lines, columns=list(BASELINE_COLUMNS))
-    baseline.attrs["left_out"] = [", ".join(cell.name) for cell in cells if cell not in whole]
+    baseline.attrs["left_out"] = [", ".join(entry.name) for entry in entries if entry not in whole]
     return baseline
 
 
@@ -454,7 +468,7 @@ def read_baseline(path: Path) -> pd.DataFrame:
             raise ResultsError(f"{path}, line {at + 2}: the values of the splits do not fit n and mean; empty them or write a new baseline")
     twice = frame.duplicated(["dataset", "method", "metric"])
     if twice.any():
-        raise ResultsError(f"{path}, line {int(np.flatnonzero(twice.to_numpy())[0]) + 2}: the cell stands there twice")
+        raise ResultsError(f"{path}, line {int(np.flatnonzero(twice.to_numpy())[0]) + 2}: the entry stands there twice")
     return frame
 
 
@@ -466,6 +480,7 @@ def compare(
     baseline: pd.DataFrame,
     *,
     splits: Mapping[str, str] | None = None,
+    shorter: Callable[[str, int], str | None] | None = None,
     test: str = TEST,
     alpha: float = ALPHA,
 ) -> list[Change]:
@@ -480,15 +495,17 @@ def compare(
     splits : mapping, optional
         From `split_fingerprints`. Without it the fingerprint tells seed, sizes and number of the splits only, and baselines made
         with it are compared as if the splits were others.
+    shorter : callable, optional
+        The fingerprint of a cell key with another number of splits; without it such entries are compared as if the splits were others.
     test : str
-        The paired test whose p-value stands beside a cell that moved, a name in `advcli.statistics.TESTS`.
+        The paired test whose p-value stands beside an entry that moved, a name in `advcli.statistics.TESTS`.
     alpha : float
         Level of the equivalence test.
 
     Returns
     -------
     list of Change
-        One per cell of the baseline or the rows, sorted by data set, method and metric. Cells of the rows alone that have no
+        One per entry of the baseline or the rows, sorted by data set, method and metric. Entries of the rows alone that have no
         result are left out.
 
     Raises
@@ -500,11 +517,11 @@ def compare(
         raise ConfigError(f"no test {test!r}; {nearest(test, TESTS)}")
     if not 0 < alpha < 1:
         raise ConfigError(f"the level of the check must lie between 0 and 1, got {alpha}")
-    old_cells = {cell.name: cell for cell in map(_from_baseline, baseline.to_dict("records"))}
-    new_cells = {cell.name: cell for cell in _cells(runs, splits)}
+    old_entries = {entry.name: entry for entry in map(_from_baseline, baseline.to_dict("records"))}
+    new_entries = {entry.name: entry for entry in _entries(runs, splits)}
     changes = []
-    for name in sorted({*old_cells, *new_cells}):
-        old, new = old_cells.get(name), new_cells.get(name)
+    for name in sorted({*old_entries, *new_entries}):
+        old, new = old_entries.get(name), new_entries.get(name)
         if old is None:
             if new is not None and new.n:
                 changes.append(Change(*name, "new", math.nan, new.mean, new_std=new.std))
@@ -512,16 +529,16 @@ def compare(
             reason = "not in the results" if new is None else f"failed: {new.error}" if new.error else "failed"
             changes.append(Change(*name, "missing", old.mean, math.nan, old_std=old.std, margin=old.tolerance, reason=reason))
         else:
-            changes.append(_judge(old, new, test, alpha))
+            changes.append(_judge(old, new, shorter, test, alpha))
     return changes
 
 
-def _from_baseline(row: Mapping[Any, Any]) -> _CheckedCell:
+def _from_baseline(row: Mapping[Any, Any]) -> _Entry:
     values = np.array([_value_of(text) for text in str(row["values"]).split()], dtype=float)
     # the printed mean and deviation are rounded
     mean = float(values.mean()) if len(values) else float(row["mean"])
     std = float(values.std(ddof=1)) if len(values) > 1 else float(row["std"])
-    return _CheckedCell(
+    return _Entry(
         dataset=str(row["dataset"]),
         method=str(row["method"]),
         metric=str(row["metric"]),
@@ -540,7 +557,7 @@ def _from_baseline(row: Mapping[Any, Any]) -> _CheckedCell:
     )
 
 
-def _costs(old: _CheckedCell, new: _CheckedCell) -> tuple[str, ...]:
+def _costs(old: _Entry, new: _Entry) -> tuple[str, ...]:
     """Return what became much more expensive, one clause each; what one side does not know is not compared."""
     found = []
     if new.passes > COST_FACTOR * old.passes:
@@ -551,7 +568,7 @@ def _costs(old: _CheckedCell, new: _CheckedCell) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _judge(old: _CheckedCell, new: _CheckedCell, test: str, alpha: float) -> Change:
+def _judge(old: _Entry, new: _Entry, shorter: Callable[[str, int], str | None] | None, test: str, alpha: float) -> Change:
     costs = _costs(old, new)
 
     def change(status: str, p_value: float, how: str, reason: str = "") -> Change:
@@ -561,6 +578,11 @@ def _judge(old: _CheckedCell, new: _CheckedCell, test: str, alpha: float) -> Cha
         return change("moved", math.nan, "paired", f"{new.failed} of {new.failed + new.n} splits failed: {new.error}")
     if old.splits == new.splits and len(old.values):
         return change(*_split_by_split(old, new, test))
+    if _grown(old, new, shorter):
+        common = min(new.n, old.n)
+        where = f"the first {common} splits ({new.n} in the results, {old.n} in the baseline)"
+        status, p_value, how, reason = _split_by_split(old.first(common), new.first(common), test)
+        return change(status, p_value, how, f"{reason}, {where}" if reason else where)
     # rounding must not turn a difference of exactly the margin into a larger one
     beyond = abs(new.mean - old.mean) > old.tolerance + _NOISE * max(abs(old.mean), abs(new.mean))
     p_value = equivalence(new.mean, new.std, new.n, old.mean, old.std, old.n, old.tolerance).p_value
@@ -571,8 +593,15 @@ def _judge(old: _CheckedCell, new: _CheckedCell, test: str, alpha: float) -> Cha
     return change("moved", p_value, "equivalence", "beyond the margin" if beyond else "equivalence within the margin is not shown")
 
 
-def _split_by_split(old: _CheckedCell, new: _CheckedCell, test: str) -> tuple[str, float, str, str]:
-    """Return status, p-value, test and reason of a cell on the splits of its baseline."""
+def _grown(old: _Entry, new: _Entry, shorter: Callable[[str, int], str | None] | None) -> bool:
+    """Return whether the entries differ in the number of splits alone, with a value for each of them."""
+    if shorter is None or not len(old.values):
+        return False
+    return shorter(new.cell, old.n) == old.splits and shorter(new.cell, new.n) == new.splits
+
+
+def _split_by_split(old: _Entry, new: _Entry, test: str) -> tuple[str, float, str, str]:
+    """Return status, p-value, test and reason of an entry on the splits of its baseline."""
     if new.n != len(old.values):
         return "moved", math.nan, "paired", f"{new.n} splits, {len(old.values)} in the baseline"
     if np.array_equal(new.values, old.values):
@@ -597,7 +626,11 @@ def check_folder(folder: ResultsFolder, baseline: Path, *, test: str = TEST, alp
     """
     known = read_baseline(baseline)
     runs = folder.runs_of_cells()
-    return compare(runs, known, splits=split_fingerprints(folder, runs["cell"].tolist()), test=test, alpha=alpha)
+
+    def shorter(cell: str, n_splits: int) -> str | None:
+        return split_fingerprints(folder, [cell], n_splits).get(cell)
+
+    return compare(runs, known, splits=split_fingerprints(folder, runs["cell"].tolist()), shorter=shorter, test=test, alpha=alpha)
 
 
 def folder_baseline(folder: ResultsFolder, *, tolerance: float | None = None, previous: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -612,30 +645,31 @@ def cost_warnings(changes: Sequence[Change]) -> list[str]:
 
 
 def changes_text(changes: Sequence[Change], everything: bool = False) -> str:
-    """Return one line per cell that is not unchanged (or per cell), one that counts them, and one that counts those on other splits.
+    """Return one line per entry that is not unchanged (or per entry), one that counts them, and one that counts those on other splits.
 
     Parameters
     ----------
     changes : sequence of Change
         From `compare`.
     everything : bool
-        Whether unchanged cells get a line too.
+        Whether unchanged entries get a line too.
     """
     lines = [change.line() for change in changes if everything or change.status != "unchanged"]
     counts = [f"{sum(change.status == status for change in changes)} {status}" for status in STATUSES]
-    lines.append(f"{_cells_text(len(changes))}: {', '.join(counts)}")
+    lines.append(f"{entries_text(len(changes))}: {', '.join(counts)}")
     others = sum(change.test in ("equivalence", "margin") for change in changes)
     if others:
-        lines.append(f"{_cells_text(others)} without the baseline's splits: means compared within the margin")
+        lines.append(f"{entries_text(others)} without the baseline's splits: means compared within the margin")
     return "\n".join(lines) + "\n"
 
 
-def _cells_text(count: int) -> str:
-    return "1 cell" if count == 1 else f"{count} cells"
+def entries_text(count: int) -> str:
+    """Return a number of entries in words."""
+    return "1 entry" if count == 1 else f"{count} entries"
 
 
 def junit_xml(changes: Sequence[Change], name: str = "advcli check", *, finding: str = "") -> str:
-    """Return the check as JUnit XML: moved and missing cells are failures, new ones are skipped, warnings stand in ``system-err``.
+    """Return the check as JUnit XML: moved and missing entries are failures, new ones are skipped, warnings stand in ``system-err``.
 
     Parameters
     ----------

@@ -32,9 +32,9 @@ class Objective(BaseObjective):
     def get_objective(self):
         return {"name": self.model, "problem": self.problem}
 
-    def evaluate_result(self, point):
+    def evaluate_result(self, point, processor):
         primal, bound = self.problem.judge(point)
-        return {"value": float((primal - bound) / primal), "primal": float(primal), "bound": float(bound)}
+        return {"value": float((primal - bound) / primal), "primal": float(primal), "bound": float(bound), "processor": processor}
 
     def get_one_result(self):
-        return {"point": self.problem.start()}
+        return {"point": self.problem.start(), "processor": 0.0}

@@ -101,19 +101,19 @@ def test_unmoved_numbers_pass_and_moved_or_missing_ones_fail(capfd: pytest.Captu
     run("old", *GOOD, "loss=ww")
     code, lines, err = check(old, "baseline=base/line.csv", "--update", capfd=capfd)
     assert (code, err) == (0, "")
-    assert lines == ["base/line.csv: 2 cells, kept for later checks"]
+    assert lines == ["base/line.csv: 2 entries, kept for later checks"]
 
     # the same again from nothing: another folder, same splits
     again = run("again", *GOOD)
     run("again", *GOOD, "loss=ww")
-    unmoved = (0, ["2 cells: 2 unchanged, 0 moved, 0 missing, 0 new"], "")
+    unmoved = (0, ["2 entries: 2 unchanged, 0 moved, 0 missing, 0 new"], "")
     assert check(again, "baseline=base/line.csv", capfd=capfd) == unmoved
 
     broken = run("broken", *BAD)
     run("broken", *BAD, "loss=cs")
     code, lines, _ = check(broken, "baseline=base/line.csv", "junit=made/out.xml", capfd=capfd)
     assert code == 1
-    assert [line.split(",")[0] for line in lines] == ["new: iris", "missing: iris", "moved: iris", "3 cells: 0 unchanged"]
+    assert [line.split(",")[0] for line in lines] == ["new: iris", "missing: iris", "moved: iris", "3 entries: 0 unchanged"]
     assert lines[1].endswith(", now there is nothing: not in the results")
     mean = 100 * read_baseline(Path("base/line.csv")).set_index("method").loc["zero_one linear", "mean"]
     assert lines[2].startswith("moved: iris, zero_one linear, error: rose by ")
@@ -128,8 +128,8 @@ def test_unmoved_numbers_pass_and_moved_or_missing_ones_fail(capfd: pytest.Captu
 @pytest.mark.usefixtures("checked")
 def test_other_splits_are_compared_within_the_margin(capfd: pytest.CaptureFixture[str]) -> None:
     code, lines, _ = check(run("fresh", *GOOD, "seed=1"), "baseline=line.csv", capfd=capfd)
-    said = "1 cell without the baseline's splits: means compared within the margin"
-    assert (code, lines) == (0, ["1 cell: 1 unchanged, 0 moved, 0 missing, 0 new", said])
+    said = "1 entry without the baseline's splits: means compared within the margin"
+    assert (code, lines) == (0, ["1 entry: 1 unchanged, 0 moved, 0 missing, 0 new", said])
     code, lines, _ = check(run("bad", *BAD, "seed=1"), "baseline=line.csv", capfd=capfd)
     assert code == 1
     assert " by the equivalence test; margin " in lines[0]
@@ -145,7 +145,7 @@ def test_an_update_shows_the_difference_and_keeps_tolerances(capfd: pytest.Captu
     code, lines, _ = check(broken, "baseline=line.csv", "update=true", capfd=capfd)
     assert code == 0
     assert lines[0].startswith("moved: iris, zero_one linear, error: ")
-    assert lines[-1] == "line.csv: 1 cell, kept for later checks"
+    assert lines[-1] == "line.csv: 1 entry, kept for later checks"
     assert read_baseline(Path("line.csv"))["tolerance"].tolist() == [0.0123]
     assert check(broken, "baseline=line.csv", capfd=capfd)[0] == 0
 
@@ -154,7 +154,7 @@ def test_an_update_that_leaves_a_cell_out_fails(capfd: pytest.CaptureFixture[str
     assert main(["-m", "dataset=glass,iris", "data_dir=nothing", "name=partly", "workers=1", *RUN, *GOOD]) == 1
     code, lines, err = check("results=results/partly", "baseline=partly.csv", "update=true", capfd=capfd)
     assert code == 1
-    assert lines[-1] == "partly.csv: 1 cell, kept for later checks"
+    assert lines[-1] == "partly.csv: 1 entry, kept for later checks"
     assert "left out of the baseline" in err
     said = re.search(r"advcli (drop results=\S+ dataset=\w+ 'method=\w+ linear'), then update", err)
     assert said is not None
@@ -193,7 +193,7 @@ def test_a_hand_edited_runs_csv_is_found_and_left_as_it_is(checked: str, capfd: 
     assert finding.startswith("results/old/runs.csv, line ")
     remedy = "advcli report results=results/old makes it again from the cells"
     assert finding.endswith(f': value is "0.0", its cell file has "{value}"; {remedy}')
-    assert counts == "1 cell: 1 unchanged, 0 moved, 0 missing, 0 new"
+    assert counts == "1 entry: 1 unchanged, 0 moved, 0 missing, 0 new"
     suite = ET.parse("out.xml").getroot().find("testsuite")
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
@@ -294,7 +294,7 @@ def test_many_passes_are_a_warning(checked: str, capfd: pytest.CaptureFixture[st
     file.write_text(sealed(shard))
     assert main(["report", checked]) == 0
     code, lines, err = check(checked, "baseline=line.csv", "junit=out.xml", capfd=capfd)
-    assert (code, lines) == (0, ["1 cell: 1 unchanged, 0 moved, 0 missing, 0 new"])
+    assert (code, lines) == (0, ["1 entry: 1 unchanged, 0 moved, 0 missing, 0 new"])
     passes = read_baseline(Path("line.csv"))["passes"].iloc[0]
     assert err == f"advcli: warning: iris, zero_one linear: {4 * passes:.4g} passes per fit, {passes:.4g} in the baseline\n"
     assert "passes per fit" in Path("out.xml").read_text()
@@ -306,7 +306,7 @@ def test_a_baseline_of_the_older_format_says_so(checked: str, capfd: pytest.Capt
     kept = [at for at, name in enumerate(lines[0]) if name not in reports_check.COST_COLUMNS]
     Path("line.csv").write_text("".join(",".join(line[at] for at in kept) + "\n" for line in lines))
     said = "advcli: line.csv is of an older format, without passes and seconds; --update adds them\n"
-    assert check(checked, "baseline=line.csv", capfd=capfd) == (0, ["1 cell: 1 unchanged, 0 moved, 0 missing, 0 new"], said)
+    assert check(checked, "baseline=line.csv", capfd=capfd) == (0, ["1 entry: 1 unchanged, 0 moved, 0 missing, 0 new"], said)
     assert check(checked, "baseline=line.csv", "--update", capfd=capfd)[2] == said
     assert check(checked, "baseline=line.csv", capfd=capfd)[2] == ""
 

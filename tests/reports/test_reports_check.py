@@ -60,7 +60,7 @@ def test_identical_rows_are_unchanged(planted, tmp_path):
         ("wine", "error", "unchanged", "identical"),
     ]
     assert not any(change.failed for change in changes)
-    assert changes_text(changes) == "3 cells: 3 unchanged, 0 moved, 0 missing, 0 new\n"
+    assert changes_text(changes) == "3 entries: 3 unchanged, 0 moved, 0 missing, 0 new\n"
 
 
 def test_the_file_gives_the_values_back_exactly(planted, tmp_path):
@@ -150,6 +150,27 @@ def test_rounding_is_no_change(planted, tmp_path):
     assert (change.status, change.test) == ("moved", "paired")
 
 
+@pytest.mark.parametrize(("old", "new"), [(10, 20), (20, 10)])
+def test_more_or_fewer_splits_are_compared_on_those_that_both_have(planted, tmp_path, old, new):
+    path = baseline_file(planted, tmp_path, planted.rows("iris", "a", ERRORS[:old]))
+    change = one(check_folder(planted.folder(tmp_path / "same", planted.rows("iris", "a", ERRORS[:new])), path))
+    where = f"the first 10 splits ({new} in the results, {old} in the baseline)"
+    assert (change.status, change.test, change.reason) == ("unchanged", "identical", where)
+    assert change.line().endswith(f", the same on every split of {where}")
+    later = [*ERRORS[:10], *(count + 5 for count in ERRORS[10:])]
+    for counts, status in (([*ERRORS[:3], ERRORS[3] + 1, *ERRORS[4:]], "moved"), (later, "unchanged")):
+        change = one(check_folder(planted.folder(tmp_path / status, planted.rows("iris", "a", counts[:new])), path))
+        assert change.status == status
+        assert change.reason.endswith(where)
+
+
+def test_more_splits_of_another_rule_are_other_splits(planted, tmp_path):
+    path = baseline_file(planted, tmp_path, planted.rows("iris", "a", ERRORS[:10]))
+    other = {"cell": {"dataset": {"name": "iris"}, "seed": 0, "protocol": {"splits": "random", "train_size": 0.6, "n_splits": 20}}}
+    change = one(check_folder(planted.folder(tmp_path / "new", planted.rows("iris", "a", ERRORS), about=other), path))
+    assert change.test == "equivalence"
+
+
 def test_other_splits_use_the_margin(planted, tmp_path):
     rng = np.random.default_rng(0)
     path = baseline_file(planted, tmp_path, planted.rows("iris", "a", rng.binomial(45, 0.1, 20).tolist()))
@@ -161,8 +182,8 @@ def test_other_splits_use_the_margin(planted, tmp_path):
     assert worse.p_value > 0.5
     assert re.search(r"; p = [\d.]+ by the equivalence test; margin [\d.]+ percentage points$", worse.line())
     assert changes_text([same]).splitlines() == [
-        "1 cell: 1 unchanged, 0 moved, 0 missing, 0 new",
-        "1 cell without the baseline's splits: means compared within the margin",
+        "1 entry: 1 unchanged, 0 moved, 0 missing, 0 new",
+        "1 entry without the baseline's splits: means compared within the margin",
     ]
 
 
@@ -219,7 +240,7 @@ def test_missing_failed_and_new_cells(planted, tmp_path):
     text = changes_text(list(changes.values()))
     assert len(text.splitlines()) == 5
     assert "missing: iris, gone, error: was 4.78 (2.07) %, now there is nothing: not in the results" in text
-    assert text.endswith("4 cells: 0 unchanged, 1 moved, 2 missing, 1 new\n")
+    assert text.endswith("4 entries: 0 unchanged, 1 moved, 2 missing, 1 new\n")
 
 
 def test_single_splits_compare_means(planted, tmp_path):
@@ -294,7 +315,7 @@ def test_no_baseline(planted, tmp_path):
         read_baseline(tmp_path / "other.csv")
     path = baseline_file(planted, tmp_path, planted.rows("iris", "a", ERRORS))
     path.write_text(path.read_text() + path.read_text().splitlines()[1] + "\n")
-    with pytest.raises(ResultsError, match="line 3: the cell stands there twice"):
+    with pytest.raises(ResultsError, match="line 3: the entry stands there twice"):
         read_baseline(path)
 
 

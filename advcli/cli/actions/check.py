@@ -8,13 +8,13 @@ from typing import Any
 
 from ...config import Settings
 from ...errors import AdvcliError, ConfigError
-from ..console import counted, say, short, warn
+from ..console import say, short, warn
 from ..folders import existing_folder
 from ..task import Task
 
 
 class Check(Task):
-    """Compare the rows of a results folder with a baseline: exit code 1 if a cell moved or is missing.
+    """Compare the rows of a results folder with a baseline: exit code 1 if an entry moved or is missing.
 
     Exit code 1 also if runs.csv is not what the cell files make. The folder is read only.
 
@@ -25,7 +25,7 @@ class Check(Task):
     usage = (
         (
             "check results=results/NAME baseline=FILE.csv [--update] [junit=FILE.xml]",
-            "did the numbers move? exit code 1 and one line per cell that did",
+            "did the numbers move? exit code 1 and one line per number that did",
         ),
     )
 
@@ -40,7 +40,7 @@ class Check(Task):
         self.junit = Path(asked[-1]).expanduser().absolute() if asked and asked[-1] not in ("", "null") else None
 
     def act(self, settings: Settings) -> None:
-        """Print one line per cell that is not as it was; write the JUnit file and the new baseline if they were asked for."""
+        """Print one line per entry that is not as it was; write the JUnit file and the new baseline if they were asked for."""
         from ...records import ResultsFolder
         from ...reports import check
 
@@ -102,11 +102,11 @@ class Check(Task):
         from ...reports import check
 
         check.write_baseline(path, baseline)
-        print(f"{short(path)}: {counted(len(baseline))}, kept for later checks")
-        for cell in baseline.attrs["left_out"]:
-            dataset, method = cell.rsplit(", ", 1)[0].split(", ", 1)
+        print(f"{short(path)}: {check.entries_text(len(baseline))}, kept for later checks")
+        for entry in baseline.attrs["left_out"]:
+            dataset, method = entry.rsplit(", ", 1)[0].split(", ", 1)
             remedy = f"run the experiment again, or advcli drop results={results} dataset={dataset} 'method={method}', then update"
-            say(f"{cell}: left out of the baseline, as not every split has a result; {remedy}")
+            say(f"{entry}: left out of the baseline, as not every split has a result; {remedy}")
             self.code = 1
 
     def finish(self) -> int:
