@@ -164,6 +164,30 @@ def test_cfg_shows_the_composed_config(capfd: pytest.CaptureFixture[str]) -> Non
     assert err == ""
 
 
+WORDS = [
+    ["hyper.C=3"],
+    ["dataset=wine", "loss=cs", "seed=4"],
+    ["loss=cs", "dataset=wine", "features.name=x", "hydra/launcher=cores"],
+    ["+experiment=quickstart", "loss=ww"],
+    ["dataset=csv", "dataset.path=a.csv", "+dataset.more={a: 1}", "~protocol.folds"],
+    ["loss={name: mine}"],
+]
+
+
+def test_what_the_tests_keep_of_compositions_is_what_hydra_composes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`quick_hydra` at the first time, at a later one, and a process without it."""
+    monkeypatch.chdir(tmp_path)
+    code = f"from advcli.cli import main\nfor words in {WORDS!r}: main(['--cfg', 'all', *words])"
+    plain = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)).stdout
+    assert plain.count("config_sources") == len(WORDS)
+    for _ in range(2):
+        for words in WORDS:
+            main(["--cfg", "all", *words])
+        assert capfd.readouterr().out == plain
+
+
 def test_help_names_actions_and_groups(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     out = capfd.readouterr().out

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from instruction_sets import levels
 from sklearn.base import clone
 
 from advcli import AdversarialClassifier
@@ -37,8 +36,9 @@ def run(script, *words, level):
     return said[-1]
 
 
-@pytest.mark.parametrize("level", levels())
-def test_every_compiled_function_refuses_or_survives_hostile_arguments(level):
+def test_every_compiled_function_refuses_or_survives_hostile_arguments():
+    """At the widest instructions, whose last rows are fewer than their lanes; all levels check arguments by the same code (slow, below)."""
+    level = usable_levels()[0]
     said = run("hostile_calls.py", level, "0", level=level)
     assert said.endswith("refused or harmless")
     assert int(said.split()[0]) > 10_000
@@ -47,8 +47,8 @@ def test_every_compiled_function_refuses_or_survives_hostile_arguments(level):
 @pytest.mark.slow
 @pytest.mark.assault("compiled functions: hostile arguments")
 @pytest.mark.parametrize("level", usable_levels())
-@pytest.mark.parametrize("seed", range(1, 6))
-def test_other_hostile_arguments_of_other_seeds(level, seed, tally):
+@pytest.mark.parametrize("seed", range(6))
+def test_other_hostile_arguments_at_every_level(level, seed, tally):
     said = run("hostile_calls.py", level, str(seed), level=level)
     assert said.endswith("refused or harmless")
     tally.count(said, cases=int(said.split()[0]))

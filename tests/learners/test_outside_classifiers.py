@@ -282,7 +282,7 @@ def test_the_search_is_the_protocols_own(capfd: pytest.CaptureFixture[str]) -> N
 
 def test_values_of_any_kind_and_workers(capfd: pytest.CaptureFixture[str]) -> None:
     """Text, null, numbers and lists are searched, stand in the rows as text, and the rows do not depend on the number of workers."""
-    words = ["-m", *QUICK, "loss=random_forest,svc,zero_one", "hyper.C=1"]
+    words = ["-m", *QUICK, "protocol.search=first_split", "loss=random_forest,svc,zero_one", "hyper.C=1"]
     for workers in (1, 2):
         assert main([*words, f"workers={workers}", f"name=w{workers}"]) == 0
     tables = [pd.read_csv(f"results/w{workers}/runs.csv").drop(columns=["fit_seconds", "predict_seconds"]) for workers in (1, 2)]

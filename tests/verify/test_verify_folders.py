@@ -18,7 +18,7 @@ from advcli.cli import main
 from advcli.records import ResultsFolder
 
 COMMON = ["-m", "dataset=csv", "dataset.path=rows.csv", "dataset.target=y", "dataset.ordered=true", "quiet=true", "workers=1"]
-COMMON += ["protocol.n_splits=2", "record.proofs=true", "hydra/launcher=basic"]
+COMMON += ["protocol.n_splits=2", "record.proofs=true", "hydra/launcher=basic", "report=false"]
 MATRIX = "[[0,1,3],[2,0,1],[1.5,2,0]]"
 
 # name of the folder -> words of the sweep, number of fits
