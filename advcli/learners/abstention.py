@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import abstention, costs
-from ..certificate import Certificate, settle
-from ..errors import ConfigError, IncompatibleError, warn_not_converged
+from ..certificate import Certificate, settle, warn_unless_converged
+from ..errors import ConfigError, IncompatibleError
 from ..features import feature_class, make_features
 from ..features.linear import LinearFeatures
 from ..features.rows import over_all_rows
@@ -252,12 +252,7 @@ class AbstainingClassifier(SurrogateClassifier):
         else:  # the two examples of a row share one training row
             np.add.at(theta[:, :2], rows, found.theta)
         self.rejector_theta_ = theta
-        if not self.rejector_certificate_.converged:
-            certificate = self.rejector_certificate_
-            warn_not_converged(
-                f"the rejector: relative gap {certificate.relative_gap:.2e} after {certificate.passes:.0f} passes ({certificate.status}), "
-                f"tolerance {self.tol:g}"
-            )
+        warn_unless_converged("the rejector", self.rejector_certificate_, self.tol)
 
     def _abstention_costs(self) -> Array | None:
         return np.broadcast_to(np.asarray(self.alpha, dtype=np.float64), (len(self.classes_),))

@@ -20,9 +20,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..certificate import judge
+from ..certificate import judge, warn_unless_converged
 from ..compiled import compiled_rows, kernels
-from ..errors import warn_not_converged
 from ..features.rows import merge_rows
 from ..losses import make_loss
 from .base import Array, Labels, LinearLearner, refuse_no_limit, refuse_not_positive, register, seed_of
@@ -140,12 +139,7 @@ class _Corrected(LinearLearner):
             scale=scale,
         )
         self.n_iter_ = max(1, passes)
-        if not self.certificate_.converged:
-            text = (
-                f"loss={self.name}, lambda={lam:.3g}: relative gap {self.certificate_.relative_gap:.2e} after {passes} passes "
-                f"({self.certificate_.status}), tolerance {self.tol:g}"
-            )
-            warn_not_converged(text)
+        warn_unless_converged(f"loss={self.name}, lambda={lam:.3g}", self.certificate_, self.tol)
         return np.ascontiguousarray(theta[:, :k].T)
 
 

@@ -24,8 +24,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..certificate import judge
-from ..errors import ConfigError, IncompatibleError, ModelError, warn_not_converged
+from ..certificate import judge, warn_unless_converged
+from ..errors import ConfigError, IncompatibleError, ModelError
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
 from ..features.base import registry as feature_registry
@@ -265,7 +265,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         g = found.g if not self.ridge else found.g - self.ridge * found.v / _or_one(bound.weights)
         self.n_distinct_scores_ = int(1 + (np.diff(np.sort(g)) > _DISTINCT).sum())
         self.n_iter_ = max(1, found.steps)
-        self.certificate_ = certificate = judge(
+        self.certificate_ = judge(
             primal,
             dual,
             self.tol,
@@ -275,12 +275,7 @@ class ThresholdLearner(Minimiser, RowLearner):
             solver=found.solver,
             seconds=time.perf_counter() - began,
         )
-        if not certificate.converged:
-            text = (
-                f"loss={self.name}, lambda={self.lam_:.3g}: relative gap {certificate.relative_gap:.2e} after {found.steps} passes "
-                f"({certificate.status}), tolerance {self.tol:g}"
-            )
-            warn_not_converged(text)
+        warn_unless_converged(f"loss={self.name}, lambda={self.lam_:.3g}", self.certificate_, self.tol)
 
     def _bind(self, X: Any) -> FeatureMap:
         return make_features(self.mapped_by, X, 1, **(self.features_options or {}))

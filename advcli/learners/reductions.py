@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .. import costs as matrices
 from ..binary import BinaryProblems, scores_of
-from ..certificate import settle
-from ..errors import IncompatibleError, ModelError, warn_not_converged
+from ..certificate import settle, warn_unless_converged
+from ..errors import IncompatibleError
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
 from ..features.rows import merge_rows
-from ..hyper import SCALES
 from ..problem import Solution
 from ..solvers import Limits
 from ..solvers.binary import solve_binary
@@ -36,6 +34,7 @@ from .base import (
     mass_of,
     one_of,
     own_options,
+    parameters_of,
     refuse_huge_mass,
     refuse_no_limit,
     refuse_no_options,
@@ -170,25 +169,19 @@ class ReductionLearner(Minimiser):
         cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
     ) -> ReductionLearner:
         """Return an unfitted learner at these hyper-parameters."""
-        mapped = {name: value for name, value in hyper.items() if name not in SCALES}
-        limits = {key: solver[key] for key in ("max_passes", "max_seconds") if solver.get(key) is not None}
-        return cls(
-            **{key: value for key, value in own_options(loss).items() if value is not None and key != "file"},
-            C=float(hyper.get("C", 1.0)),
-            lam=float(hyper["lambda"]) if "lambda" in hyper else None,
-            tol=tol,
-            features=features["name"],
-            features_options={**own_options(features), **mapped} or None,
-            n_classes=n_classes,
-            random_state=seed,
-            **limits,
-        )
+        own = {key: value for key, value in own_options(loss).items() if value is not None and key != "file"}
+        return cls(**own, **parameters_of(features, solver, hyper, n_classes, seed, tol))
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     @property
     def scheme(self) -> Scheme:
         """The reduction."""
         return SCHEMES[self.method]
+
+    @property
+    def n_mapped_(self) -> int:
+        """Number m of binary problems, each of which has a column of scores."""
+        return self.scheme.count(len(self.classes_))
 
     def check_parameters(self) -> None:
         """Refuse a strength, tolerance or limit that no data can mend."""
@@ -212,7 +205,7 @@ class ReductionLearner(Minimiser):
     def _bound(self, X: Any, codes: Labels, costs: Array, weights: Array | None) -> Bound:
         """Merge rows that agree in X, label and costs (n, k)."""
         total = mass_of(len(codes), weights)
-        count = self.scheme.count(len(self.classes_))
+        count = self.n_mapped_
         if count * len(codes) > _MOST_NUMBERS:
             raise IncompatibleError(
                 f"{type(self).__name__} on {len(codes)} rows of {len(self.classes_)} classes",
@@ -242,11 +235,7 @@ class ReductionLearner(Minimiser):
         self.solution_, self.certificate_ = settle(problems, found, self.tol)
         self.theta_ = self.solution_.theta
         self.n_iter_ = max(1, int(np.ceil(found.passes)))
-        if not self.certificate_.converged:
-            warn_not_converged(
-                f"loss={self.method}, lambda={self.lam_:.3g}: relative gap {self.certificate_.relative_gap:.2e} "
-                f"after {found.passes:.0f} passes ({self.certificate_.status}), tolerance {self.tol:g}"
-            )
+        warn_unless_converged(f"loss={self.method}, lambda={self.lam_:.3g}", self.certificate_, self.tol)
         return self
 
     @property
@@ -263,27 +252,16 @@ class ReductionLearner(Minimiser):
         """The constant that is added to a kernel: 1, or 0 with a free bias."""
         return 1.0 if not self._free and issubclass(feature_class(self.features), KernelMap) else 0.0
 
-    def _bind(self, X: Any) -> FeatureMap:
-        return make_features(self.features, self._with_constant(X), self.scheme.count(len(self.classes_)), **(self.features_options or {}))
-
     # ---- the parameters in scikit-learn's shapes --------------------------------------------------------------------
-    def _weights(self) -> Array:
-        """Return ``theta_`` of linear features; `AttributeError` for other features."""
-        check_is_fitted(self)
-        if feature_class(self.features).name != "linear":
-            raise AttributeError(f"features={self.features} has no weights of the columns of X; the parameters are theta_")
-        theta: Array = self.theta_
-        return theta
-
     @property
     def coef_(self) -> Array:
         """Weights of the columns of X, shape (m, d), in the order of `binary_scores`."""
-        return np.array(self._weights()[:-1].T)
+        return np.array(self._linear_theta()[:-1].T)
 
     @property
     def intercept_(self) -> Array:
         """Constants or free biases of the binary problems, shape (m,)."""
-        return np.array(self._weights()[-1])
+        return np.array(self._linear_theta()[-1])
 
     def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
         costs = np.ascontiguousarray(self.cost_matrix()[:, codes].T)
@@ -323,14 +301,7 @@ class ReductionLearner(Minimiser):
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
-        if self.certificate_ is None:
-            raise ModelError("its certificate is missing")
-        count, bound = self.scheme.count(len(self.classes_)), self.features_
-        if bound is None:  # one row of zeros, which takes no memory, tells the shape of the parameters
-            row = np.broadcast_to(0.0, (1, self.n_columns_))
-            bound = make_features(self.features, row, count, **(self.features_options or {}))
-        self.theta_ = attributes.array("theta", (bound.shape[0] + self._free, count))
-        self.n_iter_ = max(1, int(np.ceil(self.certificate_.passes)))
+        self._restore_theta(attributes, self._free)
 
 
 @register("ova")

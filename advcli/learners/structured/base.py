@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ...certificate import Certificate, judge
-from ...errors import ConfigError, warn_not_converged
+from ...certificate import Certificate, judge, warn_unless_converged
+from ...errors import ConfigError
 from ...outputs.psi import Psi, make_psi
 from ..base import Array, Bound, Labels, LinearLearner, Options, one_of, refuse_no_limit, refuse_not_positive, seed_of
 from ..minimiser import Refitting
@@ -180,12 +180,8 @@ class StructuredLearner(Refitting, LinearLearner):
         return float(sample.sum())
 
     def _warn(self, found: Certificate) -> None:
-        if not (found.converged or found.status == "not_convex"):
-            text = (
-                f"loss={self.name}, lambda={self.lam_:.3g}: relative gap {found.relative_gap:.2e} after {found.passes:.0f} passes "
-                f"({found.status}), tolerance {self.tol:g}"
-            )
-            warn_not_converged(text)
+        if found.status != "not_convex":
+            warn_unless_converged(f"loss={self.name}, lambda={self.lam_:.3g}", found, self.tol)
 
     @property
     def counts_(self) -> dict[str, float]:
