@@ -38,13 +38,13 @@ class _Corrected(LinearLearner):
         As in `UMAClassifier`: C[p, q] = P(label p is seen | the true class is q).
     C : float
         Weight of the summed loss against the regularisation; lambda = 1/(n C).
-    lam : float or None
-        lambda itself; overrides ``C``.
+    lam, random_state
+        As in `SurrogateClassifier`.
     tol : float
         Gap at which the fit is accepted, relative to the larger of |primal| and the loss at scores 0, (k - 1)/k: a corrected loss can be 0.
     max_passes : int
         Limit of passes over the rows; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
-    features, features_options, n_classes, random_state
+    features, features_options, n_classes
         As in `UMAClassifier`; linear features get a constant, regularised like the rest.
 
     Attributes

@@ -68,10 +68,8 @@ class ThresholdLearner(Minimiser, RowLearner):
     ----------
     C : float
         Weight of the summed loss against 1/2 |penalised|^2; lambda = 1/(n C).
-    lam : float or None
-        lambda itself; overrides ``C`` when given.
-    tol : float
-        Relative duality gap at which the fit is accepted.
+    lam, tol, class_weight, warm_start, verbose
+        As in `SurrogateClassifier`.
     max_passes : float
         Newton steps after which the fit is returned as it is, with a warning; n pairs of dual variables that move count as one.
     ridge : float
@@ -84,12 +82,6 @@ class ThresholdLearner(Minimiser, RowLearner):
     order : sequence or None
         The labels from the lowest to the highest, those that do not occur too. None: the order of an ordered pandas Categorical or a
         polars Enum, else that of numbers; text without an order is refused.
-    class_weight : dict, "balanced" or None
-        As in `SurrogateClassifier`.
-    warm_start : bool
-        Begin at the solution of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
-    verbose : int
-        1: a line about each fit.
     random_state : int
         Nothing here is random.
 

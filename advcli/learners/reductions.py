@@ -71,8 +71,8 @@ class ReductionLearner(Minimiser):
     ----------
     C : float
         Weight of the summed losses against 1/2 |v|^2, the same for every problem; lambda = 1/(n C) with n all rows of `fit`.
-    lam : float or None
-        lambda itself; overrides ``C`` when given.
+    lam, max_passes, max_seconds, class_weight, warm_start, verbose
+        As in `SurrogateClassifier`.
     tol : float
         Relative duality gap at which a problem is accepted.
     features, features_options
@@ -80,19 +80,11 @@ class ReductionLearner(Minimiser):
         ``"precomputed"``), to which a constant 1 is added; and the map's options.
     bias : {"regularised", "free"}
         Whether the constant of every problem is penalised.
-    max_passes, max_seconds : float
-        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
     n_classes : int or None
         For labels that are codes 0..n_classes-1; None finds the classes in y. A class that does not occur keeps its problems.
     order : sequence or None
         The labels from the lowest to the highest, those that do not occur too: `classes_` then has this order. None: sorted; where costs
         count steps between classes the order of an ordered pandas Categorical or a polars Enum, and text without an order is refused.
-    class_weight : dict, "balanced" or None
-        As in `SurrogateClassifier`.
-    warm_start : bool
-        Begin at the solution of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
-    verbose : int
-        1: a line about each fit.
     random_state : int
         Seed of the order in which rows are visited.
 

@@ -32,6 +32,19 @@ class StructuredLearner(Refitting, LinearLearner):
 
     A subclass registers itself by its name in the group ``loss`` and may add options as fields.
 
+    Parameters
+    ----------
+    beta : float or None
+        Of ``surrogate="scaling"``; None: 0.5.
+    C : float
+        Weight of the summed surrogate against |w|^2 / 2.
+    lam, tol, verbose, random_state
+        As in `SurrogateClassifier`.
+    fit_intercept : bool
+        Whether a constant 1 is appended to the rows, penalised like the rest.
+    warm_start : bool
+        Begin at the dual point of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
+
     Attributes
     ----------
     coef_ : ndarray (K, d)

@@ -383,8 +383,8 @@ class ChainClassifier(StructuredLearner):
     ----------
     surrogate : {"margin", "slack", "scaling", "log", "prob", "maxmin"}
         psi (`advcli.outputs.psi`), or the max-min margin.
-    beta : float or None
-        Of ``surrogate="scaling"``; None: 0.5.
+    beta, C, lam, tol, fit_intercept, warm_start, verbose, random_state
+        As in `StructuredLearner`.
     rule : {"potentials", "predictor"}
         What is predicted: the sequence of the largest f, or, for the max-min margin, at every row the label of the largest p_t in the game
         at new scores.
@@ -393,23 +393,11 @@ class ChainClassifier(StructuredLearner):
     training : {"planes", "bcfw", "sgd"}
         How P is minimised: by stored sequences of every chain; with one mean plane of each by block-coordinate Frank-Wolfe, or by
         stochastic subgradients. All are certified; the max-min margin has ``planes`` alone.
-    C : float
-        Weight of the summed surrogate against |w|^2 / 2.
-    lam : float or None
-        Lambda itself; overrides ``C``.
-    tol : float
-        Relative duality gap at which the fit is accepted.
     max_passes : float
         Limit of passes over all sequences; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
     max_seconds : float
         Limit of the time of a fit, looked at between passes; beyond, as with ``max_passes``.
-    fit_intercept : bool
-        Whether a constant 1 is appended to the rows, penalised like the rest.
-    warm_start : bool
-        Begin at the stored sequences of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
-    verbose : int
-        1: a line about each fit.
-    features, features_options, n_classes, random_state
+    features, features_options, n_classes
         As in `UMAClassifier`.
 
     Attributes
