@@ -75,6 +75,7 @@ SECONDS_FLOOR = 0.02
 
 STATUSES = ("unchanged", "moved", "missing", "new")
 
+_DIGITS = {"mean": 6, "std": 6, "passes": 4, "fit_seconds": 3, "predict_seconds": 3}  # significant ones of a baseline's numbers
 _NOISE = 1e-9  # relative differences up to this are rounding, on other processors for example
 
 
@@ -342,20 +343,9 @@ def make_baseline(
         texts = [_value_text(value, size) for value, size in zip(cell.values.tolist(), cell.sizes, strict=True)]
         lines.append(
             {
-                "dataset": cell.dataset,
-                "method": cell.method,
-                "metric": cell.metric,
-                "mean": float(f"{cell.mean:.6g}"),
-                "std": float(f"{cell.std:.6g}"),
-                "n": cell.n,
+                **{column: getattr(cell, column) for column in BASELINE_COLUMNS},
+                **{column: float(f"{getattr(cell, column):.{digits}g}") for column, digits in _DIGITS.items()},
                 "tolerance": kept.get(cell.name, _rounded_up(usual)),
-                "seed": cell.seed,
-                "n_train": cell.n_train,
-                "n_test": cell.n_test,
-                "passes": float(f"{cell.passes:.4g}"),
-                "fit_seconds": float(f"{cell.fit_seconds:.3g}"),
-                "predict_seconds": float(f"{cell.predict_seconds:.3g}"),
-                "splits": cell.splits,
                 "values": " ".join(texts),
             }
         )
@@ -521,23 +511,7 @@ def _from_baseline(row: Mapping[Any, Any]) -> _CheckedCell:
     # the printed mean and deviation are rounded
     mean = float(values.mean()) if len(values) else float(row["mean"])
     std = float(values.std(ddof=1)) if len(values) > 1 else float(row["std"])
-    return _CheckedCell(
-        dataset=str(row["dataset"]),
-        method=str(row["method"]),
-        metric=str(row["metric"]),
-        mean=mean,
-        std=std,
-        n=int(row["n"]),
-        seed=int(row["seed"]),
-        n_train=float(row["n_train"]),
-        n_test=float(row["n_test"]),
-        splits=str(row["splits"]),
-        values=values,
-        passes=float(row["passes"]),
-        fit_seconds=float(row["fit_seconds"]),
-        predict_seconds=float(row["predict_seconds"]),
-        tolerance=float(row["tolerance"]),
-    )
+    return _CheckedCell(**{**{column: row[column] for column in BASELINE_COLUMNS}, "mean": mean, "std": std, "values": values})
 
 
 def _costs(old: _CheckedCell, new: _CheckedCell) -> tuple[str, ...]:
