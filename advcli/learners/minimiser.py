@@ -212,6 +212,10 @@ class Minimiser(Refitting):
     def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
         """Return the penalty and the mean loss over validated rows at the fitted parameters."""
 
+    def _mapped(self, X: Any) -> Any:
+        """Return the feature map at validated rows."""
+        return self._bind(X) if self.features_ is None else self.features_.at(X)
+
     # ---- parameters theta_ -----------------------------------------------------------------------------------------
     def _linear_theta(self) -> Array:
         """Return ``theta_`` of linear features; `AttributeError` for other features."""

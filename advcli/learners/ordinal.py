@@ -345,14 +345,15 @@ class ThresholdLearner(Minimiser, RowLearner):
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds: parameters, direction or coefficients, thresholds, and rows that a kernel keeps."""
+        """Return what a saved model holds: parameters, direction or coefficients, thresholds, rows that a kernel keeps."""
         rows, coef = (None, self.coef_) if self.features_ is None else (self.features_.support(self.coef_.T)[0], self.coef_)
         if self.features_ is not None and not self.features_.euclidean:
             coef = np.ascontiguousarray(self.features_.support(np.ascontiguousarray(self.coef_.T))[1].T)
         attributes: dict[str, Any] = {"coef_": coef, "thresholds_": self.thresholds_, "observed_": np.asarray(self.observed_)}
         attributes |= {"lam_": self.lam_, "n_iter_": self.n_iter_, "n_distinct_scores_": self.n_distinct_scores_}
         attributes["remarks_"] = list(self.remarks_)
-        return self._saved_parameters({"features": self.mapped_by}), attributes, rows
+        own = {"cost": plain_cost(self.cost, self.classes_)} if hasattr(self, "cost") else {}
+        return self._saved_parameters({"features": self.mapped_by, **own}), attributes, rows
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model."""
@@ -488,11 +489,6 @@ class ReducedThresholds(ThresholdLearner):
         """The cost matrix (k, k)."""
         return matrix_of(self.cost, len(self.classes_), self.classes_)
 
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds, a cost matrix as numbers."""
-        parameters, attributes, rows = super().saved()
-        return {**parameters, "cost": plain_cost(self.cost, self.classes_)}, attributes, rows
-
 
 @register("svorim")
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -584,11 +580,6 @@ class OrdinalClassifier(ThresholdLearner):
     def cost_matrix_(self) -> Array | None:
         """The cost matrix (k, k) where one is given."""
         return None if self.cost is None else matrix_of(self.cost, len(self.classes_), self.classes_)
-
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds, a cost matrix as numbers."""
-        parameters, attributes, rows = super().saved()
-        return {**parameters, "cost": plain_cost(self.cost, self.classes_)}, attributes, rows
 
     def _model(self) -> ThresholdLearner:
         """Return the chosen method with its options."""

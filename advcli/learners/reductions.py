@@ -268,9 +268,6 @@ class ReductionLearner(Minimiser):
         return penalty, problems.empirical(self.theta_)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
-    def _mapped(self, X: Any) -> FeatureMap:
-        return self._bind(X) if self.features_ is None else self.features_.at(X)
-
     def _scores(self, mapped: FeatureMap) -> Array:
         S = scores_of(mapped, self.theta_, self._constant, self._free)
         if not np.isfinite(S).all():

@@ -556,9 +556,6 @@ class SurrogateClassifier(Minimiser):
         self.loss_ = self._make_loss(len(self.classes_))
 
     # ---- prediction -----------------------------------------------------------------------------------------------
-    def _mapped(self, X: Any) -> FeatureMap:
-        return self._bind(X) if self.features_ is None else self.features_.at(X)
-
     def _scores(self, mapped: FeatureMap) -> Array:
         return mapped.scores(self.theta_)
 

@@ -35,6 +35,7 @@ from ..metrics import meaning
 from ..records import ResultsFolder
 from ..rows import canonical_json, format_value
 from ..statistics import TESTS, equivalence, paired_test
+from .document import counted
 from .summary import blocks, with_unique_methods
 
 COST_COLUMNS = ("passes", "fit_seconds", "predict_seconds")
@@ -597,15 +598,11 @@ def changes_text(changes: Sequence[Change], everything: bool = False) -> str:
     """
     lines = [change.line() for change in changes if everything or change.status != "unchanged"]
     counts = [f"{sum(change.status == status for change in changes)} {status}" for status in STATUSES]
-    lines.append(f"{_cells_text(len(changes))}: {', '.join(counts)}")
+    lines.append(f"{counted(len(changes), 'cell')}: {', '.join(counts)}")
     others = sum(change.test in ("equivalence", "margin") for change in changes)
     if others:
-        lines.append(f"{_cells_text(others)} without the baseline's splits: means compared within the margin")
+        lines.append(f"{counted(others, 'cell')} without the baseline's splits: means compared within the margin")
     return "\n".join(lines) + "\n"
-
-
-def _cells_text(count: int) -> str:
-    return "1 cell" if count == 1 else f"{count} cells"
 
 
 def junit_xml(changes: Sequence[Change], name: str = "advcli check", *, finding: str = "") -> str:
