@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .errors import ModelError
+from .errors import ModelError, warn_not_converged
 from .problem import Array, Solution, gap_scale
 
 TOLERANCE = 2.0**20 * float(np.finfo(np.float64).eps)
@@ -226,3 +226,10 @@ def judge(
     elif status == "converged":
         status = "gap_above_tolerance"
     return Certificate(primal, dual, gap, relative, passes, converged, status, solver, seconds, game_value, float(scale))
+
+
+def warn_unless_converged(what: str, certificate: Certificate, tol: float) -> None:
+    """Warn (`NotConvergedWarning`) of a fit, which ``what`` names, whose relative gap is not within ``tol``."""
+    if not certificate.converged:
+        found = f"relative gap {certificate.relative_gap:.2e} after {certificate.passes:.0f} passes ({certificate.status})"
+        warn_not_converged(f"{what}: {found}, tolerance {tol:g}")

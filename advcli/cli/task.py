@@ -67,6 +67,8 @@ class Task:
     """Lines of ``advcli --help``: the words after ``advcli``, and what they do."""
     single = True
     """Whether the action makes no sense in a sweep."""
+    code = 0
+    """Exit code of an action that ended without an error: 1 where what it looked at failed."""
 
     def __init__(self, words: list[str]) -> None:
         self.words = words
@@ -123,4 +125,4 @@ class Task:
         """Do what remains when Hydra is done and return the exit code."""
         if self.error is not None:
             raise self.error
-        return 0
+        return self.code

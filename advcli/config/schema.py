@@ -181,6 +181,8 @@ GROUPS: dict[str, type] = {
     "noise": NoiseGroup,
     "report": ReportGroup,
 }
+NODES: dict[str, type] = {"limits": LimitsGroup, "bench": BenchGroup, "draw": DrawGroup, "record": RecordGroup, "predict": PredictGroup}
+"""Keys of config.yaml itself that hold several options."""
 
 
 @dataclass(frozen=True)
@@ -280,7 +282,7 @@ def check(values: Mapping[str, Any]) -> Settings:
 
     Cells of a sweep share most of their groups; a group that was checked once is not checked again.
     """
-    known = [*(entry.name for entry in fields(TopGroup)), *GROUPS, "limits", "bench", "draw", "record", "predict", "hyper"]
+    known = [*(entry.name for entry in fields(TopGroup)), *GROUPS, *NODES, "hyper"]
     for key in values:
         if key not in known:
             raise ConfigError(f"unknown key {key!r}; {nearest(key, known)}")
@@ -288,40 +290,17 @@ def check(values: Mapping[str, Any]) -> Settings:
         if key not in values:
             raise ConfigError(f"key {key!r} is missing; do not delete it")
     top = _check(TopGroup, {entry.name: values[entry.name] for entry in fields(TopGroup)}, "")
-    groups = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, "limits": LimitsGroup}.items()}
+    groups = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, **NODES}.items()}
     if groups["loss"].get("rule", "") is None:  # chosen by nobody: cells from before there was a choice stay the same
         del groups["loss"]["rule"]
-    if top["calibrate"] is not None:  # a part of the method
-        groups["loss"] = {**groups["loss"], "calibrate": top["calibrate"]}
     groups["protocol"] = {key: value for key, value in groups["protocol"].items() if Protocol.FORMER.get(key, _ABSENT) != value}
-    return Settings(
-        name=top["name"],
-        seed=top["seed"],
-        results_dir=paths.results_dir(top["results_dir"]),
-        data_dir=paths.data_dir(top["data_dir"]),
-        workers=top["workers"],
-        cells_per_job=top["cells_per_job"],
-        quiet=top["quiet"],
-        verbose=top["verbose"],
-        dry_run=top["dry_run"],
-        results=tuple(Path(text).expanduser().absolute() for text in top["results"] or ()),
-        published=top["published"],
-        figure=top["figure"],
-        baseline=_path(top["baseline"]),
-        update=top["update"],
-        junit=_path(top["junit"]),
-        out=_path(top["out"]),
-        model=_path(top["model"]),
-        input=_path(top["input"]),
-        trust=top["trust"],
-        chunk_rows=top["chunk_rows"],
-        bench=_check(BenchGroup, values["bench"], "bench"),
-        draw=_check(DrawGroup, values["draw"], "draw"),
-        record=_check(RecordGroup, values["record"], "record"),
-        predict=_check(PredictGroup, values["predict"], "predict"),
-        hyper=_hyper(values["hyper"]),
-        **groups,
-    )
+    calibrate = top.pop("calibrate")
+    if calibrate is not None:  # a part of the method
+        groups["loss"] = {**groups["loss"], "calibrate": calibrate}
+    files = {key: _path(top[key]) for key in ("baseline", "junit", "out", "model", "input")}
+    folders: dict[str, Any] = {"results_dir": paths.results_dir(top["results_dir"]), "data_dir": paths.data_dir(top["data_dir"])}
+    folders["results"] = tuple(Path(text).expanduser().absolute() for text in top["results"] or ())
+    return Settings(**{**top, **groups, **files, **folders, "hyper": _hyper(values["hyper"])})
 
 
 def _path(text: str | None) -> Path | None:

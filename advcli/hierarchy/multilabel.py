@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..compiled import kernels
+from ..programs import pass_program, quiet_solver
 from .graph import LabelGraph, Starts
 
 Array = NDArray[np.float64]
@@ -165,20 +166,9 @@ class LabelSets:
         """Yield a maximiser for every row of R; each linear program starts from the basis of the one before."""
         import highspy
 
-        solver = highspy.Highs()
-        solver.silent()
-        solver.setOptionValue("threads", 1)
-        C, M = self.rows, self.size
-        program = highspy.HighsLp()
-        program.num_col_, program.num_row_ = M, C.shape[0]
-        program.sense_ = highspy.ObjSense.kMaximize
-        lower, upper = np.eye(1, M)[0], np.ones(M)
-        program.col_cost_, program.col_lower_, program.col_upper_ = np.zeros(M), lower, upper
-        program.row_lower_, program.row_upper_ = np.full(C.shape[0], -np.inf), np.zeros(C.shape[0])
-        matrix = program.a_matrix_
-        matrix.format_ = highspy.MatrixFormat.kRowwise
-        matrix.start_, matrix.index_, matrix.value_ = C.indptr.astype(np.int32), C.indices.astype(np.int32), C.data
-        solver.passModel(program)
+        M, solver = self.size, quiet_solver()
+        least = np.eye(1, M)[0]
+        pass_program(solver, np.zeros(M), (least, 1.0), (-np.inf, 0.0), self.rows, maximise=True)
         nodes = np.arange(M, dtype=np.int32)
         kinds = {kind: np.full(M, int(kind), dtype=np.uint8) for kind in (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)}
         for r in R:
@@ -208,14 +198,14 @@ class LabelSets:
                 # a node whose reduced cost exceeds the loss of the rounded set keeps its value in every better set
                 lost = float(r @ z) - float(r @ rounded) + _INTEGRAL
                 fixed = np.abs(np.array(solver.getSolution().col_dual)) > lost
-                solver.changeColsBounds(M, nodes, np.where(fixed, np.rint(z), lower), np.where(fixed, np.rint(z), upper))
+                solver.changeColsBounds(M, nodes, np.where(fixed, np.rint(z), least), np.where(fixed, np.rint(z), 1.0))
                 solver.changeColsIntegrality(M, nodes, kinds[highspy.HighsVarType.kInteger])
                 solver.run()
                 z = np.array(solver.getSolution().col_value)
                 if r @ rounded > r @ z:
                     z = rounded
                 solver.changeColsIntegrality(M, nodes, kinds[highspy.HighsVarType.kContinuous])
-                solver.changeColsBounds(M, nodes, lower, upper)
+                solver.changeColsBounds(M, nodes, least, np.ones(M))
                 solver.setBasis(basis)
             yield z
 

@@ -1,15 +1,15 @@
 """Classifiers that may abstain at a cost alpha: the surrogates of Ramaswamy, Tewari & Agarwal (2018), a rejector after a classifier
 (Mao, Mohri & Zhong 2024), and the adversarial loss.
 
-A prediction is the class of the largest potential. It is made where its margin exceeds tau, else the classifier abstains:
+The predicted class is that of the largest potential. The classifier abstains unless the margin exceeds tau:
 
     ova          potentials u, one binary hinge each           margin: the largest potential                tau 0
     cs           potentials f                                   margin: its lead on the second               tau 1/2
-    bep          potentials min_a -B_a(j) u_a                   margin: the largest, min_a |u_a| or below 0  tau 1/2
+    bep          potentials min_a -B_a(j) u_a                   margin: the largest potential                tau 1/2
     two_stage    potentials of any surrogate                    margin: the score r(x) of the rejector       tau 0
     adversarial  potentials f of loss=abstain                   margin: its lead on the second               its own rule
 
-All are strict: at equality they abstain, but for the adversarial loss's own rule, which predicts.
+At a margin of exactly tau a classifier abstains; the adversarial loss's own rule, and no other, predicts there.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import abstention, costs
-from ..certificate import Certificate, settle
-from ..errors import ConfigError, IncompatibleError, warn_not_converged
+from ..certificate import Certificate, settle, warn_unless_converged
+from ..errors import ConfigError, IncompatibleError
 from ..features import feature_class, make_features
 from ..features.linear import LinearFeatures
 from ..features.rows import over_all_rows
@@ -58,12 +58,12 @@ class AbstainingClassifier(SurrogateClassifier):
         binary digits. ``two_stage``: the surrogate ``base``, then a rejector of its errors (Mao, Mohri & Zhong 2024). ``adversarial``: the
         adversarial loss of zero-one with abstention (Fathony et al. 2018).
     alpha : float
-        Cost of abstaining: in (0, 1/2] for ova, cs and bep, in (0, 1) for two_stage, in [0, 1] for adversarial, which also takes one for
-        each class in sorted order.
+        Cost of abstaining: in (0, 1/2] for ova, cs and bep, in (0, 1) for two_stage, in [0, 1] for adversarial. The adversarial loss also
+        takes k costs, one for each class in sorted order.
     tau : float or None
-        What the margin of a prediction must exceed (the module's table). None: the method's own, or what `calibrate` found.
+        The threshold of the margin (the module's table). None: the method's own, or the one that `calibrate` found.
     code : {"binary", "gray"} or array (k, m)
-        Of bep: the digits -1 and 1 of every class. The model depends on it.
+        Of bep: m digits -1 or 1 for every class. Another code makes another model.
     base, base_options : str, dict or None
         Of two_stage: the surrogate of the first stage and its options.
     C, lam, tol, fit_intercept, solver, solver_options, max_passes, max_seconds : float, float, float, bool, str, dict, float, float
@@ -75,8 +75,8 @@ class AbstainingClassifier(SurrogateClassifier):
     classes_, theta_, certificate_, loss_, rows_
         As in `SurrogateClassifier`; of two_stage those of the first stage.
     rejector_theta_, rejector_certificate_ : ndarray, Certificate
-        Of two_stage: parameters of the rejector in the shape of ``theta_``, r(x) being (f_0 - f_1) / sqrt(2) of their scores, and its
-        certificate.
+        Of two_stage: parameters of the rejector, in the shape of ``theta_`` and with scores f of which r(x) is (f_0 - f_1) / sqrt(2); and
+        the certificate of these parameters.
     tau_ : float or None
         The threshold that `calibrate` found.
     """
@@ -95,13 +95,13 @@ class AbstainingClassifier(SurrogateClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # who abstains is not right
+        tags.classifier_tags.poor_score = True  # an abstention counts as wrong
         return tags
 
     # ---- from a configuration -------------------------------------------------------------------------------------
     @classmethod
     def needs(cls, loss: Options) -> frozenset[str]:
-        """Nothing."""
+        """Return nothing: labels are enough."""
         return frozenset()
 
     @classmethod
@@ -115,7 +115,7 @@ class AbstainingClassifier(SurrogateClassifier):
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse unknown options, thresholds over ordered classes, and moments in a box."""
+        """Refuse unknown options, and a loss, features or solver that do not go with abstaining."""
         own = own_options(loss)
         refuse_unknown_options(loss, own, cls.takes)
         make_solver(solver["name"], **own_options(solver, _LIMITS))
@@ -191,7 +191,7 @@ class AbstainingClassifier(SurrogateClassifier):
         return {**constant, **super().map_options}
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
-        """Solve the problem of bound rows, and then the rejector's where there is one; with ``start``, from the solution of another fit."""
+        """Solve the problem of bound rows, from the solution of ``start`` where one is given; then the rejector's, of two stages."""
         self.tau_: float | None = None
         super().fit_bound(bound, start)
         if self.method == "two_stage":
@@ -200,7 +200,7 @@ class AbstainingClassifier(SurrogateClassifier):
 
     @property
     def remarks_(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the model depends on beside its options: the code of bep, a rejector that stopped early, a threshold found later."""
+        """The code of bep, a rejector that stopped early, and a threshold that was calibrated, one line each."""
         found = []
         if self.method == "bep" and hasattr(self, "classes_"):
             words = ("".join("1" if digit > 0 else "0" for digit in word) for word in self.loss_.signed)
@@ -215,8 +215,8 @@ class AbstainingClassifier(SurrogateClassifier):
     def _fit_rejector(self, bound: Bound) -> None:
         """Minimise lambda/2 |v|^2 + 1/n sum over rows of alpha [1 - r]_+ + [h(x) wrong] [1 + r]_+, r = v.x.
 
-        The second stage of Mao, Mohri & Zhong (2024), section 4.2, with the hinge as its margin function: a row whose class the first stage
-        gets wrong is two examples, to be rejected at weight 1 and to be accepted at weight alpha; any other is the second of these.
+        The second stage of Mao, Mohri & Zhong (2024), section 4.2, with the hinge as margin function. A row that the first stage classifies
+        wrongly gives two examples: one of weight 1 to reject, and one of weight alpha to accept. Any other row gives the second alone.
         """
         F, codes = bound.features.scores(self.theta_), bound.codes
         wrong = np.flatnonzero(np.argmax(F, axis=1) != codes)
@@ -241,7 +241,7 @@ class AbstainingClassifier(SurrogateClassifier):
         solver = make_solver(self.solver, **(self.solver_options or {}))
         found, self.rejector_certificate_ = settle(problem, solver.solve(problem, limits, None, seed=seed_of(self.random_state)), self.tol)
         self._rejector_point = None
-        if found.R is not None:  # the dual number of each hinge: its r is in a direction of length 1
+        if found.R is not None:  # the dual number of each hinge: r is that number times a direction of length 1
             pull = np.sqrt(0.5) * (found.R[:, 1] - found.R[:, 0])
             self._rejector_point = np.zeros((n, 3))
             self._rejector_point[:, 0] = pull[:n]
@@ -249,15 +249,10 @@ class AbstainingClassifier(SurrogateClassifier):
         theta = np.zeros((self.theta_.shape[0], k))
         if features.multiclass_linear:
             theta[:, :2] = found.theta
-        else:  # the two examples of a row have one place among the training rows
+        else:  # the two examples of a row share one training row
             np.add.at(theta[:, :2], rows, found.theta)
         self.rejector_theta_ = theta
-        if not self.rejector_certificate_.converged:
-            certificate = self.rejector_certificate_
-            warn_not_converged(
-                f"the rejector: relative gap {certificate.relative_gap:.2e} after {certificate.passes:.0f} passes ({certificate.status}), "
-                f"tolerance {self.tol:g}"
-            )
+        warn_unless_converged("the rejector", self.rejector_certificate_, self.tol)
 
     def _abstention_costs(self) -> Array | None:
         return np.broadcast_to(np.asarray(self.alpha, dtype=np.float64), (len(self.classes_),))
@@ -270,7 +265,7 @@ class AbstainingClassifier(SurrogateClassifier):
     # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
     @property
     def metric_(self) -> str:
-        """The mean cost, alpha for an abstention."""
+        """The metric of the costs: 1 for a wrong class, alpha for an abstention."""
         return "abstention_loss" if np.ndim(self.alpha) == 0 else "cost"
 
     @property
@@ -279,7 +274,7 @@ class AbstainingClassifier(SurrogateClassifier):
         return {"rejector": self.rejector_certificate_} if self.method == "two_stage" else {}
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
-        """Return the arrays of a surrogate, and of two stages those of the rejector too."""
+        """Return the arrays that prove a surrogate's fit, and of two stages those that prove the rejector's."""
         found = super().proof(X, codes, weight)
         if self.method != "two_stage" or not found or self._rejector_point is None:
             return found
@@ -301,7 +296,7 @@ class AbstainingClassifier(SurrogateClassifier):
         return float(self.alpha) if np.ndim(self.alpha) == 0 else None
 
     def mean_cost(self, X: Any, y: Labels, weight: Array | None) -> float | None:
-        """Return the mean expected loss of the adversarial method; None for the others, whose costs are not those of the fitted game."""
+        """Return the mean expected loss of the adversarial method; None for the others, whose game, if any, has no abstentions."""
         return super().mean_cost(X, y, weight) if self.method == "adversarial" else None
 
     @property
@@ -315,7 +310,7 @@ class AbstainingClassifier(SurrogateClassifier):
         return self.loss_.class_scores(F) if isinstance(self.loss_, RejectingLoss) else F
 
     def margin(self, X: Any) -> Array:
-        """Return what is compared with tau at rows X (n, d), shape (n,): the larger, the surer the prediction."""
+        """Return the margins of rows X (n, d), shape (n,), by the module's table: the larger, the surer the prediction."""
         view = self.look(X)
         if self.method == "two_stage":
             F = view.at.scores(self.rejector_theta_)
@@ -325,7 +320,7 @@ class AbstainingClassifier(SurrogateClassifier):
 
     @property
     def threshold_(self) -> float | None:
-        """The tau of this fit; None for the adversarial loss's own rule."""
+        """The threshold tau of this fit; None for the adversarial loss's own rule."""
         for given in (self.tau, self.tau_):
             if given is not None:
                 return float(given)
@@ -337,6 +332,11 @@ class AbstainingClassifier(SurrogateClassifier):
         """Return predictions as codes: positions in `predictions_`, the last being to abstain.
 
         Rules other than ``"default"`` are those of the adversarial loss; ``"potentials"`` never abstains, whatever the method.
+
+        Raises
+        ------
+        ConfigError
+            Another rule, of a method that is not adversarial.
         """
         view = self.look(X)
         P = self.potentials(view)
@@ -351,12 +351,12 @@ class AbstainingClassifier(SurrogateClassifier):
 
     # ---- risk, coverage, guarantees ---------------------------------------------------------------------------------
     def _wrong(self, X: Any, y: Any) -> tuple[Array, NDArray[np.bool_]]:
-        """Return margins of rows and whether the class of the largest potential is not that of y."""
+        """Return the margins of rows, and whether the class of the largest potential is wrong, both (n,)."""
         view = self.look(X)
         return self.margin(view), self.classes_[np.argmax(self.potentials(view), axis=1)] != np.asarray(y)
 
     def risk_coverage(self, X: Any, y: Any) -> abstention.RiskCoverage:
-        """Return risk over coverage on rows X (n, d) with labels y (n,), all thresholds swept (`advcli.abstention.risk_coverage`)."""
+        """Return risk over coverage at all thresholds, on rows X (n, d) with labels y (n,) (`advcli.abstention.risk_coverage`)."""
         return abstention.risk_coverage(*self._wrong(X, y))
 
     def calibrate(self, X: Any, y: Any, epsilon: float = 0.05, delta: float = 0.1, thresholds: Any = None) -> abstention.Guarantee:
@@ -365,9 +365,19 @@ class AbstainingClassifier(SurrogateClassifier):
         Parameters
         ----------
         X, y : array-like (n, d) and (n,)
-            Held-out rows, drawn as those to come and independent of those of `fit`.
+            Held-out rows: drawn like the rows to come, and independent of the rows of `fit`.
         epsilon, delta, thresholds
             As in `advcli.abstention.guarantee`, which says what is assumed and proved.
+
+        Returns
+        -------
+        Guarantee
+            With the threshold ``tau``, which predictions use from now on.
+
+        Raises
+        ------
+        ConfigError
+            The parameter ``tau`` is given.
         """
         if self.tau is not None:
             raise ConfigError(f"tau={self.tau} fixes the threshold; leave it out to calibrate one")
@@ -401,7 +411,7 @@ class AbstainingClassifier(SurrogateClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _OfOneMethod(AbstainingClassifier):
-    """What a configuration names: one method and the options that it has."""
+    """Base of the methods as a configuration names them: one method with its own options."""
 
     @classmethod
     def in_python(cls) -> str:
@@ -416,7 +426,7 @@ class _OfOneMethod(AbstainingClassifier):
 @register("abstain_ova")
 @dataclass(kw_only=True, eq=False, repr=False)
 class AbstainingOneVersusAll(_OfOneMethod):
-    """The surrogate OVA of Ramaswamy, Tewari & Agarwal (2018); parameters as in `AbstainingClassifier`."""
+    """The surrogate OVA of Ramaswamy, Tewari & Agarwal (2018): one hinge for each class; parameters as in `AbstainingClassifier`."""
 
     takes = ("alpha", "tau")
     method: str = field(default="ova", init=False)
@@ -425,7 +435,7 @@ class AbstainingOneVersusAll(_OfOneMethod):
 @register("abstain_cs")
 @dataclass(kw_only=True, eq=False, repr=False)
 class AbstainingCrammerSinger(_OfOneMethod):
-    """The surrogate CS of Ramaswamy, Tewari & Agarwal (2018); parameters as in `AbstainingClassifier`."""
+    """The surrogate CS of Ramaswamy, Tewari & Agarwal (2018): the best wrong class's hinge; parameters as in `AbstainingClassifier`."""
 
     takes = ("alpha", "tau")
     method: str = field(default="cs", init=False)
@@ -434,7 +444,7 @@ class AbstainingCrammerSinger(_OfOneMethod):
 @register("abstain_bep")
 @dataclass(kw_only=True, eq=False, repr=False)
 class AbstainingBinaryEncoded(_OfOneMethod):
-    """The surrogate BEP of Ramaswamy, Tewari & Agarwal (2018); parameters as in `AbstainingClassifier`."""
+    """The surrogate BEP of Ramaswamy, Tewari & Agarwal (2018): binary digits of classes; parameters as in `AbstainingClassifier`."""
 
     takes = ("alpha", "tau", "code")
     method: str = field(default="bep", init=False)
@@ -444,7 +454,7 @@ class AbstainingBinaryEncoded(_OfOneMethod):
 @register("two_stage")
 @dataclass(kw_only=True, eq=False, repr=False)
 class TwoStageClassifier(_OfOneMethod):
-    """A surrogate, then a rejector of its errors (Mao, Mohri & Zhong 2024); parameters as in `AbstainingClassifier`."""
+    """A surrogate, then a rejector of the surrogate's errors (Mao, Mohri & Zhong 2024); parameters as in `AbstainingClassifier`."""
 
     takes = ("alpha", "tau", "base", "base_options")
     method: str = field(default="two_stage", init=False)

@@ -760,6 +760,21 @@ def fixable(names: tuple[str, ...]) -> set[str]:
     return {*(name for name in names if name != STRENGTH), *(SCALES if STRENGTH in names else ())}
 
 
+def parameters_of(features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float) -> dict[str, Any]:
+    """Return the parameters of a learner with a strength that hyper-parameters and the groups ``features`` and ``solver`` set."""
+    mapped = {name: value for name, value in hyper.items() if name not in SCALES}
+    return {
+        "C": float(hyper.get("C", 1.0)),
+        "lam": float(hyper["lambda"]) if "lambda" in hyper else None,
+        "tol": tol,
+        "features": features["name"],
+        "features_options": {**own_options(features), **mapped} or None,
+        "n_classes": n_classes,
+        "random_state": seed,
+        **{key: solver[key] for key in ("max_passes", "max_seconds") if solver.get(key) is not None},
+    }
+
+
 def refuse_unknown_options(loss: Options, given: Iterable[str], known: tuple[str, ...]) -> None:
     """Raise `ConfigError` for the first option of the group ``loss`` that its learner does not have."""
     for key in given:

@@ -20,9 +20,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..certificate import judge
+from ..certificate import judge, warn_unless_converged
 from ..compiled import compiled_rows, kernels
-from ..errors import warn_not_converged
 from ..features.rows import merge_rows
 from ..losses import make_loss
 from .base import Array, Labels, LinearLearner, refuse_no_limit, refuse_not_positive, register, seed_of
@@ -39,13 +38,13 @@ class _Corrected(LinearLearner):
         As in `UMAClassifier`: C[p, q] = P(label p is seen | the true class is q).
     C : float
         Weight of the summed loss against the regularisation; lambda = 1/(n C).
-    lam : float or None
-        lambda itself; overrides ``C``.
+    lam, random_state
+        As in `SurrogateClassifier`.
     tol : float
         Gap at which the fit is accepted, relative to the larger of |primal| and the loss at scores 0, (k - 1)/k: a corrected loss can be 0.
     max_passes : int
         Limit of passes over the rows; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
-    features, features_options, n_classes, random_state
+    features, features_options, n_classes
         As in `UMAClassifier`; linear features get a constant, regularised like the rest.
 
     Attributes
@@ -140,12 +139,7 @@ class _Corrected(LinearLearner):
             scale=scale,
         )
         self.n_iter_ = max(1, passes)
-        if not self.certificate_.converged:
-            text = (
-                f"loss={self.name}, lambda={lam:.3g}: relative gap {self.certificate_.relative_gap:.2e} after {passes} passes "
-                f"({self.certificate_.status}), tolerance {self.tol:g}"
-            )
-            warn_not_converged(text)
+        warn_unless_converged(f"loss={self.name}, lambda={lam:.3g}", self.certificate_, self.tol)
         return np.ascontiguousarray(theta[:, :k].T)
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import ConfigError, ModelError
+from ..features import feature_class, make_features
+from ..stored import Entries
 from .base import Array, Bound, Labels, Learner
 
 try:
@@ -162,6 +164,8 @@ class Minimiser(Refitting):
 
     lam: float | None
     class_weight: Any
+    theta_: Array
+    n_iter_: int
 
     # ---- the objective --------------------------------------------------------------------------------------------
     def objective(self, X: Any, y: Any, sample_weight: Any = None, parts: bool = False) -> Any:
@@ -207,6 +211,29 @@ class Minimiser(Refitting):
     @abstractmethod
     def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
         """Return the penalty and the mean loss over validated rows at the fitted parameters."""
+
+    def _mapped(self, X: Any) -> Any:
+        """Return the feature map at validated rows."""
+        return self._bind(X) if self.features_ is None else self.features_.at(X)
+
+    # ---- parameters theta_ -----------------------------------------------------------------------------------------
+    def _linear_theta(self) -> Array:
+        """Return ``theta_`` of linear features; `AttributeError` for other features."""
+        check_is_fitted(self)
+        if feature_class(self.features).name != "linear":
+            raise AttributeError(f"features={self.features} has no weights of the columns of X; the parameters are theta_")
+        return self.theta_
+
+    def _restore_theta(self, attributes: Entries, biases: bool = False) -> None:
+        """Take over ``theta_`` of a saved model, in the shape of the feature map's parameters and with a row of ``biases`` below them."""
+        if self.certificate_ is None:
+            raise ModelError("its certificate is missing")
+        bound = self.features_
+        if bound is None:  # one row of zeros, which takes no memory, tells the shape of the parameters
+            bound = make_features(self.features, np.broadcast_to(0.0, (1, self.n_columns_)), self.n_mapped_, **self.map_options)
+        first, *others = bound.shape
+        self.theta_ = attributes.array("theta", (first + biases, *others))
+        self.n_iter_ = max(1, int(np.ceil(self.certificate_.passes)))
 
     # ---- what is shown of a fit ----------------------------------------------------------------------------------
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

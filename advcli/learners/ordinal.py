@@ -2,14 +2,16 @@
 
                  loss of one example                                         penalised      thresholds in order
     at, svorim   sum over j of [1 - s_j (g - eta_j)]_+                        g              always (Chu & Keerthi 2007)
-    it, svorex   its terms next to the class, j = y - 1 and j = y             g              svorex: held; it: where ``ordered``
-    red_th       that of at, g - eta_j = w.x + b - theta_j                    w and theta    (Li & Lin 2007)
+    it, svorex   the terms of at with j = y - 1 and j = y alone               g              svorex: held; it: where ``ordered``
+    red_th       the loss of at with g - eta_j = w.x + b - theta_j            w and theta    (Li & Lin 2007)
 
-with s_j = +1 where y > j, else -1, and in red_th term j weighted by |c_y[j] - c_y[j + 1]| for costs c_y of the classes other than absolute
-ones (Lin & Li 2012): Shashua & Levin 2003, "Ranking with large margin principle" (NIPS 15); Chu & Keerthi 2007, "Support
-vector ordinal regression" (Neural Computation 19:792-815), whose implicit and explicit constraints are svorim and svorex; Li & Lin 2007,
-"Ordinal regression by extended binary classification" (NIPS 19:865-872). All minimise lambda/2 |penalised|^2 + 1/n sum_i s_i loss_i; a
-kernel gives g a function of its space (`threshold_problem`, `threshold_newton`).
+Here s_j = +1 where y > j, else -1. In red_th the costs c_y of a class weigh term j by |c_y[j] - c_y[j + 1]| (Lin & Li 2012), which is 1 for
+absolute costs. Each model minimises lambda/2 |penalised|^2 + 1/n times the sum over rows of weight and loss. With a kernel g is a function
+of the kernel's space. The optimisation is that of `threshold_problem` and `threshold_newton`.
+
+Sources: Shashua & Levin 2003, "Ranking with large margin principle" (NIPS 15); Chu & Keerthi 2007, "Support vector ordinal regression"
+(Neural Computation 19:792-815), for svorim with implicit and svorex with explicit constraints; Li & Lin 2007, "Ordinal regression by
+extended binary classification" (NIPS 19:865-872).
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..certificate import judge
-from ..errors import ConfigError, IncompatibleError, ModelError, warn_not_converged
+from ..certificate import judge, warn_unless_converged
+from ..errors import ConfigError, IncompatibleError, ModelError
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
 from ..features.base import registry as feature_registry
@@ -66,15 +68,13 @@ class ThresholdLearner(Minimiser, RowLearner):
     ----------
     C : float
         Weight of the summed loss against 1/2 |penalised|^2; lambda = 1/(n C).
-    lam : float or None
-        lambda itself; overrides ``C`` when given.
-    tol : float
-        Relative duality gap at which the fit is accepted.
+    lam, tol, class_weight, warm_start, verbose
+        As in `SurrogateClassifier`.
     max_passes : float
         Newton steps after which the fit is returned as it is, with a warning; n pairs of dual variables that move count as one.
     ridge : float
-        Added to K(x_i, x_i) of every training row, at least 0; only with a kernel. A row of weight s counts as s such rows. 0.001 is
-        what the program of Chu & Keerthi does.
+        Number of at least 0, with a kernel alone: it is added to K(x_i, x_i) of every training row, where a row of weight s counts as s
+        rows. The program of Chu & Keerthi has 0.001.
     features : str
         Feature map with linear scores, or one of the kernels ``rbf``, ``poly`` and ``precomputed``.
     features_options, n_classes
@@ -82,12 +82,6 @@ class ThresholdLearner(Minimiser, RowLearner):
     order : sequence or None
         The labels from the lowest to the highest, those that do not occur too. None: the order of an ordered pandas Categorical or a
         polars Enum, else that of numbers; text without an order is refused.
-    class_weight : dict, "balanced" or None
-        As in `SurrogateClassifier`.
-    warm_start : bool
-        Begin at the solution of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
-    verbose : int
-        1: a line about each fit.
     random_state : int
         Nothing here is random.
 
@@ -96,14 +90,14 @@ class ThresholdLearner(Minimiser, RowLearner):
     coef_ : ndarray (1, d)
         The direction w; with a kernel the coefficients of the training rows.
     thresholds_ : ndarray
-        eta; where the optimal ones are intervals, their midpoints or finite ends. k - 1 of them, for `it` and `svorex` one less than the
-        classes that occur.
+        Thresholds eta: k - 1 of them, for `it` and `svorex` one less than the classes that occur. Of an interval of optimal thresholds the
+        midpoint, or the finite end.
     observed_ : ndarray
-        Codes of the classes between which the thresholds lie: all, for `it` and `svorex` those that occur.
+        Codes of the classes between which the thresholds lie: all classes, for `it` and `svorex` the classes that occur.
     n_distinct_scores_ : int
-        How many different g the training rows have; hinges bunch them (arXiv 2405.13288).
+        Number of different scores g of the training rows: hinges make scores equal (arXiv 2405.13288).
     certificate_ : Certificate
-        Of this problem.
+        Primal and dual value of the module's objective.
     """
 
     certified: ClassVar[bool] = True
@@ -145,7 +139,7 @@ class ThresholdLearner(Minimiser, RowLearner):
 
     @property
     def coupling(self) -> str:
-        """What the dual point is held to, one of `threshold_problem.COUPLINGS`."""
+        """The constraint of the dual point, one of `threshold_problem.COUPLINGS`."""
         return "each"
 
     # ---- from a configuration -------------------------------------------------------------------------------------
@@ -205,7 +199,7 @@ class ThresholdLearner(Minimiser, RowLearner):
                 )
             K = features.matrix
             if self.ridge:
-                # a row of weight s is s equal rows, over which its dual variables spread
+                # a row of weight s is s equal rows, and the dual variables spread over these
                 K = K.copy()
                 K[np.diag_indices_from(K)] += self.ridge / _or_one(weights)
             rows: ScoredRows = KernelRows(K)
@@ -214,7 +208,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         return Bound(self.classes_, self._facts(), False, features, codes, weights, {"rows": rows, "merged": merged})
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
-        """Minimise the model's objective; ``start``, fitted to the same rows, is where it begins."""
+        """Minimise the model's objective, from the solution of ``start``, a fit to the same rows, where one is given."""
         self.check_parameters()
         self._take(bound)
         self.remarks_, self._rows = (), bound.own["merged"]
@@ -263,7 +257,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         g = found.g if not self.ridge else found.g - self.ridge * found.v / _or_one(bound.weights)
         self.n_distinct_scores_ = int(1 + (np.diff(np.sort(g)) > _DISTINCT).sum())
         self.n_iter_ = max(1, found.steps)
-        self.certificate_ = certificate = judge(
+        self.certificate_ = judge(
             primal,
             dual,
             self.tol,
@@ -273,12 +267,7 @@ class ThresholdLearner(Minimiser, RowLearner):
             solver=found.solver,
             seconds=time.perf_counter() - began,
         )
-        if not certificate.converged:
-            text = (
-                f"loss={self.name}, lambda={self.lam_:.3g}: relative gap {certificate.relative_gap:.2e} after {found.steps} passes "
-                f"({certificate.status}), tolerance {self.tol:g}"
-            )
-            warn_not_converged(text)
+        warn_unless_converged(f"loss={self.name}, lambda={self.lam_:.3g}", self.certificate_, self.tol)
 
     def _bind(self, X: Any) -> FeatureMap:
         return make_features(self.mapped_by, X, 1, **(self.features_options or {}))
@@ -309,12 +298,12 @@ class ThresholdLearner(Minimiser, RowLearner):
         return {"n_distinct_scores": float(self.n_distinct_scores_)}
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
-        """Return w or its coefficients, the thresholds, and the dual point in shares of its upper ends (n, m), by the rows of `fit`."""
+        """Return w or coefficients, the thresholds, and the dual point (n, m) in shares of the upper ends, by the rows of `fit`."""
         point, rows = self._point, self._rows
         shares = np.divide(point.alpha, self._most, out=np.zeros_like(point.alpha), where=self._most > 0).T
         coef = self.coef_[0]
         if self.features_ is not None and not self.features_.euclidean:
-            # over equal rows in proportion to their weights, as a ridge needs it
+            # equal rows share a coefficient in proportion to the weights: a ridge asks for that
             share = (rows >= 0) * (1.0 if weight is None else weight)
             total: Array = np.bincount(rows[rows >= 0], weights=share[rows >= 0]).astype(np.float64)
             coef = np.where(rows >= 0, (coef / _or_one(total))[rows] * share, 0.0)
@@ -337,33 +326,34 @@ class ThresholdLearner(Minimiser, RowLearner):
         return self._latent(self.look(X).at)
 
     def _scores(self, mapped: Any) -> Array:
-        """Return f (n, k): sums of g - eta_j over the thresholds below each class, whose largest is the class that is predicted."""
+        """Return f (n, k), sums of g - eta_j over the thresholds below each class; the largest f is that of the predicted class."""
         g = self._latent(mapped)
         steps = g[:, None] - np.sort(self.thresholds_)
         steps[np.abs(steps) <= _TIE] = 0.0
         codes = np.arange(len(self.classes_))
         reached = np.hstack([np.zeros((len(g), 1)), np.cumsum(steps, axis=1)])
         near = np.minimum(np.searchsorted(self.observed_, codes), len(self.observed_) - 1)
-        # a class that does not occur lies below both its neighbours
+        # a class that does not occur lies below both neighbours
         return np.ascontiguousarray(reached[:, near] - np.abs(self.observed_[near] - codes) * (1.0 + np.abs(steps).sum(axis=1))[:, None])
 
     def predict_codes(self, X: Any) -> Any:
-        """Return codes (n,): as many thresholds lie below the score; a score on a threshold belongs to the lower class."""
+        """Return codes (n,), the numbers of thresholds below the scores; a score on a threshold belongs to the lower class."""
         g = self.latent(X)
         if not np.isfinite(g).all():
-            self.potentials(X)  # says which row
+            self.potentials(X)  # names the row
         return self.observed_[(g[:, None] - self.thresholds_ > _TIE).sum(axis=1)].astype(np.intp)
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds: parameters, direction or coefficients, thresholds, and rows that a kernel keeps."""
+        """Return what a saved model holds: parameters, direction or coefficients, thresholds, rows that a kernel keeps."""
         rows, coef = (None, self.coef_) if self.features_ is None else (self.features_.support(self.coef_.T)[0], self.coef_)
         if self.features_ is not None and not self.features_.euclidean:
             coef = np.ascontiguousarray(self.features_.support(np.ascontiguousarray(self.coef_.T))[1].T)
         attributes: dict[str, Any] = {"coef_": coef, "thresholds_": self.thresholds_, "observed_": np.asarray(self.observed_)}
         attributes |= {"lam_": self.lam_, "n_iter_": self.n_iter_, "n_distinct_scores_": self.n_distinct_scores_}
         attributes["remarks_"] = list(self.remarks_)
-        return self._saved_parameters({"features": self.mapped_by}), attributes, rows
+        own = {"cost": plain_cost(self.cost, self.classes_)} if hasattr(self, "cost") else {}
+        return self._saved_parameters({"features": self.mapped_by, **own}), attributes, rows
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model."""
@@ -419,7 +409,8 @@ class ImmediateThresholds(ThresholdLearner):
     Parameters
     ----------
     ordered : bool
-        Hold the thresholds in order. Otherwise they may cross; the prediction counts those below the score all the same.
+        Whether the thresholds are held in order. Thresholds that are not held may cross; either way the prediction is the number of
+        thresholds below the score.
     C, lam, tol, max_passes, ridge, features, features_options, n_classes, order, class_weight, warm_start,
     verbose, random_state
         As in `ThresholdLearner`.
@@ -434,7 +425,7 @@ class ImmediateThresholds(ThresholdLearner):
 
     @property
     def coupling(self) -> str:
-        """The order, where it is asked for."""
+        """``"ordered"`` where the thresholds are held in order, else ``"each"``."""
         if not isinstance(self.ordered, (bool, np.bool_)):
             raise ConfigError(f"ordered={self.ordered} must be true or false")
         return "ordered" if self.ordered else "each"
@@ -450,9 +441,9 @@ class ReducedThresholds(ThresholdLearner):
     bias : {"free", "regularised"}
         Of the binary machine: unregularised, or the weight of a constant that is appended to x.
     cost : {"absolute", "squared", "zero_one"}, array (k, k) or frame
-        What predictions cost, rows = predictions, columns = classes in their order, or a frame that is named by them. Term j of a row of
-        class y weighs |c_y[j] - c_y[j + 1]|: the terms whose side is wrong add up to the cost of the prediction where c_y grows away
-        from y.
+        The cost matrix, rows = predictions, columns = classes, both in the order of the classes; or a frame with rows and columns named by
+        the classes. Term j of a row of class y weighs |c_y[j] - c_y[j + 1]|. Where c_y grows away from y, the terms on the wrong side of
+        the score add up to the cost of the prediction.
     C, lam, tol, max_passes, ridge, features, features_options, n_classes, order, class_weight, warm_start,
     verbose, random_state
         As in `ThresholdLearner`.
@@ -481,11 +472,11 @@ class ReducedThresholds(ThresholdLearner):
 
     @property
     def coupling(self) -> str:
-        """That of theta and the bias."""
+        """``"sum"`` for a free bias, ``"none"`` for a penalised one."""
         return BIASES[one_of("bias", self.bias, BIASES)]
 
     def _terms(self, k: int) -> Array:
-        """Return the weights W (k, k - 1) of the terms of the loss: what neighbouring predictions' costs differ by."""
+        """Return the weights W (k, k - 1) of the terms of the loss: differences of the costs of neighbouring predictions."""
         return np.ascontiguousarray(np.abs(np.diff(matrix_of(self.cost, k, self.classes_), axis=0)).T)
 
     @property
@@ -498,16 +489,14 @@ class ReducedThresholds(ThresholdLearner):
         """The cost matrix (k, k)."""
         return matrix_of(self.cost, len(self.classes_), self.classes_)
 
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds, a cost matrix as numbers."""
-        parameters, attributes, rows = super().saved()
-        return {**parameters, "cost": plain_cost(self.cost, self.classes_)}, attributes, rows
-
 
 @register("svorim")
 @dataclass(kw_only=True, eq=False, repr=False)
 class ImplicitOrdinalSVM(AllThresholds):
-    """Support vector ordinal regression with implicit constraints (Chu & Keerthi 2007): `AllThresholds`, Gaussian by default."""
+    """Support vector ordinal regression with implicit constraints (Chu & Keerthi 2007).
+
+    `AllThresholds` with a Gaussian kernel by default.
+    """
 
     features: str = "rbf"
 
@@ -515,7 +504,10 @@ class ImplicitOrdinalSVM(AllThresholds):
 @register("svorex")
 @dataclass(kw_only=True, eq=False, repr=False)
 class ExplicitOrdinalSVM(ImmediateThresholds):
-    """Support vector ordinal regression with explicit constraints (Chu & Keerthi 2007): `ImmediateThresholds` in order, Gaussian."""
+    """Support vector ordinal regression with explicit constraints (Chu & Keerthi 2007).
+
+    `ImmediateThresholds` with thresholds in order and a Gaussian kernel by default.
+    """
 
     features: str = "rbf"
     ordered: bool = True
@@ -526,7 +518,7 @@ METHODS = ("at", "it", "red_th", "svorim", "svorex")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OrdinalClassifier(ThresholdLearner):
-    """Threshold models for ordered classes, each by its name, with a duality gap.
+    """Threshold models for ordered classes by the name of the method, each fit with a duality gap.
 
     Parameters
     ----------
@@ -535,7 +527,7 @@ class OrdinalClassifier(ThresholdLearner):
     features : str or None
         Feature map; None: ``rbf`` for svorim and svorex, else ``linear``.
     ordered, bias, cost : bool or None, str or None, str, array (k, k) or None
-        Options of `it` and, the last two, of `red_th`; None: the method's.
+        ``ordered`` is an option of `it`, ``bias`` and ``cost`` are options of `red_th`; None: the method's own value.
     C, lam, tol, max_passes, ridge, features_options, n_classes, order, class_weight, warm_start,
     verbose, random_state
         As in `ThresholdLearner`.
@@ -564,7 +556,7 @@ class OrdinalClassifier(ThresholdLearner):
 
     @property
     def coupling(self) -> str:
-        """What the dual point is held to."""
+        """The constraint of the dual point, that of the method."""
         return self._model().coupling
 
     def check_parameters(self) -> None:
@@ -581,18 +573,13 @@ class OrdinalClassifier(ThresholdLearner):
 
     @property
     def metric_(self) -> str:
-        """The method's."""
+        """The metric of the method."""
         return self._model().metric_
 
     @property
     def cost_matrix_(self) -> Array | None:
         """The cost matrix (k, k) where one is given."""
         return None if self.cost is None else matrix_of(self.cost, len(self.classes_), self.classes_)
-
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds, a cost matrix as numbers."""
-        parameters, attributes, rows = super().saved()
-        return {**parameters, "cost": plain_cost(self.cost, self.classes_)}, attributes, rows
 
     def _model(self) -> ThresholdLearner:
         """Return the chosen method with its options."""

@@ -38,12 +38,13 @@ class OutsideClassifier(RowLearner):
     Parameters
     ----------
     estimator : str, estimator, class or callable
-        The classifier: the name that it is imported by, such as ``"sklearn.svm.SVC"``; an unfitted estimator, which is cloned; a class, or
-        what makes an estimator from ``options``.
+        The classifier: a name to import, such as ``"sklearn.svm.SVC"``; an unfitted estimator, which is cloned; a class, or another
+        callable that makes an estimator from ``options``.
     options : dict or None
-        Parameters of it, also those of its parts (``svc__C``).
+        Parameters of the estimator and of its parts (``svc__C``).
     features, features_options
-        Feature map with linear scores, and its options: the estimator learns from its rows, for ``"linear"`` from X as it is.
+        Feature map with linear scores, and the options of the map. The estimator learns from the mapped rows; ``"linear"`` leaves X as it
+        is.
     n_classes : int or None
         For labels that are codes 0..n_classes-1; None finds the classes in y.
     random_state : int
@@ -52,14 +53,15 @@ class OutsideClassifier(RowLearner):
     Attributes
     ----------
     estimator_ : estimator
-        Fitted to codes; it knows the classes that have rows alone.
+        Fitted to the codes of the classes that have rows.
     of_sparse_ : bool
-        Whether the rows that it learned from were sparse; new rows are stored alike.
+        Whether the training rows were sparse; new rows are stored alike.
 
     Notes
     -----
-    `potentials` are the estimator's ``decision_function`` where that has one column a class or is a binary one, f and -f halved; else its
-    probabilities; else 1 at the prediction. A class without rows has the least potential, and probability 0.
+    `potentials` are the estimator's ``decision_function`` where it has one column for each class; of two classes with one column f they are
+    -f/2 and f/2. Without a decision function they are the probabilities, and without these 1 at the prediction and 0 elsewhere. A class
+    without rows has the least potential, and probability 0.
     """
 
     storable = False
@@ -69,7 +71,7 @@ class OutsideClassifier(RowLearner):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        with contextlib.suppress(ConfigError):  # what is wrong with the estimator is said by a fit
+        with contextlib.suppress(ConfigError):  # a fit says what is wrong with the estimator
             tags.input_tags.sparse = get_tags(self.unfitted()).input_tags.sparse
         return tags
 
@@ -80,7 +82,7 @@ class OutsideClassifier(RowLearner):
         Raises
         ------
         ConfigError
-            It cannot be imported or made, has no such option, or is no classifier.
+            The estimator cannot be imported or made, lacks an option, or is no classifier.
         """
         model = _made(self.estimator, dict(self.options or {}))
         said = type(model).__name__
@@ -93,18 +95,18 @@ class OutsideClassifier(RowLearner):
     # ---- from a configuration -------------------------------------------------------------------------------------
     @classmethod
     def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
-        """Return the parameters of the estimator that ``loss.grid`` has values of, but for those that ``loss.options`` sets."""
+        """Return the values in ``loss.grid`` of the estimator's parameters; a parameter that ``loss.options`` sets is not searched."""
         options = loss.get("options") or {}
         return {f"loss.options.{name}": values for name, values in read_grid(loss).items() if options.get(name) is None}
 
     @classmethod
     def reach(cls, loss: Options) -> dict[str, tuple[float, float]]:
-        """Return those of ``loss.extend`` for what is searched."""
+        """Return the limits in ``loss.extend`` of the parameters that are searched."""
         return {key: limits for name, limits in read_extend(loss).items() if (key := f"loss.options.{name}") in cls.candidates(loss)}
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse an estimator that cannot be made, and options, values of the grid and limits of its growth that it does not take."""
+        """Refuse an estimator that cannot be made, and options, grid values and limits of growth that the estimator does not take."""
         super().check({key: value for key, value in loss.items() if key != "grid"}, features, solver, ordered, n_classes)
         if not isinstance(loss.get("options") or {}, Mapping):
             raise ConfigError(f"loss.options={loss['options']} is no group of options; give loss.options={{NAME:VALUE}}")
@@ -116,7 +118,7 @@ class OutsideClassifier(RowLearner):
 
     @classmethod
     def _described(cls, loss: Options, hyper: Mapping[str, Any] | None = None) -> Any:
-        """Return the unfitted estimator of a group ``loss``; searched parameters at the first of their values unless ``hyper`` has them."""
+        """Return the unfitted estimator of a group ``loss``; searched parameters have values of ``hyper``, else the first of the grid."""
         first = {name: values[0] for name, values in cls.candidates(loss).items()}
         found = cls.build(loss, {"name": "linear"}, {"name": "auto"}, first | {**(hyper or {})}, 2, 0, 1.0)
         return found.unfitted()
@@ -142,7 +144,7 @@ class OutsideClassifier(RowLearner):
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
-        """Fit a new estimator to the feature map's rows and codes; `IncompatibleError` for weights or sparse rows that it does not take."""
+        """Fit a new estimator to mapped rows and codes; `IncompatibleError` where it takes no weights, or no sparse rows, and has to."""
         self._take(bound)
         X, model, weights = bound.own["X"], self.unfitted(), bound.weights
         said = f"{type(model).__name__}"
@@ -161,7 +163,7 @@ class OutsideClassifier(RowLearner):
         for warning in caught:
             late = issubclass(warning.category, ConvergenceWarning)
             warnings.warn(str(warning.message), NotConvergedWarning if late else warning.category, stacklevel=3)
-        # several lines would break the log's; what follows the first is advice on options
+        # a remark is one line of the log; further lines of a warning are advice on options
         self.remarks_ = tuple(dict.fromkeys(f"{said}: {str(warning.message).strip().splitlines()[0]}" for warning in caught))
         if hasattr(model, "n_iter_"):
             self.n_iter_ = model.n_iter_
@@ -169,12 +171,12 @@ class OutsideClassifier(RowLearner):
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def predict_codes(self, X: Any) -> NDArray[np.intp]:
-        """Return the estimator's own predictions as codes; they need not be the class of the largest potential."""
+        """Return the estimator's own predictions as codes (n,), which need not be the classes of the largest potentials."""
         rows = self.look(X).at
         return np.asarray(self.estimator_.predict(rows)).astype(np.intp)
 
     def _mapped(self, X: Any) -> Any:
-        """Return mapped rows stored as those that were learned from: some estimators take no others."""
+        """Return mapped rows, sparse or dense as the training rows were: some estimators take no others."""
         rows = super()._mapped(X)
         if sparse.issparse(rows) == self.of_sparse_:
             return rows
@@ -197,7 +199,7 @@ class OutsideClassifier(RowLearner):
         return F
 
     def _spread(self, P: Array) -> Array:
-        """Return probabilities of the classes that have rows with 0 for the others."""
+        """Return the probabilities (n, k) of all classes from those of the classes that have rows; the others have 0."""
         full = np.zeros((len(P), len(self.classes_)))
         full[:, np.asarray(self.estimator_.classes_, dtype=np.intp)] = P
         return full
@@ -214,11 +216,11 @@ class OutsideClassifier(RowLearner):
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Refuse: what another package learned is kept by pickle alone."""
+        """Refuse with `ConfigError`: an estimator of another package is kept by pickle alone."""
         raise ConfigError(f"a fitted {type(self.estimator_).__name__} is kept by pickle alone, which executes what it reads")
 
     def restore(self, attributes: Entries) -> None:
-        """Refuse, as `saved`."""
+        """Refuse with `ConfigError`, as `saved` does."""
         raise ConfigError("a model file holds no estimator of another package")
 
 
@@ -231,7 +233,7 @@ def _no_classifier(said: str, kind: str) -> str:
 
 
 def _imported(path: str) -> Any:
-    """Return what stands under a dotted name: ``sklearn.svm.SVC``."""
+    """Return the object under a dotted name, such as ``sklearn.svm.SVC``."""
     module, _, name = path.rpartition(".")
     if not module:
         raise ConfigError(f"loss.estimator={path} is no name to import; give one such as sklearn.linear_model.LogisticRegression")
@@ -259,7 +261,7 @@ def _made(estimator: Any, options: dict[str, Any]) -> Any:
         elif isinstance(source, type) and issubclass(source, RegressorMixin):
             raise ConfigError(_no_classifier(said, source.__name__))
         else:
-            # a part of a part has its options once the whole is made
+            # options of parts are set once the whole estimator is made
             later = {name: value for name, value in options.items() if "__" in name}
             own = {name: value for name, value in options.items() if name not in later}
             taken = inspect.signature(source).parameters
@@ -282,7 +284,7 @@ def _made(estimator: Any, options: dict[str, Any]) -> Any:
 
 
 def _check_values(model: Any, what: str) -> None:
-    """Refuse values that the estimator would refuse in `fit`, where it can tell without rows."""
+    """Refuse values that the estimator's `fit` would refuse, as far as its own check knows without rows."""
     check = getattr(model, "_validate_params", None)
     if check is None:
         return

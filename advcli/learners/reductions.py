@@ -1,10 +1,10 @@
-"""Reductions: a multiclass problem as independent binary ones over the same rows, each fit certified for the sum of them.
+"""Reductions: a multiclass problem as independent binary problems over the same rows, certified by the gap of their sum.
 
     minimise over v_1, .., v_m   sum over the problems of  lambda/2 |v|^2 + 1/n sum_i w_i [margin_i - label_i v.x_i]_+,  n = all rows
 
-with x = (x, 1), the constant regularised like any weight; with a kernel K + 1 in the place of K. With a free bias the scores are v.x + b
-instead, b without a penalty, as programs on LIBSVM have it. What the problems are stands in `advcli.learners.schemes`, how they are
-solved in `advcli.solvers.binary` and, with a free bias, in `free_bias`.
+Rows x end in a constant 1, whose weight is penalised like any other; a kernel K becomes K + 1. With ``bias="free"`` the scores are v.x + b,
+and b has no penalty, as in LIBSVM. `advcli.learners.schemes` defines the problems; `advcli.solvers.binary` solves them, and `free_bias`
+solves those with a free bias.
 """
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .. import costs as matrices
 from ..binary import BinaryProblems, scores_of
-from ..certificate import settle
-from ..errors import IncompatibleError, ModelError, warn_not_converged
+from ..certificate import settle, warn_unless_converged
+from ..errors import IncompatibleError
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
 from ..features.rows import merge_rows
-from ..hyper import SCALES
 from ..problem import Solution
 from ..solvers import Limits
 from ..solvers.binary import solve_binary
@@ -36,6 +34,7 @@ from .base import (
     mass_of,
     one_of,
     own_options,
+    parameters_of,
     refuse_huge_mass,
     refuse_no_limit,
     refuse_no_options,
@@ -66,14 +65,14 @@ def _takes(features: str) -> bool:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ReductionLearner(Minimiser):
-    """A multiclass classifier made of binary problems.
+    """Base of the multiclass classifiers made of binary problems, by the equation of the module; a scheme says which problems.
 
     Parameters
     ----------
     C : float
         Weight of the summed losses against 1/2 |v|^2, the same for every problem; lambda = 1/(n C) with n all rows of `fit`.
-    lam : float or None
-        lambda itself; overrides ``C`` when given.
+    lam, max_passes, max_seconds, class_weight, warm_start, verbose
+        As in `SurrogateClassifier`.
     tol : float
         Relative duality gap at which a problem is accepted.
     features, features_options
@@ -81,19 +80,11 @@ class ReductionLearner(Minimiser):
         ``"precomputed"``), to which a constant 1 is added; and the map's options.
     bias : {"regularised", "free"}
         Whether the constant of every problem is penalised.
-    max_passes, max_seconds : float
-        Limits; a fit that reaches one keeps its honest certificate and warns (`NotConvergedWarning`).
     n_classes : int or None
         For labels that are codes 0..n_classes-1; None finds the classes in y. A class that does not occur keeps its problems.
     order : sequence or None
         The labels from the lowest to the highest, those that do not occur too: `classes_` then has this order. None: sorted; where costs
         count steps between classes the order of an ordered pandas Categorical or a polars Enum, and text without an order is refused.
-    class_weight : dict, "balanced" or None
-        As in `SurrogateClassifier`.
-    warm_start : bool
-        Begin at the solution of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
-    verbose : int
-        1: a line about each fit.
     random_state : int
         Seed of the order in which rows are visited.
 
@@ -102,10 +93,10 @@ class ReductionLearner(Minimiser):
     classes_ : ndarray (k,)
         The labels, in the order of the scores.
     coef_, intercept_ : ndarray (m, d), (m,)
-        Of linear features: weights and constant of every binary problem.
-    theta_ : ndarray (d, m)
-        One column of weights for each problem, the last row the constant's; with a kernel coefficients of the training rows, and with a
-        free bias one row more, the biases.
+        Weights and constant of every binary problem; of linear features alone.
+    theta_ : ndarray (d + 1, m) or (n, m)
+        One column for each problem. Of linear features the weights, and in the last row the constants, penalised or free; of a kernel the
+        coefficients of the training rows, and with a free bias one row more for the biases.
     certificate_ : Certificate
         Primal and dual value of the sum of all problems.
     """
@@ -170,25 +161,19 @@ class ReductionLearner(Minimiser):
         cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
     ) -> ReductionLearner:
         """Return an unfitted learner at these hyper-parameters."""
-        mapped = {name: value for name, value in hyper.items() if name not in SCALES}
-        limits = {key: solver[key] for key in ("max_passes", "max_seconds") if solver.get(key) is not None}
-        return cls(
-            **{key: value for key, value in own_options(loss).items() if value is not None and key != "file"},
-            C=float(hyper.get("C", 1.0)),
-            lam=float(hyper["lambda"]) if "lambda" in hyper else None,
-            tol=tol,
-            features=features["name"],
-            features_options={**own_options(features), **mapped} or None,
-            n_classes=n_classes,
-            random_state=seed,
-            **limits,
-        )
+        own = {key: value for key, value in own_options(loss).items() if value is not None and key != "file"}
+        return cls(**own, **parameters_of(features, solver, hyper, n_classes, seed, tol))
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     @property
     def scheme(self) -> Scheme:
         """The reduction."""
         return SCHEMES[self.method]
+
+    @property
+    def n_mapped_(self) -> int:
+        """Number m of binary problems, each of which has a column of scores."""
+        return self.scheme.count(len(self.classes_))
 
     def check_parameters(self) -> None:
         """Refuse a strength, tolerance or limit that no data can mend."""
@@ -212,7 +197,7 @@ class ReductionLearner(Minimiser):
     def _bound(self, X: Any, codes: Labels, costs: Array, weights: Array | None) -> Bound:
         """Merge rows that agree in X, label and costs (n, k)."""
         total = mass_of(len(codes), weights)
-        count = self.scheme.count(len(self.classes_))
+        count = self.n_mapped_
         if count * len(codes) > _MOST_NUMBERS:
             raise IncompatibleError(
                 f"{type(self).__name__} on {len(codes)} rows of {len(self.classes_)} classes",
@@ -225,7 +210,7 @@ class ReductionLearner(Minimiser):
         return Bound(self.classes_, self._facts(), False, self._bind(X), codes, weights, {"costs": costs, "rows": rows, "total": total})
 
     def fit_bound(self, bound: Bound, start: ReductionLearner | None = None) -> Self:
-        """Solve the problems of bound rows; with ``start``, a fit to the same rows at another strength, from its solution."""
+        """Solve the problems of bound rows, from the solution of ``start``, a fit to these rows at another strength, if it is given."""
         self.check_parameters()
         self._take(bound)
         self.rows_, total = bound.own["rows"], bound.own["total"]
@@ -242,16 +227,12 @@ class ReductionLearner(Minimiser):
         self.solution_, self.certificate_ = settle(problems, found, self.tol)
         self.theta_ = self.solution_.theta
         self.n_iter_ = max(1, int(np.ceil(found.passes)))
-        if not self.certificate_.converged:
-            warn_not_converged(
-                f"loss={self.method}, lambda={self.lam_:.3g}: relative gap {self.certificate_.relative_gap:.2e} "
-                f"after {found.passes:.0f} passes ({self.certificate_.status}), tolerance {self.tol:g}"
-            )
+        warn_unless_converged(f"loss={self.method}, lambda={self.lam_:.3g}", self.certificate_, self.tol)
         return self
 
     @property
     def appends_constant(self) -> bool:
-        """To rows of maps that take one, unless the bias is free."""
+        """Whether a constant 1 is appended to the rows: a free bias needs none."""
         return not self._free
 
     @property
@@ -260,30 +241,19 @@ class ReductionLearner(Minimiser):
 
     @property
     def _constant(self) -> float:
-        """What is added to a kernel."""
+        """The constant that is added to a kernel: 1, or 0 with a free bias."""
         return 1.0 if not self._free and issubclass(feature_class(self.features), KernelMap) else 0.0
 
-    def _bind(self, X: Any) -> FeatureMap:
-        return make_features(self.features, self._with_constant(X), self.scheme.count(len(self.classes_)), **(self.features_options or {}))
-
     # ---- the parameters in scikit-learn's shapes --------------------------------------------------------------------
-    def _weights(self) -> Array:
-        """Return theta_ of linear features; `AttributeError` for others."""
-        check_is_fitted(self)
-        if feature_class(self.features).name != "linear":
-            raise AttributeError(f"features={self.features} has no weights of the columns of X; the parameters are theta_")
-        theta: Array = self.theta_
-        return theta
-
     @property
     def coef_(self) -> Array:
-        """Weights of the columns of X, one row (d,) for each binary problem, in the order of `binary_scores`."""
-        return np.array(self._weights()[:-1].T)
+        """Weights of the columns of X, shape (m, d), in the order of `binary_scores`."""
+        return np.array(self._linear_theta()[:-1].T)
 
     @property
     def intercept_(self) -> Array:
-        """Constant or bias of each binary problem."""
-        return np.array(self._weights()[-1])
+        """Constants or free biases of the binary problems, shape (m,)."""
+        return np.array(self._linear_theta()[-1])
 
     def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
         costs = np.ascontiguousarray(self.cost_matrix()[:, codes].T)
@@ -291,20 +261,17 @@ class ReductionLearner(Minimiser):
         problems = BinaryProblems(self._mapped(X), labels, own, self.lam_, weights, margins, self._constant, self._free)
         if problems.features.euclidean or self.features_ is None:
             penalty = problems.ridge(self.theta_)
-        else:  # the norm is that of the training rows' kernel
+        else:  # |v|^2 is measured by the kernel of the training rows
             theta = self.theta_[:-1] if self._free else self.theta_
             square = self.features_.square_norm(theta) + self._constant * float((theta.sum(axis=0) ** 2).sum())
             penalty = 0.5 * self.lam_ * square
         return penalty, problems.empirical(self.theta_)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
-    def _mapped(self, X: Any) -> FeatureMap:
-        return self._bind(X) if self.features_ is None else self.features_.at(X)
-
     def _scores(self, mapped: FeatureMap) -> Array:
         S = scores_of(mapped, self.theta_, self._constant, self._free)
         if not np.isfinite(S).all():
-            return np.full((len(S), len(self.classes_)), np.nan)  # which is told with its row
+            return np.full((len(S), len(self.classes_)), np.nan)  # `potentials` names the row
         return np.ascontiguousarray(self.scheme.join(S, len(self.classes_), np.asarray(self.theta_.any(axis=0))))
 
     def binary_scores(self, X: Any) -> Array:
@@ -323,39 +290,37 @@ class ReductionLearner(Minimiser):
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
-        if self.certificate_ is None:
-            raise ModelError("its certificate is missing")
-        count, bound = self.scheme.count(len(self.classes_)), self.features_
-        if bound is None:  # one row of zeros, which takes no memory, tells the shape of the parameters
-            row = np.broadcast_to(0.0, (1, self.n_columns_))
-            bound = make_features(self.features, row, count, **(self.features_options or {}))
-        self.theta_ = attributes.array("theta", (bound.shape[0] + self._free, count))
-        self.n_iter_ = max(1, int(np.ceil(self.certificate_.passes)))
+        self._restore_theta(attributes, self._free)
 
 
 @register("ova")
 class OneVersusAllClassifier(ReductionLearner):
-    """One-versus-all: each class against the others by a support vector machine, the largest score wins; parameters as in its base."""
+    """One-versus-all: a support vector machine for each class against the others; the largest score wins.
+
+    Parameters as in `ReductionLearner`.
+    """
 
     method = "ova"
 
 
 @register("ovo")
 class OneVersusOneClassifier(ReductionLearner):
-    """One-versus-one: a support vector machine for every pair of classes, which vote; the first of tied classes wins."""
+    """One-versus-one: a support vector machine for every pair of classes; each machine votes, and the first of tied classes wins.
+
+    Parameters as in `ReductionLearner`.
+    """
 
     method = "ovo"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CostLearner(LearnsFromCosts, ReductionLearner):
-    """A reduction that learns from costs: what predicting each class costs on a row.
+    """Base of the reductions that learn from costs: the cost of predicting each class on a row.
 
     Parameters
     ----------
-    cost : {"zero_one", "absolute", "squared"}, array (k, k), frame or None
-        The cost matrix, rows = predictions, columns = classes, both in the order of `classes_`, or a frame whose rows and columns are named
-        by the classes; ``"absolute"`` and ``"squared"`` count steps between classes. None: the scheme's own, ``"zero_one"``.
+    cost
+        As in `LearnsFromCosts`.
     C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, order, class_weight, warm_start,
     verbose, random_state, bias
         As in `ReductionLearner`.
@@ -373,7 +338,7 @@ class CostLearner(LearnsFromCosts, ReductionLearner):
 
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse what a reduction refuses, and costs that are no costs."""
+        """Refuse what a reduction refuses, unknown pairs, and a cost matrix that is none."""
         super().check(loss, features, solver, ordered, n_classes)
         if "pairs" in cls.option_names():
             one_of("pairs", loss.get("pairs", PAIRS[0]), PAIRS)
@@ -395,9 +360,10 @@ class CostLearner(LearnsFromCosts, ReductionLearner):
 
 @register("red_mc")
 class RedMulticlassClassifier(CostLearner):
-    """Reduction from ordinal to binary problems with weights of their own (Lin & Li 2012): is y above j? The number of yes is the class.
+    """Reduction of ordered classes to one binary problem "is y above j?" for each step j (Lin & Li 2012).
 
-    The weight of problem j is |c_y[j] - c_y[j + 1]|. Parameters as in `CostLearner`; text needs an ``order``.
+    A row of costs c weighs |c_j - c_(j+1)| in problem j. The predicted class is the number of problems that answer yes. Parameters as in
+    `CostLearner`; labels of text need an ``order``.
     """
 
     method = "red_mc"
@@ -417,9 +383,10 @@ class RedMulticlassClassifier(CostLearner):
 
 @register("csosr")
 class OneSidedRegressionClassifier(CostLearner):
-    """Cost-sensitive one-sided regression (Tu & Lin 2010): r_j estimates the cost of class j, the least estimate wins.
+    """Cost-sensitive one-sided regression (Tu & Lin 2010): r_j estimates the cost of class j, and the least estimate wins.
 
-    Estimates may be too low for classes of the least cost and too high for others without loss; parameters as in `CostLearner`.
+    The loss of an estimate is [Z (r_j - c_j)]_+ with Z = 1 for a class of least cost, which may be estimated too low, and Z = -1 for any
+    other class, which may be estimated too high. Parameters as in `CostLearner`.
     """
 
     method = "csosr"
@@ -428,12 +395,14 @@ class OneSidedRegressionClassifier(CostLearner):
 @register("csovo")
 @dataclass(kw_only=True, eq=False, repr=False)
 class CostOneVersusOneClassifier(CostLearner):
-    """Cost-sensitive one-versus-one (Lin 2014): a support vector machine for each pair of classes, weighted by what their costs differ.
+    """Cost-sensitive one-versus-one (Lin 2014): a support vector machine for each pair of classes.
+
+    A row of costs c weighs |c_i - c_j| in the problem of the classes i and j.
 
     Parameters
     ----------
     pairs : {"own", "all"}
-        Rows of a pair: those of its two classes, or all whose costs of the two differ.
+        Rows of a pair of classes: the rows of these two, or all rows whose costs of the two differ.
     cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, order, class_weight, warm_start,
     verbose, random_state, bias
         As in `CostLearner`.
@@ -456,7 +425,11 @@ class CostOneVersusOneClassifier(CostLearner):
 
 @register("csova")
 class WeightedOneVersusAllClassifier(CostLearner):
-    """Weighted one-versus-all (Lin 2008): class j against the others, weighted by max c_y for its own rows and by c_y[j] for others."""
+    """Weighted one-versus-all (Lin 2008): a support vector machine for each class j against the others.
+
+    A row of costs c weighs max c in the problem of its own class, and c_j in the problem of another class j. Parameters as in
+    `CostLearner`.
+    """
 
     method = "csova"
 
@@ -467,15 +440,15 @@ METHODS = tuple(name for name, cls in SCHEMES.items() if name not in ("ova", "ov
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CostSensitiveClassifier(CostLearner):
-    """Cost-sensitive classification by binary problems: from a cost matrix, or from costs of every row (`fit`).
+    """Cost-sensitive classification by binary problems: from a cost matrix, or from the costs of every row (`fit`).
 
     Parameters
     ----------
     method : {"csosr", "csovo", "csova", "red_mc"}
         One-sided regression, weighted one-versus-one, weighted one-versus-all, or the reduction of ordered classes
         (`advcli.learners.schemes`).
-    pairs : {"own", "all"}
-        Rows of a pair of ``method="csovo"``: those of its two classes, or all whose costs of the two differ.
+    pairs
+        As in `CostOneVersusOneClassifier`; of ``method="csovo"`` alone.
     cost, C, lam, tol, features, features_options, max_passes, max_seconds, n_classes, order, class_weight, warm_start,
     verbose, random_state, bias
         As in `CostLearner`.

@@ -23,7 +23,7 @@ class LearnsFromCosts(Learner):
 
     Parameters
     ----------
-    cost : {"zero_one", "absolute", "squared"}, array (k, k) or None
+    cost : {"zero_one", "absolute", "squared"}, array (k, k), frame or None
         The cost matrix, rows = predictions, columns = classes, both in the order of `classes_`, or a frame whose rows and columns are named
         by the classes; ``"absolute"`` and ``"squared"`` count steps between classes. None: the learner's own, ``"zero_one"`` unless it
         says another.

@@ -16,12 +16,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .. import costs
-from ..certificate import Judged, settle
+from ..certificate import Judged, settle, warn_unless_converged
 from ..costs import ABSTAIN
-from ..errors import ConfigError, DataError, IncompatibleError, ModelError, warn_not_converged
+from ..errors import ConfigError, DataError, IncompatibleError, ModelError
 from ..features import FeatureMap, feature_class, make_features
 from ..features.rows import merge_rows
-from ..hyper import SCALES
 from ..losses import AdversarialLoss, Loss, loss_class, make_loss, registry
 from ..losses.abstain import AbstainLoss
 from ..losses.base import RULES
@@ -37,6 +36,7 @@ from .base import (
     mass_of,
     one_of,
     own_options,
+    parameters_of,
     refuse_huge_mass,
     refuse_no_limit,
     refuse_no_options,
@@ -264,21 +264,8 @@ class SurrogateClassifier(Minimiser):
         cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
     ) -> SurrogateClassifier:
         """Return an unfitted estimator at these hyper-parameters."""
-        limits = {key: solver[key] for key in ("max_passes", "max_seconds") if solver.get(key) is not None}
-        mapped = {name: value for name, value in hyper.items() if name not in SCALES}
-        return cls(
-            **cls._from_options(loss),
-            C=float(hyper.get("C", 1.0)),
-            lam=float(hyper["lambda"]) if "lambda" in hyper else None,
-            tol=tol,
-            solver=solver["name"],
-            features=features["name"],
-            features_options={**own_options(features), **mapped} or None,
-            solver_options=own_options(solver, _LIMITS) or None,
-            n_classes=n_classes,
-            random_state=seed,
-            **limits,
-        )
+        chosen = {"solver": solver["name"], "solver_options": own_options(solver, _LIMITS) or None}
+        return cls(**cls._from_options(loss), **chosen, **parameters_of(features, solver, hyper, n_classes, seed, tol))
 
     @classmethod
     def _from_options(cls, loss: Options) -> dict[str, Any]:
@@ -362,11 +349,7 @@ class SurrogateClassifier(Minimiser):
         self.theta_ = self.solution_.theta
         self.lam_ = float(lam)
         self.n_iter_ = max(1, int(np.ceil(found.passes)))
-        if not self.certificate_.converged:
-            warn_not_converged(
-                f"loss={_said(self.given_loss)}, lambda={lam:.3g}: relative gap {self.certificate_.relative_gap:.2e} "
-                f"after {found.passes:.0f} passes ({self.certificate_.status}), tolerance {self.tol:g}"
-            )
+        warn_unless_converged(f"loss={_said(self.given_loss)}, lambda={lam:.3g}", self.certificate_, self.tol)
         return self
 
     def _minimise(self, bound: Bound, lam: float, start: Solution | None) -> tuple[Judged, Solution]:
@@ -459,10 +442,7 @@ class SurrogateClassifier(Minimiser):
     # ---- the parameters in scikit-learn's shapes --------------------------------------------------------------------
     def _weights(self) -> Array:
         """Return the weights of linear scores (d, k) or (d, 1), the last row the constant's; `AttributeError` for other features."""
-        check_is_fitted(self)
-        if feature_class(self.features).name != "linear":
-            raise AttributeError(f"features={self.features} has no weights of the columns of X; the parameters are theta_")
-        theta: Array = self.theta_
+        theta = self._linear_theta()
         return theta[:, 1:] - theta[:, :1] if theta.shape[1] == 2 else theta
 
     @property
@@ -569,23 +549,13 @@ class SurrogateClassifier(Minimiser):
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
-        if self.certificate_ is None:
-            raise ModelError("its certificate is missing")
-        bound = self.features_
-        if bound is None:  # one row of zeros, which takes no memory, tells the shape of the parameters
-            row = np.broadcast_to(0.0, (1, self.n_columns_))
-            bound = make_features(self.features, row, self.n_mapped_, **self.map_options)
-        self.theta_ = attributes.array("theta", bound.shape)
-        self.n_iter_ = max(1, int(np.ceil(self.certificate_.passes)))
+        self._restore_theta(attributes)
         chosen = _loss_type(self.given_loss) or loss_class("general")
         if chosen.reads_file(self.loss_options or {}):
             raise ModelError("its loss reads another file; a model holds all that it needs")
         self.loss_ = self._make_loss(len(self.classes_))
 
     # ---- prediction -----------------------------------------------------------------------------------------------
-    def _mapped(self, X: Any) -> FeatureMap:
-        return self._bind(X) if self.features_ is None else self.features_.at(X)
-
     def _scores(self, mapped: FeatureMap) -> Array:
         return mapped.scores(self.theta_)
 

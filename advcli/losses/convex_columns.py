@@ -148,8 +148,8 @@ class _ConvexGame(AdversarialLoss):
 
     @property
     def parameters(self) -> Array:
-        """The number of predictions l, then the loss matrix row by row, shape (1 + l k,)."""
-        return np.r_[float(len(self.matrix)), self.matrix.ravel()]
+        """The number of predictions l, then the loss matrix row by row, shape (1 + l k,); none of a loss with a kernel of its own."""
+        return np.r_[float(len(self.matrix)), self.matrix.ravel()] if self.kernel == _ConvexGame.kernel else np.empty(0)
 
     def adversary(self, F: Array) -> Array:
         """Return q, shape (n, k), at most two labels each."""
@@ -215,11 +215,6 @@ class AbsoluteLoss(_ConvexGame):
         super().__init__(n_classes)
         self.matrix = costs.absolute(n_classes)
 
-    @property
-    def parameters(self) -> Array:
-        """None: shape (0,)."""
-        return np.empty(0)
-
     def _sides(self, F: Array) -> tuple[Array, Array]:
         # the common level is removed first: beside scores of 1e300 the label codes would be rounded away
         scores = F - F.max(axis=1, keepdims=True)
@@ -255,11 +250,6 @@ class SquaredLoss(_ConvexGame):
     def __init__(self, n_classes: int) -> None:
         super().__init__(n_classes)
         self.matrix = costs.squared(n_classes)
-
-    @property
-    def parameters(self) -> Array:
-        """None: shape (0,)."""
-        return np.empty(0)
 
 
 @register("power")

@@ -21,6 +21,7 @@ import numpy as np
 from .. import costs
 from ..compiled import kernels
 from ..errors import ConfigError, nearest
+from ..programs import pass_program, quiet_solver
 from .base import AdversarialLoss, Answer, Array, Labels, Loss, make_loss, register
 
 BACKENDS = ("simplex", "highs")
@@ -48,25 +49,10 @@ class Highs:
         self.matrix = matrix
         L, _, _ = _normalised(matrix, np.zeros((1, matrix.shape[1])))
         l, k = L.shape
-        model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = k + 1, l + 1
-        model.col_cost_ = np.r_[np.zeros(k), 1.0]
-        model.col_lower_ = np.zeros(k + 1)
-        model.col_upper_ = np.full(k + 1, highspy.kHighsInf)
-        model.row_lower_ = np.r_[np.full(l, -highspy.kHighsInf), 1.0]
-        model.row_upper_ = np.r_[np.zeros(l), 1.0]
-        model.sense_ = highspy.ObjSense.kMaximize
         rows = np.r_[np.c_[-L, np.ones(l)], np.r_[np.ones(k), 0.0][None]]
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_ = np.arange(0, rows.size + 1, k + 1)
-        model.a_matrix_.index_ = np.tile(np.arange(k + 1), l + 1)
-        model.a_matrix_.value_ = rows.ravel()
-        self._solver = highspy.Highs()
-        self._solver.setOptionValue("output_flag", False)
-        self._solver.setOptionValue("threads", 1)
-        for tolerance in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-            self._solver.setOptionValue(tolerance, 1e-10)
-        self._solver.passModel(model)
+        ends = np.r_[np.full(l, -np.inf), 1.0], np.r_[np.zeros(l), 1.0]
+        self._solver = quiet_solver(1e-10)
+        pass_program(self._solver, np.r_[np.zeros(k), 1.0], (0.0, np.inf), ends, rows, maximise=True)
         self._optimal = highspy.HighsModelStatus.kOptimal
 
     def solve(self, F: Array) -> tuple[Array, Array]:

@@ -18,8 +18,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..programs import pass_program, quiet_solver
 from .fmeasure import best_f_sets, sized_of_sets
-from .maxmin import MOST_ROUNDS, SetGame, quiet_solver
+from .maxmin import MOST_ROUNDS, SetGame
 from .sets import levels_of_sets, set_rows
 
 Array = NDArray[np.float64]
@@ -131,26 +132,16 @@ class _FoundGame:
     """The matrix game of the sets found as a linear program in HiGHS: least t >= 1 - sum_z p_z F(z, y) + score of every y."""
 
     def __init__(self) -> None:
-        self.solver = quiet_solver()
+        self.solver = quiet_solver(1e-10, presolve=False)
 
     def solve(self, F: Array, score: Array) -> tuple[Array, Array]:
         """Return the predictor's distribution p (a,) and the mixture q (b,) of true sets at F (a, b) and scores (b,)."""
-        import highspy
-
         a, b = F.shape
         if b == 1:
             return np.eye(a)[np.argmax(F[:, 0])], np.ones(1)
-        model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = a + 1, b + 1
-        model.col_cost_ = np.append(np.zeros(a), 1.0)
-        model.col_lower_ = np.append(np.zeros(a), -highspy.kHighsInf)
-        model.col_upper_ = np.full(a + 1, highspy.kHighsInf)
-        model.row_lower_, model.row_upper_ = np.append(1.0 + score, 1.0), np.append(np.full(b, highspy.kHighsInf), 1.0)
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_ = np.append(np.arange(b + 1) * (a + 1), b * (a + 1) + a)
-        model.a_matrix_.index_ = np.append(np.tile(np.arange(a + 1), b), np.arange(a))
-        model.a_matrix_.value_ = np.append(np.hstack([F.T, np.ones((b, 1))]).ravel(), np.ones(a))
-        self.solver.passModel(model)
+        rows = np.vstack([np.hstack([F.T, np.ones((b, 1))]), np.append(np.ones(a), 0.0)])
+        ends = np.append(1.0 + score, 1.0), np.append(np.full(b, np.inf), 1.0)
+        pass_program(self.solver, np.append(np.zeros(a), 1.0), (np.append(np.zeros(a), -np.inf), np.inf), ends, rows)
         self.solver.run()
         found = self.solver.getSolution()
         p, q = np.maximum(np.array(found.col_value)[:a], 0.0), np.maximum(np.array(found.row_dual)[:b], 0.0)

@@ -10,10 +10,12 @@ mixture mu of sets from below. p at 0 and 1 of the true set is margin rescaling.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..programs import pass_program, quiet_solver
 
 Array = NDArray[np.float64]
 
@@ -111,47 +113,21 @@ def solve_games(U: Array, pairs: Array, best: BestSets, columns: list[NDArray[np
     return SetGame(labels, both, targets, loss, upper, calls, tuple(shares))
 
 
-def quiet_solver() -> Any:
-    """Return HiGHS for small linear programs: one thread, no presolve, tolerances of 1e-10, no words."""
-    import highspy
-
-    solver = highspy.Highs()
-    solver.silent()
-    for name, value in (
-        ("threads", 1),
-        ("presolve", "off"),
-        ("primal_feasibility_tolerance", 1e-10),
-        ("dual_feasibility_tolerance", 1e-10),
-    ):
-        solver.setOptionValue(name, value)
-    return solver
-
-
 class _SetsFound:
     """The game over a few sets as a linear program in HiGHS: least t >= sum_j |y_j - p_j| + score for every set."""
 
     def __init__(self, m: int) -> None:
-        import highspy
-
-        self.kinds, self.m, self.solver = highspy, m, quiet_solver()
+        self.m, self.solver = m, quiet_solver(1e-10, presolve=False)
 
     def solve(self, Y: Array, score: Array) -> tuple[Array, Array, float]:
         """Return p (m,), the mixture q (c,) of the sets Y (c, m) and its value, a lower bound of the game's."""
-        count, m, highspy = len(Y), self.m, self.kinds
+        count, m = len(Y), self.m
         if count == 1:
             return Y[0].copy(), np.ones(1), float(score[0])
-        model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = m + 1, count
-        model.col_cost_ = np.append(np.zeros(m), 1.0)
-        model.col_lower_ = np.append(np.zeros(m), -highspy.kHighsInf)
-        model.col_upper_ = np.append(np.ones(m), highspy.kHighsInf)
         # t - sum_j (1 - 2 y_j) p_j >= score + |y|
-        model.row_lower_, model.row_upper_ = score + Y.sum(axis=1), np.full(count, highspy.kHighsInf)
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_ = np.arange(count + 1) * (m + 1)
-        model.a_matrix_.index_ = np.tile(np.arange(m + 1), count)
-        model.a_matrix_.value_ = np.hstack([2.0 * Y - 1.0, np.ones((count, 1))]).ravel()
-        self.solver.passModel(model)
+        columns = np.append(np.zeros(m), -np.inf), np.append(np.ones(m), np.inf)
+        rows = np.hstack([2.0 * Y - 1.0, np.ones((count, 1))])
+        pass_program(self.solver, np.append(np.zeros(m), 1.0), columns, (score + Y.sum(axis=1), np.inf), rows)
         self.solver.run()
         found = self.solver.getSolution()
         q = np.maximum(np.array(found.row_dual), 0.0)

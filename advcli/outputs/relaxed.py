@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..programs import pass_program, quiet_solver
 from .base import LabelPoint, OutputSpace
 from .sets import pairs_of
 
@@ -184,23 +185,11 @@ class FieldProgram:
             (np.concatenate([data, extra]), (np.concatenate([rows, extra_rows]), np.concatenate([where, extra_columns]))),
             shape=(3 * p + 4, m + p + 2),
         )
-        model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = m + p + 2, 3 * p + 4
-        model.sense_ = highspy.ObjSense.kMaximize
-        model.col_cost_ = np.zeros(m + p + 2)
-        model.col_lower_ = np.concatenate([np.zeros(m + p), np.full(2, -infinite)])
-        model.col_upper_ = np.concatenate([np.ones(m + p), np.full(2, infinite)])
-        model.row_lower_ = np.concatenate([np.full(3 * p, -infinite), np.zeros(2), np.full(2, -infinite)])
-        model.row_upper_ = np.concatenate([np.zeros(2 * p), np.ones(p), np.zeros(2), np.full(2, infinite)])
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
-        self._solver = highspy.Highs()
-        self._solver.silent()
-        self._solver.setOptionValue("threads", 1)
-        self._solver.setOptionValue("presolve", "off")
-        for tolerance in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-            self._solver.setOptionValue(tolerance, 1e-9)
-        self._solver.passModel(model)
+        ends = np.concatenate([np.zeros(m + p), np.full(2, -infinite)]), np.concatenate([np.ones(m + p), np.full(2, infinite)])
+        least = np.concatenate([np.full(3 * p, -infinite), np.zeros(2), np.full(2, -infinite)])
+        most = np.concatenate([np.zeros(2 * p), np.ones(p), np.zeros(2), np.full(2, infinite)])
+        self._solver = quiet_solver(1e-9, presolve=False)
+        pass_program(self._solver, np.zeros(m + p + 2), ends, (least, most), matrix, maximise=True)
         self._seen: tuple[Array, Array] | None = None
 
     def solve(self, space: RelaxedSets, l: float, angle: tuple[float, float] | None = None) -> Marginals | None:

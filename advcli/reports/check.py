@@ -36,6 +36,7 @@ from ..metrics import meaning
 from ..records import ResultsFolder
 from ..rows import canonical_json, format_value
 from ..statistics import TESTS, equivalence, paired_test
+from .document import counted
 from .summary import blocks, with_unique_methods
 
 COST_COLUMNS = ("passes", "fit_seconds", "predict_seconds")
@@ -76,6 +77,7 @@ SECONDS_FLOOR = 0.02
 
 STATUSES = ("unchanged", "moved", "missing", "new")
 
+_DIGITS = {"mean": 6, "std": 6, "passes": 4, "fit_seconds": 3, "predict_seconds": 3}  # significant ones of a baseline's numbers
 _NOISE = 1e-9  # relative differences up to this are rounding, on other processors for example
 
 
@@ -356,20 +358,9 @@ def make_baseline(
         texts = [_value_text(value, size) for value, size in zip(entry.values.tolist(), entry.sizes, strict=True)]
         lines.append(
             {
-                "dataset": entry.dataset,
-                "method": entry.method,
-                "metric": entry.metric,
-                "mean": float(f"{entry.mean:.6g}"),
-                "std": float(f"{entry.std:.6g}"),
-                "n": entry.n,
+                **{column: getattr(entry, column) for column in BASELINE_COLUMNS},
+                **{column: float(f"{getattr(entry, column):.{digits}g}") for column, digits in _DIGITS.items()},
                 "tolerance": kept.get(entry.name, _rounded_up(usual)),
-                "seed": entry.seed,
-                "n_train": entry.n_train,
-                "n_test": entry.n_test,
-                "passes": float(f"{entry.passes:.4g}"),
-                "fit_seconds": float(f"{entry.fit_seconds:.3g}"),
-                "predict_seconds": float(f"{entry.predict_seconds:.3g}"),
-                "splits": entry.splits,
                 "values": " ".join(texts),
             }
         )
@@ -538,23 +529,7 @@ def _from_baseline(row: Mapping[Any, Any]) -> _Entry:
     # the printed mean and deviation are rounded
     mean = float(values.mean()) if len(values) else float(row["mean"])
     std = float(values.std(ddof=1)) if len(values) > 1 else float(row["std"])
-    return _Entry(
-        dataset=str(row["dataset"]),
-        method=str(row["method"]),
-        metric=str(row["metric"]),
-        mean=mean,
-        std=std,
-        n=int(row["n"]),
-        seed=int(row["seed"]),
-        n_train=float(row["n_train"]),
-        n_test=float(row["n_test"]),
-        splits=str(row["splits"]),
-        values=values,
-        passes=float(row["passes"]),
-        fit_seconds=float(row["fit_seconds"]),
-        predict_seconds=float(row["predict_seconds"]),
-        tolerance=float(row["tolerance"]),
-    )
+    return _Entry(**{**{column: row[column] for column in BASELINE_COLUMNS}, "mean": mean, "std": std, "values": values})
 
 
 def _costs(old: _Entry, new: _Entry) -> tuple[str, ...]:
@@ -656,16 +631,11 @@ def changes_text(changes: Sequence[Change], everything: bool = False) -> str:
     """
     lines = [change.line() for change in changes if everything or change.status != "unchanged"]
     counts = [f"{sum(change.status == status for change in changes)} {status}" for status in STATUSES]
-    lines.append(f"{entries_text(len(changes))}: {', '.join(counts)}")
+    lines.append(f"{counted(len(changes), 'entry', 'entries')}: {', '.join(counts)}")
     others = sum(change.test in ("equivalence", "margin") for change in changes)
     if others:
-        lines.append(f"{entries_text(others)} without the baseline's splits: means compared within the margin")
+        lines.append(f"{counted(others, 'entry', 'entries')} without the baseline's splits: means compared within the margin")
     return "\n".join(lines) + "\n"
-
-
-def entries_text(count: int) -> str:
-    """Return a number of entries in words."""
-    return "1 entry" if count == 1 else f"{count} entries"
 
 
 def junit_xml(changes: Sequence[Change], name: str = "advcli check", *, finding: str = "") -> str:

@@ -145,7 +145,7 @@ def test_a_yaml_file_holds_only_what_is_its_own(name: str) -> None:
         for parent in own.pop("defaults", ()):
             if parent != "_self_":
                 folder = CONF.parent if parent.startswith("/") else path.parent
-                values = read(folder / f"{parent.removeprefix('/')}.yaml")
+                values = read(folder / f"{parent.removeprefix('/').removesuffix('@_here_')}.yaml")
                 inherited |= {**values[0], **values[1]}
         return inherited, own
 

@@ -15,7 +15,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "advcli"
 
-EVERYONE = {"errors", "paths", "plugins", "registry", "rules"}
+EVERYONE = {"errors", "paths", "plugins", "programs", "registry", "rules"}
 """What every module may import; these import each other alone."""
 
 # A room, or one of its modules: what it may import, beside those of everyone. The name of a room stands for all its modules.

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from sklearn.datasets import load_iris, load_wine
 from sklearn.svm import SVC, LinearSVC
 
-from advcli import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier, costs, data
+from advcli import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier, costs, data, models
 from advcli.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
 from advcli.learners import filled, learner_class, learner_names, make_learner
 from advcli.learners.reductions import METHODS, ReductionLearner
@@ -485,3 +485,12 @@ def test_a_fit_that_stops_early_says_so_and_is_no_worse_than_nothing() -> None:
         model = OneVersusOneClassifier(C=1e6, tol=1e-9, max_passes=1).fit(X, y)
     assert not model.certificate_.converged
     assert model.certificate_.primal <= 4.0 + 1e-9  # of scores 0: every row is in four pairs
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("bias", ["regularised", "free"])
+def test_a_saved_kernel_has_as_many_scores_as_the_scheme_has_problems(name: str, bias: str, tmp_path: Path) -> None:
+    X, y = some(k=4)
+    fit = learner_class(name)(features="rbf", bias=bias).fit(X, y)
+    models.save(fit, tmp_path / "m")
+    np.testing.assert_array_equal(models.load(tmp_path / "m").binary_scores(X), fit.binary_scores(X))

@@ -100,16 +100,12 @@ class Check(Task):
 
     def _update(self, path: Path, baseline: Any, results: str) -> None:
         from ...reports import check
+        from ...reports.document import counted
 
         check.write_baseline(path, baseline)
-        print(f"{short(path)}: {check.entries_text(len(baseline))}, kept for later checks")
+        print(f"{short(path)}: {counted(len(baseline), 'entry', 'entries')}, kept for later checks")
         for entry in baseline.attrs["left_out"]:
             dataset, method = entry.rsplit(", ", 1)[0].split(", ", 1)
             remedy = f"run the experiment again, or advcli drop results={results} dataset={dataset} 'method={method}', then update"
             say(f"{entry}: left out of the baseline, as not every split has a result; {remedy}")
             self.code = 1
-
-    def finish(self) -> int:
-        """Return 1 if the check failed."""
-        super().finish()
-        return self.code

@@ -14,8 +14,6 @@ class Verify(Task):
     place = 4
     usage = (("verify results=results/NAME", "prove every gap again from kept proofs (record.proofs=true)"),)
 
-    code = 0
-
     def act(self, settings: Settings) -> None:
         """Print one line per cell and how many fits were proved; write verify.csv."""
         from ...records import ResultsFolder
@@ -27,8 +25,3 @@ class Verify(Task):
         seconds = sum(each.seconds for each in verdicts)
         print(f"{short(folder)}: {', '.join(f'{count} {word}' for word, count in counts.items())}, {seconds:.1f} s; verify.csv")
         self.code = int(counts["refuted"] > 0)
-
-    def finish(self) -> int:
-        """Return 1 if a fit was refuted."""
-        super().finish()
-        return self.code

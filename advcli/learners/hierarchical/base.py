@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...certificate import judge
-from ...errors import IncompatibleError, ModelError, warn_not_converged
+from ...certificate import judge, warn_unless_converged
+from ...errors import IncompatibleError, ModelError
 from ...hierarchy import LabelGraph
 from ...hierarchy.multilabel import LabelSets, restricted
 from ...stored import Entries
@@ -130,7 +130,7 @@ class HierarchicalLearner(Refitting, LinearLearner):
         self.dual_ = beta
         self.coef_ = coef if isinstance(coef, FactoredWeights) else np.ascontiguousarray(coef)
         self.n_iter_ = max(1, int(np.ceil(passes)))
-        self.certificate_ = found = judge(
+        self.certificate_ = judge(
             primal,
             dual,
             self.tol,
@@ -140,13 +140,8 @@ class HierarchicalLearner(Refitting, LinearLearner):
             solver="dual",
             seconds=seconds,
         )
-        if not found.converged:
-            strength = f"C={self.C:.3g}" if self.lam is None else f"lambda={self.lam:.3g}"
-            text = (
-                f"loss={self.name}, {strength}: relative gap {found.relative_gap:.2e} after {passes:.0f} passes "
-                f"({found.status}), tolerance {self.tol:g}"
-            )
-            warn_not_converged(text)
+        strength = f"C={self.C:.3g}" if self.lam is None else f"lambda={self.lam:.3g}"
+        warn_unless_converged(f"loss={self.name}, {strength}", self.certificate_, self.tol)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     def predict_codes(self, X: Any) -> Any:

@@ -26,8 +26,8 @@ class FlatSVM(HierarchicalLearner):
         Weight of the summed hinges against |W|^2 / 2; the source's lambda is 1/(2 C).
     lam : float or None
         Lambda of (1) itself; overrides ``C``.
-    tol : float
-        Relative duality gap at which the fit is accepted.
+    tol, verbose, random_state
+        As in `SurrogateClassifier`.
     max_passes : float
         Limit of passes over the rows; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
     precision : {"double", "single"}
@@ -37,9 +37,7 @@ class FlatSVM(HierarchicalLearner):
         rows of the class), so that all classes weigh the same. Rows with several labels have no class, and are refused with it.
     warm_start : bool
         Begin at the dual point of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
-    verbose : int
-        1: a line about each fit.
-    features, features_options, n_classes, random_state
+    features, features_options, n_classes
         As in `UMAClassifier`.
 
     Attributes

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ...certificate import Certificate, judge
-from ...errors import ConfigError, warn_not_converged
+from ...certificate import Certificate, judge, warn_unless_converged
+from ...errors import ConfigError
 from ...outputs.psi import Psi, make_psi
 from ..base import Array, Bound, Labels, LinearLearner, Options, one_of, refuse_no_limit, refuse_not_positive, seed_of
 from ..minimiser import Refitting
@@ -31,6 +31,19 @@ class StructuredLearner(Refitting, LinearLearner):
     """Base of learners of structured labels, which differ in `structure` and in how they predict.
 
     A subclass registers itself by its name in the group ``loss`` and may add options as fields.
+
+    Parameters
+    ----------
+    beta : float or None
+        Of ``surrogate="scaling"``; None: 0.5.
+    C : float
+        Weight of the summed surrogate against |w|^2 / 2.
+    lam, tol, verbose, random_state
+        As in `SurrogateClassifier`.
+    fit_intercept : bool
+        Whether a constant 1 is appended to the rows, penalised like the rest.
+    warm_start : bool
+        Begin at the dual point of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
 
     Attributes
     ----------
@@ -180,12 +193,8 @@ class StructuredLearner(Refitting, LinearLearner):
         return float(sample.sum())
 
     def _warn(self, found: Certificate) -> None:
-        if not (found.converged or found.status == "not_convex"):
-            text = (
-                f"loss={self.name}, lambda={self.lam_:.3g}: relative gap {found.relative_gap:.2e} after {found.passes:.0f} passes "
-                f"({found.status}), tolerance {self.tol:g}"
-            )
-            warn_not_converged(text)
+        if found.status != "not_convex":
+            warn_unless_converged(f"loss={self.name}, lambda={self.lam_:.3g}", found, self.tol)
 
     @property
     def counts_(self) -> dict[str, float]:

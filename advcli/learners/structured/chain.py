@@ -120,7 +120,8 @@ class ChainMixture(NamedTuple):
 class ChainFit(NamedTuple):
     """What training returns: weights W (K, d) and A (K, K), what P is at most there, and the best dual value with its point.
 
-    ``outside`` is how infeasible the point is; ``targets`` (n, K) are those of the max-min margin that bound P.
+    ``outside`` is how infeasible the point is, stored sequences or mean planes; ``targets`` (n, K) are those of the max-min margin that
+    bound P.
     """
 
     W: Array
@@ -131,7 +132,7 @@ class ChainFit(NamedTuple):
     passes: float
     calls: int
     stopped: str
-    mixture: ChainMixture
+    mixture: Any
     targets: Array | None
 
 
@@ -383,8 +384,8 @@ class ChainClassifier(StructuredLearner):
     ----------
     surrogate : {"margin", "slack", "scaling", "log", "prob", "maxmin"}
         psi (`advcli.outputs.psi`), or the max-min margin.
-    beta : float or None
-        Of ``surrogate="scaling"``; None: 0.5.
+    beta, C, lam, tol, fit_intercept, warm_start, verbose, random_state
+        As in `StructuredLearner`.
     rule : {"potentials", "predictor"}
         What is predicted: the sequence of the largest f, or, for the max-min margin, at every row the label of the largest p_t in the game
         at new scores.
@@ -393,23 +394,11 @@ class ChainClassifier(StructuredLearner):
     training : {"planes", "bcfw", "sgd"}
         How P is minimised: by stored sequences of every chain; with one mean plane of each by block-coordinate Frank-Wolfe, or by
         stochastic subgradients. All are certified; the max-min margin has ``planes`` alone.
-    C : float
-        Weight of the summed surrogate against |w|^2 / 2.
-    lam : float or None
-        Lambda itself; overrides ``C``.
-    tol : float
-        Relative duality gap at which the fit is accepted.
     max_passes : float
         Limit of passes over all sequences; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
     max_seconds : float
         Limit of the time of a fit, looked at between passes; beyond, as with ``max_passes``.
-    fit_intercept : bool
-        Whether a constant 1 is appended to the rows, penalised like the rest.
-    warm_start : bool
-        Begin at the stored sequences of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
-    verbose : int
-        1: a line about each fit.
-    features, features_options, n_classes, random_state
+    features, features_options, n_classes
         As in `UMAClassifier`.
 
     Attributes
@@ -510,15 +499,16 @@ class ChainClassifier(StructuredLearner):
         weights = bound.own["weights"]
         self.remarks_ = ()
         self.lam_ = float(self.lam or 1.0 / (self.C * weights.sum()))
+        share, trainer = weights / weights.sum(), None
         if self.training != "planes":
-            return self._fit_by_rows(bound, start, began)
-        trainer = getattr(start, "trainer_", None)
-        if trainer is None or start.trained_on_ is not bound or (start.surrogate, start.beta) != (self.surrogate, self.beta):
-            beta = 1.0 if self.surrogate == "slack" else 0.5 if self.beta is None else float(self.beta)
-            share = weights / weights.sum()
-            trainer = ChainTrainer(bound.own["X"], bound.codes, bound.own["start"], share, len(self.classes_), self.surrogate, beta)
+            fit = self._learn_by_rows(bound, share, start)
+        else:
+            trainer = getattr(start, "trainer_", None)
+            if trainer is None or start.trained_on_ is not bound or (start.surrogate, start.beta) != (self.surrogate, self.beta):
+                beta = 1.0 if self.surrogate == "slack" else 0.5 if self.beta is None else float(self.beta)
+                trainer = ChainTrainer(bound.own["X"], bound.codes, bound.own["start"], share, len(self.classes_), self.surrogate, beta)
+            fit = trainer.learn(self.lam_, float(self.tol), float(self.max_passes), seed_of(self.random_state), float(self.max_seconds))
         self.trainer_, self.trained_on_ = trainer, bound
-        fit = trainer.learn(self.lam_, float(self.tol), float(self.max_passes), seed_of(self.random_state), float(self.max_seconds))
         self.coef_, self.shared_ = fit.W, fit.A.ravel()
         self.dual_, self.trained_targets_ = fit.mixture, fit.targets
         self.oracle_gap_, self.oracle_calls_, self.n_iter_ = 0.0, fit.calls, max(1, math.ceil(fit.passes))
@@ -529,7 +519,7 @@ class ChainClassifier(StructuredLearner):
             outside=fit.outside,
             passes=fit.passes,
             status=fit.stopped,
-            solver="pairwise",
+            solver="pairwise" if self.training == "planes" else self.training,
             seconds=time.perf_counter() - began,
         )
         self._warn(self.certificate_)
@@ -565,29 +555,15 @@ class ChainClassifier(StructuredLearner):
             found["predictor"] = p
         return found
 
-    def _fit_by_rows(self, bound: Bound, start: Any, began: float) -> Self:
-        weights, psi = bound.own["weights"], self.psi()
-        share = weights / weights.sum()
-        structure = ChainStructure(bound.own["X"], bound.codes, bound.own["start"], share, psi, len(self.classes_))
+    def _learn_by_rows(self, bound: Bound, share: Array, start: Any) -> ChainFit:
+        """Train with one mean plane of each chain, from that of ``start`` where it was trained alike."""
+        structure = ChainStructure(bound.own["X"], bound.codes, bound.own["start"], share, self.psi(), len(self.classes_))
         same = start is not None and getattr(start, "trained_on_", None) is bound and type(start) is type(self)
         same = same and (start.surrogate, start.beta, start.training) == (self.surrogate, self.beta, self.training)
         seed, kind, before = seed_of(self.random_state), CHAINS_BY_ROWS[self.training], start.dual_ if same else None
         fit = learn_by_rows(kind, structure, self.lam_, self.tol, self.max_passes, seed, True, self.max_seconds, before)
-        self.trainer_, self.trained_on_, self.dual_, self.trained_targets_ = None, bound, fit.planes, None
-        self.coef_, self.shared_ = fit.W, fit.shared
-        self.oracle_gap_, self.oracle_calls_, self.n_iter_ = 0.0, fit.calls, fit.passes
-        self.certificate_ = judge(
-            fit.primal,
-            fit.dual,
-            float(self.tol),
-            outside=fit.planes.outside(),
-            passes=float(fit.passes),
-            status=fit.stopped,
-            solver=self.training,
-            seconds=time.perf_counter() - began,
-        )
-        self._warn(self.certificate_)
-        return self
+        found = (fit.W, fit.shared, fit.primal, fit.dual, fit.planes.outside(), float(fit.passes), fit.calls, fit.stopped, fit.planes)
+        return ChainFit(*found, targets=None)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property

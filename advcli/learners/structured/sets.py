@@ -309,28 +309,16 @@ class MultilabelClassifier(StructuredLearner):
         with ``surrogate="maxmin_f1"`` the likeliest set of its predictor; or the
         set of the largest expected F-measure (`advcli.outputs.fmeasure`) under the worst mixture of that game, of the other surrogates
         under probabilities in proportion to exp f(y).
-    beta : float or None
-        Of ``surrogate="scaling"``; None: 0.5.
+    beta, C, lam, tol, fit_intercept, warm_start, verbose, random_state
+        As in `StructuredLearner`.
     search : {"auto", "levels", "hull", "exact", "angular", "bisecting", "binary", "sarawagi"}
         How the worst set of a row is found (`advcli.outputs.searches`). ``auto``: levels of all sets of at most 16 labels, or of any number
         without pairs; else the convex hull search over the linear relaxation, whose surrogate is then what is minimised and certified.
-    C : float
-        Weight of the summed surrogate against |w|^2 / 2.
-    lam : float or None
-        Lambda itself; overrides ``C``.
-    tol : float
-        Relative duality gap at which the fit is accepted.
     max_passes : float
         Limit of searches of all rows; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
     max_seconds : float
         Limit of the time of a fit, looked at between searches of all rows; beyond, as with ``max_passes``.
-    fit_intercept : bool
-        Whether a constant 1 is appended to the rows, penalised like the rest.
-    warm_start : bool
-        Begin at the planes of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
-    verbose : int
-        1: a line about each fit.
-    features, features_options, n_classes, random_state
+    features, features_options, n_classes
         As in `UMAClassifier`.
 
     Attributes

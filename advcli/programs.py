@@ -1,0 +1,60 @@
+"""Linear programs in HiGHS that stay: further calls change costs, bounds or coefficients and begin at the last basis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def quiet_solver(tolerance: float | None = None, presolve: bool = True) -> Any:
+    """Return HiGHS with one thread and no words; ``tolerance`` is that of both feasibilities, None its own."""
+    import highspy
+
+    solver = highspy.Highs()
+    solver.silent()
+    solver.setOptionValue("threads", 1)
+    if not presolve:
+        solver.setOptionValue("presolve", "off")
+    if tolerance is not None:
+        for side in ("primal", "dual"):
+            solver.setOptionValue(f"{side}_feasibility_tolerance", tolerance)
+    return solver
+
+
+def pass_program(
+    solver: Any,
+    cost: NDArray[np.float64],
+    columns: tuple[ArrayLike, ArrayLike],
+    rows: tuple[ArrayLike, ArrayLike],
+    matrix: Any,
+    maximise: bool = False,
+) -> None:
+    """Give a solver the program of the least, or the largest, cost.x with x between ``columns`` and matrix x between ``rows``.
+
+    Parameters
+    ----------
+    solver : highspy.Highs
+    cost : ndarray (n,)
+    columns, rows : pair of array_like (n,) and (m,)
+        Lower and upper ends, which may be infinite; a number stands for all.
+    matrix : ndarray or csr_array (m, n)
+    maximise : bool
+    """
+    import highspy
+
+    m, n = matrix.shape
+    program = highspy.HighsLp()
+    program.num_row_, program.num_col_ = m, n
+    program.sense_ = highspy.ObjSense.kMaximize if maximise else highspy.ObjSense.kMinimize
+    program.col_cost_ = cost
+    program.col_lower_, program.col_upper_ = (np.array(np.broadcast_to(end, n), dtype=np.float64) for end in columns)
+    program.row_lower_, program.row_upper_ = (np.array(np.broadcast_to(end, m), dtype=np.float64) for end in rows)
+    entries = program.a_matrix_
+    entries.format_ = highspy.MatrixFormat.kRowwise
+    if isinstance(matrix, np.ndarray):
+        entries.start_, entries.index_, entries.value_ = np.arange(0, m * n + 1, n), np.tile(np.arange(n), m), matrix.ravel()
+    else:
+        entries.start_, entries.index_, entries.value_ = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data
+    solver.passModel(program)
