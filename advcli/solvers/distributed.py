@@ -8,6 +8,7 @@ that died can be made again, elsewhere if need be, with its rows from the object
 from __future__ import annotations
 
 import logging
+import socket
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -123,6 +124,13 @@ class _Host:
         return getattr(self.held, method)(*arguments)
 
 
+def _knock(address: str | None) -> None:
+    """Raise `OSError` when nobody listens at HOST:PORT, which Ray takes minutes to find."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ROOM).close()
+
+
 class RayWorkers(Workers):
     """Workers that are actors of Ray.
 
@@ -137,11 +145,12 @@ class RayWorkers(Workers):
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         if self.own:
             try:
+                _knock(address)
                 if address is None:
                     ray.init(address="local", num_cpus=len(makers), object_store_memory=store, include_dashboard=False, **quiet)
                 else:
                     ray.init(address=address, **quiet)
-            except (ConnectionError, ValueError, RuntimeError) as error:
+            except (OSError, ValueError, RuntimeError) as error:
                 raise ConfigError(f"solver.address={address}: no Ray cluster answers there; start one with: ray start --head") from error
         # on this machine workers share what cores there are; a cluster finds each a core of its own
         self.kind = ray.remote(num_cpus=0 if address is None else 1, max_restarts=0)(_Host)

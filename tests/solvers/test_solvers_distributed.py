@@ -91,11 +91,11 @@ def test_workers_that_are_killed_again_and_again_end_the_fit():
     assert actors() == []
 
 
-@slow
 @needs_ray
 def test_address_without_a_cluster():
-    with pytest.raises(ConfigError, match=r"solver.address=127.0.0.1:1: no Ray cluster answers there"):
-        make_solver("distributed", workers=2, address="127.0.0.1:1").solve(weighted_problem(), Limits())
+    for address in ("127.0.0.1:1", "ray://127.0.0.1:1"):
+        with pytest.raises(ConfigError, match=rf"solver.address={address}: no Ray cluster answers there"):
+            make_solver("distributed", workers=2, address=address).solve(weighted_problem(), Limits())
 
 
 def test_missing_engine_is_one_line(monkeypatch):
