@@ -12,8 +12,10 @@ bounds are those of the "B" in L-BFGS-B (Byrd, Lu, Nocedal and Zhu 1995).
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
@@ -22,10 +24,35 @@ from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register, warm_start, whole_option
 from .best import Best
 from .passes import check_parameters
-from .smoothing import SmoothedObjective, SmoothedPoint, first_smoothing
+from .smoothing import SmoothedObjective, first_smoothing
 
 _INNER = 200  # iterations of one inner run
 _IDLE = 30  # proximal steps without a better primal or dual value after which the solver gives up
+
+
+class SmoothObjective(Protocol):
+    """What L-BFGS asks of a smoothed objective, such as `SmoothedObjective`; only the objective looks into its centres and dual points."""
+
+    evaluations: int
+
+    def at(self, theta: Array) -> Any:
+        """Return the ``theta``, ``value`` and ``gradient`` at theta, and the maximisers ``R``, the next centre; one read of the data."""
+
+    def gaps(self, point: Any) -> tuple[float, float, float, Any]:
+        """Return P(theta), D, the part of P - D that only new centres can remove, and the dual point that gives D."""
+
+
+class BestSeen(Protocol):
+    """The best primal and the best dual point so far, such as `Best`."""
+
+    theta: Array
+    R: Any
+    primal: float
+    dual: float
+    passes: float
+
+    def reached(self, tol: float) -> bool:
+        """Return whether the relative gap is at most ``tol``."""
 
 
 @register("lbfgs")
@@ -54,32 +81,73 @@ class LbfgsSolver(Solver):
         best = Best(problem, start, limits.max_passes)
         centre, _ = warm_start(problem, start)
         mu = first_smoothing(problem, None if start is None else start.memory.get("mu"))
-        theta, passes, status, idle = best.theta, best.passes, "converged", 0
+        run = ProximalRun(partial(SmoothedObjective, problem), best, limits, started, self.pairs, problem.tolerance)
+        status = run.minimise(centre, mu)
+        seconds = time.perf_counter() - started
+        return Solution(best.theta, best.R, problem.lam, self.name, run.passes, seconds, status, {"mu": run.mu})
+
+
+class ProximalRun:
+    """Proximal steps, each of them a run of L-BFGS.
+
+    Parameters
+    ----------
+    smooth : callable
+        Makes the smoothed objective of a centre and a mu.
+    best : BestSeen
+        Holds the first theta, and every better point from then on.
+    limits : Limits
+    started : float
+        The `time.perf_counter` that ``limits.max_seconds`` counts from.
+    pairs : int
+        Curvature pairs kept.
+    tolerance : ndarray in the shape of the parameters, or None
+        The weights of the L1 penalty.
+
+    Attributes
+    ----------
+    passes : float
+        Reads of the data so far.
+    mu : float
+        The smoothing of the next proximal step.
+    """
+
+    def __init__(
+        self,
+        smooth: Callable[[Any, float], SmoothObjective],
+        best: BestSeen,
+        limits: Limits,
+        started: float,
+        pairs: int,
+        tolerance: Array | None = None,
+    ) -> None:
+        self.smooth, self.best, self.limits, self.started, self.pairs, self.tolerance = smooth, best, limits, started, pairs, tolerance
+        self.passes, self.mu = best.passes, 0.0
+
+    def minimise(self, centre: Any, mu: float) -> str:
+        """Run from a first centre with a first mu; return what stopped it, as `Solution.status` has it."""
+        best, limits = self.best, self.limits
+        self.mu, theta, idle = mu, best.theta, 0
         while not best.reached(limits.tol):
-            if passes + 1.0 > limits.max_passes:
-                status = "max_passes"
-                break
-            if time.perf_counter() - started > limits.max_seconds:
-                status = "max_seconds"
-                break
-            smoothed = SmoothedObjective(problem, centre, mu)
+            if self.passes + 1.0 > limits.max_passes:
+                return "max_passes"
+            if time.perf_counter() - self.started > limits.max_seconds:
+                return "max_seconds"
+            smoothed = self.smooth(centre, self.mu)
             before = best.primal, best.dual
-            point, iterations = self._run(smoothed, theta, best, limits, started, passes)
-            passes += smoothed.evaluations
+            point, iterations = self._lbfgs(smoothed, theta)
+            self.passes += smoothed.evaluations
             idle = 0 if best.primal < before[0] or best.dual > before[1] else idle + 1
             if idle >= _IDLE:
-                status = "stalled"
-                break
+                return "stalled"
             theta, centre = point.theta, point.R
-            mu *= 0.3 if iterations <= 5 else 0.5 if iterations <= 20 else 0.8 if iterations <= 60 else 1.0
-        seconds = time.perf_counter() - started
-        return Solution(best.theta, best.R, problem.lam, self.name, passes, seconds, status, {"mu": mu})
+            self.mu *= 0.3 if iterations <= 5 else 0.5 if iterations <= 20 else 0.8 if iterations <= 60 else 1.0
+        return "converged"
 
-    def _run(
-        self, smoothed: SmoothedObjective, theta: Array, best: Best, limits: Limits, started: float, passes: float
-    ) -> tuple[SmoothedPoint, int]:
+    def _lbfgs(self, smoothed: SmoothObjective, theta: Array) -> tuple[Any, int]:
         """Minimise one smoothed objective as far as it pays; every accepted iterate is offered to ``best``."""
-        variables = _Variables(smoothed.problem, theta.shape)
+        best, limits, passes = self.best, self.limits, self.passes
+        variables = _Variables(self.tolerance, theta.shape)
         latest = smoothed.at(theta)
         begin = variables.of(latest.theta)
         seen = {begin.tobytes(): latest}
@@ -94,13 +162,13 @@ class LbfgsSolver(Solver):
 
         iterations, accepted = 0, latest
 
-        def enough(point: SmoothedPoint) -> bool:
+        def enough(point: Any) -> bool:
             primal, dual, mismatch, R = smoothed.gaps(point)
             if primal < best.primal:
                 best.primal, best.theta = primal, point.theta
             if dual > best.dual:
                 best.dual, best.R = dual, R
-            spent = passes + smoothed.evaluations + 1.0 > limits.max_passes or time.perf_counter() - started > limits.max_seconds
+            spent = passes + smoothed.evaluations + 1.0 > limits.max_passes or time.perf_counter() - self.started > limits.max_seconds
             return spent or best.reached(limits.tol) or primal - dual - mismatch <= 0.3 * mismatch
 
         def callback(intermediate_result: object) -> None:
@@ -127,9 +195,9 @@ class _Spent(Exception):
 class _Variables:
     """What L-BFGS-B moves: the flattened theta, or its positive and negative parts where there is an L1 penalty."""
 
-    def __init__(self, problem: Problem, shape: tuple[int, ...]) -> None:
+    def __init__(self, tolerance: Array | None, shape: tuple[int, ...]) -> None:
         self.shape = shape
-        self.tolerance = None if problem.tolerance is None else problem.tolerance.ravel()
+        self.tolerance = None if tolerance is None else tolerance.ravel()
         self.bounds = None if self.tolerance is None else Bounds(0.0, np.inf)
 
     def of(self, theta: Array) -> Array:
@@ -143,14 +211,14 @@ class _Variables:
             flat = flat[: len(self.tolerance)] - flat[len(self.tolerance) :]
         return flat.reshape(self.shape).copy()
 
-    def value(self, flat: Array, point: SmoothedPoint) -> float:
+    def value(self, flat: Array, point: Any) -> float:
         """Return the smoothed objective; both parts of a coordinate pay the penalty, so at most one of them is positive at a minimum."""
         if self.tolerance is None:
             return point.value
         paid = flat[: len(self.tolerance)] + flat[len(self.tolerance) :] - np.abs(point.theta.ravel())
         return point.value + float(self.tolerance @ paid)
 
-    def gradient(self, point: SmoothedPoint) -> Array:
+    def gradient(self, point: Any) -> Array:
         """Return the gradient of `value`."""
         slope = point.gradient.ravel()
         return slope if self.tolerance is None else np.concatenate([slope + self.tolerance, self.tolerance - slope])

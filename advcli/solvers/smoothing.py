@@ -38,8 +38,7 @@ class SmoothedObjective:
         """Return value and gradient at theta; one read of the data."""
         problem = self.problem
         self.evaluations += 1
-        F = problem.scaled(problem.features.scores(theta))
-        R = problem.loss.block(F, self.centre, problem.y, np.asarray(self.mu))
+        F, R = maximisers(problem, theta, self.centre, self.mu)
         value = problem.loss.offset(R, problem.y) + np.einsum("ij,ij->i", F, R)
         value -= 0.5 * self.mu * ((R - self.centre) ** 2).sum(axis=1)
         mask = problem.features.regularised
@@ -55,6 +54,12 @@ class SmoothedObjective:
         primal = problem.penalty(point.theta) + float(problem.weight @ value) / problem.n
         R = problem.into_box(problem.features.feasible(point.R, problem.y, problem.sample_weight))
         return primal, problem.dual(R), mismatch, R
+
+
+def maximisers(problem: Problem, theta: Array, centre: Array, mu: float) -> tuple[Array, Array]:
+    """Return the scores at theta in units of the cost weights, and the maximisers r_i of the smoothed objective around a centre."""
+    F = problem.scaled(problem.features.scores(theta))
+    return F, problem.loss.block(F, centre, problem.y, np.asarray(mu))
 
 
 def first_smoothing(problem: Problem, known: float | None) -> float:

@@ -17,6 +17,11 @@ BENCHMARKS = {
     "epoch": ("epochs", "dense", "epoch / two BLAS passes on digits, optdigits, sat, letter"),
     "million": ("epochs", "large", "epoch / two BLAS passes, n = 1e6, d = 50, k = 10"),
     "threads": ("threads", "threads", "fits by several threads against one, wall time on idle cores"),
+    "distributed": (
+        "distributed",
+        "distributed",
+        "fits to rows in shards: rounds, bytes and processor seconds; --all-peers also starts Ray",
+    ),
     "sparse": ("epochs", "sparse", "sparse epoch / scipy products, n = 1e5, d = 5e4, k = 100"),
     "oracle": ("oracle", "oracle", "zero_one oracle against numpy sort and the memory floor"),
     "general": ("matrices", "general", "games of any matrix against HiGHS, warm"),

@@ -58,6 +58,7 @@ evaluation.estimates   config
 evaluation.rough       config
 models                 learners evaluation data features certificate files rows provenance stored steps
 comparing              learners.labels evaluation reports files
+distributed            learners solvers certificate problem losses features
 foreign                learners evaluation features problem certificate
 
 coverage               models abstention data files losses reports

@@ -1040,6 +1040,35 @@ RIVALS = (
         ACCEPTED,
     ),
 )
+SHARDS = "tests/solvers/test_solvers_shards.py"
+SHARDED = (
+    # rows in shards
+    Mutant("advcli/solvers/shards.py", "        self.known[at] = 0\n", "", f"{SHARDS} -k 'leave_no_trace'"),
+    Mutant(
+        "advcli/solvers/shards.py",
+        "for theta, mu in self.history[: point.moves]:",
+        "for theta, mu in self.history:",
+        f"{SHARDS} -k of_before",
+    ),
+    Mutant(
+        "advcli/solvers/shards.py", "self.centre = self._maximisers(RemoteDualPoint(len(self.history), *move))", "pass", f"{SHARDS} -k sums"
+    ),
+    Mutant(
+        "advcli/solvers/shards.py", "if self.lost[at] > self.restarts:", "if self.lost[at] >= self.restarts:", f"{SHARDS} -k no_more_deaths"
+    ),
+    Mutant(
+        "advcli/distributed.py",
+        "weights = factor if weights is None else weights * factor",
+        "weights = factor",
+        "tests/distributed/test_distributed_fit.py -k same_optimum",
+    ),
+    Mutant(
+        "advcli/distributed.py",
+        "return self.whole.ridge(theta) + self.found.value / self.whole.n",
+        "return self.found.value / self.whole.n",
+        "tests/distributed/test_distributed_fit.py -k same_optimum",
+    ),
+)
 
 MUTANTS: tuple[Mutant, ...] = (
     *KERNELS,
@@ -1057,4 +1086,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *REPORTS,
     *MODELS,
     *RIVALS,
+    *SHARDED,
 )
