@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .learners.hierarchical import HierarchicalClassifier
     from .learners.ordinal import OrdinalClassifier
     from .learners.reductions import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier
-    from .learners.structured import ChainClassifier, MultilabelClassifier
+    from .learners.structured import ChainClassifier, HierarchicalSetClassifier, MultilabelClassifier
     from .learners.surrogate import ABSTAIN, AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
     from .learners.ultraconservative import PerceptronClassifier, UMAClassifier
 
@@ -24,6 +24,7 @@ __all__ = [
     "ChainClassifier",
     "CostSensitiveClassifier",
     "HierarchicalClassifier",
+    "HierarchicalSetClassifier",
     "MultilabelClassifier",
     "OneVersusAllClassifier",
     "OneVersusOneClassifier",

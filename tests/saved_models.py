@@ -101,6 +101,9 @@ def estimators(folder: Path) -> Iterator[tuple[str, Any, Any]]:
     yield "two-stage-rbf", learner("two_stage", features="rbf", tol=0.01), NEW
     for pairs in ("one", "four", "none"):
         yield f"sets-{pairs}", learner("sets", labels=sets, pairs=pairs, n_classes=3, tol=0.1), NEW
+    for name, edges in (("slack", TREE), ("margin", DAG)):
+        options = {"surrogate": name, "hierarchy": {"edges": edges, **whole}, "n_classes": 3, "tol": 0.1}
+        yield f"hierarchical-sets-{name}", learner("hierarchical_sets", labels=sets, **options), NEW
     yield "hierarchical", hierarchical.HierarchicalClassifier(TREE, model="nhsvm", tol=0.01).fit(X, NAMES[CODES]), NEW
     yield "cost-sensitive", learner("csosr", cost=[[0, 1, 4], [1, 0, 2], [3, 1, 0]]), NEW
     yield "ovo-free", learner("ovo", bias="free"), NEW

@@ -11,7 +11,7 @@ a leaf can hold up the root. Rows z_node <= sum of z over the leaves below cut m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -162,13 +162,57 @@ class LabelSets:
         )
         return sparse.csr_array((np.concatenate([ones, -ones, np.ones(len(inner)), -ones]), at), shape=(len(edges) + len(inner), self.size))
 
+    def best_within(self, r: Array, rows: Array, above: Array, banned: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8] | None:
+        """Return the integral set z (M,) of the largest r.z with ``rows`` z <= ``above`` that is not banned; None if there is none.
+
+        Parameters
+        ----------
+        r : ndarray (M,)
+        rows : ndarray (c, M)
+        above : ndarray (c,)
+        banned : sequence of ndarray (M,)
+            Sets, of 0 and 1.
+
+        Raises
+        ------
+        ArithmeticError
+            HiGHS does not solve the integer program.
+        """
+        import highspy
+
+        solver, M = self._solver(), self.size
+        nodes = np.arange(M, dtype=np.int32)
+        solver.changeColsCost(M, nodes, r / (np.abs(r).max() or 1.0))
+        for row, most in zip(rows, above, strict=True):
+            solver.addRow(-np.inf, float(most), M, nodes, np.ascontiguousarray(row, dtype=np.float64))
+        for z in banned:
+            # another set differs in a leaf
+            own = z[self.leaves].astype(np.float64)
+            solver.addRow(1.0 - own.sum(), np.inf, len(self.leaves), self.leaves, 1.0 - 2.0 * own)
+        solver.changeColsIntegrality(M, nodes, np.full(M, int(highspy.HighsVarType.kInteger), dtype=np.uint8))
+        for name in ("mip_rel_gap", "mip_abs_gap"):
+            solver.setOptionValue(name, 0.0)
+        solver.run()
+        status = solver.getModelStatus()
+        if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
+            return None
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise ArithmeticError(f"HiGHS stopped at the integer program of a set of labels: {solver.modelStatusToString(status)}")
+        return np.rint(np.array(solver.getSolution().col_value)).astype(np.uint8)
+
+    def _solver(self) -> Any:
+        """Return HiGHS with the polytope, to be maximised over."""
+        M, solver = self.size, quiet_solver()
+        least = np.eye(1, M)[0]
+        pass_program(solver, np.zeros(M), (least, 1.0), (-np.inf, 0.0), self.rows, maximise=True)
+        return solver
+
     def _programs(self, R: Array, integral: bool) -> Iterator[Array]:
         """Yield a maximiser for every row of R; each linear program starts from the basis of the one before."""
         import highspy
 
-        M, solver = self.size, quiet_solver()
+        solver, M = self._solver(), self.size
         least = np.eye(1, M)[0]
-        pass_program(solver, np.zeros(M), (least, 1.0), (-np.inf, 0.0), self.rows, maximise=True)
         nodes = np.arange(M, dtype=np.int32)
         kinds = {kind: np.full(M, int(kind), dtype=np.uint8) for kind in (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)}
         for r in R:

@@ -50,6 +50,15 @@ class Psi(ABC):
     def slopes(self, h: Any, g: Any) -> tuple[Array, Array]:
         """Return d psi / d h and d psi / d g."""
 
+    def tangents(self, h: Array, g: Array, wrong: Any) -> tuple[Array, Array, Array]:
+        """Return psi at points (h, g), at least 0, and the plane that touches it there: its slope in the margin, and its constant.
+
+        ``wrong`` are the task losses, by which the axes of ``f1`` differ from margins.
+        """
+        value, slope = self.value(h, g), self.slopes(h, g)[0]
+        margin = h - wrong if self.axes == "f1" else h
+        return np.maximum(value, 0.0), slope, np.asarray(value - slope * margin, dtype=np.float64)
+
     def at_slope(self, slope: Array, g: Array) -> Array:
         """Return h where d psi / d h is a slope above 0, at g above 0; 0 where psi is affine and every h will do."""
         return np.zeros(np.broadcast_shapes(np.shape(slope), np.shape(g)))

@@ -12,6 +12,7 @@ from .binary import NAMES, Reduction, cost_matrix
 from .bounds import Array
 from .chains import SequencesOfLabels
 from .gap import Bounds, LearnedRows, ScoreMap, bound
+from .leaves import SetsOfLeaves
 from .outcomes import bound_outcomes
 from .stages import bound_rejector
 from .structured import SetsOfLabels
@@ -95,14 +96,17 @@ class _ByOutcomes:
 
 def method_of(options: Mapping[str, Any], labels: list[str], ordered: bool, hierarchy: Iterable[tuple[str, str]] | None) -> Method:
     """Return the method of a cell by its group ``loss``; `CannotError` for one that the checker does not know."""
+    learner = str(options.get("learner") or options["name"])
     if options["name"] in NAMES:
         return Reduction(options, len(labels), labels, ordered)
     if options["name"] == "adversarial_costs":
         return _ByOutcomes(options, labels, ordered)
     if ThresholdModel.knows(options):
         return ThresholdModel(options, len(labels), labels)
-    if options["name"] == "chain":
+    if learner == "chain":
         return SequencesOfLabels(options, len(labels))
-    if options["name"] == "sets":
+    if learner == "hierarchical_sets":
+        return SetsOfLeaves(options, labels, hierarchy)
+    if learner == "sets":
         return SetsOfLabels(options, len(labels))
     return _BySurrogate(options, labels, hierarchy)

@@ -41,7 +41,7 @@ def test_one_label_a_row(loss: str) -> None:
     assert rows[rows["metric"] == "accuracy"]["value"].min() > 0.5
 
 
-@pytest.mark.parametrize("loss", ["flat", "hsvm", "nhsvm", "ssvm"])
+@pytest.mark.parametrize("loss", ["flat", "hsvm", "nhsvm", "ssvm", "hierarchical_sets", "hierarchical_sets_slack"])
 def test_several_labels_a_row(loss: str) -> None:
     options = {"hsvm": ["loss.margin_power=1"], "nhsvm": ["loss.rho=1"]}.get(loss, [])
     assert main([*QUICK, *SETS, "dataset.path=sets.csv", f"loss={loss}", *options, "protocol.n_splits=2", "name=sets"]) == 0

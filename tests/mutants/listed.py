@@ -1070,6 +1070,21 @@ SHARDED = (
     ),
 )
 
+LEVELS_OF_TREES, LEAVES_CHECKED = "tests/outputs/test_outputs_hierarchical.py -k levels", "tests/verify/test_verify_leaves.py"
+LEAVES = (
+    Mutant(
+        "advcli/outputs/hierarchical.py", "np.maximum(found[rows, empty], 0.0)", "np.maximum(found[rows, empty], -1.0)", LEVELS_OF_TREES
+    ),
+    Mutant("advcli/outputs/hierarchical.py", "(only > sums[rows, j])", "(only < sums[rows, j])", LEVELS_OF_TREES),
+    Mutant("advcli/verify/leaves.py", " or not found.any(axis=1).all()", "", f"{LEAVES_CHECKED} -k refused"),
+    Mutant(
+        "advcli/verify/leaves.py",
+        "_larger(_added(some, _larger(more, without)), _added(none, more))",
+        "_added(some, _larger(more, without))",
+        f"{LEAVES_CHECKED} -k tight",
+    ),
+)
+
 MUTANTS: tuple[Mutant, ...] = (
     *KERNELS,
     *REFEREE,
@@ -1087,4 +1102,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *MODELS,
     *RIVALS,
     *SHARDED,
+    *LEAVES,
 )

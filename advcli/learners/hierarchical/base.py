@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...certificate import judge, warn_unless_converged
-from ...errors import IncompatibleError, ModelError
+from ...errors import IncompatibleError
 from ...hierarchy import LabelGraph
-from ...hierarchy.multilabel import LabelSets, restricted
+from ...hierarchy.multilabel import restricted
 from ...stored import Entries
 from ..base import Array, Bound, Labels, LinearLearner, one_of, refuse_no_limit, refuse_not_positive, seed_of
 from ..minimiser import Refitting
 from .attributes import Attributes
 from .factors import FactoredWeights
-from .label_graph import label_graph, plain_hierarchy
+from .label_graph import OverLabelGraph
 from .leaf_problem import LeafProblem, shortened
 from .set_problem import SetProblem, learn_sets
 
@@ -28,13 +28,11 @@ PRECISIONS = ("double", "single")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class HierarchicalLearner(Refitting, LinearLearner):
+class HierarchicalLearner(Refitting, OverLabelGraph, LinearLearner):
     """Base of the four models, which differ in `attributes`, their use of the label graph."""
 
     certified: ClassVar[bool] = True
     hyper: ClassVar[tuple[str, ...]] = ("regularisation",)
-    takes: ClassVar[tuple[str, ...]] = ("hierarchy",)
-    sets: ClassVar[bool] = True
 
     hierarchy: Any = field(default=None, kw_only=False)
     C: float = 1.0
@@ -54,11 +52,6 @@ class HierarchicalLearner(Refitting, LinearLearner):
     @abstractmethod
     def attributes(self, graph: LabelGraph, positions: NDArray[np.intp]) -> Attributes:
         """Return the model's attributes for labels at these positions among the graph's leaves."""
-
-    def labels(self) -> tuple[LabelGraph, NDArray[np.intp]]:
-        """Return the label graph and the position of every class among its leaves."""
-        coded = self.of_sets_ or self.n_classes is not None
-        return label_graph(self.hierarchy, self.classes_, coded=coded, of_sets=self.of_sets_, loss=self.name)
 
     # ---- fitting --------------------------------------------------------------------------------------------------
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
@@ -111,9 +104,8 @@ class HierarchicalLearner(Refitting, LinearLearner):
         attributes = self.attributes(graph, positions)
         if attributes.normalised:
             raise IncompatibleError("objective=normalised", "one label a row", "rows have several: choose loss.objective=difference")
-        self.sets_, self.positions_ = LabelSets(graph), positions
-        order = np.argsort(positions)  # columns of Y in the order of the leaves
-        problem = SetProblem(X, sparse.csr_array(Y[:, order]), sample, self.sets_, 0.5 / C)
+        self.take_sets(graph, positions)
+        problem = SetProblem(X, self.by_leaves(Y), sample, self.sets_, 0.5 / C)
         limits = (self.tol, int(self.max_passes), seed_of(self.random_state))
         fit = learn_sets(problem, attributes.alpha, *limits, start, **self._shared(graph))
         mass = float(sample.sum())
@@ -146,10 +138,7 @@ class HierarchicalLearner(Refitting, LinearLearner):
     # ---- prediction -----------------------------------------------------------------------------------------------
     def predict_codes(self, X: Any) -> Any:
         """Return codes (n,), or where labels are sets ones at the labels of the set that scores highest, csr_array (n, k)."""
-        if not self.of_sets_:
-            return super().predict_codes(X)
-        chosen = self.sets_.best(self.sets_.scores(self.potentials(X)))[1][:, self.sets_.leaves]
-        return sparse.csr_array(chosen[:, self.positions_].astype(np.int8))
+        return self.best_sets(X) if self.of_sets_ else super().predict_codes(X)
 
     def predict(self, X: Any) -> Any:
         """Return labels (n,), or sets of labels as `predict_codes` does."""
@@ -159,12 +148,7 @@ class HierarchicalLearner(Refitting, LinearLearner):
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds: all but the dual point, and the label graph by its edges."""
         parameters, attributes, rows = super().saved()
-        if isinstance(parameters.get("hierarchy"), LabelGraph):
-            parameters["hierarchy"] = {"edges": parameters["hierarchy"].edges()}
-        elif parameters.get("hierarchy") is not None:
-            parameters["hierarchy"] = plain_hierarchy(parameters["hierarchy"])
-        for name in ("dual_", "sets_"):
-            attributes.pop(name, None)
+        attributes.pop("dual_", None)
         if isinstance(self.coef_, FactoredWeights):
             Z = attributes.pop("coef_").sums
             attributes |= {"sums_data_": Z.data, "sums_indices_": Z.indices, "sums_indptr_": Z.indptr}
@@ -174,13 +158,7 @@ class HierarchicalLearner(Refitting, LinearLearner):
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model."""
-        graph, positions = self.labels()
-        if self.of_sets_:
-            graph, positions = restricted(graph, positions)
-            self.sets_ = LabelSets(graph)
-            if (attributes.array("positions_", positions.shape, "i") != positions).any():
-                raise ModelError("'positions_' are not where the label graph has the classes")
-            self.positions_ = positions
+        graph = self.restore_sets(attributes) if self.of_sets_ else self.labels()[0]
         self.alpha_ = attributes.array("alpha_", (graph.size,), least=0.0)
         super().restore(attributes)
 
@@ -191,8 +169,3 @@ class HierarchicalLearner(Refitting, LinearLearner):
         Z = attributes.csr("sums_{}_", self._n_scores, self._n_weights)
         alpha = attributes.array("sums_alpha_" if "sums_alpha_" in attributes else "alpha_", (graph.size,), least=0.0)
         return FactoredWeights(Z, graph.membership[positions], alpha, attributes.number("scale_"))
-
-    @property
-    def _n_scores(self) -> int:
-        # weights of sets are those of the nodes
-        return self.sets_.graph.size if self.of_sets_ else super()._n_scores

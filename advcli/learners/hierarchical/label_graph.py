@@ -1,15 +1,19 @@
-"""The label graph that a caller or a data set names, with the place of every class among its leaves."""
+"""The label graph that a caller or a data set names, with the place of every class among its leaves, and what learners do with it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from ...errors import ConfigError
+from ...errors import ConfigError, ModelError
 from ...hierarchy import LabelGraph
+from ...hierarchy.multilabel import LabelSets, restricted
+from ...stored import Entries
+from ..base import LinearLearner
 
 _PAIRS = "hierarchy must be a list of [parent, child] pairs"
 _ENDS = ("parent", "child")
@@ -110,3 +114,61 @@ def side_by_side(k: int) -> tuple[LabelGraph, NDArray[np.intp]]:
     """Return k leaves without edges, and their positions."""
     nothing, start = np.empty(0, dtype=np.int32), np.zeros(k + 1, dtype=np.int64)
     return LabelGraph(tuple(str(code) for code in range(k)), start, nothing, start, nothing), np.arange(k)
+
+
+class OverLabelGraph(LinearLearner):
+    """A learner of labels that are leaves of a graph; where rows have several, its weights are those of the nodes.
+
+    Attributes
+    ----------
+    sets_ : LabelSets
+        The sets over the part of the graph above the classes; where rows have several labels.
+    positions_ : ndarray of intp (k,)
+        The position of every class among its leaves.
+    """
+
+    takes: ClassVar[tuple[str, ...]] = ("hierarchy",)
+    sets: ClassVar[bool] = True
+
+    hierarchy: Any
+
+    def labels(self) -> tuple[LabelGraph, NDArray[np.intp]]:
+        """Return the label graph and the position of every class among its leaves."""
+        coded = self.of_sets_ or self.n_classes is not None
+        return label_graph(self.hierarchy, self.classes_, coded=coded, of_sets=self.of_sets_, loss=self.name)
+
+    def take_sets(self, graph: LabelGraph, positions: NDArray[np.intp]) -> None:
+        """Take over a graph above the classes alone (`restricted`)."""
+        self.sets_, self.positions_ = LabelSets(graph), positions
+
+    def by_leaves(self, Y: Any) -> sparse.csr_array:
+        """Return sets of classes (n, k) as sets of leaves, columns in the order of the leaves."""
+        return sparse.csr_array(Y[:, np.argsort(self.positions_)])
+
+    def best_sets(self, X: Any) -> sparse.csr_array:
+        """Return ones (n, k) at the classes of the set that scores highest at rows X (n, d)."""
+        chosen = self.sets_.best(self.sets_.scores(self.potentials(X)))[1][:, self.sets_.leaves]
+        return sparse.csr_array(chosen[:, self.positions_].astype(np.int8))
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds, the label graph by its edges."""
+        parameters, attributes, rows = super().saved()
+        if isinstance(parameters.get("hierarchy"), LabelGraph):
+            parameters["hierarchy"] = {"edges": parameters["hierarchy"].edges()}
+        elif parameters.get("hierarchy") is not None:
+            parameters["hierarchy"] = plain_hierarchy(parameters["hierarchy"])
+        attributes.pop("sets_", None)
+        return parameters, attributes, rows
+
+    def restore_sets(self, attributes: Entries) -> LabelGraph:
+        """Take over the sets of a saved model; return the graph above the classes."""
+        graph, positions = restricted(*self.labels())
+        if (attributes.array("positions_", positions.shape, "i") != positions).any():
+            raise ModelError("'positions_' are not where the label graph has the classes")
+        self.take_sets(graph, positions)
+        return graph
+
+    @property
+    def _n_scores(self) -> int:
+        # weights of sets are those of the nodes
+        return self.sets_.graph.size if self.of_sets_ else super()._n_scores

@@ -5,7 +5,17 @@ P(w) = lambda/2 |w|^2 + mean S_i with lambda = 1/(n C), n examples (choi2018, ch
 
 from .base import StructuredLearner
 from .chain import ChainClassifier
+from .hierarchical import HierarchicalSetClassifier
 from .planes import Cuts, Planes, Structure, learn_planes
 from .sets import MultilabelClassifier
 
-__all__ = ["ChainClassifier", "Cuts", "MultilabelClassifier", "Planes", "Structure", "StructuredLearner", "learn_planes"]
+__all__ = [
+    "ChainClassifier",
+    "Cuts",
+    "HierarchicalSetClassifier",
+    "MultilabelClassifier",
+    "Planes",
+    "Structure",
+    "StructuredLearner",
+    "learn_planes",
+]

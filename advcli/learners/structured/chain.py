@@ -36,6 +36,7 @@ MOST_GRAM = 250_000_000  # numbers of all Gram matrices: 2 GB
 QUICK = 9  # passes over the chains with the larger gaps between two passes over all
 STEPS = 10  # pairwise steps of one visit
 STALLED = 30  # rounds without a better bound after which a fit ends
+GAME_STALLED = 100  # of the max-min margin, whose steps are proximal: bounds get worse and better until it is settled which states tie
 WEAK = 2e-3  # lambda n / |x|^2 below which a fit comes down to lambda from larger ones
 WAY_FACTOR = 10.0  # from one lambda to the next on that way
 WAY_TOL = 3e-2  # gap at which the next is taken
@@ -302,11 +303,12 @@ class ChainTrainer:
         bounds = self.primal(lam, W, A), self.dual(lam, W, A), self.outside()
         best = ChainFit(W, A, *bounds, 1.0, S, "converged", self.stored(), self.targets())
         dual, passes, calls, idle = best.dual, 1.0, S, 0
+        most_idle = GAME_STALLED if self.kind == KINDS[MAXMIN] else STALLED
         while True:
             gap = best.primal - dual
             late = time.perf_counter() - began >= max_seconds
             spent = passes + 2.0 > max_passes  # a sweep and the values after it
-            if gap <= tol * abs(best.primal) or spent or late or idle >= STALLED:
+            if gap <= tol * abs(best.primal) or spent or late or idle >= most_idle:
                 stopped = "max_passes" if spent else "max_seconds" if late else "stalled"
                 stopped = "converged" if gap <= tol * abs(best.primal) else stopped
                 return best._replace(dual=dual, passes=passes, calls=calls, stopped=stopped)

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...errors import IncompatibleError, ModelError
-from ...features.rows import equal_rows, summed
 from ...outputs.base import OutputSpace
 from ...outputs.fgame import by_size_of_table, free_by_size, solve_f_games
 from ...outputs.fmeasure import SizedLabels, best_f_sets, sized_of_free_labels, sized_of_gibbs, sized_of_sets
 from ...outputs.maxmin import SetGame, free_game, solve_games
 from ...outputs.psi import Psi, make_psi
 from ...outputs.relaxed import PairField, RelaxedSets
-from ...outputs.searches import SEARCHES, Found, is_slack, search_of
+from ...outputs.searches import Found, search_of
 from ...outputs.sets import (
     MOST_LABELS,
     EnumeratedSets,
@@ -31,10 +30,10 @@ from ...outputs.sets import (
     set_rows,
 )
 from ...stored import Entries
-from ..base import Array, one_of, register, seed_of
-from .base import GAMES, MAXMIN, StructuredLearner
-from .planes import Cuts, PlaneFit, Planes, Positions, Structure
-from .row_steps import BY_ROWS, learn_by_rows
+from ..base import Array, one_of, register
+from .base import GAMES, MAXMIN
+from .planes import Cuts, Planes, Positions, Structure
+from .set_learner import SetLearner, unmerged
 
 RULES = ("potentials", "predictor", "f1")
 RELAXED_BLOCKS = 16  # blocks of the rows of a relaxation, whose searches take far longer than steps
@@ -84,12 +83,6 @@ class SetStructure(Structure):
         self.K, self.G = Y.shape[1], weights.G
         self.sizes = Y.sum(axis=1, dtype=np.int64)
 
-    def tangents(self, h: Array, g: Array, hamming: Array) -> tuple[Array, Array, Array]:
-        """Return psi at points (h, g), its slope in the margin, and the constant of the plane that touches it there."""
-        value, slope = self.psi.value(h, g), self.psi.slopes(h, g)[0]
-        margin = h - hamming if self.psi.axes == "f1" else h
-        return np.maximum(value, 0.0), slope, value - slope * margin
-
 
 class LevelledSets(SetStructure):
     """Rows whose worst set comes from the levels of all sets: of 2^m sets, or of any number of labels without pairs."""
@@ -126,7 +119,7 @@ class LevelledSets(SetStructure):
             found = centre ^ turned
         else:
             found = set_rows(label[at, best], m)
-        value, slope, constant = self.tangents(h[at, best], g[at, best], (found != Y).sum(axis=1))
+        value, slope, constant = self.psi.tangents(h[at, best], g[at, best], (found != Y).sum(axis=1))
         gained = [] if self.free else [self.weights.counts(found) - self.own[examples]]
         parts = np.hstack([*gained, found - Y.astype(np.float64)]) * slope[:, None]
         return Cuts(sparse.csr_array(parts), constant, value, value, len(at))
@@ -168,18 +161,10 @@ class SearchedSets(SetStructure):
             gained = self.weights.counts(labels, both) - self.weights.counts(y[None])
             rows.append((sparse.csr_array(np.hstack([gained, labels - y])), (labels + (1.0 - 2.0 * labels) * y).sum()))
         h, g = (np.array([getattr(found.point, name) for found in founds]) for name in ("h", "g"))
-        value, slope, constant = self.tangents(h, g, np.array([hamming for _, hamming in rows]))
+        value, slope, constant = self.psi.tangents(h, g, np.array([hamming for _, hamming in rows]))
         parts = sparse.csr_array(sparse.dia_array((slope[None], 0), shape=(len(rows),) * 2) @ sparse.vstack([row for row, _ in rows]))
         upper = np.maximum(np.array([found.upper for found in founds]), value)
         return Cuts(parts, constant, value, upper, sum(found.calls for found in founds))
-
-
-def unmerged(owner: Positions, table: Array, became: Positions) -> Array:
-    """Return for every given row, whose number comes first, the rows of a table that distinct rows of the fit own, in their order."""
-    first = np.searchsorted(owner, np.arange(int(became.max(initial=-1)) + 2))
-    sizes = np.diff(first)[became]
-    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.column_stack([np.repeat(np.arange(len(sizes)), sizes), table[np.repeat(first[became], sizes) + within]])
 
 
 def best_of(U: Array, table: Array) -> tuple[Array, NDArray[np.int8]]:
@@ -287,7 +272,7 @@ class PlayedFSets(PlayedSets):
 
 @register("sets")
 @dataclass(kw_only=True, eq=False, repr=False)
-class MultilabelClassifier(StructuredLearner):
+class MultilabelClassifier(SetLearner):
     """Sets of labels, scored by labels and by pairs of labels, from a surrogate of the number of wrong labels (choi2018, chapters 3 to 5).
 
     f(y) = sum_j y_j w_j.x + sum over j < k of P_jk y_j y_k predicts the set of the largest score. The fit minimises
@@ -335,34 +320,16 @@ class MultilabelClassifier(StructuredLearner):
     y is (n, m) of 0 and 1; rows may be without a label. Labels of one column are sets of one label.
     """
 
-    sets: ClassVar[bool] = True
     empty_sets: ClassVar[bool] = True
 
     pairs: str = "one"
     rule: str = "potentials"
-    training: str = "planes"
 
     def check_parameters(self) -> None:
         """Refuse parameters that no data can mend."""
         super().check_parameters()
         one_of("loss.pairs", self.pairs, PAIRS)
         self.check_rule(self.rule, RULES)
-        one_of("loss.training", self.training, ("planes", *BY_ROWS))
-        if not self.psi().convex:
-            instead = "choose prob, its convex continuation, for a certificate"
-            if self.training != "sgd":
-                raise IncompatibleError(f"loss.surrogate={self.surrogate}", "loss.training=sgd, as it is not convex", instead)
-            if self.search not in ("auto", "levels"):
-                raise IncompatibleError(f"loss.search={self.search}", "a convex surrogate", f"loss.surrogate={self.surrogate} has levels")
-        if one_of("loss.search", self.search, ("auto", *SEARCHES)) == "auto":
-            return
-        if self.surrogate in GAMES:
-            raise IncompatibleError(
-                f"loss.search={self.search}", "a surrogate of margin and loss", f"loss.surrogate={self.surrogate} is a game: choose auto"
-            )
-        if SEARCHES[self.search].slack and not is_slack(self.psi()):
-            instead = f"loss.surrogate={self.surrogate} has loss.search=levels, hull or exact"
-            raise IncompatibleError(f"loss.search={self.search}", "loss.surrogate=slack", instead)
 
     def psi(self) -> Psi:
         """Return the surrogate of margin and loss; the max-min margin, a game, stands beside margin rescaling, which bounds it."""
@@ -388,8 +355,7 @@ class MultilabelClassifier(StructuredLearner):
             kind = PlayedSets if self.surrogate == MAXMIN else PlayedFSets
             return kind(X, Y, share, psi, weights, tolerance=0.1 * self.tol)
         if self.search in ("auto", "levels") and (m <= MOST_LABELS or not weights.states):
-            if not psi.convex:
-                self.remarks_ = (f"loss.surrogate={self.surrogate} is not convex: SGD found weights, and no bound says how good they are",)
+            self.remarks_ = self.remark_if_not_convex()
             return LevelledSets(X, Y, share, psi, weights)
         if not psi.convex:
             needs = f"at most {MOST_LABELS} labels where they have pairs"
@@ -399,29 +365,6 @@ class MultilabelClassifier(StructuredLearner):
                 f"{m} labels are too many for all sets: the relaxation is searched, and the gap is that of the relaxed surrogate",
             )
         return SearchedSets(X, Y, share, psi, weights, search=self.search)
-
-    @property
-    def trainer(self) -> str:
-        """The method of `train`: ``training``."""
-        return self.training
-
-    def train(self, structure: Structure, psi: Psi, start: Planes | None) -> PlaneFit:
-        """Minimise P at `lam_` as ``training`` says."""
-        if self.training == "planes":
-            return super().train(structure, psi, start)
-        kind, seed = BY_ROWS[self.training], seed_of(self.random_state)
-        return learn_by_rows(kind, structure, self.lam_, self.tol, self.max_passes, seed, psi.convex, self.max_seconds, start)
-
-    def learn(self, X: Any, y: Any, weights: Array | None) -> Array:
-        """Train on distinct rows: equal rows with equal sets are one of their summed weight."""
-        sets = y.toarray() if self.of_sets_ else y[:, None]
-        found = equal_rows(X, sets.astype(np.float64))
-        if found is None:
-            self.became_ = np.arange(X.shape[0])
-            return super().learn(X, y, weights)
-        first, inverse = found
-        self.became_ = inverse.ravel()
-        return super().learn(X[first], y[first], summed(inverse, weights))
 
     def stored_planes(self) -> Array | None:
         """Return a row (example, alpha, set as a number, h of the tangent) for every plane with a weight; equal examples have equal ones.
