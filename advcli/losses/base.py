@@ -148,6 +148,13 @@ class Loss(ABC):
         """Number l of possible predictions; k unless the loss has others, such as abstaining."""
         return self.n_classes
 
+    def hinges(self, y: Labels) -> Array | None:
+        """Return b (n, m) where S is sum_a |b_a| [1 + sign(b_a) u_a]_+ with u_a = (f_2a - f_(2a+1)) / sqrt(2), else None.
+
+        Such a loss has `paired`, u of f, and `unpaired`, the smallest f of u.
+        """
+        return None
+
     # ---- compiled twins -------------------------------------------------------------------------------------------
     def value(self, F: Array, y: Labels) -> Array:
         """Return S(f_i, y_i), shape (n,), for scores ``F`` (n, k) and 0-based labels ``y`` (n,)."""

@@ -170,13 +170,17 @@ class _Paired(RejectingLoss):
         m = self.signed.shape[1]
         return _HALF * (F[:, 0 : 2 * m : 2] - F[:, 1 : 2 * m : 2])
 
+    def unpaired(self, U: Array) -> Array:
+        """Return the smallest f (n, n_columns) whose numbers are u (n, m)."""
+        F = np.zeros((len(U), self.n_classes))
+        m = self.signed.shape[1]
+        part = _HALF * U
+        F[:, 0 : 2 * m : 2], F[:, 1 : 2 * m : 2] = part, -part
+        return F
+
     def _unpaired(self, T: Array, y: Labels) -> Array:
         """Return r (n, n_columns) of t (n, m)."""
-        R = np.zeros((len(y), self.n_classes))
-        m = self.signed.shape[1]
-        part = _HALF * np.sign(self.signed[y]) * T
-        R[:, 0 : 2 * m : 2], R[:, 1 : 2 * m : 2] = part, -part
-        return R
+        return self.unpaired(np.sign(self.signed[y]) * T)
 
     def _t(self, R: Array, y: Labels) -> Array:
         return np.sign(self.signed[y]) * self.paired(R)
@@ -255,6 +259,10 @@ class PairedHingesLoss(_Paired):
 
     def __init__(self, signed: Any, alpha: float = 0.5) -> None:
         super().__init__(np.asarray(signed, dtype=np.float64), alpha)
+
+    def hinges(self, y: Labels) -> Array:
+        """Return b of every row."""
+        return np.asarray(self.signed[y])
 
     def infeasibility(self, R: Array, y: Labels) -> Array:
         """Return how far r is from a sum of t_a v_a with every t_a within its bounds, shape (n,)."""

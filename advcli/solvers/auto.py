@@ -1,6 +1,7 @@
 """solver=auto: which solver suits a problem, and one line that says which and why.
 
 moments in a box       the solver that is made for them
+hinges of own numbers  (abstain_ova) the solver of binary problems, one for each
 kernel features        the block method on working sets; Newton once its cost is lower, compared again as the support settles
 kernel, llw            the block method for a few passes, then splitting on a factor of K + sigma I: nearly all rows keep free variables
 kernel thresholds      Newton on a factor of K; splitting where rows are many
@@ -21,6 +22,7 @@ from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register
 from .box import BoxSolver
 from .dual import DualSolver, threads_option
+from .hinges import HingesSolver
 from .interior_point import InteriorPointSolver
 from .kernel_dual import KernelDualSolver
 from .kernel_newton import KernelNewtonSolver, block_then_newton, step_seconds
@@ -80,6 +82,8 @@ def choose(problem: Problem, threads: int | str = 1) -> tuple[list[Solver], str]
         box = BoxSolver()
         return ([box], "moments in a box") if box.lacks(problem) is None else ([], "")
     rows = f"{len(problem.y)} rows"
+    if (hinges := HingesSolver()).lacks(problem) is None:
+        return [hinges], f"hinges that share nothing but {rows}"
     if isinstance(features, KernelMap):
         block, second = KernelDualSolver(), KernelNewtonSolver()
         missing, lacking = block.lacks(problem), second.lacks(problem)

@@ -974,6 +974,7 @@ MODELS = (
     Mutant("advcli/models.py", "X = X if self.standardiser is None else self.standardiser.transform(X)", "X = X", f"{CELLS} -k model"),
 )
 
+HINGES = "tests/solvers/test_solvers_hinges.py"
 BINARY, THRESHOLD = "tests/compiled/test_compiled_binary.py", "tests/compiled/test_compiled_threshold.py"
 PAIRS = "tests/compiled/test_compiled_pairs.py"
 REDUCTIONS, ORDINAL, ABSTAINING = (
@@ -983,6 +984,10 @@ REDUCTIONS, ORDINAL, ABSTAINING = (
 )
 CONTRACT, ACCEPTED = "tests/losses/test_losses_rejecting.py", "tests/learners/test_abstention.py"
 RIVALS = (
+    # hinges that share nothing but the rows
+    Mutant("advcli/solvers/hinges.py", "np.where(signed.T > 0.0, -1, 1)", "np.where(signed.T > 0.0, 1, -1)", HINGES),
+    Mutant("advcli/solvers/hinges.py", "np.broadcast_to(problem.cost_weight, bound.shape)", "np.ones(bound.shape)", f"{HINGES} -k optimum"),
+    Mutant("advcli/solvers/hinges.py", "np.maximum(np.sign(signed) * loss", "np.maximum(-np.sign(signed) * loss", f"{HINGES} -k start"),
     # binary problems
     Mutant("_ext/binary.pyx", "linear += t.a * t.margin", "linear += t.a", BINARY, "binary"),
     Mutant(
