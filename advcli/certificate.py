@@ -165,7 +165,7 @@ def settle(problem: Judged, solution: Solution, tol: float) -> tuple[Solution, C
         best = min(stretched, key=problem.primal)
         settled = settled if best is stretched[0] else replace(settled, theta=best)
     if solution.R is not None and certificate.status != "infeasible_dual":  # a refused dual point is to be seen in the certificate
-        R, _ = problem.feasible(np.zeros(solution.R.shape))
+        R, _ = problem.feasible(solution.at_rest())
         settled = settled if certificate.dual >= problem.dual(R) else replace(settled, R=R)
     return (solution, certificate) if settled is solution else (settled, certify(problem, settled, tol))
 

@@ -172,6 +172,7 @@ class Kernels:
         self._kinds = {name: kind for kind, name in enumerate(self._oracle.families())}
         self.dual = _at_most("dual", level)
         self.newton = _at_most("newton", level)
+        self.dual_blocks = _at_most("dual_blocks", level)
         self.kernel_dual = _at_most("kernel_dual", level)
         self.uma = _at_most("uma", level)
         self.corrected = _at_most("corrected", level)

@@ -141,11 +141,23 @@ class Problem:
 
     def empirical(self, F: Array) -> float:
         """Return the mean weighted surrogate at scores F (n, k)."""
-        return float(self.weight @ self.loss.value(self.scaled(F), self.y)) / self.n
+        return self.summed_loss(F) / self.n
+
+    def empirical_at(self, theta: Array) -> float:
+        """Return the mean weighted surrogate at parameters theta."""
+        return self.empirical(self.features.scores(theta))
+
+    def summed_loss(self, F: Array) -> float:
+        """Return the weighted sum of the surrogates at scores F (n, k)."""
+        return float(self.weight @ self.loss.value(self.scaled(F), self.y))
+
+    def summed_offset(self, R: Array) -> float:
+        """Return the weighted sum of the c(r_i)."""
+        return float(self.weight @ self.loss.offset(R, self.y))
 
     def primal(self, theta: Array) -> float:
         """Return P(theta)."""
-        return self.penalty(theta) + self.empirical(self.features.scores(theta))
+        return self.penalty(theta) + self.empirical_at(theta)
 
     def game_value(self, theta: Array, primal: float | None = None) -> float:
         """Return P(theta) + lambda/2 |theta|^2 for adversarial losses, nan for others.
@@ -236,7 +248,7 @@ class Problem:
         """
         if not self._broken(R) <= self._rounding:
             return float("-inf")
-        mean = float(self.weight @ self.loss.offset(R, self.y)) / self.n
+        mean = self.summed_offset(R) / self.n
         if self.lam > 0:
             return mean - self.ridge(self.parameters(R))
         return mean if self._into_box(R) == 1.0 else float("-inf")
@@ -268,10 +280,14 @@ class Solution:
     """What a solver returns: the iterate, not its quality (`advcli.certificate.certify` judges that)."""
 
     theta: Array  # parameters
-    R: Array | None  # dual point (n, k), or None when the solver has none
+    R: Any  # dual point (n, k), an array or the `Supports` of a `BlockProblem`, or None when the solver has none
     lam: float
     solver: str
     passes: float  # reads of the data, in units of one pass over all n rows
     seconds: float
     status: str = "converged"  # or "max_passes", "max_seconds", "stalled": what stopped the solver
     memory: dict[str, Any] = field(default_factory=dict)  # what the solver wants back on a warm start
+
+    def at_rest(self) -> Any:
+        """Return the dual point r = 0 in the form of R."""
+        return np.zeros(self.R.shape) if isinstance(self.R, np.ndarray) else self.R.empty()

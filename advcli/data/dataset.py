@@ -29,7 +29,7 @@ class Dataset:
     ----------
     name : str
         Name of the data set, as rows of results show it.
-    X : ndarray of float64, shape (n, d), C-contiguous, or scipy.sparse.csr_array of float64
+    X : ndarray of float64, shape (n, d), C-contiguous, scipy.sparse.csr_array of float64, or BlockRows
         Features: finite numbers, not standardised.
     y : ndarray of intp, shape (n,), or scipy.sparse.csr_array of int8, shape (n, L)
         Codes of the labels, 0-based; every code in ``range(len(classes))`` occurs. Where rows have several labels: ones where row i has
@@ -124,9 +124,16 @@ def content_sha256(
     """Return the SHA-256 of what a learner sees: X (dense or CSR), the codes, the labels, weights, hierarchy, costs, groups and cells."""
     import numpy as np
 
+    from ..blocks import BlockRows
+
     digest = hashlib.sha256()
     digest.update(repr(X.shape).encode())
-    if hasattr(X, "indptr"):
+    if isinstance(X, BlockRows):  # the checksum of the same rows in memory
+        digest.update(repr(X.shape).encode())
+        for part in X.parts():
+            digest.update(X.dense(part.start, part.stop).astype("<f8", copy=False).tobytes())
+        parts = []
+    elif hasattr(X, "indptr"):
         parts = [X.indptr.astype("<i8"), X.indices.astype("<i8"), X.data.astype("<f8")]
     else:
         parts = [np.ascontiguousarray(X, "<f8")]
@@ -179,12 +186,14 @@ def make_dataset(
     """
     import numpy as np
 
+    from ..blocks import BlockRows
+
     if hasattr(X, "indptr"):
         X = X.astype(np.float64)
         X.sum_duplicates()  # also sorts: equal content has one checksum
         if X.nnz < 2**31:  # scikit-learn takes no wider ones
             X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    else:
+    elif not isinstance(X, BlockRows):
         X = np.ascontiguousarray(X, dtype=np.float64)
     if hasattr(y, "indptr"):
         y.sort_indices()
@@ -193,7 +202,8 @@ def make_dataset(
     n = X.shape[0]
     if n == 0:
         raise DataError(f"data set {name!r} has no rows")
-    refuse_huge(X, feature_names, f"data set {name!r}")
+    for rows in (X.raw(part.start, part.stop) for part in X.parts()) if isinstance(X, BlockRows) else [X]:
+        refuse_huge(rows, feature_names, f"data set {name!r}")
     if len(classes) < 2:
         raise DataError(_one_class(name, classes))
     if sizes is not None and sum(sizes) > n:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import metrics
+from ..blocks import BlockRows
 from ..data import check_trainable
 from ..data import load as load_data
 from ..data.encoding import Encoding
@@ -34,7 +35,7 @@ from ..learners import (
     reach,
     searched,
 )
-from ..learners.base import Learner, View
+from ..learners.base import IN_BLOCKS, Learner, View
 from ..predictions import PredictedRows
 from ..protocol import Protocol
 from .cell import Cell
@@ -189,6 +190,8 @@ class Recipe:
             raise IncompatibleError(
                 f"loss={cell.loss['name']}", "rows that count the same", f"{dataset.name} has example weights, which it does not take"
             )
+        if isinstance(dataset.X, BlockRows) and not learner_of(cell.loss).takes_blocks:
+            raise IncompatibleError(f"loss={cell.loss['name']}", "rows in memory", IN_BLOCKS)
         if dataset.costs is not None and cell.noise:
             raise ConfigError(
                 f"noisy labels are for rows that are learned from labels, {dataset.name} has costs of its rows; use noise=none"

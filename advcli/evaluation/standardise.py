@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..blocks import BlockRows
+
 SPARSE_NOTE = "sparse features are divided by their standard deviation but not centred, so that they stay sparse"
 
 
@@ -34,7 +36,7 @@ class Standardiser:
 
         Parameters
         ----------
-        X : ndarray or scipy.sparse.csr_array, shape (n, d)
+        X : ndarray, scipy.sparse.csr_array or BlockRows, shape (n, d)
             Training rows only.
         """
         n, d = X.shape
@@ -46,6 +48,8 @@ class Standardiser:
             low, high = min_max_axis(X, axis=0)
             variance = mean_variance_axis(X, axis=0)[1] * (n / (n - 1) if n > 1 else 1.0)
             deviation = np.sqrt(variance)
+        elif isinstance(X, BlockRows):
+            low, high, self.mean_, deviation = X.statistics()
         else:
             low, high = X.min(axis=0), X.max(axis=0)
             deviation = X.std(axis=0, ddof=1) if n > 1 else np.zeros(d)
@@ -64,16 +68,18 @@ class Standardiser:
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the standardised rows as new float64 data, C-contiguous or CSR.
+        """Return the standardised rows as new float64 data, C-contiguous or CSR; rows in blocks as rows that are standardised when read.
 
         Parameters
         ----------
-        X : ndarray or scipy.sparse.csr_array, shape (n, d)
+        X : ndarray, scipy.sparse.csr_array or BlockRows, shape (n, d)
         """
         if sparse.issparse(X):
             scaled = sparse.csr_array(X.astype(np.float64, copy=True))  # type: ignore[attr-defined]
             scaled.data /= self.scale_[scaled.indices]
             return scaled
+        if isinstance(X, BlockRows):
+            return X.standardised(self.mean_, self.scale_, self.set_to_one_)
         standardised = np.ascontiguousarray((X - self.mean_) / self.scale_)
         standardised[:, self.set_to_one_] = 1.0
         return standardised

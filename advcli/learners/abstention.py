@@ -82,6 +82,7 @@ class AbstainingClassifier(SurrogateClassifier):
     """
 
     name = "abstaining"
+    takes_blocks = False
     takes: ClassVar[tuple[str, ...]] = ("alpha", "tau", "code", "base", "base_options")  # the options of the group `loss`
 
     loss: Any = field(default=None, init=False)  # other parameters say it

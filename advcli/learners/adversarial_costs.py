@@ -123,6 +123,8 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
     >>> AdversarialCostClassifier(C=10.0).fit(X, costs=array)                                # doctest: +SKIP
     """
 
+    takes_blocks = False
+
     loss: Any = field(default="general", init=False)
     loss_options: Mapping[str, Any] | None = field(default=None, init=False)
     extra_labels: Any = field(default=None, init=False)

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ..blocks import BlockRows
 from ..certificate import Certificate
 from ..compiled import checked_csr
 from ..errors import ConfigError, DataError, IncompatibleError, ModelError, nearest
@@ -25,7 +26,7 @@ from ..hyper import SCALES
 from ..registry import Registry
 from ..rules import refuse_huge
 from ..stored import Entries
-from .labels import in_order, own_order, refuse_unordered, weighted_by_class
+from .labels import coded_by_parts, in_order, labels_of, own_order, refuse_unordered, weighted_by_class
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -39,6 +40,9 @@ NEEDS = ("classes", "confusion", "hierarchy", "order")
 """What a learner or a loss may need to know of the data beside rows. ``order`` is a condition on the labels; each other is an option
 of that name, filled where the configuration leaves it null: the labels of the classes as text, the confusion matrix behind the labels, the
 label graph as ``{"edges": ..., "classes": ...}``."""
+
+IN_BLOCKS = "rows that are read in blocks serve a surrogate loss on features=linear with solver=auto: load them, X = numpy.load(FILE)"
+"""What is said of rows in blocks where they do not serve."""
 
 _LINEAR = "choose features=linear, kernel_pca or nystroem"
 NOT_OPTIONS = ("name", "description", "learner", "grid", "extend", "calibrate")
@@ -182,6 +186,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     sets: ClassVar[bool] = False  # whether rows may have several labels
     empty_sets: ClassVar[bool] = False  # whether such rows may have none
     certified: ClassVar[bool] = True  # whether a fit has a certificate
+    takes_blocks: ClassVar[bool] = False  # whether it learns from rows that are read in blocks (`advcli.blocks`)
     storable: ClassVar[bool] = True  # whether a model file, which executes nothing, can hold a fit
     has_costs: ClassVar[bool] = False  # whether it learns from costs of rows (`bind_costs`)
     has_groups: ClassVar[bool] = False  # whether rows that form a sequence are one example (`bind_groups`)
@@ -331,7 +336,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         else:
             own = own_order(y)
             X, y = self._validated(X, y)
-            codes = self._in_order(self._encode(y), own)
+            codes = self._in_order(self._encode(y, compact=isinstance(X, BlockRows)), own)
         if hasattr(X, "tocsr") and not X.has_canonical_format:
             X = X.copy()  # the caller's arrays stay as they are
             X.sum_duplicates()
@@ -362,13 +367,32 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
         """Return rows (and labels) as scikit-learn validates them, once the parts of a sparse matrix are known to fit each other."""
+        if isinstance(X, BlockRows):
+            self._check_blocks(X, **options)
+            return (X, labels_of(X, *y)) if y else X
         X = checked_csr(X) if sparse.issparse(X) else X
         found = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, order="C", **options)
         refuse_huge(found[0] if y else found, getattr(self, "feature_names_in_", None), "X")
         return found
 
-    def _encode(self, y: Any) -> Labels:
-        """Set `classes_` and return the labels as codes; with ``n_classes`` they are codes already, -1 = unlabelled in the partial view."""
+    def needs_memory(self) -> str | None:
+        """Return the parameter that rows which are read in blocks do not serve (`advcli.blocks`); None where the learner reads such."""
+        return None if self.takes_blocks else f"loss={self.name}"
+
+    def _check_blocks(self, X: BlockRows, reset: bool = True) -> None:
+        """Look at all numbers of rows that are read in blocks, as scikit-learn and `refuse_huge` look at those of an array."""
+        if (what := self.needs_memory()) is not None:
+            raise IncompatibleError(what, "rows in memory", IN_BLOCKS)
+        for part in X.parts():
+            raw = X.raw(part.start, part.stop)
+            validate_data(self, raw, dtype=np.float64, order="C", reset=reset and part.start == 0)
+            refuse_huge(raw, None, "X")
+
+    def _encode(self, y: Any, compact: bool = False) -> Labels:
+        """Set `classes_` and return the labels as codes; with ``n_classes`` they are codes already, -1 = unlabelled in the partial view.
+
+        ``compact``: codes of four bytes, and no copy of the labels.
+        """
         if y.dtype.kind not in "biuUS":  # one column of these is labels in any case, and the look at its values is longer than a small fit
             check_classification_targets(y)
         if self.n_classes is not None:
@@ -378,11 +402,11 @@ class Learner(ClassifierMixin, BaseEstimator):
             least = -1 if self.view == "partial" else 0
             if codes.dtype.kind not in "iu" or codes.min() < least or codes.max() >= self.n_classes:
                 raise ConfigError(f"n_classes={self.n_classes} needs labels that are whole numbers {least}..{self.n_classes - 1}")
-            return codes.astype(np.intp)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+            return codes.astype(np.int32 if compact else np.intp)
+        self.classes_, codes = coded_by_parts(y) if compact else np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y holds one class only ({self.classes_[0]!r}); a classifier needs at least 2 classes")
-        return codes.astype(np.intp)
+        return codes.astype(np.int32 if compact else np.intp, copy=False)
 
     def _encode_sets(self, Y: Any) -> sparse.csr_array:
         """Set `classes_` and return ones where a row has a label, shape (n, k)."""
@@ -411,6 +435,8 @@ class Learner(ClassifierMixin, BaseEstimator):
     def _with_constant(self, X: Any) -> Any:
         if not (self.appends_constant and feature_class(self.features).takes_constant):
             return X
+        if isinstance(X, BlockRows):
+            return X.with_constant()
         ones = np.ones((X.shape[0], 1))
         stack: Any = sparse.hstack  # its stubs do not know estimators' X
         return stack([X, ones], format="csr") if hasattr(X, "tocsr") else np.hstack([X, ones])

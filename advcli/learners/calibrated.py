@@ -156,6 +156,10 @@ class Calibrated:
         """Whether ``calibrate`` is set."""
         return self.calibrate is not None
 
+    def needs_memory(self: Any) -> str | None:
+        """Return what needs rows in memory: fits to parts of the rows, or what the learner says."""
+        return super().needs_memory() if self.calibrate is None else f"calibrate={self.calibrate}"  # type: ignore[misc]
+
     def check_parameters(self: Any) -> None:
         """Refuse parameters that no data can mend."""
         super().check_parameters()  # type: ignore[misc]

@@ -16,6 +16,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .. import costs
+from ..block_problem import BlockProblem
+from ..blocks import BlockRows, in_blocks
 from ..certificate import Judged, settle, warn_unless_converged
 from ..costs import ABSTAIN
 from ..errors import ConfigError, DataError, IncompatibleError, ModelError
@@ -172,7 +174,8 @@ class SurrogateClassifier(Minimiser):
     loss_ : Loss
         The surrogate at the number of classes seen.
     rows_ : ndarray (n,)
-        Which row of the problem that was solved each row of `fit` became: equal rows are one there, those of weight 0 none (-1).
+        Which row of the problem that was solved each row of `fit` became: equal rows are one there, those of weight 0 none (-1). None
+        where rows were read in blocks, which are all rows of the problem.
     solver_choice_ : str
         What ``solver="auto"`` took and why.
     """
@@ -292,6 +295,18 @@ class SurrogateClassifier(Minimiser):
         return self.loss
 
     # ---- fitting --------------------------------------------------------------------------------------------------
+    takes_blocks = True
+
+    def needs_memory(self) -> str | None:
+        """Return the parameter that needs rows in memory: a learner beyond its loss, features that are not linear, a box."""
+        if (what := super().needs_memory()) is not None:
+            return what
+        if not feature_class(self.features).multiclass_linear or feature_class(self.features).keeps_rows:
+            return f"features={self.features}"
+        if self.map_options.get("moments", "ball") != "ball":
+            return "features.moments=box"
+        return None
+
     def check_parameters(self) -> None:
         """Refuse a loss, strength, tolerance or limit that no data can mend."""
         super().check_parameters()
@@ -318,14 +333,16 @@ class SurrogateClassifier(Minimiser):
 
         With ``loss="weighted"`` and weight ``"column"``, ``sample_weight`` multiplies the rows' loss matrices instead of counting them.
         """
+        if self.needs_memory() is None and make_solver(self.solver, **(self.solver_options or {})).takes_blocks:
+            X = in_blocks(X)
         X, codes, weights = self._checked(X, y, sample_weight)
         loss = self._make_loss(len(self.classes_))
         cost = loss.cost_weights(codes, weights if loss.example_weights else None)
         if loss.example_weights:
             weights = None
         total = mass_of(len(codes), weights)
-        rows = np.arange(len(codes))
-        if not feature_class(self.features).pairwise:
+        rows = None if isinstance(X, BlockRows) else np.arange(len(codes))
+        if rows is not None and not feature_class(self.features).pairwise:
             X, codes, weights, cost, rows = merge_rows(X, codes, weights, cost)
         features = self._bind(X)
         own = {"loss": loss, "cost": cost, "rows": rows, "total": total, "tolerance": features.tolerance(codes, weights)}
@@ -355,12 +372,17 @@ class SurrogateClassifier(Minimiser):
     def _minimise(self, bound: Bound, lam: float, start: Solution | None) -> tuple[Judged, Solution]:
         """Return the problem of bound rows and what a solver found."""
         tolerance = bound.own["tolerance"]
-        problem = Problem(bound.features, self.loss_.core, bound.codes, lam, bound.weights, bound.own["cost"], tolerance)
+        in_parts = isinstance(bound.features.X, BlockRows)
+        problem = (BlockProblem if in_parts else Problem)(
+            bound.features, self.loss_.core, bound.codes, lam, bound.weights, bound.own["cost"], tolerance
+        )
         solver = make_solver(self.solver, **(self.solver_options or {}))
         lacks, remedy = solver.lacks(problem), "choose solver=auto"
         if lacks is None and tolerance is not None and not solver.takes_box:
             lacks = "moments in a ball (features.moments=ball)"
             remedy = f"for a box choose a solver that takes one: {', '.join(solvers_for_a_box())}"
+        if lacks is None and in_parts and not solver.takes_blocks:
+            lacks = "rows in memory"
         if lacks is not None:
             raise IncompatibleError(f"solver={self.solver}", lacks, remedy)
         limits = Limits(self.tol, self.max_passes, self.max_seconds)
@@ -471,12 +493,13 @@ class SurrogateClassifier(Minimiser):
         return self._terms_of(self._mapped(X), codes, None if self.loss_.example_weights else weights, self.loss_.cost_weights(codes, own))
 
     def _terms_of(self, mapped: FeatureMap, codes: Labels, weights: Array | None, cost: Array | None) -> tuple[float, float]:
-        problem = Problem(mapped, self.loss_.core, codes, self.lam_, weights, cost, mapped.tolerance(codes, weights))
+        kind = BlockProblem if isinstance(mapped.X, BlockRows) else Problem
+        problem = kind(mapped, self.loss_.core, codes, self.lam_, weights, cost, mapped.tolerance(codes, weights))
         if mapped.euclidean or self.features_ is None:
             penalty = problem.penalty(self.theta_)
         else:  # the norm is that of the training rows' kernel
             penalty = 0.5 * self.lam_ * self.features_.square_norm(self.theta_)
-        return penalty, problem.empirical(mapped.scores(self.theta_))
+        return penalty, problem.empirical_at(self.theta_)
 
     # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
     @property
@@ -561,6 +584,9 @@ class SurrogateClassifier(Minimiser):
 
     def predict_codes(self, X: Any, rule: str = "default") -> NDArray[np.intp]:
         """Return predictions as codes: positions in `predictions_`."""
+        X = in_blocks(X) if self.needs_memory() is None else X
+        if isinstance(X, BlockRows):
+            return np.concatenate([self.predict_codes(X.dense(part.start, part.stop), rule) for part in X.parts()])
         F = self.potentials(X)
         rule = self.rule if rule == "default" and self.rule is not None else rule
         return self.loss_.predict(F) if rule == "default" else self.loss_.predict(F, rule)

@@ -1,5 +1,6 @@
 """solver=auto: which solver suits a problem, and one line that says which and why.
 
+rows read in blocks    the block method, a batch of blocks at a time
 moments in a box       the solver that is made for them
 hinges of own numbers  (abstain_ova) the solver of binary problems, one for each
 kernel features        the block method on working sets; Newton once its cost is lower, compared again as the support settles
@@ -17,11 +18,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..block_problem import BlockProblem
 from ..features.base import KernelMap
 from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register
 from .box import BoxSolver
 from .dual import DualSolver, threads_option
+from .dual_blocks import BlockDualSolver
 from .hinges import HingesSolver
 from .interior_point import InteriorPointSolver
 from .kernel_dual import KernelDualSolver
@@ -78,6 +81,9 @@ def choose(problem: Problem, threads: int | str = 1) -> tuple[list[Solver], str]
     ``threads`` are those of the block method (`DualSolver`).
     """
     features = problem.features
+    if isinstance(problem, BlockProblem):
+        blocks = BlockDualSolver()
+        return [blocks] if blocks.lacks(problem) is None else [], f"{len(problem.y)} rows, read in blocks"
     if problem.tolerance is not None:
         box = BoxSolver()
         return ([box], "moments in a box") if box.lacks(problem) is None else ([], "")
@@ -122,7 +128,7 @@ class AutoSolver(Solver):
         Those of the block method on linear features (`DualSolver`).
     """
 
-    takes_box = True
+    takes_box = takes_blocks = True
 
     def __init__(self, threads: int | str = 1) -> None:
         self.threads = threads_option(threads)
@@ -134,6 +140,8 @@ class AutoSolver(Solver):
         if choose(problem)[0]:
             return None
         features = problem.features
+        if isinstance(problem, BlockProblem):
+            return BlockDualSolver().lacks(problem)
         if not isinstance(features, KernelMap):
             return LbfgsSolver().lacks(problem)
         return KernelDualSolver().lacks(problem) if features.regularised is None else KernelNewtonSolver().lacks(problem)

@@ -19,7 +19,7 @@ _CACHE_BYTES = 48 * 2**20
 # threads become more (docs/notes/kernels.md, section 10).
 _WORTH, _ROWS_EACH, _VISITS = 8_000_000, 1_000, 512
 AUTO, MOST_THREADS = "auto", 256
-_STATUS = {0: "converged", 1: "max_passes", 2: "max_seconds"}
+STATUS = {0: "converged", 1: "max_passes", 2: "max_seconds"}
 
 
 def usable_cores() -> int:
@@ -127,4 +127,4 @@ class DualSolver(Solver):
             R_out = unshuffled
         seconds = time.perf_counter() - started
         memory: dict[str, Any] = {"threads": threads} if threads > 1 else {}
-        return Solution(np.ascontiguousarray(theta[:, :k]), R_out, problem.lam, self.name, passes, seconds, _STATUS[code], memory)
+        return Solution(np.ascontiguousarray(theta[:, :k]), R_out, problem.lam, self.name, passes, seconds, STATUS[code], memory)

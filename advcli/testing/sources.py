@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..blocks import BlockRows
 from ..data.dataset import Dataset, content_sha256
 from ..data.registry import sources
 from ..data.source import Source
@@ -41,7 +42,7 @@ def check_source(source: Source | str, options: Mapping[str, Any], data_dir: str
 
         - defaults of options are plain values, as YAML holds them;
         - `load` returns a `Dataset`, the same each time, and leaves the options as they were;
-        - X is float64, C-contiguous or CSR, and finite; the features have different names;
+        - X is float64, C-contiguous or CSR, or `BlockRows`, and finite; the features have different names;
         - y holds codes of the classes, or ones where a row has a label; classes are two or more, different, and all occur;
         - weights are finite and positive; splits and official parts hold rows of it, no row twice;
         - ``sha256`` is the checksum of its content; ``name``, ``sizes`` and ``allow_small_classes`` are those of the options;
@@ -87,6 +88,8 @@ def _check_options(source: Source) -> None:
 
 def _check_features(data: Dataset, what: str) -> None:
     X: Any = data.X
+    if isinstance(X, BlockRows):
+        X = X.dense(0, len(X))
     sparse = hasattr(X, "indptr")
     require(X.ndim == 2 and X.dtype == np.float64, f"{what}: X is no matrix of float64")
     require(sparse or X.flags.c_contiguous, f"{what}: X is not C-contiguous")

@@ -37,7 +37,7 @@ PATIENCE = {
 }
 # Arguments that hold positions or codes: one outside its range must be refused.
 POSITIONS = {"y", "columns", "start", "begin", "order", "rows", "first", "node", "parent", "up", "up_start", "beta_start", "beta_label"}
-POSITIONS |= {"child", "label_start", "label_nodes", "slot", "centre", "example", "gram_start", "part", "held", "used"}
+POSITIONS |= {"at", "child", "label_start", "label_nodes", "slot", "centre", "example", "gram_start", "part", "held", "used"}
 # Lengths that nothing else determines: (function, argument).
 ANY_LENGTH = {(f"subgradient.{name}", "order") for name in ("sgd", "adaptive", "dual_averaging", "averaged_gradient")}
 # How many projectors, rows of K or classes there are follows from the positions alone.
@@ -63,6 +63,7 @@ OPTIONAL = {
     "divisor",
     "centre",
     "offset",
+    "at",
 }
 
 N, D, K, L = 7, 3, 3, 4
@@ -196,6 +197,44 @@ def dual_calls(module, random):
                 "blocks": bool(at % 3),
                 "threads": 1 + (at % 2 == 0 and at % 4 // 2),
                 "together": 2,
+                "turn": 15.0,
+            },
+        )
+    yield "width", {"k": K}
+
+
+def dual_blocks_calls(module, random):
+    width = module.width(K)
+    for at, family in enumerate(families(random)):
+        there = N + 2 * (at % 3 == 1)  # rows that are stored, of which N are listed
+        X = random.normal(size=(there, D))
+        single = at % 2 == 0
+        yield (
+            "solve",
+            {
+                **family,
+                "single": X.ravel().astype(np.float32) if single else np.empty(0, np.float32),
+                "whole": np.empty(0) if single else X.ravel(),
+                "at": np.empty(0, np.int64) if there == N else random.permutation(there)[:N].astype(np.int64),
+                "n": N,
+                "own": D,
+                "constant": True,
+                "mean": random.normal(size=D),
+                "inverse": random.random(D) + 0.5,
+                "shift": np.zeros(D),
+                "y": labels(random).astype(np.int32),
+                "sample_weight": random.random(N) + 0.1,
+                "cost_weight": random.random(N) + 0.1,
+                "store": module.Store(N, K, 3),
+                "theta": np.zeros((D + 1, width)),
+                "gap": np.zeros(N, np.float32),
+                "lam": 0.1,
+                "mass": float(N),
+                "tol": 1e-3,
+                "max_passes": 20.0,
+                "max_seconds": 5.0,
+                "seed": 1,
+                "together": 4,
                 "turn": 15.0,
             },
         )
@@ -572,6 +611,7 @@ CALLS = {
     "binary": binary_calls,
     "oracle": oracle_calls,
     "dual": dual_calls,
+    "dual_blocks": dual_blocks_calls,
     "corrected": corrected_calls,
     "kernel_dual": kernel_dual_calls,
     "uma": uma_calls,
@@ -601,6 +641,10 @@ def variations(function, name, value, random):
         huge = () if name in PATIENCE else (np.inf, 1e300, 1e-300)
         yield from ((f"= {each}", each, False) for each in (0.0, -1.0, np.nan, *huge))
         yield "no number", None, True
+    elif not isinstance(value, np.ndarray):
+        yield "None", None, True
+        yield "of another length", type(value)(N + 1, K, 3), True
+        yield "of other classes", type(value)(N, K + 1, 3), True
     else:
         yield from _of_arrays(function, name, value, random)
 

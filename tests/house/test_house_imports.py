@@ -27,6 +27,7 @@ groups                 -
 metrics compiled        -
 abstention stored      -
 protocol               hyper metrics
+blocks                 compiled
 config                 hyper protocol
 
 losses                 costs compiled hierarchy.graph
@@ -37,8 +38,11 @@ outputs.hierarchical   hierarchy.multilabel
 problem                losses.base features.base
 binary                 features.base
 certificate            problem
+block_problem          blocks problem losses.base
 solvers                problem binary compiled losses.base features.base features.kernel features.linear features.threshold
+solvers                blocks block_problem
 learners               certificate problem binary solvers losses features hierarchy confusion compiled costs hyper outputs groups stored
+learners               blocks block_problem
 learners.abstention    abstention
 __init__               learners
 
@@ -49,8 +53,8 @@ records                cell_files files identity rows provenance
 arrays                 files
 proofs predictions     arrays records
 proofs                 rows
-data                   files confusion groups hierarchy.graph
-evaluation             learners groups certificate features.shared compiled data hierarchy confusion metrics protocol hyper
+data                   blocks files confusion groups hierarchy.graph
+evaluation             blocks learners groups certificate features.shared compiled data hierarchy confusion metrics protocol hyper
 evaluation             limits records rows proofs predictions
 evaluation.jobs        config progress
 evaluation.sweep       config progress
@@ -70,7 +74,7 @@ surfaces               losses
 pictures               surfaces losses features learners evaluation models metrics hyper files outputs reports.drawing
 pictures               reports.published_numbers
 verify                 proofs files records rows data costs
-testing                learners losses features solvers problem certificate data metrics
+testing                blocks learners losses features solvers problem certificate data metrics
 testing.figures        records reports
 
 __main__ cli           cli.main

@@ -119,7 +119,7 @@ def fitting():
 
 def crawls(name, features, solver):
     """Whether this pair has only the block method, whose time grows like C; Newton takes explicit features."""
-    return solver in ("dual", "kernel_dual") or precision(solver) > 0 or is_kernel(features)
+    return solver in ("dual", "dual_blocks", "kernel_dual") or precision(solver) > 0 or is_kernel(features)
 
 
 def precision(solver):
