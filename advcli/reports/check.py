@@ -216,7 +216,7 @@ def _word(content: Any) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Entry:
+class _CheckedEntry:
     """A metric of a cell as the check sees it."""
 
     dataset: str
@@ -243,14 +243,14 @@ class _Entry:
     def name(self) -> tuple[str, str, str]:
         return self.dataset, self.method, self.metric
 
-    def first(self, n: int) -> _Entry:
+    def first(self, n: int) -> _CheckedEntry:
         """Return the entry on its first n splits, of which it has as many or more."""
         values = self.values[:n]
         mean = float(values.mean()) if n else math.nan
         return replace(self, values=values, sizes=self.sizes[:n], n=n, mean=mean, std=float(values.std(ddof=1)) if n > 1 else math.nan)
 
 
-def _entries(runs: pd.DataFrame, splits: Mapping[str, str] | None) -> list[_Entry]:
+def _entries(runs: pd.DataFrame, splits: Mapping[str, str] | None) -> list[_CheckedEntry]:
     """Return the entries of rows, those without any result included."""
     runs = with_unique_methods(runs)
     metrics = list(dict.fromkeys(name for name in runs["metric"] if name)) or [""]
@@ -263,7 +263,7 @@ def _entries(runs: pd.DataFrame, splits: Mapping[str, str] | None) -> list[_Entr
                 seed = int(rows["seed"].iloc[0])
                 sizes = list(zip(*(good[name].astype(int).tolist() for name in ("split", "n_train", "n_test")), strict=True))
                 found.append(
-                    _Entry(
+                    _CheckedEntry(
                         dataset=dataset,
                         method=str(method),
                         metric=metric,
@@ -524,15 +524,15 @@ def compare(
     return changes
 
 
-def _from_baseline(row: Mapping[Any, Any]) -> _Entry:
+def _from_baseline(row: Mapping[Any, Any]) -> _CheckedEntry:
     values = np.array([_value_of(text) for text in str(row["values"]).split()], dtype=float)
     # the printed mean and deviation are rounded
     mean = float(values.mean()) if len(values) else float(row["mean"])
     std = float(values.std(ddof=1)) if len(values) > 1 else float(row["std"])
-    return _Entry(**{**{column: row[column] for column in BASELINE_COLUMNS}, "mean": mean, "std": std, "values": values})
+    return _CheckedEntry(**{**{column: row[column] for column in BASELINE_COLUMNS}, "mean": mean, "std": std, "values": values})
 
 
-def _costs(old: _Entry, new: _Entry) -> tuple[str, ...]:
+def _costs(old: _CheckedEntry, new: _CheckedEntry) -> tuple[str, ...]:
     """Return what became much more expensive, one clause each; what one side does not know is not compared."""
     found = []
     if new.passes > COST_FACTOR * old.passes:
@@ -543,7 +543,7 @@ def _costs(old: _Entry, new: _Entry) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _judge(old: _Entry, new: _Entry, shorter: Callable[[str, int], str | None] | None, test: str, alpha: float) -> Change:
+def _judge(old: _CheckedEntry, new: _CheckedEntry, shorter: Callable[[str, int], str | None] | None, test: str, alpha: float) -> Change:
     costs = _costs(old, new)
 
     def change(status: str, p_value: float, how: str, reason: str = "") -> Change:
@@ -568,14 +568,14 @@ def _judge(old: _Entry, new: _Entry, shorter: Callable[[str, int], str | None] |
     return change("moved", p_value, "equivalence", "beyond the margin" if beyond else "equivalence within the margin is not shown")
 
 
-def _grown(old: _Entry, new: _Entry, shorter: Callable[[str, int], str | None] | None) -> bool:
+def _grown(old: _CheckedEntry, new: _CheckedEntry, shorter: Callable[[str, int], str | None] | None) -> bool:
     """Return whether the entries differ in the number of splits alone, with a value for each of them."""
     if shorter is None or not len(old.values):
         return False
     return shorter(new.cell, old.n) == old.splits and shorter(new.cell, new.n) == new.splits
 
 
-def _split_by_split(old: _Entry, new: _Entry, test: str) -> tuple[str, float, str, str]:
+def _split_by_split(old: _CheckedEntry, new: _CheckedEntry, test: str) -> tuple[str, float, str, str]:
     """Return status, p-value, test and reason of an entry on the splits of its baseline."""
     if new.n != len(old.values):
         return "moved", math.nan, "paired", f"{new.n} splits, {len(old.values)} in the baseline"
