@@ -943,35 +943,37 @@ FILES, FIT = "tests/models/test_models_files.py", "tests/cli/test_cli_fit.py"
 BROKEN = "tests/models/test_models_mutations.py"
 MODELS = (
     Mutant(
-        "advcli/models.py",
+        "advcli/models/fitting.py",
         "recipe.search(everything, ALL)",
         "recipe.search(type(everything)(everything.X, everything.y), ALL)",
         f"{CELLS} -k model",
     ),
     Mutant(
-        "advcli/models.py",
+        "advcli/models/fitting.py",
         "recipe.fit(everything, selection.hyper, ALL)",
         "recipe.fit(type(everything)(everything.X, everything.y), selection.hyper, ALL)",
         f"{CELLS} -k model",
     ),
-    Mutant("advcli/models.py", "standardiser=fitted.standardiser,", "standardiser=None,", f"{CELLS} -k model"),
-    Mutant("advcli/models.py", ".strip() != _checksum(members):", ".strip() != _checksum(members) and False:", f"{FILES} -k archive"),
+    Mutant("advcli/models/fitting.py", "standardiser=fitted.standardiser,", "standardiser=None,", f"{CELLS} -k model"),
+    Mutant("advcli/models/files.py", ".strip() != _checksum(members):", ".strip() != _checksum(members) and False:", f"{FILES} -k archive"),
     Mutant(
-        "advcli/models.py",
+        "advcli/models/files.py",
         'digest.update(f"{name} {len(members[name])}\\n".encode())\n            digest.update(members[name])',
         'digest.update(f"{name} {len(members[name])}\\n".encode())',
         f"{FILES} -k archive",
     ),
-    Mutant("advcli/models.py", "if not stored or entry.header_offset + long > end:", "if not stored:", f"{BROKEN} -k share"),
-    Mutant("advcli/models.py", "    attributes.check_taken()\n", "", f"{BROKEN} -k listed"),
-    Mutant("advcli/models.py", "if not standardiser.scale_.all():", "if False:", f"{BROKEN} -k named"),
+    Mutant("advcli/models/files.py", "if not stored or entry.header_offset + long > end:", "if not stored:", f"{BROKEN} -k share"),
+    Mutant("advcli/models/restored.py", "    attributes.check_taken()\n", "", f"{BROKEN} -k listed"),
+    Mutant("advcli/models/restored.py", "if not standardiser.scale_.all():", "if False:", f"{BROKEN} -k named"),
     Mutant("advcli/learners/surrogate.py", "if chosen.reads_file(self.loss_options or {}):", "if False:", f"{BROKEN} -k 'opens and costs'"),
     Mutant("advcli/stored.py", 'if kind == "f" and not np.isfinite(values).all():', "if False:", f"{BROKEN} -k named"),
     Mutant("advcli/stored.py", "if shape is not None and (len(given)", "if False and (len(given)", f"{BROKEN} -k named"),
     Mutant("advcli/stored.py", '"i", 0, columns - 1)', '"i", 0, columns)', f"{BROKEN} -k sparse"),
     Mutant("advcli/stored.py", "(np.diff(pointers) < 0).any() or ", "", f"{BROKEN} -k sparse"),
-    Mutant("advcli/models.py", "if version != FORMAT_VERSION:", "if False:", f"{FILES} -k refused"),
-    Mutant("advcli/models.py", "X = X if self.standardiser is None else self.standardiser.transform(X)", "X = X", f"{CELLS} -k model"),
+    Mutant("advcli/models/files.py", "if version != FORMAT_VERSION:", "if False:", f"{FILES} -k refused"),
+    Mutant(
+        "advcli/models/model.py", "X = X if self.standardiser is None else self.standardiser.transform(X)", "X = X", f"{CELLS} -k model"
+    ),
 )
 
 HINGES = "tests/solvers/test_solvers_hinges.py"
