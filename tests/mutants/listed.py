@@ -984,6 +984,7 @@ REDUCTIONS, ORDINAL, ABSTAINING = (
     "tests/learners/test_methods_ordinal.py",
     "tests/learners/test_learners_abstention.py",
 )
+PROGRAMS = "tests/outputs/test_outputs_programs.py"
 CONTRACT, ACCEPTED = "tests/losses/test_losses_rejecting.py", "tests/learners/test_abstention.py"
 RIVALS = (
     # hinges that share nothing but the rows
@@ -1038,6 +1039,11 @@ RIVALS = (
         "advcli/learners/schemes.py", "np.where(positive, costs.max(axis=1), costs.T)", "costs.T", f"{REDUCTIONS} -k 'definition and csova'"
     ),
     Mutant("advcli/learners/schemes.py", "costs == costs.min(axis=1, keepdims=True)", "costs == 0.0", f"{REDUCTIONS} -k costs_of_rows"),
+    Mutant("advcli/learners/reductions.py", "return self.scheme.count(len(self.classes_))", "return len(self.classes_)", REDUCTIONS),
+    Mutant("advcli/learners/minimiser.py", "(first + biases, *others)", "(first, *others)", f"{REDUCTIONS} -k saved_kernel"),
+    # linear programs
+    Mutant("advcli/programs.py", "ObjSense.kMaximize if", "ObjSense.kMinimize if", PROGRAMS),
+    Mutant("advcli/programs.py", "np.tile(np.arange(n), m)", "np.repeat(np.arange(n), m)", PROGRAMS),
     # accepting with a guarantee
     Mutant("advcli/abstention.py", "np.maximum(rank - (n - total[-1]), 0.0)", "np.maximum(rank - n, 0.0)", ACCEPTED),
     Mutant(
