@@ -120,10 +120,10 @@ def warn_not_converged(text: str) -> None:
     warnings.warn(text, NotConvergedWarning, stacklevel=level)
 
 
-def nearest(name: str, choices: Iterable[str], count: int = 3) -> str:
-    """Return a clause that names the nearest valid names, for the end of an error message."""
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """Return a clause that names the nearest valid names, three at most, for the end of an error message."""
     choices = sorted(set(map(str, choices)))
-    close = difflib.get_close_matches(str(name), choices, n=count, cutoff=0.5)
+    close = difflib.get_close_matches(str(name), choices, n=3, cutoff=0.5)
     if close:
         return f"did you mean {' or '.join(close)}?"
     return f"choose one of {', '.join(choices)}"

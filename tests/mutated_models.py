@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from advcli.errors import AdvcliError, ModelError
-from advcli.models import _checksum, predict_file, read
+from advcli.models import predict_file, read
+from advcli.models.files import _checksum
 
 SECONDS = 30
 ROOM = 2**28  # bytes beside what the process has when it begins

@@ -8,7 +8,6 @@ a certificate computed from the returned fit.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,6 @@ def trace(
     *,
     tol: float,
     seconds: float,
-    told: Callable[[dict[str, Any]], None] = lambda row: None,
 ) -> list[dict[str, Any]]:
     """Return one row (`COLUMNS`) per limit of passes, for one method with one solver on all rows of a data set.
 
@@ -60,8 +58,6 @@ def trace(
         Relative gap at which the trace ends.
     seconds : float
         Time of the longest fit; all together may take twice as long.
-    told : callable
-        Called with every row as it is made.
 
     Raises
     ------
@@ -103,7 +99,6 @@ def trace(
         # a limit that has no room for the next round of a solver adds nothing to the one before
         if not rows or certificate.passes > rows[-1]["passes"] or certificate.status != "max_passes":
             rows.append(row)
-            told(row)
         passes *= 2
         if certificate.converged or certificate.status in ("max_seconds", "stalled") or passes > most:
             return rows

@@ -619,17 +619,9 @@ def cost_warnings(changes: Sequence[Change]) -> list[str]:
     return list(dict.fromkeys(f"{change.dataset}, {change.method}: {cost}" for change in changes for cost in change.costs))
 
 
-def changes_text(changes: Sequence[Change], everything: bool = False) -> str:
-    """Return one line per entry that is not unchanged (or per entry), one that counts them, and one that counts those on other splits.
-
-    Parameters
-    ----------
-    changes : sequence of Change
-        From `compare`.
-    everything : bool
-        Whether unchanged entries get a line too.
-    """
-    lines = [change.line() for change in changes if everything or change.status != "unchanged"]
+def changes_text(changes: Sequence[Change]) -> str:
+    """Return one line per entry that is not unchanged, one that counts all entries, and one that counts those on other splits."""
+    lines = [change.line() for change in changes if change.status != "unchanged"]
     counts = [f"{sum(change.status == status for change in changes)} {status}" for status in STATUSES]
     lines.append(f"{counted(len(changes), 'entry', 'entries')}: {', '.join(counts)}")
     others = sum(change.test in ("equivalence", "margin") for change in changes)
@@ -666,19 +658,11 @@ def junit_xml(changes: Sequence[Change], name: str = "advcli check", *, finding:
     return _suite(name, cases, "\n".join(cost_warnings(changes)))
 
 
-def junit_error(error: str, name: str = "advcli check") -> str:
-    """Return JUnit XML of a check that came to no verdict: one test case that is an error.
-
-    Parameters
-    ----------
-    error : str
-        What stopped the check.
-    name : str
-        Of the test suite.
-    """
+def junit_error(error: str) -> str:
+    """Return JUnit XML of a check that came to no verdict, stopped by ``error``: one test case that is an error."""
     case = _case("folder", "check")
     ET.SubElement(case, "error", {"type": "error", "message": _clean(error)}).text = _clean(error)
-    return _suite(name, [case])
+    return _suite("advcli check", [case])
 
 
 def _case(where: str, name: str) -> ET.Element:

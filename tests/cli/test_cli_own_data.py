@@ -141,7 +141,7 @@ def test_models_with_parts_that_cannot_be_are_refused() -> None:
     import json
 
     from advcli.errors import ModelError
-    from advcli.models import _restored_encoding
+    from advcli.models.restored import _restored_encoding
 
     fitted("indicator")
     import zipfile

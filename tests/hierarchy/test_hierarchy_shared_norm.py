@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
+from shared_norms import shared_norm, structured_shared_norm
 
 from advcli.errors import IncompatibleError
 from advcli.hierarchy import LabelGraph
-from advcli.hierarchy.shared_norm import best_weights, dual_bound, shared_norm, structured_shared_norm
+from advcli.hierarchy.shared_norm import best_weights, dual_bound
 
 STAR = LabelGraph.from_edges([("r", name) for name in "abcd"])
 APART = LabelGraph.from_edges([("a", "b"), ("c", "d"), ("e", "f")], several_tops=True)

@@ -226,13 +226,14 @@ def test_an_untrusted_pickle_is_not_executed(tmp_path: Path) -> None:
 
 
 def test_a_model_file_that_names_an_estimator_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from advcli import models
+    from advcli.models import restored
+    from advcli.stored import Entries
 
     (tmp_path / "evil.py").write_text("raise SystemExit('executed')\n")
     monkeypatch.syspath_prepend(tmp_path)
     document = {"estimator": "sklearn", "parameters": {"estimator": "evil.Thing"}}
     with pytest.raises(ModelError, match="a model file holds no sklearn"):
-        models._restored_estimator(document, *[models.Entries({}) for _ in range(3)])
+        restored._restored_estimator(document, *[Entries({}) for _ in range(3)])
     assert "evil" not in sys.modules
 
 

@@ -22,7 +22,8 @@ from advcli.hierarchy import LabelGraph
 from advcli.learners import LinearLearner, hierarchical, learner_class
 from advcli.learners.base import registry
 from advcli.losses import loss_class, loss_names
-from advcli.models import FORMAT_VERSION, Model, _checksum, read, save
+from advcli.models import FORMAT_VERSION, Model, read, save
+from advcli.models.files import _checksum
 
 RNG = np.random.default_rng(5)
 Y = np.repeat([0, 1, 2], 20)

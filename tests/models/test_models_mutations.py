@@ -27,7 +27,8 @@ from mutated_models import mutated, outcome, packed, unpacked, written
 
 from advcli.cli import main
 from advcli.errors import ModelError
-from advcli.models import _members, read, save
+from advcli.models import read, save
+from advcli.models.files import _members
 
 BATCH, BATCHES = 144, 10
 HARMLESS = {"refused", "failed", "predicted"}

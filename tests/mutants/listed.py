@@ -226,8 +226,8 @@ REFEREE = (
     ),
     Mutant(
         "advcli/problem.py",
-        "return float(self.weight @ self.loss.value(self.scaled(F), self.y)) / self.n",
-        "return float(self.weight @ self.loss.value(self.scaled(F), self.y)) / len(self.y)",
+        "return self.summed_loss(F) / self.n",
+        "return self.summed_loss(F) / len(self.y)",
         f"{ESTIMATORS} -k weight",
     ),
     Mutant("advcli/problem.py", "R if self.sample_weight is None else R * self.sample_weight[:, None]", "R", f"{ESTIMATORS} -k weight"),
@@ -733,7 +733,7 @@ CHECK = (
     ),
     Mutant("advcli/reports/check.py", "if change.failed:\n            ET.", 'if change.status == "moved":\n            ET.', CHECKED),
     Mutant("advcli/reports/check.py", "if finding:\n        case", "if False:\n        case", CHECKED),
-    Mutant("advcli/reports/check.py", "kept.get(cell.name, _rounded_up(usual))", "_rounded_up(usual)", CHECKED),
+    Mutant("advcli/reports/check.py", "kept.get(entry.name, _rounded_up(usual))", "_rounded_up(usual)", CHECKED),
     Mutant("advcli/records.py", "return difference(path.name, list(self._merged_runs()), csv.reader(file))", 'return ""', CHECKED),
     Mutant("advcli/records.py", "if made_by[path] < newest[text]}", "if False}", f"{RUNNER_TESTS} -k numbers"),
     Mutant("advcli/records.py", "canonical_json(lasting(cell))", "canonical_json(cell)", f"{RUNNER_TESTS} -k numbers"),
@@ -943,35 +943,37 @@ FILES, FIT = "tests/models/test_models_files.py", "tests/cli/test_cli_fit.py"
 BROKEN = "tests/models/test_models_mutations.py"
 MODELS = (
     Mutant(
-        "advcli/models.py",
+        "advcli/models/fitting.py",
         "recipe.search(everything, ALL)",
         "recipe.search(type(everything)(everything.X, everything.y), ALL)",
         f"{CELLS} -k model",
     ),
     Mutant(
-        "advcli/models.py",
+        "advcli/models/fitting.py",
         "recipe.fit(everything, selection.hyper, ALL)",
         "recipe.fit(type(everything)(everything.X, everything.y), selection.hyper, ALL)",
         f"{CELLS} -k model",
     ),
-    Mutant("advcli/models.py", "standardiser=fitted.standardiser,", "standardiser=None,", f"{CELLS} -k model"),
-    Mutant("advcli/models.py", ".strip() != _checksum(members):", ".strip() != _checksum(members) and False:", f"{FILES} -k archive"),
+    Mutant("advcli/models/fitting.py", "standardiser=fitted.standardiser,", "standardiser=None,", f"{CELLS} -k model"),
+    Mutant("advcli/models/files.py", ".strip() != _checksum(members):", ".strip() != _checksum(members) and False:", f"{FILES} -k archive"),
     Mutant(
-        "advcli/models.py",
+        "advcli/models/files.py",
         'digest.update(f"{name} {len(members[name])}\\n".encode())\n            digest.update(members[name])',
         'digest.update(f"{name} {len(members[name])}\\n".encode())',
         f"{FILES} -k archive",
     ),
-    Mutant("advcli/models.py", "if not stored or entry.header_offset + long > end:", "if not stored:", f"{BROKEN} -k share"),
-    Mutant("advcli/models.py", "    attributes.check_taken()\n", "", f"{BROKEN} -k listed"),
-    Mutant("advcli/models.py", "if not standardiser.scale_.all():", "if False:", f"{BROKEN} -k named"),
+    Mutant("advcli/models/files.py", "if not stored or entry.header_offset + long > end:", "if not stored:", f"{BROKEN} -k share"),
+    Mutant("advcli/models/restored.py", "    attributes.check_taken()\n", "", f"{BROKEN} -k listed"),
+    Mutant("advcli/models/restored.py", "if not standardiser.scale_.all():", "if False:", f"{BROKEN} -k named"),
     Mutant("advcli/learners/surrogate.py", "if chosen.reads_file(self.loss_options or {}):", "if False:", f"{BROKEN} -k 'opens and costs'"),
     Mutant("advcli/stored.py", 'if kind == "f" and not np.isfinite(values).all():', "if False:", f"{BROKEN} -k named"),
     Mutant("advcli/stored.py", "if shape is not None and (len(given)", "if False and (len(given)", f"{BROKEN} -k named"),
     Mutant("advcli/stored.py", '"i", 0, columns - 1)', '"i", 0, columns)', f"{BROKEN} -k sparse"),
     Mutant("advcli/stored.py", "(np.diff(pointers) < 0).any() or ", "", f"{BROKEN} -k sparse"),
-    Mutant("advcli/models.py", "if version != FORMAT_VERSION:", "if False:", f"{FILES} -k refused"),
-    Mutant("advcli/models.py", "X = X if self.standardiser is None else self.standardiser.transform(X)", "X = X", f"{CELLS} -k model"),
+    Mutant("advcli/models/files.py", "if version != FORMAT_VERSION:", "if False:", f"{FILES} -k refused"),
+    Mutant(
+        "advcli/models/model.py", "X = X if self.standardiser is None else self.standardiser.transform(X)", "X = X", f"{CELLS} -k model"
+    ),
 )
 
 HINGES = "tests/solvers/test_solvers_hinges.py"
@@ -982,6 +984,7 @@ REDUCTIONS, ORDINAL, ABSTAINING = (
     "tests/learners/test_methods_ordinal.py",
     "tests/learners/test_learners_abstention.py",
 )
+PROGRAMS = "tests/outputs/test_outputs_programs.py"
 CONTRACT, ACCEPTED = "tests/losses/test_losses_rejecting.py", "tests/learners/test_abstention.py"
 RIVALS = (
     # hinges that share nothing but the rows
@@ -1036,6 +1039,11 @@ RIVALS = (
         "advcli/learners/schemes.py", "np.where(positive, costs.max(axis=1), costs.T)", "costs.T", f"{REDUCTIONS} -k 'definition and csova'"
     ),
     Mutant("advcli/learners/schemes.py", "costs == costs.min(axis=1, keepdims=True)", "costs == 0.0", f"{REDUCTIONS} -k costs_of_rows"),
+    Mutant("advcli/learners/reductions.py", "return self.scheme.count(len(self.classes_))", "return len(self.classes_)", REDUCTIONS),
+    Mutant("advcli/learners/minimiser.py", "(first + biases, *others)", "(first, *others)", f"{REDUCTIONS} -k saved_kernel"),
+    # linear programs
+    Mutant("advcli/programs.py", "ObjSense.kMaximize if", "ObjSense.kMinimize if", PROGRAMS),
+    Mutant("advcli/programs.py", "np.tile(np.arange(n), m)", "np.repeat(np.arange(n), m)", PROGRAMS),
     # accepting with a guarantee
     Mutant("advcli/abstention.py", "np.maximum(rank - (n - total[-1]), 0.0)", "np.maximum(rank - n, 0.0)", ACCEPTED),
     Mutant(

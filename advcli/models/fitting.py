@@ -1,0 +1,106 @@
+"""One method fitted to a whole data set: the recipe of a run, with every row as the training part."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..data.encoding import Column, Encoding
+from ..data.registry import complete_options
+from ..errors import ConfigError
+from ..evaluation.recipe import ALL, Recipe
+from ..evaluation.selection import pooled_score
+from ..learners import Learner
+from ..learners.surrogate import SurrogateClassifier
+from ..provenance import versions
+from .model import ABSTAIN, Model
+
+if TYPE_CHECKING:
+    from ..evaluation import Cell
+
+
+def fit(cell: Cell, data_dir: Path) -> Model:
+    """Fit one method to a whole data set, with the protocol's search and standardisation.
+
+    The hyper-parameters are chosen as for the training part of a first split, which here is every row; then all rows are standardised
+    and fitted to ``solver.tol``.
+
+    Parameters
+    ----------
+    cell : Cell
+        Data set and method, as a run takes them.
+    data_dir : Path
+        Where data sets lie.
+
+    Returns
+    -------
+    Model
+        ``about["notes"]`` and ``about["edges"]`` are to be told to the user. A fit that stopped above its tolerance warns
+        (`NotConvergedWarning`) and says so in its certificate.
+    """
+    from threadpoolctl import threadpool_limits
+
+    if cell.noise:
+        raise ConfigError(f"advcli fit learns from the labels of the data; leave out noise={cell.noise['name']}")
+    recipe = Recipe(cell, data_dir)
+    if recipe.protocol.rough_per_class is not None:
+        raise ConfigError(
+            "protocol.rough_per_class makes labels for an experiment; advcli fit learns from those of the data: set it to null"
+        )
+    dataset, everything = recipe.dataset, recipe.part()
+    with threadpool_limits(limits=1):
+        selection = recipe.search(everything, ALL)
+        fitted = recipe.fit(everything, selection.hyper, ALL)
+    learner = fitted.learner
+    options = complete_options(cell.dataset)
+    target = str(options.get("target"))
+    own = {child: parent for parent, child in dataset.hierarchy or () if child in dataset.stubs}
+    return Model(
+        estimator=learner,
+        classes=dataset.classes,
+        labels=tuple(own.get(label, label) for label in _labels(learner, dataset.classes)),
+        standardiser=fitted.standardiser,
+        encoding=fitted.encoding or dataset.encoding or Encoding(tuple(Column(name) for name in dataset.feature_names)),
+        about={
+            "cell": cell.as_mapping(),
+            "dataset": dataset.name,
+            "dataset_sha256": dataset.sha256,
+            "rows": dataset.X.shape[0],
+            "hyper": dict(selection.hyper),
+            "searched": pooled_score(selection),
+            "metric": recipe.metric(learner),
+            "notes": [*recipe.notes, *learner.remarks_],
+            "edges": list(selection.edges),
+            "versions": versions(),
+            "fitted": _now(),
+        },
+        label_separator=None if target.endswith("*") else options.get("label_separator"),
+        label_prefix=target[:-1] if target.endswith("*") else Model.label_prefix,
+    )
+
+
+def _now() -> str:
+    """Return the time in UTC, that of the variable SOURCE_DATE_EPOCH where it is set: a fit that is repeated then gives the same file."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    seconds = int(given) if given.isascii() and given.isdigit() else int(time.time())
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
+
+
+def _labels(estimator: Learner, classes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the label of every prediction code: row names of a matrix with predictions of its own, else the classes and what is beyond."""
+    if not isinstance(estimator, SurrogateClassifier):
+        return classes
+    k, n_predictions = len(classes), len(estimator.predictions_)
+    extra = n_predictions - k
+    named = estimator.loss_.row_names
+    if extra and named is not None:
+        return tuple(named)
+    if extra < 0:
+        return tuple(f"prediction {row + 1}" for row in range(n_predictions))
+    beyond = [ABSTAIN] if extra == 1 else [f"prediction {row + 1}" for row in range(k, k + extra)]
+    taken = set(map(str, classes))
+    while taken & set(beyond):
+        beyond = [f"_{label}" for label in beyond]
+    return (*classes, *beyond)

@@ -1,0 +1,241 @@
+"""A fitted estimator with what stands between it and raw rows, and what there is to say about it."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..certificate import Certificate
+from ..data.encoding import Encoding
+from ..data.transformer import EncodedColumns
+from ..evaluation.standardise import Standardiser
+from ..learners import Learner
+from ..learners.base import NOT_OPTIONS
+from ..rows import plain
+from ..steps import Steps
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ABSTAIN = "abstain"
+"""Label of the one prediction beyond the classes."""
+
+_DENSE = 2**20  # features up to which a row of zeros is written out
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted estimator with what stands between it and raw rows.
+
+    Attributes
+    ----------
+    estimator : Learner
+        Fitted. When it was loaded it predicts, but cannot be a warm start.
+    classes : tuple
+        Labels of the k classes, in the order of the potentials.
+    labels : tuple
+        Label of every prediction code: the classes, then what a loss may predict beyond them (``"abstain"``). A stub leaf has the label of
+        the node that it stands for.
+    standardiser : Standardiser, Steps or None
+        Applied to the features first, `Steps` those of a pipeline; None if the estimator takes them as they are.
+    encoding : Encoding or None
+        How columns of a table become features; None if there never was a table.
+    about : mapping
+        How the model was made: configuration (``cell``), data set and its checksum, rows, hyper-parameters, versions.
+    label_separator : str or None
+        What joins the labels of a row that has several, in one cell; None: they have a column of 0 and 1 each.
+    label_prefix : str
+        What the names of these columns begin with.
+    """
+
+    estimator: Learner
+    classes: tuple[Any, ...]
+    labels: tuple[Any, ...]
+    standardiser: Standardiser | Steps | None = None
+    encoding: Encoding | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+    label_separator: str | None = None
+    label_prefix: str = "label_"
+
+    @property
+    def step(self) -> str:
+        """Name of the estimator among the steps of a pipeline."""
+        return str(self.about.get("step", type(self.estimator).__name__.lower()))
+
+    @property
+    def of_sets(self) -> bool:
+        """Whether rows have several labels."""
+        return self.estimator.of_sets_
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The certificate of the fit; None for a learner that has none."""
+        return self.estimator.certificate_
+
+    def as_estimator(self) -> Any:
+        """Return what `load` returns: the learner alone, or a `sklearn.pipeline.Pipeline` with what stands before it.
+
+        Its ``classes_`` are the labels, also where the learner was fitted to codes (``advcli fit``). What ``advcli fit`` made begins with
+        the step ``columns``, which takes frames with the columns of the training file.
+        """
+        from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import FunctionTransformer
+
+        learner: Any = self.estimator
+        if plain(learner.classes_) != plain(self.classes):
+            learner = copy.copy(learner)
+            learner.classes_, learner.n_classes = label_array(self.classes), None
+            if learner.counts_steps:  # to be fitted again, to labels that may be text
+                learner.order = list(self.classes)
+        before: list[tuple[str, Any]] = [] if self.encoding is None else [("columns", EncodedColumns(self.encoding))]
+        if isinstance(self.standardiser, Steps):
+            before += self.standardiser.named
+        elif self.standardiser is not None:
+            before += [("standardise", FunctionTransformer(self.standardiser.transform, accept_sparse=True))]
+        if not before:
+            return learner
+        return Pipeline([*before, (self.step, learner)])
+
+    def features(self, X: Any, groups: Any = None) -> Any:
+        """Return rows X (n, d) as the estimator takes them; with the sequence of each (n,) where it learned from sequences."""
+        X = X if self.standardiser is None else self.standardiser.transform(X)
+        return X if groups is None or not self.estimator.has_groups else self.estimator.look_groups(X, groups)
+
+    def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
+        """Return the predicted labels of rows X (n, d), shape (n,); where rows have several the lists of theirs.
+
+        ``groups`` (n,) are the sequences of the rows, for a model of sequences.
+        """
+        codes: Any = self.estimator.predict_codes(self.features(X, groups))
+        labels = label_array(self.labels)
+        if not self.of_sets:
+            return labels[codes]
+        found = np.empty(codes.shape[0], dtype=object)
+        found[:] = [labels[at].tolist() for at in np.split(codes.indices, codes.indptr[1:-1])]
+        return found
+
+    def table(self, X: Any, groups: Any = None) -> pd.DataFrame:
+        """Return all there is to say about rows X (n, d), one line each; ``groups`` as in `predict`.
+
+        Returns
+        -------
+        DataFrame
+            ``label``; ``abstain`` (0 or 1), where the loss may predict something else than a class; ``potential_CLASS`` for every class;
+            for adversarial losses ``probability_PREDICTION``, the predictor's distribution; where ``calibrate`` is set its estimates,
+            and for classifiers of other packages that have them their probabilities, as ``probability_CLASS``. Where rows have several
+            labels they stand as in the table that was learned from, joined in ``label`` or in columns of 0 and 1, and nothing else.
+        """
+        import pandas as pd
+
+        if self.of_sets:
+            return self._table_of_sets(X)
+        X = self.features(X, groups)
+        estimator = self.estimator
+        codes = estimator.predict_codes(X)
+        columns: dict[str, Any] = {"label": label_array(self.labels)[codes]}
+        if len(self.labels) > len(self.classes):
+            columns[ABSTAIN] = (codes >= len(self.classes)).astype(int)
+        columns |= {f"potential_{label}": values for label, values in zip(self.classes, estimator.potentials(X).T, strict=True)}
+        if hasattr(estimator, "predictor_distribution") and not estimator.calibrates:
+            P = estimator.predictor_distribution(X)
+            columns |= {f"probability_{label}": values for label, values in zip(self.labels, P.T, strict=True)}
+        elif (P := estimator.probabilities(X)) is not None:
+            columns |= {f"probability_{label}": values for label, values in zip(self.classes, P.T, strict=True)}
+        return pd.DataFrame(columns)
+
+    def _table_of_sets(self, X: Any) -> pd.DataFrame:
+        import pandas as pd
+
+        if self.label_separator is not None:
+            return pd.DataFrame({"label": [self.label_separator.join(map(str, labels)) for labels in self.predict(X)]})
+        chosen: Any = self.estimator.predict_codes(self.features(X))
+        return pd.DataFrame(chosen.toarray(), columns=[f"{self.label_prefix}{label}" for label in self.labels])
+
+
+def label_array(labels: tuple[Any, ...]) -> NDArray[Any]:
+    """Return the labels with one type where they have one; text beside numbers keeps both as they are."""
+    if len({isinstance(label, str) for label in labels}) == 1:
+        return np.array(labels)
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def zeros(model: Model) -> Any:
+    """Return one row of zeros as features."""
+    d = model.estimator.n_features_in_
+    return np.zeros((1, d)) if d <= _DENSE else sparse.csr_array((1, d))
+
+
+def describe(model: Model) -> dict[str, str]:
+    """Return what there is to say about a model, as labelled lines of text."""
+    estimator, about = model.estimator, model.about
+    cell, certificate = about.get("cell") or {}, model.certificate
+    lines = {"kind": type(estimator).__name__}
+    if cell:
+        own = {key: value for key, value in cell["loss"].items() if key not in NOT_OPTIONS and value is not None}
+        said = ", ".join(f"{key}={_at_most(json.dumps(value), 60)}" for key, value in own.items())
+        lines["method"] = f"{cell['loss']['name']} {cell['features']['name']}" + (f" ({said})" if said else "")
+    if isinstance(estimator, Learner) and estimator.calibrates:
+        lines["probabilities"] = f"estimated, by calibrate={estimator.calibrate}"
+    hyper = about.get("hyper") or {}
+    if hyper:
+        lines["chosen"] = ", ".join(f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in hyper.items())
+    if certificate is not None:
+        lines["certificate"] = (
+            f"{certificate.status}: relative gap {certificate.relative_gap:.1e} (objective {certificate.primal:.6g}, "
+            f"no less than {certificate.dual:.6g})"
+        )
+    if about.get("dataset"):
+        lines["learned from"] = f"{about['dataset']}, {about['rows']} rows (SHA-256 {about['dataset_sha256'][:12]})"
+    lines["classes"] = _at_most(", ".join(map(str, model.classes)), 300)
+    beyond = [str(label) for label in model.labels if label not in model.classes]
+    if beyond:
+        lines["may also predict"] = _at_most(", ".join(beyond), 300)
+    encoding = model.encoding
+    if encoding is not None:
+        columns = [f"{column.name} (one of {len(column.categories)})" if column.categories else column.name for column in encoding.columns]
+        lines["columns"] = _at_most(", ".join(columns), 600)
+        lines |= _handled(encoding)
+    elif (named := getattr(estimator, "feature_names_in_", None)) is not None:
+        lines["columns"] = _at_most(", ".join(map(str, named)), 600)
+    lines["features"] = str(estimator.n_features_in_)
+    lines["standardised"] = "no" if model.standardiser is None else "yes, by the mean and the deviation of the training rows"
+    if about.get("fitted"):
+        lines["trained"] = str(about["fitted"])
+    if about.get("versions"):
+        lines["versions"] = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    return lines
+
+
+def _handled(encoding: Encoding) -> dict[str, str]:
+    """Return what an encoding does with cells without a value and with categories, as labelled lines."""
+    numbers = [f"{column.name} {column.fill:.6g}" for column in encoding.columns if column.categories is None and column.fill is not None]
+    texts = [column for column in encoding.columns if column.categories is not None]
+    marked = [column.name for column in encoding.columns if f"{column.name} is missing" in column.feature_names]
+    if encoding.missing == "refuse":
+        lines = {"no value": "refused (predict.gaps=ignore, predict.rejected=FILE)"}
+    else:
+        said = [f"numbers filled by {', '.join(numbers)}"] if numbers else []
+        if encoding.missing != "indicator":
+            for column in texts:
+                at = int(column.fill if column.fill is not None else -1)
+                said += [f"{column.name} by {column.categories[at]}"] if column.categories and at >= 0 else []
+        said += [f"marked in {', '.join(marked)}"] if marked else []
+        lines = {"no value": _at_most(f"{encoding.missing}: {'; '.join(said) or 'none was there'}", 600)}
+    if texts:
+        others = [f"{column.name} ({len(column.categories or ()) - len(column.own or ())} share one)" for column in texts if column.other]
+        rare = f"; rare ones share a feature: {', '.join(others)}" if others else ""
+        lines["categories"] = _at_most(f"unseen ones refused (predict.unseen=ignore, predict.rejected=FILE){rare}", 600)
+    return lines
+
+
+def _at_most(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 4]} ..."

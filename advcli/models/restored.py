@@ -1,0 +1,233 @@
+"""From the entries of a model file to the model: every value is checked before it is used, because a file may hold anything."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certificate import Certificate
+from ..data.encoding import MISSING_WAYS, Column, Encoding
+from ..errors import ModelError
+from ..evaluation.standardise import Standardiser
+from ..features import feature_class
+from ..learners import Learner
+from ..learners.abstention import AbstainingClassifier
+from ..learners.base import registry
+from ..learners.hierarchical import HierarchicalClassifier
+from ..learners.ordinal import OrdinalClassifier
+from ..learners.reductions import CostSensitiveClassifier
+from ..learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
+from ..rows import plain
+from ..rules import LARGEST
+from ..steps import unpacked as unpacked_steps
+from ..stored import MOST_COLUMNS, Entries
+from .model import Model, zeros
+
+ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (SurrogateClassifier, AdversarialClassifier, OrdinalAdversarialClassifier)}
+# learners that no configuration names
+ESTIMATORS |= {cls.name: cls for cls in (AbstainingClassifier, CostSensitiveClassifier, HierarchicalClassifier, OrdinalClassifier)}
+
+# classes of a type that is wider than they are: bytes that are always allowed, and for every character of theirs in model.json
+_ROOM, _ROOM_EACH = 2**26, 64
+LABELS = "biufUOM"  # kinds of classes
+FITTED = "features_"  # arrays that the feature map computed
+# arrays that are no attributes of the estimator
+ROWS = ("rows", "rows_data", "rows_indices", "rows_indptr", "rows_shape")
+_STANDARDISER = ("mean", "scale", "set_to_one")
+STEPS = "steps"  # transformers of scikit-learn in front of the estimator; older versions refuse a file that has them
+_RESERVED = (*ROWS, *_STANDARDISER, STEPS)
+
+
+def rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model:
+    """Return the model of a file's model.json and its entries; `ModelError`, or what a part raises, for one that is none."""
+    arrays = {name.removeprefix("arrays/").removesuffix(".npy"): each for name, each in members.items() if name.startswith("arrays/")}
+    listed = document.get("arrays", sorted(arrays))
+    for name in sorted({"model.json", "sha256", *(f"arrays/{name}.npy" for name in listed)} ^ members.keys()):
+        raise ModelError(f"{name} {'is not listed in model.json' if name in members else 'is missing'}")
+
+    def taken(names: Callable[[str], bool], plain: Mapping[str, Any] | None = None) -> Entries:
+        return Entries({name: arrays[name] for name in listed if names(name)}, plain)
+
+    estimator = _restored_estimator(
+        document,
+        taken(lambda name: name in ROWS),
+        Entries({name.removeprefix(FITTED): arrays[name] for name in listed if name.startswith(FITTED)}, prefix=FITTED),
+        taken(lambda name: name not in _RESERVED and not name.startswith(FITTED), document.get("attributes", {})),
+    )
+    d = estimator.n_features_in_
+    form = document.get("label_form", {"separator": None, "prefix": Model.label_prefix})
+    model = Model(
+        estimator,
+        _labels_of(document, "classes", len(estimator.classes_)),
+        _labels_of(document, "labels", len(estimator.predictions_)),
+        _restored_standardiser(taken(lambda name: name in _STANDARDISER), d),
+        _restored_encoding(document["encoding"], d),
+        _field(document, "about", dict),
+        _field(form, "separator", str, type(None)),
+        _field(form, "prefix", str),
+    )
+    # what overflows, or is not what some learner of one's own needs, is found here and not in the middle of a table
+    model.table(zeros(model))
+    if STEPS in listed:
+        steps = unpacked_steps(taken(lambda name: name == STEPS).array(STEPS, (None,), "i", least=0, most=255).astype(np.uint8))
+        first = getattr(steps.named[0][1], "n_features_in_", None)
+        if not isinstance(first, int) or not 1 <= first <= MOST_COLUMNS:
+            raise ModelError("its steps do not say how many columns they take")
+        model = dataclasses.replace(model, standardiser=steps)
+        model.table(np.zeros((1, first)))
+    return model
+
+
+def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entries, attributes: Entries) -> Learner:
+    name, parameters = _field(document, "estimator", str), _field(document, "parameters", dict)
+    kind = ESTIMATORS[name] if name in ESTIMATORS else registry.get(name)
+    if not kind.storable:
+        raise ModelError(f"a model file holds no {name}")
+    _check_parameters(kind, parameters)
+    estimator = kind.from_saved(parameters)
+    estimator.check_parameters()
+    codes = _field(document, "codes", dict)
+    estimator.classes_ = _restored_classes(_field(codes, "values", list), _field(codes, "type", str))
+    if estimator.n_classes not in (None, len(estimator.classes_)):
+        raise ModelError(f"it has {len(estimator.classes_)} classes, and n_classes is {estimator.n_classes}")
+    estimator.n_features_in_ = _field(document, "n_features", int)
+    if not 1 <= estimator.n_features_in_ <= MOST_COLUMNS:
+        raise ModelError(f"n_features must be a whole number from 1 to {MOST_COLUMNS}")
+    if document["certificate"] is not None:
+        estimator.certificate_ = Certificate.restored(_field(document, "certificate", dict))
+    estimator.of_sets_ = attributes.flag("of_sets_")
+    if estimator.of_sets_ and not estimator.sets:
+        raise ModelError(f"a {name} has no sets of labels")
+    kept: Any = None
+    if "rows_data" in rows:
+        kept = rows.csr("rows_{}", None, estimator.n_columns_)
+    elif "rows" in rows:
+        kept = rows.array("rows", (None, estimator.n_columns_))
+    rows.check_taken()
+    mapped = feature_class(estimator.features)
+    if mapped.keeps_rows != (kept is not None):
+        raise ModelError(f"features={mapped.name} {'need the rows that they keep' if mapped.keeps_rows else 'keep no rows'}")
+    estimator.features_ = None if kept is None else mapped.restored(kept, estimator.n_mapped_, fitted, **estimator.map_options)
+    fitted.check_taken()
+    estimator.restore(attributes)
+    attributes.check_taken()
+    return estimator
+
+
+def _field(document: Mapping[str, Any], name: str, *kinds: type) -> Any:
+    """Return a value of model.json of one of these types."""
+    value = document[name]
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        raise ModelError(f"{name} in model.json is {json.dumps(value)[:40]}")
+    return value
+
+
+def _check_parameters(kind: type[Learner], parameters: Mapping[str, Any]) -> None:
+    """Refuse parameters of another type than the estimator's ``__init__`` says; where it says nothing anything goes."""
+    right = {
+        "None": lambda value: value is None,
+        "bool": lambda value: value in (0, 1),
+        "int": _is_number,
+        "float": _is_number,
+        "str": lambda value: isinstance(value, str),
+        "Mapping[str, Any]": lambda value: isinstance(value, dict),
+    }
+    for name, parameter in inspect.signature(kind).parameters.items():
+        kinds = str(parameter.annotation).split(" | ")
+        if name in parameters and set(kinds) <= right.keys() and not any(right[each](parameters[name]) for each in kinds):
+            raise ModelError(f"its parameter {name} is {json.dumps(parameters[name])[:40]}, not of the type {parameter.annotation}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+
+
+def _is_label(value: Any) -> bool:
+    return isinstance(value, (str, bool)) or _is_number(value)
+
+
+def _labels_of(document: Mapping[str, Any], name: str, count: int) -> tuple[Any, ...]:
+    labels = _field(document, name, list)
+    if len(labels) != count or not all(map(_is_label, labels)):
+        raise ModelError(f"{name} in model.json are not {count} labels")
+    return tuple(labels)
+
+
+def _restored_classes(values: list[Any], text: str) -> NDArray[Any]:
+    """Return the classes with the type that they were learned with."""
+    try:
+        dtype = np.dtype(text)
+    except (TypeError, SyntaxError):
+        raise ModelError(f"codes in model.json have the type {text[:40]}") from None
+    if dtype.kind not in LABELS or dtype.itemsize * len(values) > _ROOM + _ROOM_EACH * len(str(values)):
+        raise ModelError(f"codes in model.json have the type {text[:40]}")
+    if len(values) < 2 or not all(map(_is_label, values)) or len(set(values)) < len(values):
+        raise ModelError("codes in model.json are not two different labels, or more")
+    classes = np.array(values, dtype=dtype)
+    if plain(classes) != values:
+        raise ModelError(f"codes in model.json are not of the type {text}")
+    return classes
+
+
+def _restored_standardiser(arrays: Entries, d: int) -> Standardiser | None:
+    if not len(arrays):
+        return None
+    standardiser = Standardiser()
+    standardiser.mean_, standardiser.scale_ = arrays.array("mean", (d,)), arrays.array("scale", (d,))
+    standardiser.set_to_one_ = arrays.array("set_to_one", (d,), "b")
+    if not standardiser.scale_.all():
+        raise ModelError("arrays/scale.npy holds a 0, by which columns would be divided")
+    return standardiser
+
+
+def _restored_encoding(document: Any, d: int) -> Encoding | None:
+    if document is None:
+        return None
+    columns = []
+    for stored in _field(document, "columns", list):
+        categories = _field(stored, "categories", list, type(None))
+        if categories is not None and not (categories and all(map(_is_label, categories)) and len(set(categories)) == len(categories)):
+            raise ModelError("encoding in model.json has categories that are not different values")
+        attributes = _field(stored, "attributes", list) if "attributes" in stored else None
+        if attributes is not None and not (all(isinstance(each, str) for each in attributes) and len(set(attributes)) == len(attributes)):
+            raise ModelError("encoding in model.json has attributes that are not different names")
+        columns.append(_restored_column(stored, categories, attributes))
+    others, separator = _field(document, "others", list), _field(document, "separator", str)
+    if not all(isinstance(name, str) for name in others) or len({column.name for column in columns}) < len(columns):
+        raise ModelError("encoding in model.json does not name different columns")
+    if len(separator) != 1 or separator in '"\r\n\0':
+        raise ModelError("encoding in model.json separates fields by more or less than one character, or by one that cannot")
+    sequence = _field(document, "sequence", str) if "sequence" in document else None
+    missing = _field(document, "missing", str) if "missing" in document else Encoding.missing
+    most = _field(document, "max_categories", int, type(None)) if "max_categories" in document else None
+    if missing not in MISSING_WAYS:
+        raise ModelError(f"encoding in model.json fills cells by {missing[:40]!r}")
+    encoding = Encoding(tuple(columns), tuple(others), separator, sequence, missing, most)
+    if len(encoding.feature_names) != d:
+        raise ModelError(f"encoding in model.json makes {len(encoding.feature_names)} features, and n_features is {d}")
+    return encoding
+
+
+def _restored_column(stored: Mapping[str, Any], categories: list[Any] | None, attributes: list[str] | None) -> Column:
+    """Return a column with what was learned of it, each by what it must be."""
+    name, own = _field(stored, "name", str), stored.get("own")
+    fill, places = stored.get("fill"), range(len(categories or ()) + 1)
+    other, indicator = (_field(stored, key, bool) if key in stored else False for key in ("other", "indicator"))
+    if own is not None:
+        own = _field(stored, "own", list)
+        if categories is None or not all(type(code) is int and code in places for code in own) or sorted(set(own)) != own:
+            raise ModelError(f"encoding in model.json has features of {name!r:.60} that are no categories")
+    if (other and categories is None) or (indicator and (categories is not None or fill is None)):
+        raise ModelError(f"encoding in model.json has features of {name!r:.60} that it cannot have")
+    if fill is not None and not (_is_number(fill) and abs(fill) <= LARGEST and (categories is None or fill in (-1, *places))):
+        raise ModelError(f"encoding in model.json fills cells of {name!r:.60} by {json.dumps(fill)[:40]}")
+    if attributes is not None and (categories is not None or own is not None or fill is not None):
+        raise ModelError(f"encoding in model.json has attributes and more for {name!r:.60}")
+    known, named, kept = (None if each is None else tuple(each) for each in (categories, attributes, own))
+    return Column(name, known, named, kept, other, None if fill is None else float(fill), indicator)
