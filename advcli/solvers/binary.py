@@ -382,12 +382,12 @@ class _ColumnNewton:
     def run(self, a: Array, v: Array) -> None:
         """Begin from dual numbers a and parameters v."""
         column = self.column
-        rho = 1e-3 * column.unit
+        rho, least = 1e-3 * column.unit, 1e-13 * column.unit
         center, u = a.copy(), column.scores(v)
         failures, fresh = 0, True
         self.best_v, self.best_a = v, center
         while failures < _MAX_FAILURES:
-            first_v, first_u, first_primal = v, u, self.primal
+            first_v, first_u, first_primal, first_gap = v, u, self.primal, self.primal - self.dual
             inner, failed = 0, False
             while True:
                 slack = column.margin - column.label * u
@@ -437,7 +437,9 @@ class _ColumnNewton:
                 continue
             center, u, fresh = new, column.scores(v), True
             rho *= 0.3 if inner <= 2 else 0.5 if inner <= 6 else 0.75
-            rho = max(rho, 1e-13 * column.unit)
+            if inner == 0 and rho <= least and not self.primal - self.dual < first_gap - 1e-9 * self.primal:
+                failures += 1  # v rests, and the smallest rho does not move a: at features whose squares leave no digits to 1
+            rho = max(rho, least)
         self.stalled = True
 
     def _offer(self, v: Array, u: Array, a: Array, r: Array, pull: Array, slack: Array) -> tuple[float, float]:

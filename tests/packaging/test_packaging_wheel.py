@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def run(command: list[str | Path], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "ADVCLI_DATA", "ADVCLI_SIMD"}} | more
-    return subprocess.run([str(word) for word in command], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run([str(word) for word in command], cwd=folder, env=environment, capture_output=True, text=True, timeout=1800)
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from advcli import CostSensitiveClassifier
 from advcli.binary import BinaryProblems
 from advcli.certificate import certify
-from advcli.errors import IncompatibleError
+from advcli.errors import IncompatibleError, NotConvergedWarning
 from advcli.features import make_features
-from advcli.solvers import Limits
+from advcli.solvers import Limits, binary
 from advcli.solvers.binary import solve_binary
 
 
@@ -139,3 +140,21 @@ def test_a_row_of_weight_two_is_a_row_given_twice(features):
     assert first.converged
     assert second.converged
     assert first.primal == pytest.approx(second.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e10, 1e49])
+def test_newton_ends_where_its_smallest_steps_move_nothing(size, monkeypatch):
+    rounds, offer = 0, binary._ColumnNewton._offer
+
+    def counted(*arguments):
+        nonlocal rounds
+        rounds += 1
+        assert rounds < 10_000, "Newton's method goes on without an end"
+        return offer(*arguments)
+
+    monkeypatch.setattr(binary._ColumnNewton, "_offer", counted)
+    # equal rows of all labels, whose squares leave no digits to the margins: a limit of passes does not count rounds without a step
+    with pytest.warns(NotConvergedWarning):
+        found = CostSensitiveClassifier(method="csosr", max_passes=50, tol=1e-2).fit(np.full((12, 4), size), np.arange(12) % 3)
+    assert np.isfinite(found.potentials(np.zeros((1, 4)))).all()
+    assert rounds > 0
