@@ -278,6 +278,10 @@ class KernelMap(FeatureMap):
     def factor(self) -> tuple[Array, Labels]:
         """L (n, p) with K = L L' to rounding, and the p pivot rows, on which L is lower triangular; when K is whole."""
 
+    def outranks(self, most: int) -> bool:
+        """Tell whether the rank of K is clearly above ``most``; False where only `factor` would tell."""
+        return False
+
     @abstractmethod
     def explicit(self) -> FeatureMap:
         """Return linear features on the rows of L: the same functions, with parameters that carry the Euclidean norm."""

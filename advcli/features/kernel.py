@@ -26,6 +26,7 @@ from .base import Array, Directions, FeatureMap, KernelMap, Labels, register
 from .linear import LinearFeatures
 
 _RANK_TOLERANCE = 1e-11  # pivots below this share of the largest are rounding
+_CLEARLY = 10.0  # times that share: what rounding cannot make of a pivot below it
 _DENSE = 0.5  # share of rows with coefficients above which a product with all of K is faster than one with these rows
 _PIECE = 256  # kernel rows that are computed by one matrix product
 _EIGENVALUES = 500  # rows up to which a given matrix is checked by its eigenvalues
@@ -47,6 +48,7 @@ class _Store:
         self.theta: Array | None = None
         self.scores: Array | None = None
         self.factor: tuple[Array, Labels] | None = None  # L with K = L L', and its pivot rows
+        self.outranked: dict[int, bool] = {}  # what `outranks` said of each number
         self.shifted: tuple[float, Any] | None = None  # sigma and the Cholesky factor of K + sigma I
 
 
@@ -190,6 +192,22 @@ class KernelFeatures(KernelMap):
             L[order] = np.tril(packed)[:, :rank]
             store.factor = (L, order[:rank].astype(np.intp))
         return store.factor
+
+    def outranks(self, most: int) -> bool:
+        """Tell whether the rank of K is clearly above ``most``; ``most`` pivots tell, where a whole factor takes n^3/3 operations."""
+        store, n = self.store, self.n_rows
+        if store.factor is not None or most >= n:
+            return store.factor is not None and store.factor[0].shape[1] > most
+        if most not in store.outranked:
+            left, K = self.diagonal.copy(), self.matrix
+            least = _CLEARLY * _RANK_TOLERANCE * float(left.max(initial=0.0))
+            rows, p = np.empty((most, n)), 0
+            while p < most and left[pivot := int(np.argmax(left))] > least:
+                rows[p] = (K[pivot] - rows[:p, pivot] @ rows[:p]) / np.sqrt(left[pivot])
+                left -= rows[p] ** 2
+                p += 1
+            store.outranked[most] = p == most and bool(left.max() > least)
+        return store.outranked[most]
 
     def explicit(self) -> FeatureMap:
         """Return linear features on the rows of L."""

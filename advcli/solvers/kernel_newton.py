@@ -85,7 +85,8 @@ def lacks_kernel(problem: Problem) -> str | None:
 
 def factor_pays(features: KernelMap) -> bool:
     """Return whether K has so low a rank that parameters over its factor are cheaper than coefficients over the rows."""
-    return int(np.prod(features.explicit().shape)) <= min(_MOST_PARAMETERS, features.n_rows)
+    most = min(_MOST_PARAMETERS, features.n_rows)
+    return not features.outranks(most // features.shape[1]) and int(np.prod(features.explicit().shape)) <= most
 
 
 class CoefficientSmoothed(ProximalStep):

@@ -33,6 +33,26 @@ def test_the_factor_gives_the_kernel_back_and_stops_at_its_rank(gamma):
     assert features.factor[0] is L
 
 
+@pytest.mark.parametrize("gamma", [1e-4, 0.03, 0.3])
+def test_a_rank_above_a_number_is_told_without_the_factor(gamma):
+    features = problem_of(1.0, gamma=gamma).features
+    rank = make_features("rbf", features.X, 3, gamma=gamma).factor[0].shape[1]
+    told = [features.outranks(most) for most in range(features.n_rows + 2)]
+    assert features.store.factor is None
+    assert told == sorted(told, reverse=True)
+    assert not any(told[rank:])
+    assert all(told[: rank // 2])
+    _ = features.factor
+    assert [features.outranks(most) for most in range(features.n_rows + 2)] == [most < rank for most in range(features.n_rows + 2)]
+
+
+@pytest.mark.parametrize("gamma", [1e-4, 0.03])
+def test_whether_a_factor_pays_is_what_the_factor_says(gamma):
+    features = problem_of(1.0, gamma=gamma).features
+    whole = make_features("rbf", features.X, 3, gamma=gamma)
+    assert kernel_newton.factor_pays(features) == (int(np.prod(whole.explicit().shape)) <= features.n_rows)
+
+
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("name", ["zero_one", "cs", "ww", "llw", "absolute", "squared", "abstain"])
 def test_newton_and_the_block_method_reach_the_same_optimum(name, weights):

@@ -976,7 +976,7 @@ MODELS = (
     ),
 )
 
-HINGES = "tests/solvers/test_solvers_hinges.py"
+HINGES, KERNEL_NEWTON = "tests/solvers/test_solvers_hinges.py", "tests/kernel/test_kernel_newton.py"
 BINARY, THRESHOLD = "tests/compiled/test_compiled_binary.py", "tests/compiled/test_compiled_threshold.py"
 PAIRS = "tests/compiled/test_compiled_pairs.py"
 REDUCTIONS, ORDINAL, ABSTAINING = (
@@ -991,6 +991,8 @@ RIVALS = (
     Mutant("advcli/solvers/hinges.py", "np.where(signed.T > 0.0, -1, 1)", "np.where(signed.T > 0.0, 1, -1)", HINGES),
     Mutant("advcli/solvers/hinges.py", "np.broadcast_to(problem.cost_weight, bound.shape)", "np.ones(bound.shape)", f"{HINGES} -k optimum"),
     Mutant("advcli/solvers/hinges.py", "np.maximum(np.sign(signed) * loss", "np.maximum(-np.sign(signed) * loss", f"{HINGES} -k start"),
+    # the rank of a kernel matrix
+    Mutant("advcli/features/kernel.py", "left -= rows[p] ** 2", "left -= 0.5 * rows[p] ** 2", f"{KERNEL_NEWTON} -k rank"),
     # binary problems
     Mutant("_ext/binary.pyx", "linear += t.a * t.margin", "linear += t.a", BINARY, "binary"),
     Mutant(
