@@ -49,7 +49,7 @@ ROWS_IN_BLOCKS = (
     Mutant("advcli/block_problem.py", "* part.n if part.n else 0.0", "if part.n else 0.0", f"{IN_BLOCKS} -k optimum"),
     Mutant("advcli/block_problem.py", "point.write(rows, self.loss.project(own, y))", "pass", f"{IN_BLOCKS} -k outside"),
     Mutant("advcli/blocks.py", "(own - mean) ** 2 * (n * m / (n + m))", "(own - mean) ** 2 * m", f"{IN_BLOCKS} -k optimum"),
-    Mutant("advcli/data/sources/mapped.py", "if own.null_count:", "if False:", f"{MAPPED} -k parquet"),
+    Mutant("advcli/data/sources/mapped.py", "if not np.isfinite(raw).all():", "if False:", f"{MAPPED} -k wrong"),
 )
 KERNELS = (
     # the zero-one family
