@@ -754,7 +754,7 @@ CHECK = (
     ),
     Mutant("advcli/reports/check.py", "if change.failed:\n            ET.", 'if change.status == "moved":\n            ET.', CHECKED),
     Mutant("advcli/reports/check.py", "if finding:\n        case", "if False:\n        case", CHECKED),
-    Mutant("advcli/reports/check.py", "kept.get(cell.name, _rounded_up(usual))", "_rounded_up(usual)", CHECKED),
+    Mutant("advcli/reports/check.py", "kept.get(entry.name, _rounded_up(usual))", "_rounded_up(usual)", CHECKED),
     Mutant("advcli/records.py", "return difference(path.name, list(self._merged_runs()), csv.reader(file))", 'return ""', CHECKED),
     Mutant("advcli/records.py", "if made_by[path] < newest[text]}", "if False}", f"{RUNNER_TESTS} -k numbers"),
     Mutant("advcli/records.py", "canonical_json(lasting(cell))", "canonical_json(cell)", f"{RUNNER_TESTS} -k numbers"),
