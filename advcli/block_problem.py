@@ -55,6 +55,13 @@ class BlockProblem(Problem):
         """Return the dual point r = 0."""
         return Supports(self.y, self.loss.n_classes, self.features.X.rows_of_a_block)
 
+    def subgradients(self, theta: Array) -> Supports:
+        """Return the dual point of the r_i that attain the surrogates at the scores of theta."""
+        found = self.nothing()
+        for rows, part in self.parts():
+            found.write(rows, part.loss.oracle(part.scaled(part.features.scores(theta)), part.y).R)
+        return found
+
     def feasible(self, R: Any) -> tuple[Any, float]:
         """Return a feasible dual point near R, R itself where it is one up to rounding, and how far outside R lies."""
         point, found = R, [0.0]

@@ -200,15 +200,15 @@ class Supports:
 
     Parameters
     ----------
-    y : ndarray (n,) of int32
-        Labels.
+    y : ndarray (n,)
+        Labels as codes.
     k : int
     rows : int
         Of a block.
     """
 
     def __init__(self, y: Labels, k: int, rows: int) -> None:
-        self.y, self.k, self.rows = y, k, rows
+        self.y, self.k, self.rows = np.ascontiguousarray(y, dtype=np.int32), k, rows
         self.store = compiled.kernels.dual_blocks.Store(len(y), k, rows)
 
     @property

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
+from .block_problem import BlockProblem
+from .blocks import BlockRows, in_blocks
 from .certificate import Certificate
 from .errors import ConfigError, ModelError, nearest
 from .evaluation.recipe import Recipe, uncalibrated
@@ -95,7 +97,8 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
 class Judge:
     """What judges linear weights of one problem, on rows X (n, d) with labels y (n,): our own fit, made once for any number of weights.
 
-    The lower bound is the dual of that fit, raised on the segment towards the subgradients r_i at the given weights.
+    The lower bound is the dual of that fit, raised on the segment towards the subgradients r_i at the given weights; of rows that are
+    read in blocks (`advcli.blocks`) the better of the two ends.
 
     Parameters
     ----------
@@ -155,16 +158,23 @@ class Judge:
             theta = theta[:, _order(self._known, classes)]
         fitted, problem = self.fitted, self._problem
         primal = problem.primal(theta)
+        if isinstance(problem, BlockProblem):
+            dual = max(problem.dual(problem.subgradients(theta)), fitted.certificate_.dual)
+            return _judgement(primal, dual, fitted.certificate_)
         R = np.where(fitted.rows_[:, None] >= 0, fitted.solution_.R[fitted.rows_], 0.0) if fitted.solution_.R is not None else None
         at_weights = problem.loss.oracle(problem.scaled(problem.features.scores(theta)), problem.y).R
         dual = max(problem.dual(at_weights), fitted.certificate_.dual if R is not None else -np.inf)
         if R is not None:
             dual = max(dual, _highest(problem, R, at_weights))
-        best = min(primal, fitted.certificate_.primal)
-        gap = primal - dual
-        scale = gap_scale(primal, dual)
-        relative = gap / scale if scale > 0 else (0.0 if gap <= 0 else float("inf"))
-        return Judgement(primal, dual, best, gap, relative, primal - best, fitted.certificate_)
+        return _judgement(primal, dual, fitted.certificate_)
+
+
+def _judgement(primal: float, dual: float, certificate: Certificate) -> Judgement:
+    best = min(primal, certificate.primal)
+    gap = primal - dual
+    scale = gap_scale(primal, dual)
+    relative = gap / scale if scale > 0 else (0.0 if gap <= 0 else float("inf"))
+    return Judgement(primal, dual, best, gap, relative, primal - best, certificate)
 
 
 def judge_weights(
@@ -227,10 +237,15 @@ def _problem(fitted: SurrogateClassifier, X: Any, y: Any, sample_weight: Any) ->
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     cost = fitted.loss_.cost_weights(codes, weights if fitted.loss_.example_weights else None)
     weights = None if fitted.loss_.example_weights else weights
-    return Problem(_features(fitted, X), fitted.loss_.core, codes, fitted.solution_.lam, weights, cost)
+    features = _features(fitted, X)
+    kind = BlockProblem if isinstance(features.X, BlockRows) else Problem
+    return kind(features, fitted.loss_.core, codes, fitted.solution_.lam, weights, cost)
 
 
 def _features(fitted: SurrogateClassifier, X: Any) -> Any:
+    X = in_blocks(X)
+    if isinstance(X, BlockRows):
+        return make_features("linear", X.with_constant() if fitted.fit_intercept else X, len(fitted.classes_))
     X = X.astype(np.float64) if hasattr(X, "tocsr") else np.ascontiguousarray(X, dtype=np.float64)
     if fitted.fit_intercept:
         ones = np.ones((X.shape[0], 1))

@@ -383,7 +383,9 @@ class Learner(ClassifierMixin, BaseEstimator):
         """Look at all numbers of rows that are read in blocks, as scikit-learn and `refuse_huge` look at those of an array."""
         if (what := self.needs_memory()) is not None:
             raise IncompatibleError(what, "rows in memory", IN_BLOCKS)
-        for part in X.parts():
+        if X.constant:
+            raise DataError("rows have a column of ones already; give them without, fit_intercept appends it")
+        for part in [*X.parts()] or [slice(0, 0)]:
             raw = X.raw(part.start, part.stop)
             validate_data(self, raw, dtype=np.float64, order="C", reset=reset and part.start == 0)
             refuse_huge(raw, None, "X")

@@ -22,7 +22,8 @@ _BATCH_BYTES, _FEWEST = 2**20, 256
 class BlockDualSolver(Solver):
     """The block method of `DualSolver`, one batch of blocks in memory at a time and r by its supports.
 
-    Dense rows in memory are taken as well, and then nothing is gained.
+    Dense rows in memory are taken as well; beyond the cache that takes less time than `DualSolver`, which shuffles a copy of them
+    (docs/notes/kernels.md, section 11).
 
     Parameters
     ----------

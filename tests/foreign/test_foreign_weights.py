@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from advcli import SurrogateClassifier
+from advcli.blocks import BlockRows
 from advcli.cli import main
 from advcli.errors import ConfigError
 from advcli.foreign import judge_weights
@@ -183,3 +184,28 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
         assert message in capfd.readouterr().err
     assert main(["certify", "model=weights.npz", "dataset=wine", "loss=perceptron"]) == 2
     assert "no surrogate with a dual" in capfd.readouterr().err
+
+
+def test_rows_in_blocks_are_judged_as_rows_in_memory_are() -> None:
+    X, y = rows()
+    X = X.astype(np.float32).astype(np.float64)  # what is stored
+    fitted = SurrogateClassifier("cs", C=0.01, tol=1e-6).fit(X, y)
+    coef = fitted.theta_[:-1].T + 0.01
+    estimator = SurrogateClassifier("cs", C=0.01, tol=1e-5)
+    for bias in (fitted.theta_[-1], None):
+        found, usual = (judge_weights(estimator, each, y, coef, bias) for each in (BlockRows(X.astype(np.float32)), X))
+        assert found.primal == pytest.approx(usual.primal, rel=1e-12)
+        assert found.certificate.solver == "dual_blocks"
+        assert found.dual <= usual.best
+        assert found.dual == pytest.approx(usual.dual, rel=2e-5)
+
+
+@pytest.mark.filterwarnings("ignore::advcli.errors.NotConvergedWarning")
+def test_weights_that_are_the_optimum_have_its_dual_point() -> None:
+    """Where our own fit was stopped, the subgradients at the given weights give the bound; at tiny C they are the dual optimum."""
+    X, y = rows()
+    X = X.astype(np.float32)
+    estimator = SurrogateClassifier("zero_one", C=1e-5, max_passes=1)
+    best = SurrogateClassifier("zero_one", C=1e-5, tol=1e-9).fit(X.astype(np.float64), y)
+    found = judge_weights(estimator, BlockRows(X), y, best.theta_[:-1].T, best.theta_[-1])
+    assert found.relative_gap < 1e-2 < found.certificate.relative_gap

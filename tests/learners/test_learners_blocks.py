@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,12 @@ from sklearn.base import clone
 
 import advcli.blocks
 from advcli import AbstainingClassifier, AdversarialClassifier, OrdinalAdversarialClassifier
+from advcli.block_problem import BlockProblem
 from advcli.blocks import BlockRows, in_blocks
+from advcli.certificate import certify
 from advcli.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
 from advcli.evaluation.standardise import Standardiser
+from advcli.features.linear import LinearFeatures
 
 BLOCK = 16  # rows of a block in these tests
 
@@ -143,6 +147,26 @@ def test_a_fit_that_is_stopped_says_so():
     assert fitted.certificate_.dual <= fitted.certificate_.primal
 
 
+def test_dual_points_outside_their_set_are_moved_by_rounding_and_refused_beyond_it():
+    X, y = data(100)
+    fitted = AdversarialClassifier(C=0.1).fit(BlockRows(X), y)
+    codes = np.unique(y, return_inverse=True)[1]
+    problem = BlockProblem(LinearFeatures(BlockRows(X).with_constant(), 3), fitted.loss_, codes, fitted.lam_)
+    assert certify(problem, fitted.solution_, 1e-3) == fitted.certificate_
+    part = slice(2 * BLOCK, 3 * BLOCK)
+    for step, status in ((1e-13, "converged"), (1e-3, "infeasible_dual")):
+        R = fitted.solution_.R.scaled(1.0)
+        own = R.read(part)
+        own[0] = -np.eye(3)[codes[part.start]] * (1.0 + step)
+        own[0, (codes[part.start] + 1) % 3] = 1.0 + step
+        R.write(part, own)
+        moved, outside = problem.feasible(R)
+        assert outside == pytest.approx(step, rel=1e-2)
+        assert moved is not R
+        assert problem.feasible(moved)[1] <= 1e-15
+        assert certify(problem, replace(fitted.solution_, R=R), 1e3).status == status
+
+
 def bad(value, at=(30, 2)):
     X, y = data(40)
     X[at] = value
@@ -176,6 +200,8 @@ def test_what_cannot_be_is_refused_in_one_line():
         ("loss=abstaining needs rows in memory", lambda: AbstainingClassifier("cs").fit(rows, y)),
         ("solver=newton needs rows in memory; choose solver=auto", lambda: AdversarialClassifier(solver="newton").fit(rows, y)),
         ("4 features", lambda: AdversarialClassifier().fit(rows, y).predict(BlockRows(np.ones((2, 3), np.float32)))),
+        ("0 sample", lambda: AdversarialClassifier().fit(rows[:0], y[:0])),
+        ("a column of ones already", lambda: AdversarialClassifier().fit(rows.with_constant(), y)),
         ("row after row", lambda: BlockRows(np.asfortranarray(X))),
     ):
         with pytest.raises((ConfigError, DataError, IncompatibleError, ValueError), match=kept) as caught:

@@ -30,6 +30,27 @@ FACES, SUBGRADIENT, KERNEL_DUAL = (
     "tests/compiled/test_compiled_subgradient.py",
     "tests/kernel/test_kernel_dual.py",
 )
+BLOCKS, MAPPED = "tests/compiled/test_compiled_blocks.py", "tests/data/test_data_mapped.py"
+IN_BLOCKS = "tests/learners/test_learners_blocks.py"
+ROWS_IN_BLOCKS = (
+    Mutant("_ext/adv_blocks.pxd", "y[first + i]] = -total", "y[first + i]] = total", f"{BLOCKS} -k supports", "dual_blocks"),
+    Mutant("_ext/adv_blocks.pxd", "i = x.at[i]", "i = i", f"{BLOCKS} -k listed", "dual_blocks"),
+    Mutant("_ext/adv_blocks.pxd", "if size != s.sizes[block]:", "if size > s.sizes[block]:", f"{BLOCKS} -k supports", "dual_blocks"),
+    Mutant("_ext/dual_blocks.pyx", "run.gap[i] = visit(run, i, skip)", "visit(run, i, skip)", f"{BLOCKS} -k plain", "dual_blocks"),
+    Mutant(
+        "_ext/dual_blocks.pyx",
+        "b.hints[base + i] = -1.0",
+        "b.hints[base + i] = 0.0",
+        f"{BLOCKS} -k plain",
+        "dual_blocks",
+        equivalent="where the search for a threshold starts",
+    ),
+    Mutant("_ext/dual_blocks.pyx", "level = 0.02 * total / n", "level = 0.2 * total / n", f"{BLOCKS} -k plain", "dual_blocks"),
+    Mutant("advcli/block_problem.py", "* part.n if part.n else 0.0", "if part.n else 0.0", f"{IN_BLOCKS} -k optimum"),
+    Mutant("advcli/block_problem.py", "point.write(rows, self.loss.project(own, y))", "pass", f"{IN_BLOCKS} -k outside"),
+    Mutant("advcli/blocks.py", "(own - mean) ** 2 * (n * m / (n + m))", "(own - mean) ** 2 * m", f"{IN_BLOCKS} -k optimum"),
+    Mutant("advcli/data/sources/mapped.py", "if not np.isfinite(raw).all():", "if False:", f"{MAPPED} -k wrong"),
+)
 KERNELS = (
     # the zero-one family
     Mutant("_ext/adv_zero_one.pxd", "m = splat(-1.0)", "m = splat(-0.9)", f"{DUAL} -k 'at_rest'", "dual"),
@@ -689,8 +710,8 @@ FOREIGN_WEIGHTS = (
     Mutant("advcli/foreign.py", "theta = theta[:, _order(self._known, classes)]", "pass", FOREIGN),
     Mutant("advcli/foreign.py", "classes = np.argsort(order).tolist()", "classes = order", FOREIGN),
     Mutant("advcli/foreign.py", "dual = max(dual, _highest(problem, R, at_weights))", "pass", FOREIGN),
-    Mutant("advcli/foreign.py", "best = min(primal, fitted.certificate_.primal)", "best = fitted.certificate_.primal", FOREIGN),
-    Mutant("advcli/foreign.py", "best = min(primal, fitted.certificate_.primal)", "best = primal", FOREIGN),
+    Mutant("advcli/foreign.py", "best = min(primal, certificate.primal)", "best = certificate.primal", FOREIGN),
+    Mutant("advcli/foreign.py", "best = min(primal, certificate.primal)", "best = primal", FOREIGN),
     Mutant("advcli/foreign.py", 'raw = cell.protocol["standardise"] == "none"', "raw = False", FOREIGN),
     Mutant("advcli/foreign.py", "classes, dataset.example_weight)", "classes, None)", FOREIGN),
     Mutant("advcli/foreign.py", "np.load(path, allow_pickle=False)", "np.load(path, allow_pickle=True)", FOREIGN),
@@ -1101,6 +1122,7 @@ LEAVES = (
 )
 
 MUTANTS: tuple[Mutant, ...] = (
+    *ROWS_IN_BLOCKS,
     *KERNELS,
     *REFEREE,
     *RECIPE,
