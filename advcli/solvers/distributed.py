@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -114,9 +115,8 @@ class _Host:
     def there(self) -> None:
         """Answer, which a worker can once it has a machine."""
 
-    def make(self, folders: list[str], maker: Callable[..., Any], *arguments: Any) -> None:
-        """Make the object; ``folders`` hold the user's losses."""
-        plugins.use_folders(folders)
+    def make(self, maker: Callable[..., Any], *arguments: Any) -> None:
+        """Make the object."""
         self.held = maker(*arguments)
 
     def call(self, method: str, *arguments: Any) -> Any:
@@ -155,7 +155,9 @@ class RayWorkers(Workers):
         # on this machine workers share what cores there are; a cluster finds each a core of its own
         self.kind = ray.remote(num_cpus=0 if address is None else 1, max_restarts=0)(_Host)
         self.actors: dict[int, Any] = {}
-        self.folders = plugins.folders()
+        for name, module in list(sys.modules.items()):
+            if plugins.is_plugin(name):  # a user's loss, whose file the workers may not have
+                ray.cloudpickle.register_pickle_by_value(module)
         try:
             self.stored = [(maker, [ray.put(each) for each in arguments]) for maker, arguments in self.makers]
         except BaseException:
@@ -166,7 +168,7 @@ class RayWorkers(Workers):
         """Make an actor and its object."""
         maker, arguments = self.stored[at]
         self.actors[at] = actor = self.kind.remote()
-        return actor.there.remote(), actor.make.remote(self.folders, maker, *arguments)
+        return actor.there.remote(), actor.make.remote(maker, *arguments)
 
     def send(self, at: int, method: str, arguments: tuple[Any, ...]) -> Any:
         """Begin the call."""

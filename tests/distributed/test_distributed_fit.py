@@ -127,6 +127,8 @@ def spoilt(what):
         read[1] = partial(tuple, [X[:9, :2], y[:9], weight[:9]])
     if what == "labels":
         read[1] = partial(tuple, [X[:9], y[:8], weight[:9]])
+    if what == "type":
+        read[1] = partial(tuple, [X[:9], np.arange(9), weight[:9]])
     if what == "empty":
         read[1] = partial(tuple, [X[:0], y[:0], weight[:0]])
     return read
@@ -140,6 +142,7 @@ def spoilt(what):
         ("weight", "weights of the rows must be finite numbers of at least 0"),
         ("one class", "one class only"),
         ("columns", "part 2 of the rows has other columns than part 1"),
+        ("type", "part 2 of the rows has labels of another type than part 1"),
         ("labels", "has 9 rows, and labels or weights of another number"),
         ("empty", "part of the rows is empty: ask for fewer workers"),
     ],

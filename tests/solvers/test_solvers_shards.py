@@ -85,7 +85,7 @@ def test_sums_of_the_shards_are_the_objective_of_all_rows(name, seed, count, blo
     first, theta = random.normal(size=(2, *problem.features.shape))
     whole = Whole(problem.n, problem.lam, problem.least_scale)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shards, "_BLOCK", block)
+        patch.setattr(shards, "_BLOCK", 4 * block)  # of 4 classes
         rounds = rounds_of(problem, count)
         moved = ShardedObjective(rounds, whole, RemoteDualPoint(0, first, 2.0 * mu), mu)
         point = moved.at(theta)
