@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from .shards import BestOfShards, InProcess, RemoteDualPoint, Rounds, Shard, Sha
 from .smoothing import first_smoothing
 
 _ROOM = 60.0  # seconds after which a worker that no machine of the cluster has room for is given up
-_STORE = 78_643_200  # bytes of the smallest object store that Ray makes
 
 
 @register("distributed")
@@ -39,7 +38,7 @@ class DistributedSolver(Solver):
     workers : int
         Number of shards, at least 1, each held by a worker; 1 without an address needs no Ray.
     address : str or None
-        Of a running Ray cluster; None starts Ray on this machine, and stops it at the end.
+        Of a running Ray cluster; None starts Ray on this machine, until this process ends.
     pairs : int
         Curvature pairs kept, at least 1.
     restarts : int
@@ -70,7 +69,7 @@ class DistributedSolver(Solver):
         if start is not None and start.theta.shape == theta.shape:
             theta = start.theta
         shards = split(problem, centre, self.workers)
-        workers = self.held([(Shard, each) for each in shards], problem.features.X)
+        workers = self.held([(Shard, each) for each in shards])
         try:
             rounds = Rounds(workers, self.restarts)
             whole = Whole(problem.n, problem.lam, problem.least_scale)
@@ -80,12 +79,9 @@ class DistributedSolver(Solver):
         finally:
             workers.close()
 
-    def held(self, makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], rows: Any = None) -> Workers:
-        """Return workers for these objects, of which ``rows`` pass through the engine."""
-        if self.address is None and len(makers) == 1:
-            return InProcess(makers)
-        parts = [] if rows is None else [rows.data, rows.indices, rows.indptr] if hasattr(rows, "tocsr") else [rows]
-        return RayWorkers(makers, self.address, _STORE + 2 * sum(int(each.nbytes) for each in parts))
+    def held(self, makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> Workers:
+        """Return workers for these objects."""
+        return InProcess(makers) if self.address is None and len(makers) == 1 else RayWorkers(makers, self.address)
 
     def minimise(self, rounds: Rounds, whole: Whole, theta: Array, mu: float, limits: Limits, started: float) -> Solution:
         """Run from theta and the shards' first centres; the solution's R is a `RemoteDualPoint`."""
@@ -134,26 +130,29 @@ def _knock(address: str | None) -> None:
 class RayWorkers(Workers):
     """Workers that are actors of Ray.
 
-    An actor that died is not restarted by Ray but by `Rounds`, which knows what the new one needs; ``address`` as in `DistributedSolver`,
-    ``store`` are the bytes of the object store where Ray is started here.
+    An actor that died is not restarted by Ray but by `Rounds`, which knows what the new one needs. ``address`` is as in
+    `DistributedSolver`; Ray that was started here, or a cluster that was joined, is left to the next fit and ends with this process.
     """
 
-    def __init__(self, makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], address: str | None, store: int = _STORE) -> None:
+    joined: ClassVar[tuple[str | None] | None] = None  # the address by which this process came to Ray; None where somebody else did it
+
+    def __init__(self, makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], address: str | None) -> None:
         super().__init__(makers)
         self.ray = ray = engine()
-        self.own = not ray.is_initialized()
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-        if self.own:
+        if ray.is_initialized() and self.joined not in (None, (address,)):
+            ray.shutdown()
+        if not ray.is_initialized():
+            where: dict[str, Any] = (
+                {"address": address} if address else {"address": "local", "num_cpus": len(makers), "include_dashboard": False}
+            )
             try:
                 _knock(address)
-                if address is None:
-                    ray.init(address="local", num_cpus=len(makers), object_store_memory=store, include_dashboard=False, **quiet)
-                else:
-                    ray.init(address=address, **quiet)
+                ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
             except (OSError, ValueError, RuntimeError) as error:
                 raise ConfigError(f"solver.address={address}: no Ray cluster answers there; start one with: ray start --head") from error
+            RayWorkers.joined = (address,)
         # on this machine workers share what cores there are; a cluster finds each a core of its own
-        self.kind = ray.remote(num_cpus=0 if address is None else 1, max_restarts=0)(_Host)
+        self.kind = ray.remote(num_cpus=1 if address else 0, max_restarts=0, scheduling_strategy="SPREAD")(_Host)
         self.actors: dict[int, Any] = {}
         for name, module in list(sys.modules.items()):
             if plugins.is_plugin(name):  # a user's loss, whose file the workers may not have
@@ -193,9 +192,6 @@ class RayWorkers(Workers):
             raise WorkerLost("killed, or out of memory") from error
 
     def close(self) -> None:
-        """End the actors, and Ray where it was started here."""
-        if self.own:
-            self.ray.shutdown()
-            return
+        """End the actors."""
         for actor in self.actors.values():
             self.ray.kill(actor)

@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-import psutil
 import pytest
 import scipy.sparse as sp
 
@@ -28,7 +27,7 @@ COLUMNS = ["height", "girth", "shade"]
 @pytest.fixture
 def in_process(monkeypatch):
     """All workers in this process."""
-    monkeypatch.setattr(DistributedSolver, "held", lambda self, makers, rows=None: InProcess(makers))
+    monkeypatch.setattr(DistributedSolver, "held", lambda self, makers: InProcess(makers))
 
 
 def table(n=300, seed=0):
@@ -263,4 +262,3 @@ def test_worker_that_dies_while_it_reads_reads_again(tmp_path):
 def test_error_at_a_worker_is_its_own_line():
     with pytest.raises(DataError, match=r"^column 2 holds values that are missing or infinite$"):
         fit(sharded(), spoilt("nan"))
-    assert not [each for each in psutil.Process().children(recursive=True) if "raylet" in each.name()]

@@ -21,7 +21,7 @@ from advcli.solvers.smoothing import SmoothedObjective
 class Alone(DistributedSolver):
     """The solver with all its workers in this process."""
 
-    def held(self, makers, rows=None):
+    def held(self, makers):
         return InProcess(makers)
 
 
@@ -45,7 +45,7 @@ class Dying(DistributedSolver):
 
     seed, share, most = 0, 0.03, 10**9
 
-    def held(self, makers, rows=None):
+    def held(self, makers):
         self.made = Mortal(makers, self.seed, self.share, self.most)
         return self.made
 
