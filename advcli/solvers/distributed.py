@@ -26,7 +26,8 @@ from .passes import check_parameters
 from .shards import BestOfShards, InProcess, RemoteDualPoint, Rounds, Shard, ShardedObjective, Whole, WorkerLost, Workers, split
 from .smoothing import first_smoothing
 
-_ROOM = 60.0  # seconds after which a worker that no machine of the cluster has room for is given up
+_ROOM = 300.0  # seconds after which a worker that no machine of the cluster has room for is given up
+_ANSWER = 30.0  # seconds that a cluster has to answer
 
 
 @register("distributed")
@@ -124,7 +125,7 @@ def _knock(address: str | None) -> None:
     """Raise `OSError` when nobody listens at HOST:PORT, which Ray takes minutes to find."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_ROOM).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER).close()
 
 
 class RayWorkers(Workers):
