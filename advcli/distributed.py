@@ -129,6 +129,8 @@ def _agree(estimator: SurrogateClassifier, seen: list[_ShardFacts]) -> tuple[dic
     for at, one in enumerate(seen):
         if one.columns != seen[0].columns:
             raise DataError(f"part {at + 1} of the rows has other columns than part 1")
+        if (one.labels.dtype.kind in "OSU") != (seen[0].labels.dtype.kind in "OSU"):
+            raise DataError(f"part {at + 1} of the rows has labels of another type than part 1")
     labels, place = np.unique(np.concatenate([one.labels for one in seen]), return_inverse=True)
     mass = np.bincount(place, weights=np.concatenate([one.mass for one in seen]))
     columns = seen[0].columns

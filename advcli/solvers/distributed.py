@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import logging
 import socket
+import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,8 +26,8 @@ from .passes import check_parameters
 from .shards import BestOfShards, InProcess, RemoteDualPoint, Rounds, Shard, ShardedObjective, Whole, WorkerLost, Workers, split
 from .smoothing import first_smoothing
 
-_ROOM = 60.0  # seconds after which a worker that no machine of the cluster has room for is given up
-_STORE = 78_643_200  # bytes of the smallest object store that Ray makes
+_ROOM = 300.0  # seconds after which a worker that no machine of the cluster has room for is given up
+_ANSWER = 30.0  # seconds that a cluster has to answer
 
 
 @register("distributed")
@@ -38,7 +39,7 @@ class DistributedSolver(Solver):
     workers : int
         Number of shards, at least 1, each held by a worker; 1 without an address needs no Ray.
     address : str or None
-        Of a running Ray cluster; None starts Ray on this machine, and stops it at the end.
+        Of a running Ray cluster; None starts Ray on this machine, until this process ends.
     pairs : int
         Curvature pairs kept, at least 1.
     restarts : int
@@ -69,7 +70,7 @@ class DistributedSolver(Solver):
         if start is not None and start.theta.shape == theta.shape:
             theta = start.theta
         shards = split(problem, centre, self.workers)
-        workers = self.held([(Shard, each) for each in shards], problem.features.X)
+        workers = self.held([(Shard, each) for each in shards])
         try:
             rounds = Rounds(workers, self.restarts)
             whole = Whole(problem.n, problem.lam, problem.least_scale)
@@ -79,12 +80,9 @@ class DistributedSolver(Solver):
         finally:
             workers.close()
 
-    def held(self, makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], rows: Any = None) -> Workers:
-        """Return workers for these objects, of which ``rows`` pass through the engine."""
-        if self.address is None and len(makers) == 1:
-            return InProcess(makers)
-        parts = [] if rows is None else [rows.data, rows.indices, rows.indptr] if hasattr(rows, "tocsr") else [rows]
-        return RayWorkers(makers, self.address, _STORE + 2 * sum(int(each.nbytes) for each in parts))
+    def held(self, makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> Workers:
+        """Return workers for these objects."""
+        return InProcess(makers) if self.address is None and len(makers) == 1 else RayWorkers(makers, self.address)
 
     def minimise(self, rounds: Rounds, whole: Whole, theta: Array, mu: float, limits: Limits, started: float) -> Solution:
         """Run from theta and the shards' first centres; the solution's R is a `RemoteDualPoint`."""
@@ -114,9 +112,8 @@ class _Host:
     def there(self) -> None:
         """Answer, which a worker can once it has a machine."""
 
-    def make(self, folders: list[str], maker: Callable[..., Any], *arguments: Any) -> None:
-        """Make the object; ``folders`` hold the user's losses."""
-        plugins.use_folders(folders)
+    def make(self, maker: Callable[..., Any], *arguments: Any) -> None:
+        """Make the object."""
         self.held = maker(*arguments)
 
     def call(self, method: str, *arguments: Any) -> Any:
@@ -128,34 +125,39 @@ def _knock(address: str | None) -> None:
     """Raise `OSError` when nobody listens at HOST:PORT, which Ray takes minutes to find."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_ROOM).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER).close()
 
 
 class RayWorkers(Workers):
     """Workers that are actors of Ray.
 
-    An actor that died is not restarted by Ray but by `Rounds`, which knows what the new one needs; ``address`` as in `DistributedSolver`,
-    ``store`` are the bytes of the object store where Ray is started here.
+    An actor that died is not restarted by Ray but by `Rounds`, which knows what the new one needs. ``address`` is as in
+    `DistributedSolver`; Ray that was started here, or a cluster that was joined, is left to the next fit and ends with this process.
     """
 
-    def __init__(self, makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], address: str | None, store: int = _STORE) -> None:
+    joined: ClassVar[tuple[str | None] | None] = None  # the address by which this process came to Ray; None where somebody else did it
+
+    def __init__(self, makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], address: str | None) -> None:
         super().__init__(makers)
         self.ray = ray = engine()
-        self.own = not ray.is_initialized()
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-        if self.own:
+        if ray.is_initialized() and self.joined not in (None, (address,)):
+            ray.shutdown()
+        if not ray.is_initialized():
+            where: dict[str, Any] = (
+                {"address": address} if address else {"address": "local", "num_cpus": len(makers), "include_dashboard": False}
+            )
             try:
                 _knock(address)
-                if address is None:
-                    ray.init(address="local", num_cpus=len(makers), object_store_memory=store, include_dashboard=False, **quiet)
-                else:
-                    ray.init(address=address, **quiet)
+                ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
             except (OSError, ValueError, RuntimeError) as error:
                 raise ConfigError(f"solver.address={address}: no Ray cluster answers there; start one with: ray start --head") from error
+            RayWorkers.joined = (address,)
         # on this machine workers share what cores there are; a cluster finds each a core of its own
-        self.kind = ray.remote(num_cpus=0 if address is None else 1, max_restarts=0)(_Host)
+        self.kind = ray.remote(num_cpus=1 if address else 0, max_restarts=0, scheduling_strategy="SPREAD")(_Host)
         self.actors: dict[int, Any] = {}
-        self.folders = plugins.folders()
+        for name, module in list(sys.modules.items()):
+            if plugins.is_plugin(name):  # a user's loss, whose file the workers may not have
+                ray.cloudpickle.register_pickle_by_value(module)
         try:
             self.stored = [(maker, [ray.put(each) for each in arguments]) for maker, arguments in self.makers]
         except BaseException:
@@ -166,7 +168,7 @@ class RayWorkers(Workers):
         """Make an actor and its object."""
         maker, arguments = self.stored[at]
         self.actors[at] = actor = self.kind.remote()
-        return actor.there.remote(), actor.make.remote(self.folders, maker, *arguments)
+        return actor.there.remote(), actor.make.remote(maker, *arguments)
 
     def send(self, at: int, method: str, arguments: tuple[Any, ...]) -> Any:
         """Begin the call."""
@@ -191,9 +193,6 @@ class RayWorkers(Workers):
             raise WorkerLost("killed, or out of memory") from error
 
     def close(self) -> None:
-        """End the actors, and Ray where it was started here."""
-        if self.own:
-            self.ray.shutdown()
-            return
+        """End the actors."""
         for actor in self.actors.values():
             self.ray.kill(actor)

@@ -20,7 +20,7 @@ from ..errors import KilledError
 from ..problem import Array, Problem, gap_scale
 from .smoothing import maximisers
 
-_BLOCK = 2**16  # rows that are computed at once: what they need beside their dual points stays small
+_BLOCK = 2**18  # scores that are computed at once: what they need beside the rows and their dual points stays small
 
 
 class Move(NamedTuple):
@@ -79,8 +79,10 @@ class Shard:
     """
 
     def __init__(self, problem: Problem, centre: Array | None = None) -> None:
-        self.blocks = [_rows(problem, slice(at, at + _BLOCK)) for at in range(0, len(problem.y), _BLOCK)]
-        self.first = None if centre is None else [centre[at : at + _BLOCK] for at in range(0, len(centre), _BLOCK)]
+        step = max(1, _BLOCK // problem.loss.n_classes)
+        parts = [slice(at, at + step) for at in range(0, len(problem.y), step)]
+        self.blocks = [_rows(problem, part) for part in parts]
+        self.first = None if centre is None else [centre[part] for part in parts]
         self.history: list[Move] = []
         self.centre = self._before_moves()
         self.latest: tuple[RemoteDualPoint, list[Array]] | None = None

@@ -26,7 +26,7 @@ WORKERS = (2, 4, 16)
 class Here(DistributedSolver):
     """All workers in this process."""
 
-    def held(self, makers, rows=None):
+    def held(self, makers):
         return InProcess(makers)
 
 

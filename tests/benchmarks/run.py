@@ -28,6 +28,7 @@ BENCHMARKS = {
     "ordinal": ("matrices", "ordinal", "absolute and squared fits beside zero_one on computer, bank, calhousing"),
     "fits": ("peers", "fits", "zero_one fits against LinearSVC and LogisticRegression"),
     "small": ("peers", "small", "a fit of iris, by the estimator and in a cell, against LogisticRegression"),
+    "many": ("many", "many", "fits to a thousand classes and more against LinearSVC one-versus-rest; --all-peers for 10,000"),
     "mrcpy": ("peers", "minimax", "zero_one fits against MRCpy, in an environment with scikit-learn 1.6"),
     "rbf": ("kernels", "rbf", "zero_one fits with a Gaussian kernel against SVC on the same kernel matrix"),
     "large_c": ("large_c", "large_c", "seconds at C = 2^14 over C = 2^0, eight data sets"),

@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-import psutil
 import pytest
 import scipy.sparse as sp
 
@@ -28,7 +27,7 @@ COLUMNS = ["height", "girth", "shade"]
 @pytest.fixture
 def in_process(monkeypatch):
     """All workers in this process."""
-    monkeypatch.setattr(DistributedSolver, "held", lambda self, makers, rows=None: InProcess(makers))
+    monkeypatch.setattr(DistributedSolver, "held", lambda self, makers: InProcess(makers))
 
 
 def table(n=300, seed=0):
@@ -127,6 +126,8 @@ def spoilt(what):
         read[1] = partial(tuple, [X[:9, :2], y[:9], weight[:9]])
     if what == "labels":
         read[1] = partial(tuple, [X[:9], y[:8], weight[:9]])
+    if what == "type":
+        read[1] = partial(tuple, [X[:9], np.arange(9), weight[:9]])
     if what == "empty":
         read[1] = partial(tuple, [X[:0], y[:0], weight[:0]])
     return read
@@ -140,6 +141,7 @@ def spoilt(what):
         ("weight", "weights of the rows must be finite numbers of at least 0"),
         ("one class", "one class only"),
         ("columns", "part 2 of the rows has other columns than part 1"),
+        ("type", "part 2 of the rows has labels of another type than part 1"),
         ("labels", "has 9 rows, and labels or weights of another number"),
         ("empty", "part of the rows is empty: ask for fewer workers"),
     ],
@@ -260,4 +262,3 @@ def test_worker_that_dies_while_it_reads_reads_again(tmp_path):
 def test_error_at_a_worker_is_its_own_line():
     with pytest.raises(DataError, match=r"^column 2 holds values that are missing or infinite$"):
         fit(sharded(), spoilt("nan"))
-    assert not [each for each in psutil.Process().children(recursive=True) if "raylet" in each.name()]

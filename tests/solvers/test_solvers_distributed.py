@@ -1,6 +1,7 @@
 """Workers that are actors of Ray: the same bits as in one process, and deaths by the system's own hand."""
 
 import contextlib
+import dataclasses
 import importlib.util
 import os
 import signal
@@ -10,9 +11,11 @@ import numpy as np
 import psutil
 import pytest
 from test_solvers_shards import Alone, weighted_problem
+from waiting import until
 
 from advcli.certificate import certify
 from advcli.errors import ConfigError, KilledError
+from advcli.losses import make_loss
 from advcli.solvers import Limits, make_solver
 from advcli.solvers.distributed import DistributedSolver, RayWorkers
 
@@ -37,8 +40,8 @@ class Killing(DistributedSolver):
 
     before: tuple[int, ...] = ()
 
-    def held(self, makers, rows=None):
-        workers = super().held(makers, rows)
+    def held(self, makers):
+        workers = super().held(makers)
         assert isinstance(workers, RayWorkers)
         send, calls = workers.send, iter(range(10**9))
 
@@ -64,7 +67,7 @@ def test_same_optimum_as_one_machine(workers):
     assert abs(there.primal - here.primal) <= 1e-6 * abs(here.primal)
     assert np.array_equal(found.theta, alone.theta)  # whichever worker answers first
     assert np.array_equal(found.R, alone.R)
-    assert actors() == []
+    until(lambda: not actors())
 
 
 @slow
@@ -88,7 +91,32 @@ def test_workers_that_are_killed_again_and_again_end_the_fit():
     solver.before = tuple(range(0, 10**6, 3))
     with pytest.raises(KilledError, match=r"worker [12] of 2 died 2 times \(killed, or out of memory\); the fit has no result"):
         solver.solve(weighted_problem(n=3000), Limits(1e-9))
-    assert actors() == []
+    until(lambda: not actors())
+
+
+@slow
+@needs_ray
+def test_workers_know_a_loss_of_the_users_own(tmp_path, monkeypatch):
+    """Workers elsewhere have no folder of plug-ins."""
+    (tmp_path / "loss").mkdir()
+    (tmp_path / "loss" / "twice.py").write_text(
+        """import numpy as np
+from advcli.losses import register
+from advcli.losses.convex_columns import ConvexColumnsLoss
+
+@register("twice")
+class TwiceLoss(ConvexColumnsLoss):
+    def __init__(self, n_classes):
+        labels = np.arange(float(n_classes))
+        super().__init__(n_classes, matrix=2.0 * np.abs(labels[:, None] - labels))
+"""
+    )
+    monkeypatch.setenv("ADVCLI_PLUGINS", str(tmp_path))
+    given = weighted_problem()
+    problem = dataclasses.replace(given, loss=make_loss("twice", 4))
+    monkeypatch.setenv("ADVCLI_PLUGINS", "")
+    found = certify(problem, make_solver("distributed", workers=2).solve(problem, Limits(1e-6)), 1e-6)
+    assert found.converged
 
 
 @needs_ray

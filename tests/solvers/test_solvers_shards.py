@@ -21,7 +21,7 @@ from advcli.solvers.smoothing import SmoothedObjective
 class Alone(DistributedSolver):
     """The solver with all its workers in this process."""
 
-    def held(self, makers, rows=None):
+    def held(self, makers):
         return InProcess(makers)
 
 
@@ -45,7 +45,7 @@ class Dying(DistributedSolver):
 
     seed, share, most = 0, 0.03, 10**9
 
-    def held(self, makers, rows=None):
+    def held(self, makers):
         self.made = Mortal(makers, self.seed, self.share, self.most)
         return self.made
 
@@ -85,7 +85,7 @@ def test_sums_of_the_shards_are_the_objective_of_all_rows(name, seed, count, blo
     first, theta = random.normal(size=(2, *problem.features.shape))
     whole = Whole(problem.n, problem.lam, problem.least_scale)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shards, "_BLOCK", block)
+        patch.setattr(shards, "_BLOCK", 4 * block)  # of 4 classes
         rounds = rounds_of(problem, count)
         moved = ShardedObjective(rounds, whole, RemoteDualPoint(0, first, 2.0 * mu), mu)
         point = moved.at(theta)
