@@ -34,6 +34,32 @@ def copied(made: Path, tmp_path: Path) -> Path:
     return copy
 
 
+def cell_of(path: Path, **wanted: str) -> int:
+    """Return the place of the first cell with these options of its loss."""
+    folder = ResultsFolder(path)
+    losses = [folder.read_cell(file.stem)["about"]["cell"]["loss"] for file in sorted(folder.cells_path.glob("*.json"))]
+    return next(at for at, loss in enumerate(losses) if all(loss[name] == value for name, value in wanted.items()))
+
+
+def refuted_when_altered(copy: Path, at: int, change: Callable[[dict[str, np.ndarray]], None], forge: bool, said: str) -> None:
+    """Change the arrays of a fit; that fit alone is refuted, by its hash or, where that fits again, by what the arrays say."""
+    edit_proof(copy, at, change, forge)
+    reasons = [each.reason for each in judged(copy) if each.verdict == "refuted"]
+    assert len(reasons) == 1
+    assert said in reasons[0] if forge else "the hash of the proof is not that of the row" in reasons[0]
+
+
+def refuted_at_another_strength_or_surrogate(made: Path, tmp_path: Path) -> None:
+    """Change the strength of a fit, and then the surrogate ``margin`` of a cell of two fits."""
+    copy = copied(made, tmp_path / "strength")
+    edit_rows(copy, 0, "C", lambda text: repr(1.001 * float(text)), both=True)
+    assert sum(each.verdict == "refuted" for each in judged(copy)) == 1
+
+    copy = copied(made, tmp_path / "option")
+    edit_config(copy, cell_of(copy, surrogate="margin"), "loss", lambda options: {**options, "surrogate": "slack"})
+    assert sum(each.verdict == "refuted" for each in judged(copy)) == 2
+
+
 def edit_cell(path: Path, change: Callable[[dict[str, Any]], None], at: int = 0) -> str:
     """Change the file of a cell; return its key."""
     file = sorted((path / "cells").glob("*.json"))[at]

@@ -19,8 +19,9 @@ FLAGS = (
 )
 
 
-@pytest.fixture
-def browser(tmp_path):
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """The tests of a module share it: starting it takes 3 seconds."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     program = next((path for path in map(shutil.which, BROWSERS) if path), None)
     driver = shutil.which("chromedriver")
@@ -29,7 +30,7 @@ def browser(tmp_path):
         pytest.skip("no Chromium with its chromedriver on this machine")
     options = webdriver.ChromeOptions()
     options.binary_location = program
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))

@@ -18,6 +18,7 @@ from pathlib import Path
 NURSERY = """
 import atexit, json, os, resource, signal, sys, threading
 import advcli.cli, advcli.learners.surrogate, advcli.data.registry, advcli.evaluation.runner, advcli.reports, pandas, psutil, tabulate
+import sklearn.datasets
 sys.path.append(sys.argv[2])
 import pytest, quick_hydra, quick_pages
 quick_hydra.patch(pytest.MonkeyPatch())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from module_files import module_of
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "benchopt"
 NAMES = (
@@ -101,12 +101,8 @@ SOLVERS = [
 def test_every_rival_minimises_what_its_models_say(models: ModuleType, file: Path) -> None:
     """Weights of a wrong objective, sign or scale would never be certified."""
     pytest.importorskip("benchopt", reason="benchopt is not installed: pip install benchopt")
-    spec = importlib.util.spec_from_file_location(f"rival_{file.stem}", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        module = module_of(file, f"rival_{file.stem}")
     except ImportError as error:
         pytest.skip(f"{error.name} is not installed: {file.name} says what to install")
     for name in module.Solver.models:

@@ -1,22 +1,18 @@
 """The benchmarks run at tiny sizes; nothing is timed here."""
 
-import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from module_files import module_of
 
 FOLDER = Path(__file__).parent
 
 
 def load(name):
-    spec = importlib.util.spec_from_file_location(f"benchmarks_{name}", FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return module_of(FOLDER / f"{name}.py", f"benchmarks_{name}")
 
 
 def run(*arguments):

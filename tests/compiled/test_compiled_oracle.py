@@ -1,11 +1,11 @@
 """The compiled oracle and offset against the NumPy tier of each loss, at every instruction set that this processor has."""
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
 import surrogates as cases
+from module_files import module_of
 
 from advcli import compiled
 from advcli.compiled import Kernels, usable_levels
@@ -255,9 +255,7 @@ def test_the_families_are_read_off_the_headers(kernels, tmp_path: Path) -> None:
     """A binder of its own is all that a new family needs; each level knows the same names at the same numbers."""
     folder = Path(__file__).resolve().parents[2] / "_ext"
     assert kernels.families == compiled.kernels.families
-    specification = importlib.util.spec_from_file_location("families", folder / "families.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
+    module = module_of(folder / "families.py", "families")
     bound = [name for header in folder.glob("adv_*.pxd") for name in module.BINDER.findall(header.read_text(encoding="utf-8"))]
     assert list(kernels.families) == sorted(bound)
     assert {loss.core.kernel for name in cases.canonical_names() for loss in cases.surrogates(name, 3)} <= set(bound)

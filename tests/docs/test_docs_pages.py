@@ -2,7 +2,7 @@
 
 A fenced block whose first line names a path (```yaml my/loss/x.yaml) is that file. ```sh blocks are commands, run in order in one folder
 for the page; ```sh slow only has to compose. A ```text block after a command holds lines of its output, ```python blocks without a path
-are run.
+are run. Figures are drawn by the command above a ```text block that names some.
 
 README has its commands in blocks without a language. A figure in the comment of a command, "97.72 (1.21)", is what the command prints,
 unless "published" stands before it. Presets and `COMPOSED` only have to compose. Commands run as they stand among the long tests; in every
@@ -15,6 +15,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -199,18 +200,20 @@ def test_everything_on_the_page_works(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADVCLI_PLUGINS", "")
-    if "plots/" in page.read_text(encoding="utf-8"):
-        monkeypatch.setenv(DRAWN, "1")
     said, skipped = "", ""
-    for language, name, content in blocks(page):
+    for (language, name, content), following in pairwise([*blocks(page), ("", "", "")]):
         if name and language != "sh":
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8")
         elif language == "sh":
-            said = ""
-            for line in content.replace("\\\n", " ").splitlines():
+            said, lines = "", content.replace("\\\n", " ").splitlines()
+            for number, line in enumerate(lines, start=1):
                 words = shlex.split(line, comments=True)
+                if number == len(lines) and following[0] == "text" and "plots/" in following[2]:
+                    monkeypatch.setenv(DRAWN, "1")
+                else:
+                    monkeypatch.delenv(DRAWN, raising=False)
                 assert words[0] == "advcli", f"only advcli is run here: {line}"
                 if name == "slow":
                     run([*words[1:], "--cfg", "job"], capfd)

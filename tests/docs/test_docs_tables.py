@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from pathlib import Path
@@ -10,6 +9,7 @@ from types import ModuleType
 
 import pandas as pd
 import pytest
+from module_files import module_of
 
 from advcli.cli import main
 from advcli.errors import ResultsError
@@ -19,12 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def rebuild() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_rebuild", ROOT / "docs" / "rebuild.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of(ROOT / "docs" / "rebuild.py", "docs_rebuild")
 
 
 def test_the_pages_are_what_the_summaries_give(rebuild: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,17 +1,12 @@
-import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
+from module_files import module_of
 
 
 def _load_fakes():
-    if "evaluation_fakes" not in sys.modules:
-        spec = importlib.util.spec_from_file_location("evaluation_fakes", Path(__file__).with_name("fakes.py"))
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["evaluation_fakes"] = module
-        spec.loader.exec_module(module)
-    return sys.modules["evaluation_fakes"]
+    return sys.modules.get("evaluation_fakes") or module_of(Path(__file__).with_name("fakes.py"), "evaluation_fakes")
 
 
 @pytest.fixture

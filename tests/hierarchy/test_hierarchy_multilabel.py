@@ -46,14 +46,20 @@ def scores(sets: LabelSets, seed: int) -> NDArray[np.float64]:
     return np.random.default_rng(seed).normal(-0.2, 1.0, size=(4, sets.size))
 
 
+def best_by_enumeration(sets: LabelSets, seed: int, slack: float) -> tuple[NDArray[np.float64], ...]:
+    """Return scores, best sets and their values, which are those among all sets, and all sets."""
+    R, every = scores(sets, seed), all_sets(sets)
+    value, Z = sets.best(R)
+    assert value == pytest.approx((R @ every.T).max(axis=1), abs=slack)
+    assert {tuple(row) for row in Z} <= {tuple(row) for row in every}
+    return R, Z, value, every
+
+
 @settings(max_examples=60, deadline=None)
 @given(graphs(1), st.integers(0, 10**6))
 def test_the_best_set_of_a_tree_by_enumeration(graph: LabelGraph, seed: int) -> None:
     sets = LabelSets(graph)
-    R, every = scores(sets, seed), all_sets(sets)
-    value, Z = sets.best(R)
-    assert value == pytest.approx((R @ every.T).max(axis=1), abs=1e-12)
-    assert {tuple(row) for row in Z} <= {tuple(row) for row in every}
+    R, Z, value, _ = best_by_enumeration(sets, seed, 1e-12)
     assert np.einsum("ij,ij->i", R, Z) == pytest.approx(value, abs=1e-12)
 
 
@@ -62,10 +68,7 @@ def test_the_best_set_of_a_tree_by_enumeration(graph: LabelGraph, seed: int) -> 
 def test_programs_on_a_dag_by_enumeration(graph: LabelGraph, seed: int) -> None:
     """The integer program finds the best set; the linear one bounds it; every set satisfies the rows and leaves' sets are all there are."""
     sets = LabelSets(graph)
-    R, every = scores(sets, seed), all_sets(sets)
-    value, Z = sets.best(R)
-    assert value == pytest.approx((R @ every.T).max(axis=1), abs=1e-6)
-    assert {tuple(row) for row in Z} <= {tuple(row) for row in every}
+    R, _, value, every = best_by_enumeration(sets, seed, 1e-6)
     relaxed, _ = sets.relaxed(R)
     assert (relaxed >= value - 1e-6).all()
     assert (sets.rows @ every.T <= 0).all()

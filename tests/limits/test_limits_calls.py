@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import limited_calls
 import pytest
-from waiting import HANG
+from waiting import HANG, hold
 
 from advcli import limits, plugins
 from advcli.cli import main
@@ -99,31 +99,12 @@ def test_errors_survive_the_way_between_processes() -> None:
     assert str(error) == "solver=dual needs a fully regularised parameter; choose solver=newton"
 
 
-HOLDING = """
-import time
-from pathlib import Path
-from advcli.losses import register
-from advcli.losses.zero_one import ZeroOneLoss
-
-@register("holding")
-class Holding(ZeroOneLoss):
-    def __init__(self, n_classes, **options):
-        super().__init__(n_classes, **options)
-        if n_classes == 10:
-            Path("holds").touch()
-            while not Path("go").exists():
-                time.sleep(0.01)
-"""
-
-
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_cell_over_its_limit_is_a_row_and_is_tried_again(
     workers: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Digits waits for a file that comes later; until it does, the clock of one worker stands, that of two allows iris half a minute."""
-    Path("my/loss").mkdir(parents=True)
-    Path("my/loss/holding.py").write_text(HOLDING)
-    Path("my/loss/holding.yaml").write_text("# Waits.\nname: holding\n")
+    hold(Path(), n_classes=10)
     words = ["--config-dir", "my", "-m", "dataset=iris,digits", "loss=holding", "name=x", f"workers={workers}", "hyper.C=1", "solver=dual"]
     words += ["protocol.n_splits=2"]
     seconds = 0.8 if workers == 1 else 30.0

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shlex
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from module_files import module_of
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("listed_mutants", Path(__file__).with_name("listed.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-LISTED = _load()
+LISTED = module_of(Path(__file__).with_name("listed.py"), "listed_mutants")
 
 
 @pytest.mark.parametrize("file", sorted({mutant.file for mutant in LISTED.MUTANTS}))

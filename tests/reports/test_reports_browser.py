@@ -3,15 +3,27 @@
 import pytest
 
 from advcli.reports import write_reports
+from advcli.reports.drawing import svg_only
+
+
+@pytest.fixture(scope="module")
+def report(planted, tmp_path_factory):
+    cells = planted.sweep(6)
+    cells[0] = planted.rows("set_0", "zero_one linear", [None] * 20)
+    folder = planted.folder(tmp_path_factory.mktemp("browser") / "results", *cells, provenance={"seed": 0})
+    with svg_only():  # the page shows no others
+        write_reports(folder, full=True)
+    return (folder.path / "report.html").as_uri()
 
 
 @pytest.fixture
-def page(browser, planted, tmp_path):
-    cells = planted.sweep(6)
-    cells[0] = planted.rows("set_0", "zero_one linear", [None] * 20)
-    folder = planted.folder(tmp_path / "results", *cells, provenance={"seed": 0})
-    write_reports(folder, full=True)
-    browser.get((folder.path / "report.html").as_uri())
+def page(browser, report):
+    """The page as it opens, in a window without the settings and the messages of an earlier test."""
+    browser.get("about:blank")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    browser.get_log("browser")
+    browser.get(report)
     return browser
 
 

@@ -10,6 +10,7 @@ import pytest
 from advcli.errors import ConfigError
 from advcli.reports import Choice, comparison_table, summarise, write_reports
 from advcli.reports.content import Facts, contents
+from advcli.reports.drawing import svg_only
 from advcli.reports.export import FORMATS, export
 from advcli.reports.figures import registry
 from advcli.testing.figures import _material
@@ -25,7 +26,8 @@ def folder(planted, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def summary(folder, tmp_path_factory):
-    return write_reports(folder, full=True, choice=CHOICE, out=tmp_path_factory.mktemp("out") / "tables")
+    with svg_only():
+        return write_reports(folder, full=True, choice=CHOICE, out=tmp_path_factory.mktemp("out") / "tables")
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +71,8 @@ def test_every_figure_honours_it():
     choice = Choice(["loss_2", "loss_0"], sorted(set(made.runs["dataset"]))[::-1], names)
     runs, shown = choice.rows(made.runs)
     facts = Facts(search=made.search, confusion=made.confusion, learning=made.learning, tolerances=(1e-3,))
-    document = contents("x", runs, summarise(runs), facts=facts, names=shown).document
+    with svg_only():
+        document = contents("x", runs, summarise(runs), facts=facts, names=shown).document
     drawn = {figure.name: figure for figure in document.figures}
     for name in set(registry) - {"published"}:
         own = [figure for word, figure in drawn.items() if word == name or word.startswith(f"{name}-")]

@@ -2,6 +2,7 @@ import csv
 import json
 import re
 import xml.etree.ElementTree as ET
+from contextlib import nullcontext
 from html.parser import HTMLParser
 
 import pandas as pd
@@ -13,6 +14,7 @@ from advcli.reports.across import MIN_DATASETS, MOST_PAIRED
 from advcli.reports.comparison import comparison
 from advcli.reports.content import contents
 from advcli.reports.document import ReportTable, TableField
+from advcli.reports.drawing import svg_only
 from advcli.reports.html_page import html_table
 from advcli.reports.latex import escape, latex_table
 from advcli.reports.markdown import markdown_table
@@ -61,10 +63,12 @@ class Page(HTMLParser):
             self.table[self.part][-1][-1] += data
 
 
-def full(planted, tmp_path, cells, **more):
+def full(planted, tmp_path, cells, formats=svg_only, **more):
+    """Return a results folder and the summary of its report, without PDF and PNG: SVG shows the same drawings, and `report` has all."""
     config = {"provenance": {"seed": 0, "published": "fathony2018_table2_linear"}} | more.pop("made", {})
     folder = planted.folder(tmp_path / "results", *cells, **config)
-    return folder, write_reports(folder, full=True, **more)
+    with formats():
+        return folder, write_reports(folder, full=True, **more)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +81,7 @@ def report(planted, tmp_path_factory):
     cells[0] = planted.rows("set_0", "zero_one linear", [None, *[3] * 19], metrics=("error", "accuracy"))
     for row in cells[4][:2]:
         row |= {"status": "not_converged", "relative_gap": 0.5}
-    return full(planted, tmp_path_factory.mktemp("full"), cells)
+    return full(planted, tmp_path_factory.mktemp("full"), cells, nullcontext)
 
 
 def test_all_files_are_there_and_named(report):
@@ -218,7 +222,8 @@ def test_what_an_earlier_report_left_is_removed(planted, tmp_path):
     (folder.path / "plots" / "means-mae.svg").write_text("old")
     (folder.path / "plots" / "mine.svg").write_text("of the user")
     (folder.path / "provenance.json").unlink()
-    write_reports(folder, full=True)
+    with svg_only():
+        write_reports(folder, full=True)
     assert not (folder.path / "published.csv").exists()
     assert not (folder.path / "plots" / "means-mae.svg").exists()
     assert (folder.path / "plots" / "mine.svg").exists()
@@ -230,7 +235,8 @@ def test_a_sweep_ends_with_its_page_alone(planted, tmp_path):
     assert summary.attrs["files"] == ["summary.csv", "table.md", "report.html"]
     assert not (folder.path / "plots").exists()
     page = (folder.path / "report.html").read_bytes()
-    write_reports(folder, full=True)
+    with svg_only():
+        write_reports(folder, full=True)
     assert (folder.path / "report.html").read_bytes() == page, "the page is that of the full report"
 
 
@@ -302,7 +308,7 @@ def test_a_metric_without_a_value_is_undefined_and_no_failure(planted, tmp_path)
 def test_hostile_names_are_only_names(planted, tmp_path):
     name = '<script>alert("1")</script> $x_1$ & 50% | *a*'
     cells = [planted.rows(name, method, [1, 2, 3, 4], error="<b>&", cell=f"key{at}") for at, method in enumerate(("a_b", "c|d"))]
-    folder, _ = full(planted, tmp_path, cells)
+    folder, _ = full(planted, tmp_path, cells, nullcontext)
     page = Page((folder.path / "report.html").read_text())
     assert page.tables["comparison-accuracy"]["tbody"][0][0] == name
     assert "script" not in page.open

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from quick_pages import DRAWN
 
 from advcli.cli import main
 from advcli.errors import ConfigError
@@ -67,6 +68,7 @@ def test_table_2_of_2016_is_whole():
 
 def test_a_preset_of_2016_marks_by_its_own_test_beside_the_printed_numbers(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(DRAWN)
     small = ["dataset=iris", "features=linear", "loss=zero_one,llw", "protocol.n_splits=3", "hyper.C=1", "workers=1"]
     assert main(["+experiment=fathony2016_table2", *small]) == 0
     assert main(["report", "results=results/fathony2016_table2"]) == 0
@@ -79,6 +81,7 @@ def test_a_preset_of_2016_marks_by_its_own_test_beside_the_printed_numbers(tmp_p
 @pytest.mark.skipif(not os.environ.get("ADVCLI_DATA"), reason="the authors' splits are in the folder ADVCLI_DATA")
 def test_the_preset_of_diabetes_has_the_authors_splits_beside_the_printed_numbers(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(DRAWN)
     assert main(["+experiment=fathony2018_table4_diabetes", "hyper.lambda=0.5", "workers=1"]) == 0
     said = capfd.readouterr().err
     assert "absolute threshold: mae 0.696 (0.133)" in said

@@ -10,6 +10,7 @@ import pytest
 from advcli.errors import ConfigError
 from advcli.reports import summarise, write_reports
 from advcli.reports.choice import Choice
+from advcli.reports.drawing import svg_only
 from advcli.reports.sources import Sources
 
 BEST, WORSE = [1, 2, 3, 2, 1, 2, 3, 1], [9, 8, 9, 9, 8, 9, 8, 9]
@@ -27,7 +28,8 @@ def test_methods_of_two_folders_are_tested_on_their_common_splits(planted, tmp_p
     assert not summary.loc[("iris", "cs linear"), "bold"]
     assert summary.loc[("iris", "cs linear"), "n_splits"] == 6
     before = {path: path.read_bytes() for place in (first, second) for path in place.path.rglob("*.csv")}
-    shown = write_reports([first, second], full=True, out=tmp_path / "both")
+    with svg_only():
+        shown = write_reports([first, second], full=True, out=tmp_path / "both")
     assert {path: path.read_bytes() for path in before} == before
     assert (tmp_path / "both" / "report.html").exists()
     assert shown.attrs["remarks"] == []
@@ -36,7 +38,8 @@ def test_methods_of_two_folders_are_tested_on_their_common_splits(planted, tmp_p
 @pytest.mark.parametrize("seed", [1])
 def test_nothing_is_tested_where_splits_differ(planted, tmp_path, first, seed):
     other = planted.folder(tmp_path / "b", planted.rows("iris", "cs linear", WORSE, seed=seed), planted.rows("era", "cs linear", WORSE))
-    shown = write_reports([first, other], full=True, out=tmp_path / "both", choice=Choice(names={"iris": "Iris"}))
+    with svg_only():
+        shown = write_reports([first, other], full=True, out=tmp_path / "both", choice=Choice(names={"iris": "Iris"}))
     on = shown[shown["dataset"] == "Iris"]
     assert on["mean"].notna().all()
     assert not on["best"].any()

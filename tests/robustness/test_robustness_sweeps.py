@@ -19,7 +19,7 @@ import psutil
 import pytest
 from nursery import nursery
 from swept import tables
-from waiting import processes_of_session, until
+from waiting import hold, processes_of_session, until
 
 from advcli.records import ResultsFolder
 from advcli.rows import read_table
@@ -146,28 +146,7 @@ def test_kill_of_the_parent_alone_leaves_no_worker(undisturbed: tuple[list[str],
     assert tables(tmp_path / "results" / "z") == undisturbed[0]
 
 
-HOLDING = """
-import time
-from pathlib import Path
-from advcli.losses import register
-from advcli.losses.zero_one import ZeroOneLoss
-
-@register("holding")
-class Holding(ZeroOneLoss):
-    def __init__(self, n_classes, **options):
-        super().__init__(n_classes, **options)
-        Path("holds").touch()
-        while not Path("go").exists():
-            time.sleep(0.01)
-"""
 ONE_CELL = ["dataset=iris", "protocol.n_splits=2", "name=x", "workers=1"]
-
-
-def hold(folder: Path) -> None:
-    """Bring the loss ``holding``, whose fits wait for the file ``go``."""
-    (folder / "my/loss").mkdir(parents=True)
-    (folder / "my/loss/holding.py").write_text(HOLDING)
-    (folder / "my/loss/holding.yaml").write_text("# Waits.\nname: holding\n")
 
 
 def workers(session: int) -> list[psutil.Process]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from altered_folders import copied, edit_config, edit_proof, edit_rows, judged
+from altered_folders import cell_of, copied, edit_rows, judged, refuted_at_another_strength_or_surrogate, refuted_when_altered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +17,6 @@ from advcli import ChainClassifier
 from advcli.cli import main
 from advcli.outputs.chain import chain_game
 from advcli.outputs.psi import make_psi
-from advcli.records import ResultsFolder
 from advcli.verify.bounds import Ball, ball
 from advcli.verify.chains import SequencesOfLabels, starts_of
 from advcli.verify.gap import LearnedRows
@@ -191,33 +190,16 @@ ALTERATIONS: dict[str, tuple[str, Callable[[dict[str, np.ndarray]], None], str]]
 }
 
 
-def cell_of(path: Path, surrogate: str) -> int:
-    folder = ResultsFolder(path)
-    keys = sorted(file.stem for file in folder.cells_path.glob("*.json"))
-    losses = [folder.read_cell(key)["about"]["cell"]["loss"]["surrogate"] for key in keys]
-    return losses.index(surrogate)
-
-
 @pytest.mark.parametrize("name", ALTERATIONS)
 @pytest.mark.parametrize("forge", [False, True])
 def test_altered_proofs_are_refuted(name: str, forge: bool, made: Path, tmp_path: Path) -> None:
     surrogate, change, said = ALTERATIONS[name]
     copy = copied(made, tmp_path)
-    edit_proof(copy, cell_of(copy, surrogate), change, forge)
-    reasons = [each.reason for each in judged(copy) if each.verdict == "refuted"]
-    assert len(reasons) == 1
-    assert said in reasons[0] if forge else "the hash of the proof is not that of the row" in reasons[0]
+    refuted_when_altered(copy, cell_of(copy, surrogate=surrogate), change, forge, said)
 
 
 def test_another_strength_option_or_metric_is_refuted(made: Path, tmp_path: Path) -> None:
-    copy = copied(made, tmp_path / "strength")
-    edit_rows(copy, 0, "C", lambda text: repr(1.001 * float(text)), both=True)
-    assert sum(each.verdict == "refuted" for each in judged(copy)) == 1
-
-    copy = copied(made, tmp_path / "option")
-    edit_config(copy, cell_of(copy, "margin"), "loss", lambda options: {**options, "surrogate": "slack"})
-    assert sum(each.verdict == "refuted" for each in judged(copy)) == 2
-
+    refuted_at_another_strength_or_surrogate(made, tmp_path)
     copy = copied(made, tmp_path / "value")
     edit_rows(copy, 0, "value", lambda text: repr(float(text) + 0.01), both=True)
     assert ["error is" in each.reason for each in judged(copy) if each.verdict == "refuted"] == [True]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from altered_folders import copied, edit_config, edit_proof, edit_rows, judged
+from altered_folders import cell_of, copied, edit_rows, judged, refuted_at_another_strength_or_surrogate, refuted_when_altered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -178,10 +178,7 @@ def test_altered_games_are_refuted(
     name: str, change: Callable[[dict[str, np.ndarray]], None], said: str, at: int, made: Path, tmp_path: Path
 ) -> None:
     copy = copied(made.with_name(name), tmp_path)
-    edit_proof(copy, at, change, forge=True)
-    reasons = [each.reason for each in judged(copy) if each.verdict == "refuted"]
-    assert len(reasons) == 1
-    assert said in reasons[0]
+    refuted_when_altered(copy, at, change, True, said)
 
 
 @pytest.mark.parametrize("surrogate", ["maxmin", "maxmin_f1"])
@@ -213,14 +210,6 @@ def test_splits_keep_sequences_whole_for_the_checker_too(tmp_path: Path, monkeyp
     assert [each.verdict for each in judged(tmp_path / "results" / "rows")] == ["proved"] * 2
     assert main([*words, "loss=chain", "name=chains"]) == 0
     assert [each.verdict for each in judged(tmp_path / "results" / "chains")] == ["proved"] * 2
-
-
-def cell_of(path: Path, **wanted: str) -> int:
-    """Return the place of the first cell with these options of its loss."""
-    folder = ResultsFolder(path)
-    keys = sorted(file.stem for file in folder.cells_path.glob("*.json"))
-    losses = [folder.read_cell(key)["about"]["cell"]["loss"] for key in keys]
-    return next(at for at, loss in enumerate(losses) if all(loss[name] == value for name, value in wanted.items()))
 
 
 def turned(alpha: float = 0.0, label: int = 0, h: float = 0.0) -> Callable[[dict[str, np.ndarray]], None]:
@@ -258,21 +247,11 @@ def test_altered_proofs_are_refuted(name: str, forge: bool, made: Path, tmp_path
     copy = copied(made, tmp_path)
     folder, key = ResultsFolder(copy), sorted(file.stem for file in (copy / "cells").glob("*.json"))[cell_of(copy, **wanted)]
     at = [file.stem for file in sorted(folder.proofs_path.iterdir())].index(key)
-    edit_proof(copy, at, change, forge)
-    reasons = [each.reason for each in judged(copy) if each.verdict == "refuted"]
-    assert len(reasons) == 1
-    assert said in reasons[0] if forge else "the hash of the proof is not that of the row" in reasons[0]
+    refuted_when_altered(copy, at, change, forge, said)
 
 
 def test_another_strength_option_or_table_is_refuted(made: Path, tmp_path: Path) -> None:
-    copy = copied(made, tmp_path / "strength")
-    edit_rows(copy, 0, "C", lambda text: repr(1.001 * float(text)), both=True)
-    assert sum(each.verdict == "refuted" for each in judged(copy)) == 1
-
-    copy = copied(made, tmp_path / "option")
-    edit_config(copy, cell_of(copy, surrogate="margin"), "loss", lambda options: {**options, "surrogate": "slack"})
-    assert sum(each.verdict == "refuted" for each in judged(copy)) == 2
-
+    refuted_at_another_strength_or_surrogate(made, tmp_path)
     copy = copied(made, tmp_path / "value")
     edit_rows(copy, 0, "value", lambda text: repr(float(text) + 1e-6), both=True)
     assert sum(each.verdict == "refuted" for each in judged(copy)) == 1
