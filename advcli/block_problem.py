@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import Supports
 from .losses.base import ROUNDING
 from .problem import Array, Problem
+from .supports import Supports
 
 
 class BlockProblem(Problem):

@@ -1,7 +1,7 @@
 """Rows that are read in blocks: maps of files and float32 arrays, standardised as they are read, of which nothing is copied as a whole.
 
 A number of 32 bits is a number of 64 bits, too: what is said of these rows, certificates among it, is said of the very numbers that are
-stored. Dual points of such rows are kept by their supports.
+stored.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import compiled
 from .errors import DataError
 
 Array = NDArray[np.float64]
@@ -21,12 +20,11 @@ Labels = NDArray[Any]
 LARGEST_COPY = 2**28
 """Bytes of an array in float64 up to which rows are copied: from here on maps of files and float32 arrays are read in blocks."""
 
-MOST_CLASSES = 2**16 - 1
-"""Classes that a dual point by supports counts."""
+READ = 2**22
+"""Bytes in float64 of what is read at once in Python."""
 
 _BLOCK = 2**16  # bytes of a block where it is stored: what a system reads of a map at once
 _FEWEST_ROWS, _MOST_ROWS = 16, 1024  # of a block
-_READ = 2**22  # bytes in float64 of what is read at once in Python
 
 
 class BlockRows:
@@ -119,7 +117,7 @@ class BlockRows:
     def parts(self) -> Iterator[slice]:
         """Yield the rows in their order, by whole blocks, as many as are worth a call."""
         n, rows = self.shape[0], self.rows_of_a_block
-        step = max(_READ // (8 * self.shape[1] * rows), 1) * rows
+        step = max(READ // (8 * self.shape[1] * rows), 1) * rows
         for first in range(0, n, step):
             yield slice(first, min(first + step, n))
 
@@ -193,84 +191,3 @@ def in_blocks(X: Any) -> Any:
     if can_be_read(X) and 8 * X.size > LARGEST_COPY and (X.dtype == np.float32 or isinstance(X, np.memmap)):
         return BlockRows(X)
     return X
-
-
-class Supports:
-    """A dual point R (n, k) of rows that sum to zero: of each row the numbers that are not 0, beside that of the row's label.
-
-    Parameters
-    ----------
-    y : ndarray (n,)
-        Labels as codes.
-    k : int
-    rows : int
-        Of a block.
-    """
-
-    def __init__(self, y: Labels, k: int, rows: int) -> None:
-        self.y, self.k, self.rows = np.ascontiguousarray(y, dtype=np.int32), k, rows
-        self.store = compiled.kernels.dual_blocks.Store(len(y), k, rows)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Shape (n, k)."""
-        return len(self.y), self.k
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that it takes, the labels left out."""
-        return int(self.store.nbytes)
-
-    def _blocks(self, part: slice) -> Iterator[tuple[int, slice]]:
-        for first in range(part.start, part.stop, self.rows):
-            yield first // self.rows, slice(first - part.start, min(first + self.rows, part.stop) - part.start)
-
-    def read(self, part: slice) -> Array:
-        """Return the rows of whole blocks, shape (m, k)."""
-        R = np.empty((part.stop - part.start, self.k))
-        for block, rows in self._blocks(part):
-            self.store.read(block, self.y, R[rows])
-        return R
-
-    def write(self, part: slice, R: Array) -> None:
-        """Keep the rows of whole blocks."""
-        for block, rows in self._blocks(part):
-            self.store.write(block, self.y, np.ascontiguousarray(R[rows]))
-
-    def parts(self) -> Iterator[slice]:
-        """Yield the rows in their order, by whole blocks."""
-        step = max(_READ // (8 * self.k * self.rows), 1) * self.rows
-        for first in range(0, len(self.y), step):
-            yield slice(first, min(first + step, len(self.y)))
-
-    def empty(self) -> Supports:
-        """Return the point R = 0."""
-        return Supports(self.y, self.k, self.rows)
-
-    def scaled(self, factor: float) -> Supports:
-        """Return R times a factor."""
-        found = self.empty()
-        for part in self.parts():
-            found.write(part, self.read(part) * factor)
-        return found
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the entries as arrays, which do not depend on the instruction set."""
-        found: list[tuple[Any, ...]] = []
-        for part in self.parts():
-            R = self.read(part)
-            R[np.arange(len(R)), self.y[part]] = 0.0
-            row, label = np.nonzero(R)
-            found.append((row + part.start, label.astype(np.uint16), R[row, label]))
-        row, label, value = (np.concatenate(each) for each in zip(*found, strict=True))
-        return {"y": self.y, "k": self.k, "rows": self.rows, "row": row, "label": label, "value": value}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the entries of `__getstate__`."""
-        self.__init__(state["y"], state["k"], state["rows"])  # type: ignore[misc]
-        for part in self.parts():
-            R = np.zeros((part.stop - part.start, self.k))
-            held = slice(*np.searchsorted(state["row"], (part.start, part.stop)))
-            R[state["row"][held] - part.start, state["label"][held]] = state["value"][held]
-            R[np.arange(len(R)), self.y[part]] -= R.sum(axis=1)
-            self.write(part, R)

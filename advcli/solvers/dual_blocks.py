@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..block_problem import BlockProblem
-from ..blocks import MOST_CLASSES, BlockRows, Supports
+from ..blocks import BlockRows
 from ..compiled import aligned_zeros, kernels
 from ..problem import Problem, Solution
+from ..supports import MOST_CLASSES, Supports
 from .base import Limits, Solver, register, warm_start, whole_option
 from .dual import STATUS
 

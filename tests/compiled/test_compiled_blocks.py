@@ -9,10 +9,10 @@ import surrogates as cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advcli.blocks import Supports
 from advcli.features.linear import LinearFeatures
 from advcli.losses import make_loss
 from advcli.problem import Problem
+from advcli.supports import Supports
 
 
 def problem(k, n, d, seed, dtype=np.float32):

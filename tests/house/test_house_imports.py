@@ -27,7 +27,8 @@ groups                 -
 metrics compiled        -
 abstention stored      -
 protocol               hyper metrics
-blocks                 compiled
+blocks                 -
+supports               blocks compiled
 config                 hyper protocol
 
 losses                 costs compiled hierarchy.graph
@@ -38,9 +39,9 @@ outputs.hierarchical   hierarchy.multilabel
 problem                losses.base features.base
 binary                 features.base
 certificate            problem
-block_problem          blocks problem losses.base
+block_problem          supports problem losses.base
 solvers                problem binary compiled losses.base features.base features.kernel features.linear features.threshold
-solvers                blocks block_problem
+solvers                blocks block_problem supports
 learners               certificate problem binary solvers losses features hierarchy confusion compiled costs hyper outputs groups stored
 learners               blocks block_problem
 learners.abstention    abstention

@@ -28,7 +28,7 @@ def small_blocks(monkeypatch):
     """Blocks, parts and the size from which rows are read in blocks as small as the data here."""
     monkeypatch.setattr(advcli.blocks, "_FEWEST_ROWS", BLOCK)
     monkeypatch.setattr(advcli.blocks, "_MOST_ROWS", BLOCK)
-    monkeypatch.setattr(advcli.blocks, "_READ", 3 * BLOCK * 4 * 8)
+    monkeypatch.setattr(advcli.blocks, "READ", 3 * BLOCK * 4 * 8)
     monkeypatch.setattr(advcli.blocks, "LARGEST_COPY", 0)
 
 
