@@ -62,7 +62,7 @@ def test_chains_have_the_bayes_risk_and_only_bayes_sequences_are_best():
     every = sequences(T, K)
     features, loss = chain_features(every, K), wrong(every, every)
     cost = np.eye(K)[every]
-    by_margin, laws = 0, 20
+    by_margin, laws = 0, 60
     for seed in range(laws):
         law = np.random.default_rng(seed).dirichlet(np.full(len(every), 0.5))
         risk = loss @ law
@@ -103,19 +103,72 @@ def test_fits_of_chains_predict_bayes_sequences_of_random_laws():
     assert n >= 6
 
 
-def test_sets_have_only_bayes_sets_that_are_best():
-    every = np.array(list(itertools.product((0, 1), repeat=2)))
-    features = np.column_stack([every, every.prod(axis=1)]).astype(float)
-    for seed in range(30):
-        law = np.random.default_rng(seed).dirichlet(np.full(4, 0.5))
+@pytest.mark.parametrize("m", [2, 3])
+def test_sets_have_only_bayes_sets_that_are_best(m):
+    every = np.array(list(itertools.product((0, 1), repeat=m)))
+    j, k = np.triu_indices(m, 1)
+    features = np.hstack([every, every[:, j] * every[:, k]]).astype(float)
+    for seed in range(60):
+        law = np.random.default_rng(seed).dirichlet(np.full(2**m, 0.5))
         risk = wrong(every, every) @ law
         v, least = best_scores(features, np.eye(2)[every], law)
-        table = pair_table(v[2:], 2)
-        game = solve_games(v[None, :2], v[2:], lambda U, table=table: best_of(U, table), [every[:1].astype(np.int8)], 1e-12)
+        table = pair_table(v[m:], m)
+        game = solve_games(v[None, :m], v[m:], lambda U, table=table: best_of(U, table), [every[:1].astype(np.int8)], 1e-12)
         f = features @ v
         assert game.upper[0] - law @ f == pytest.approx(risk.min(), abs=1e-8)
         assert least == pytest.approx(risk.min(), abs=1e-8)
         assert risk[f >= f.max() - 1e-7] == pytest.approx(risk.min(), abs=1e-8)
+
+
+def drawn_chains(seed):
+    """Return rows, labels and groups of a few short chains, and a lambda."""
+    random = np.random.default_rng(seed)
+    K, lengths, lam = (
+        int(random.integers(2, 4)),
+        random.integers(1, 5, int(random.integers(3, 8))),
+        float(10.0 ** random.uniform(-2.0, 0.0)),
+    )
+    X, noise = random.normal(size=(lengths.sum(), 3)), float(random.choice([0.1, 1.0, 3.0]))
+    y = np.argmax(X @ random.normal(size=(3, K)) + noise * random.normal(size=(len(X), K)), axis=1)
+    y[:K] = np.arange(K)  # every label is there
+    return X, y, np.repeat(np.arange(len(lengths)), lengths), lam
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_optimum_of_chains_is_reached_to_the_eighth_digit(seed):
+    X, y, groups, lam = drawn_chains(seed)
+    model = ChainClassifier(surrogate="maxmin", lam=lam, tol=1e-8, max_passes=100_000, fit_intercept=False).fit(X, y, groups=groups)
+    assert model.certificate_.converged
+    # w, targets p of every row, and S_s >= sum_t (1 - p_t(y_t)) + f(y) - f(y_s) for every sequence y
+    K, n, D = int(y.max()) + 1, int(groups.max()) + 1, 3 * (int(y.max()) + 1) + (int(y.max()) + 1) ** 2
+    rows, right, width = [], [], D + len(X) * K + n
+    for s in range(n):
+        at = np.flatnonzero(groups == s)
+
+        def counted(labels, at=at):
+            own, pair = np.zeros((K, 3)), np.zeros((K, K))
+            np.add.at(own, labels, X[at])
+            np.add.at(pair, (labels[:-1], labels[1:]), 1.0)
+            return np.r_[own.ravel(), pair.ravel()]
+
+        for labels in sequences(len(at), K):
+            p = np.zeros((len(X), K))
+            p[at, labels] = -1.0
+            rows.append(np.r_[counted(labels) - counted(y[at]), p.ravel(), -np.eye(n)[s]])
+            right.append(-float(len(at)))
+    bounds = -np.eye(width)[D : D + len(X) * K]
+    total = np.hstack([np.zeros((len(X), D)), np.kron(np.eye(len(X)), np.ones(K)), np.zeros((len(X), n))])
+    ridge = sparse.diags_array(np.r_[np.full(D, lam), np.zeros(width - D)]).tocsc()
+    options = clarabel.DefaultSettings()
+    options.verbose = False
+    options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = 1e-11
+    linear = np.r_[np.zeros(width - n), np.full(n, 1.0 / n)]
+    cones = [clarabel.ZeroConeT(len(X)), clarabel.NonnegativeConeT(len(rows) + len(bounds))]
+    matrix = sparse.csc_array(np.vstack([total, np.array(rows), bounds]))
+    ends = np.r_[np.ones(len(X)), np.array(right), np.zeros(len(bounds))]
+    best = clarabel.DefaultSolver(ridge, linear, matrix, ends, cones, options).solve().obj_val
+    assert model.certificate_.primal == pytest.approx(best, rel=3e-8)
+    assert model.certificate_.dual == pytest.approx(best, rel=3e-8)
 
 
 @given(seed=st.integers(0, 10**6), size=st.floats(0.1, 20.0))
