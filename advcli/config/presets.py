@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -60,7 +61,8 @@ class Preset:
             **{key.lstrip("+"): f"{', '.join(values)} ({len(values)})" for key, values in self.sweep.items()},
             "cells": str(self.n_cells),
             **fits,
-            **{key: str(value) for key, value in self.fixed.items()},
+            # true, false and null as one types them
+            **{key: json.dumps(value) if isinstance(value, bool | None) else str(value) for key, value in self.fixed.items()},
             "beside": self.published or "no published table",
             "run": f"advcli +experiment={self.name}",
             "table": f"advcli report results=results/{self.name}",

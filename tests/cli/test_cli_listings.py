@@ -34,6 +34,8 @@ def test_a_preset_shows_what_it_computes(capfd: pytest.CaptureFixture[str]) -> N
     text = said(capfd, "experiment", "show", "fathony2018_table2_linear")
     assert "zero_one, ww, cs, llw (4)" in text
     assert "advcli +experiment=fathony2018_table2_linear" in text
+    switched_off = [line.split() for line in said(capfd, "experiment", "show", "choi2018_table4_3").splitlines()]
+    assert ["loss.fit_intercept:", "false"] in switched_off
     assert "did you mean quickstart" in said(capfd, "experiment", "show", "quickstat", code=2)
     assert "needs the name of a preset" in said(capfd, "experiment", "show", code=2)
 
