@@ -25,7 +25,7 @@ from advcli.errors import ConfigError, DataError
 
 CONF = Path(__file__).parents[2] / "conf" / "dataset"
 YAML = sorted(path.stem for path in CONF.glob("*.yaml"))
-TEMPLATES = ("csv", "folder", "openml")  # their data are named by the user
+TEMPLATES = ("csv", "folder", "mapped", "openml")  # their data are named by the user
 BUNDLED = {"iris": (150, 4, 3), "wine": (178, 13, 3), "breast_cancer": (569, 30, 2), "digits": (1797, 64, 10)}
 
 # fathony2018, Table 1: classes, train rows, test rows, features
