@@ -25,6 +25,7 @@ READ = 2**22
 
 _BLOCK = 2**16  # bytes of a block where it is stored: what a system reads of a map at once
 _FEWEST_ROWS, _MOST_ROWS = 16, 1024  # of a block
+_LABELS = 2**18  # that are coded at a time
 
 
 class BlockRows:
@@ -191,3 +192,13 @@ def in_blocks(X: Any) -> Any:
     if can_be_read(X) and 8 * X.size > LARGEST_COPY and (X.dtype == np.float32 or isinstance(X, np.memmap)):
         return BlockRows(X)
     return X
+
+
+def coded_by_parts(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Return the labels that occur, sorted, and the positions of y (n,) among them, without sorting all of y at once."""
+    parts = [slice(first, first + _LABELS) for first in range(0, len(y), _LABELS)]
+    classes = np.unique(np.concatenate([np.unique(y[part]) for part in parts]))
+    codes = np.empty(len(y), dtype=np.int32)
+    for part in parts:
+        codes[part] = np.searchsorted(classes, y[part])
+    return classes, codes

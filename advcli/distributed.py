@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .certificate import certify
-from .errors import ConfigError, DataError, IncompatibleError, warn_not_converged
+from .certificate import certify, warn_unless_converged
+from .errors import ConfigError, DataError, IncompatibleError
 from .features import feature_class
 from .learners.base import Bound, refuse_huge, refuse_huge_mass
 from .learners.surrogate import SurrogateClassifier
@@ -109,11 +109,7 @@ def _fit(estimator: SurrogateClassifier, solver: DistributedSolver, rounds: Roun
     found.R = None
     estimator.solution_, estimator.theta_, estimator.lam_, estimator.rows_ = found, found.theta, lam, None
     estimator.n_iter_ = max(1, int(np.ceil(found.passes)))
-    if not estimator.certificate_.converged:
-        warn_not_converged(
-            f"lambda={lam:.3g}: relative gap {estimator.certificate_.relative_gap:.2e} after {found.passes:.0f} passes "
-            f"({estimator.certificate_.status}), tolerance {estimator.tol:g}"
-        )
+    warn_unless_converged(f"lambda={lam:.3g}", estimator.certificate_, estimator.tol)
 
 
 class _ShardFacts(NamedTuple):

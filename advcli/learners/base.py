@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ..blocks import BlockRows
+from ..blocks import BlockRows, coded_by_parts
 from ..certificate import Certificate
 from ..compiled import checked_csr
 from ..errors import ConfigError, DataError, IncompatibleError, ModelError, nearest
@@ -26,7 +26,7 @@ from ..hyper import SCALES
 from ..registry import Registry
 from ..rules import refuse_huge
 from ..stored import Entries
-from .labels import coded_by_parts, in_order, labels_of, own_order, refuse_unordered, weighted_by_class
+from .labels import in_order, labels_of, own_order, refuse_unordered, weighted_by_class
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]

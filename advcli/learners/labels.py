@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_y, check_consistent_length
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 
 from ..errors import ConfigError, nearest
 
@@ -17,24 +17,12 @@ Labels = NDArray[np.intp]
 _SHOWN = 6  # labels that a message writes out
 
 
-_PART = 2**18  # labels that are coded at a time
-
-
 def labels_of(X: Any, y: Any) -> NDArray[Any]:
     """Return the labels of rows X as scikit-learn validates them: one for each row, in one dimension; numbers must be finite."""
-    y = _check_y(y)
+    y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
     check_consistent_length(X, y)
     return np.asarray(y)
-
-
-def coded_by_parts(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """Return the labels that occur, sorted, and the positions of y (n,) among them, without sorting all of y at once."""
-    parts = [slice(first, first + _PART) for first in range(0, len(y), _PART)]
-    classes = np.unique(np.concatenate([np.unique(y[part]) for part in parts]))
-    codes = np.empty(len(y), dtype=np.int32)
-    for part in parts:
-        codes[part] = np.searchsorted(classes, y[part])
-    return classes, codes
 
 
 def own_order(y: Any) -> list[Any] | None:

@@ -352,8 +352,7 @@ class ThresholdLearner(Minimiser, RowLearner):
         attributes: dict[str, Any] = {"coef_": coef, "thresholds_": self.thresholds_, "observed_": np.asarray(self.observed_)}
         attributes |= {"lam_": self.lam_, "n_iter_": self.n_iter_, "n_distinct_scores_": self.n_distinct_scores_}
         attributes["remarks_"] = list(self.remarks_)
-        own = {"cost": plain_cost(self.cost, self.classes_)} if hasattr(self, "cost") else {}
-        return self._saved_parameters({"features": self.mapped_by, **own}), attributes, rows
+        return self._saved_parameters({"features": self.mapped_by}), attributes, rows
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model."""
@@ -489,6 +488,11 @@ class ReducedThresholds(ThresholdLearner):
         """The cost matrix (k, k)."""
         return matrix_of(self.cost, len(self.classes_), self.classes_)
 
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds, a cost matrix as numbers."""
+        parameters, attributes, rows = super().saved()
+        return {**parameters, "cost": plain_cost(self.cost, self.classes_)}, attributes, rows
+
 
 @register("svorim")
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -580,6 +584,11 @@ class OrdinalClassifier(ThresholdLearner):
     def cost_matrix_(self) -> Array | None:
         """The cost matrix (k, k) where one is given."""
         return None if self.cost is None else matrix_of(self.cost, len(self.classes_), self.classes_)
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds, a cost matrix as numbers."""
+        parameters, attributes, rows = super().saved()
+        return {**parameters, "cost": plain_cost(self.cost, self.classes_)}, attributes, rows
 
     def _model(self) -> ThresholdLearner:
         """Return the chosen method with its options."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...blocks import BlockRows, can_be_read
+from ...blocks import BlockRows, can_be_read, coded_by_parts
 from ...errors import ConfigError, DataError, nearest
 from ...files import atomic_bytes
 from ..dataset import Dataset, make_dataset
@@ -57,16 +57,14 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         raise DataError(f"{where}: labels are whole numbers or text without gaps, and these are {labels.dtype}")
     if weight is not None and not (weight.dtype.kind in "biuf" and np.isfinite(weight).all() and (weight > 0).all()):
         raise DataError("dataset.weight must hold finite numbers above 0")
-    parts = list(X.parts())
-    for part in parts:
+    for part in X.parts():
         raw = X.raw(part.start, part.stop)
         if not np.isfinite(raw).all():
             row, column = np.argwhere(~np.isfinite(raw))[0]
             raise DataError(
                 f"{paths['rows']}: row {part.start + row + 1} has no finite number in column {column + 1}; correct or remove it"
             )
-    found = np.unique(np.concatenate([np.unique(labels[part]) for part in parts]))
-    codes = np.concatenate([np.searchsorted(found, labels[part]) for part in parts])
+    found, codes = coded_by_parts(labels)
     classes = [int(label) if isinstance(label, float) and label.is_integer() else label for label in found.tolist()]
     y, classes, ordered = order_labels(codes.astype(np.intp, copy=False), classes, options, where, notes)
     return make_dataset(

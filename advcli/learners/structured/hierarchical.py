@@ -164,9 +164,9 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
 
     def _leaves_of(self, y: Any) -> sparse.csr_array:
         """Return sets of leaves (n, L): of rows with one label, sets of one leaf."""
-        ones = np.ones(len(y), dtype=np.int8) if not self.of_sets_ else None
-        one_each = ones if ones is None else sparse.csr_array((ones, (np.arange(len(y)), y)), shape=(len(y), len(self.classes_)))
-        return self.by_leaves(y if one_each is None else one_each)
+        if not self.of_sets_:
+            y = sparse.csr_array((np.ones(len(y), dtype=np.int8), (np.arange(len(y)), y)), shape=(len(y), len(self.classes_)))
+        return self.by_leaves(y)
 
     def stored_planes(self) -> Array | None:
         """Return a row (example, alpha, h of the tangent, a 0 or 1 for each class) for every plane with a weight.
