@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import time
 import warnings
@@ -14,6 +15,15 @@ from .models import GOAL
 
 LIMIT = 20_000
 """Passes that a rival may take in one run, where it lets them be limited."""
+
+SECONDS = 60.0
+"""Seconds after which a run in a process of its own is ended."""
+
+WARM = 1.0
+"""Seconds below which a run in a process of its own is timed a second time: in the first one it touches its memory anew."""
+
+FORK = multiprocessing.get_context("fork")
+"""How a process of a run begins: with what its parent holds."""
 
 
 class Certified(StoppingCriterion):
@@ -36,6 +46,8 @@ class Rival(BaseSolver):
     sampling_strategy = "tolerance"
     stopping_criterion = Certified(strategy="tolerance")
     models = ()
+    endless = False
+    """Whether runs may ignore both limits of passes and signals, and take place in processes of their own."""
 
     def skip(self, name, problem):
         """Leave out the problems that the package does not solve."""
@@ -43,18 +55,50 @@ class Rival(BaseSolver):
 
     def set_objective(self, name, problem):
         """Keep the problem."""
-        self.model, self.problem, self.found, self.processor = name, problem, problem.start(), 0.0
+        self.model, self.problem, self.found, self.processor, self.ended = name, problem, problem.start(), 0.0, False
 
     def run(self, tolerance):
         """Fit at a tolerance; the first one of benchopt, nearly infinite, is the point with nothing learned."""
         if tolerance > 1.0:
-            self.found, self.processor = self.problem.start(), 0.0
-            return
+            self.found, self.processor, self.ended = self.problem.start(), 0.0, False
+        elif not self.endless:
+            self.found, self.processor = self.timed(tolerance)
+        elif not self.ended:
+            self.run_apart(tolerance)
+
+    def timed(self, tolerance):
+        """Return the point found at a tolerance and its processor seconds."""
         with warnings.catch_warnings(), quiet():
             warnings.simplefilter("ignore")  # of what did not converge: the certificate says it
             start = time.process_time()
-            self.found = self.solve(self.problem, tolerance)
-            self.processor = time.process_time() - start
+            found = self.solve(self.problem, tolerance)
+            return found, time.process_time() - start
+
+    def run_apart(self, tolerance):
+        """Fit in a process that can be ended; after that no smaller tolerance is tried."""
+        receive, send = FORK.Pipe(duplex=False)
+        child = FORK.Process(target=self.fit_apart, args=(tolerance, send), daemon=True)
+        child.start()
+        send.close()
+        self.ended = not receive.poll(SECONDS)
+        if self.ended:
+            child.kill()
+        else:
+            answer = receive.recv()
+            if isinstance(answer, Exception):
+                raise answer
+            self.found, self.processor = answer
+        child.join()
+
+    def fit_apart(self, tolerance, send):
+        """Send the point found at a tolerance with its processor seconds, or what was raised."""
+        try:
+            found, seconds = self.timed(tolerance)
+            if seconds < WARM:
+                found, seconds = self.timed(tolerance)
+            send.send((found, seconds))
+        except Exception as error:
+            send.send(error)
 
     def get_next(self, tolerance):
         """Return the next tolerance."""

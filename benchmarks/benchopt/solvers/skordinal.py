@@ -9,6 +9,7 @@ class Solver(Rival):
     name = "skordinal"
     requirements = ["pip::skordinal"]
     models = ("svorim_rbf", "svorex_rbf", "red_th_rbf", "logistic_at")
+    endless = True  # at C = 2^14 on autompg its C program takes no signal
     test_config = {"objective": {"model": "svorim_rbf"}}
 
     def solve(self, problem, tolerance):
