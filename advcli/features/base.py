@@ -282,6 +282,10 @@ class KernelMap(FeatureMap):
         """Tell whether the rank of K is clearly above ``most``; False where only `factor` would tell."""
         return False
 
+    def sketch(self, left: float, most: int) -> Array | None:
+        """Return rows of L', ``most`` at most, that leave no diagonal value of K above ``left``; None where none are known."""
+        return None
+
     @abstractmethod
     def explicit(self) -> FeatureMap:
         """Return linear features on the rows of L: the same functions, with parameters that carry the Euclidean norm."""

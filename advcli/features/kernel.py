@@ -13,6 +13,8 @@ K is kept whole where ``memory_mb`` has room for it. Otherwise solvers get block
 from __future__ import annotations
 
 from abc import abstractmethod
+from bisect import bisect_left
+from operator import neg
 from typing import Any
 
 import numpy as np
@@ -48,8 +50,27 @@ class _Store:
         self.theta: Array | None = None
         self.scores: Array | None = None
         self.factor: tuple[Array, Labels] | None = None  # L with K = L L', and its pivot rows
-        self.outranked: dict[int, bool] = {}  # what `outranks` said of each number
+        self.pivots: _Pivots | None = None  # the first rows of L', as many as were asked for
         self.shifted: tuple[float, Any] | None = None  # sigma and the Cholesky factor of K + sigma I
+
+
+class _Pivots:
+    """The first rows of L' in K = L L', by Cholesky with pivoting, and what they leave of K's diagonal."""
+
+    def __init__(self, K: Array, diagonal: Array) -> None:
+        self.K, self.left, self.rows = K, diagonal.copy(), np.empty((0, len(K)))
+        self.lefts = [float(diagonal.max(initial=0.0))]  # largest value of the diagonal of K - L L' for no rows of L', one, two, ...
+        self.least = _CLEARLY * _RANK_TOLERANCE * self.lefts[0]
+
+    def reach(self, most: int) -> None:
+        """Find rows until there are ``most``, or the rest may be rounding."""
+        if most > len(self.rows):
+            self.rows = np.concatenate([self.rows, np.empty((most - len(self.rows), len(self.K)))])
+        rows, left = self.rows, self.left
+        while (p := len(self.lefts) - 1) < most and left[pivot := int(np.argmax(left))] > self.least:
+            rows[p] = (self.K[pivot] - rows[:p, pivot] @ rows[:p]) / np.sqrt(left[pivot])
+            left -= rows[p] ** 2
+            self.lefts.append(float(left.max()))
 
 
 class KernelFeatures(KernelMap):
@@ -198,16 +219,22 @@ class KernelFeatures(KernelMap):
         store, n = self.store, self.n_rows
         if store.factor is not None or most >= n:
             return store.factor is not None and store.factor[0].shape[1] > most
-        if most not in store.outranked:
-            left, K = self.diagonal.copy(), self.matrix
-            least = _CLEARLY * _RANK_TOLERANCE * float(left.max(initial=0.0))
-            rows, p = np.empty((most, n)), 0
-            while p < most and left[pivot := int(np.argmax(left))] > least:
-                rows[p] = (K[pivot] - rows[:p, pivot] @ rows[:p]) / np.sqrt(left[pivot])
-                left -= rows[p] ** 2
-                p += 1
-            store.outranked[most] = p == most and bool(left.max() > least)
-        return store.outranked[most]
+        pivots = self._pivots(most)
+        return len(pivots.lefts) > most and pivots.lefts[most] > pivots.least
+
+    def sketch(self, left: float, most: int) -> Array | None:
+        """Return the first rows of L', (p, n), as few as leave no diagonal value of K - L L' above ``left``; None if p > ``most``."""
+        pivots = self._pivots(min(most, self.n_rows))
+        p = bisect_left(pivots.lefts, -left, key=neg)
+        return pivots.rows[:p] if p <= min(most, len(pivots.lefts) - 1) else None
+
+    def _pivots(self, most: int) -> _Pivots:
+        """Return at least ``most`` rows of L', or as many as are clearly above rounding."""
+        store = self.store
+        if store.pivots is None:
+            store.pivots = _Pivots(self.matrix, self.diagonal)
+        store.pivots.reach(most)
+        return store.pivots
 
     def explicit(self) -> FeatureMap:
         """Return linear features on the rows of L."""

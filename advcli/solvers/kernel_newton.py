@@ -9,6 +9,7 @@ The certificate is computed with K itself.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -26,8 +27,11 @@ MAX_ROWS = 10_000  # beyond, one product with K costs more than the block method
 MAX_FACTORED = 2500  # the same with free thresholds, which need a factor of n^3 operations
 _MOST_PARAMETERS = 1500  # k times the rank of K up to which Newton works on a factor of K
 _MOST_FREE = 4000  # free directions up to which their system is factorised
+_FEW_FREE = 1000  # up to which that takes no longer than iterations
+_QUARTER = 4  # columns of a sketch of the system are at most this part of its own
 _LARGEST_BLOCK = 2000  # directions of a block of the preconditioner
-_ITERATIONS = 100  # of conjugate gradients
+_ITERATIONS, _ACCURACY = 100, 1e-8  # of conjugate gradients: most of them, and what is left of the right side
+_LEFT, _EXPECTED = 0.1, 10.0  # what a sketch of K may leave, in shifts, and the iterations that it then takes
 
 
 @register("kernel_newton")
@@ -95,7 +99,7 @@ class CoefficientSmoothed(ProximalStep):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         assert isinstance(problem.features, KernelMap)
-        self.K = problem.features.matrix
+        self.kernel, self.K = problem.features, problem.features.matrix
 
     def at(self, theta: Array, F: Array, R: Array, where: Any) -> NewtonPoint:
         """Return the point at theta; one read of K gives fresh scores of theta and of the residual."""
@@ -112,7 +116,7 @@ class CoefficientSmoothed(ProximalStep):
         B, owner, scale = self.tangents(point)
         D, dF = -point.residual, -point.pull
         if len(owner):
-            moved, scores = _System(self.K, B, owner, 1.0 / scale).solve(point.pull)
+            moved, scores = _System(self.kernel, B, owner, 1.0 / scale).solve(point.pull)
             D, dF = D + moved, dF + scores
         return D, dF, float(np.vdot(point.residual, dF))
 
@@ -124,12 +128,13 @@ class SeparateCoefficients(CoefficientSmoothed, Separate):
 class _System:
     """(diag(shift) + Z Z') v = Z g over directions B (m, k) in the scores of the rows ``owner`` (m,); Z Z' = (B B') o K[owner, owner].
 
-    Few directions: one Cholesky factor. Many: conjugate gradients, preconditioned by the blocks of directions that move the same class
-    most.
+    Few directions: one Cholesky factor. Many: conjugate gradients, preconditioned by the same system over a sketch of K where the diagonal
+    that it leaves is small beside the shifts (small gamma); without such a sketch one factor again, and beyond some number of directions
+    conjugate gradients preconditioned by the blocks of directions that move the same class most.
     """
 
-    def __init__(self, K: Array, B: Array, owner: Labels, shift: Array) -> None:
-        self.K, self.B, self.owner, self.shift = K, B, owner, shift
+    def __init__(self, kernel: KernelMap, B: Array, owner: Labels, shift: Array) -> None:
+        self.kernel, self.K, self.B, self.owner, self.shift = kernel, kernel.matrix, B, owner, shift
         self.first = np.flatnonzero(np.diff(owner, prepend=-1))  # position of every row's first direction
 
     def forward(self, scores: Array) -> Array:
@@ -144,8 +149,10 @@ class _System:
 
     def solve(self, scores: Array) -> tuple[Array, Array]:
         """Return Z'v and its scores for g with the given scores."""
-        right = self.forward(scores)
-        return self._factorise(right) if len(right) <= _MOST_FREE else self._iterate(right)
+        right, k = self.forward(scores), self.B.shape[1]
+        if (rows := sketch(self.kernel, len(right), k, float(self.shift.min(initial=np.inf)))) is not None:
+            return self._iterate(right, self._sketched(rows))
+        return self._factorise(right) if len(right) <= _MOST_FREE else self._iterate(right, self._blocks())
 
     def _factor(self, rows: Labels | slice) -> Any:
         """Return the Cholesky factor of the system among some of the directions."""
@@ -166,8 +173,22 @@ class _System:
             A, F = A + more, F + scores
         return A, F
 
-    def _iterate(self, right: Array) -> tuple[Array, Array]:
-        """Solve by conjugate gradients; any number of iterations gives a direction of descent."""
+    def _sketched(self, rows: Array) -> Callable[[Array], Array]:
+        """Return the inverse of diag(shift) + G G', by Woodbury's formula; G has the columns of Z with L' in the place of all of K."""
+        root = 1.0 / np.sqrt(self.shift)
+        G = ((root[:, None] * self.B)[:, :, None] * rows.T[self.owner][:, None, :]).reshape(len(root), -1)
+        gram = G.T @ G
+        gram[np.diag_indices_from(gram)] += 1.0
+        factor = cho_factor(gram.T, lower=False, overwrite_a=True, check_finite=False)
+
+        def precondition(left: Array) -> Array:
+            scaled = root * left
+            return root * (scaled - G @ cho_solve(factor, scaled @ G, check_finite=False))
+
+        return precondition
+
+    def _blocks(self) -> Callable[[Array], Array]:
+        """Return the inverse of the blocks of directions that move the same class most, in pieces."""
         label, blocks = np.abs(self.B).argmax(axis=1), []
         for c in range(self.B.shape[1]):
             rows = np.flatnonzero(label == c)
@@ -180,10 +201,14 @@ class _System:
                 out[rows] = cho_solve(factor, left[rows], check_finite=False)
             return out
 
+        return precondition
+
+    def _iterate(self, right: Array, precondition: Callable[[Array], Array]) -> tuple[Array, Array]:
+        """Solve by conjugate gradients; any number of iterations gives a direction of descent."""
         A, F = self.backward(np.zeros_like(right))
         left, p = right, precondition(right)
         along = float(left @ p)
-        goal = 1e-12 * float(right @ right)
+        goal = _ACCURACY**2 * float(right @ right)
         for _ in range(_ITERATIONS):
             moved, scores = self.backward(p)
             q = self.forward(scores) + self.shift * p
@@ -197,9 +222,15 @@ class _System:
         return A, F
 
 
+def sketch(kernel: KernelMap, free: int, k: int, shift: float) -> Array | None:
+    """Return rows of L' whose preconditioner serves so many free directions with shifts of at least ``shift``; None if none pays."""
+    return kernel.sketch(_LEFT * shift, min(free // _QUARTER, _MOST_PARAMETERS) // k) if free > _FEW_FREE else None
+
+
 _FIRST_PASSES = 60.0  # of the block method before the first estimate from the support
 _MOST_PASSES = 1500.0  # of the block method: a gap still open then stays open for long
 _STEPS = 6  # Newton steps expected after the block method
+_TENTHS = 3  # c may begin at so many tenths of tenths of its usual value, each of which takes about twice the steps
 _FLOPS = 1.5e10  # operations a second of one core
 
 
@@ -212,12 +243,13 @@ def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, 
     done = block.solve(problem, replace(limits, turn=_FIRST_PASSES), start, seed)
     while done.status == "max_passes" and limits.max_passes - done.passes >= 1.0:
         assert done.R is not None
-        wanted = min(block_passes(problem, done.R, c), _MOST_PASSES)
+        passes, weight = newton_after(problem, done.R, c)
+        wanted = min(passes, _MOST_PASSES)
         last = done.passes >= wanted
         # the support settles meanwhile, and with it the cost of Newton steps
         turn = float("inf") if last else min(wanted - done.passes, done.passes)
         if last:
-            done.memory["c"] = c / WARM
+            done.memory["c"] = weight / WARM
         left = limits.max_passes - done.passes
         rest = replace(limits, max_passes=left, max_seconds=limits.max_seconds - done.seconds, turn=turn)
         more = (newton if last else block).solve(problem, rest, done, seed)
@@ -229,7 +261,7 @@ def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, 
 
 
 def _first_weight(problem: Problem, start: Solution | None) -> float:
-    """Return the proximal weight c that Newton starts with from a point of the block method.
+    """Return the largest proximal weight c that Newton starts with from a point of the block method.
 
     Such a point is nearer to the optimum than r = 0 is: C/100 instead of 10 C, or less where the previous fit on the path ended with less.
     """
@@ -237,27 +269,42 @@ def _first_weight(problem: Problem, start: Solution | None) -> float:
     return min(c, WARM * start.memory["c"]) if start is not None and "c" in start.memory else c
 
 
-def block_passes(problem: Problem, R: Array, c: float) -> float:
-    """Return how many passes of the block method over the rows cost about as much as Newton steps from the dual point R (n, k).
+def newton_after(problem: Problem, R: Array, c: float) -> tuple[float, float]:
+    """Return how many passes of the block method cost about as much as Newton steps from the dual point R (n, k), and from which c on.
 
-    A pass touches as many scores per row as there are support vectors. Infinite when there are too many free directions to factorise.
+    The face of a row grows with c, and the cost of a step with the cube of the directions in all faces: where the margin is flat over
+    many rows (small gamma), tens of steps from c / 1000 cost less than one from c. A pass touches as many scores per row as there are
+    support vectors; rows with free directions at c become some. Infinite when there are too many free directions to factorise.
     """
-    n, _ = R.shape
-    F = problem.scaled(problem.features.scores(problem.parameters(R)))
-    _, face = kernels.face(problem.loss.family, F, R, problem.y, c)
-    free = len(kernels.tangents(problem.loss.family, face, np.zeros(n, dtype=bool))[1])
-    return _STEPS * step_seconds(problem, free) / (n * (2e-7 + 1e-9 * int(np.count_nonzero(R.any(axis=1)))))
+    n, family = len(R), problem.loss.family
+    F, nowhere = problem.scaled(problem.features.scores(problem.parameters(R))), np.zeros(n, dtype=bool)
+    seconds, weight, support = float("inf"), c, R.any(axis=1)
+    for tenth in range(_TENTHS + 1):
+        tried = c * 0.1**tenth
+        owner = kernels.tangents(family, kernels.face(family, F, R, problem.y, tried)[1], nowhere)[1]
+        support[owner] = True
+        cost = _STEPS * 2.0**tenth * step_seconds(problem, len(owner), tried)
+        if cost < seconds:
+            seconds, weight = cost, tried
+    return seconds / (n * (2e-7 + 1e-9 * int(np.count_nonzero(support)))), weight
 
 
-def step_seconds(problem: Problem, free: int) -> float:
-    """Return about the seconds of a Newton step; infinite when there are too many free directions to factorise.
+def step_seconds(problem: Problem, free: int, c: float = 0.0) -> float:
+    """Return about the seconds of a Newton step at proximal weight c; infinite when there are too many free directions to factorise.
 
-    A step factorises a matrix as large as the number of free directions (or as the parameters over a factor of K) and multiplies by K.
-    Constants measured on one core; counts, not clocks, so that a choice by them does not depend on the machine's load.
+    A step factorises a matrix as large as the number of free directions (or as the parameters over a factor of K, or the columns of a
+    sketch of K that serves at c) and multiplies by K. Constants measured on one core; counts, not clocks, so that a choice by them does not
+    depend on the machine's load.
     """
     n, k = len(problem.y), problem.loss.n_classes
     assert isinstance(problem.features, KernelMap)
     if factor_pays(problem.features):
         size = int(np.prod(problem.features.explicit().shape))
         return 3e-4 + (size**3 / 3.0 + min(free, 4 * size) * size**2 + 8.0 * n * size) / _FLOPS
+    cost = 1.0 if problem.cost_weight is None else float(problem.cost_weight.min())
+    sample = 1.0 if problem.sample_weight is None else float(problem.sample_weight.max())
+    if (rows := sketch(problem.features, free, k, c * cost / (problem.C * sample))) is not None:
+        size = k * len(rows)
+        # an iteration reads K for few columns, at the pace of memory
+        return 3e-4 + (size**3 / 3.0 + free * size**2 + 4.0 * _EXPECTED * free * size + 8.0 * k * n**2) / _FLOPS + 1e-9 * _EXPECTED * n**2
     return 3e-4 + 1.5e-8 * free**2 + (free**3 / 3.0 + 8.0 * k * n**2) / _FLOPS if free <= _MOST_FREE else float("inf")

@@ -87,9 +87,60 @@ def test_the_system_among_free_directions_is_solved_with_and_without_its_matrix(
     Z[np.arange(40), owner] = B
     Z = Z.reshape(40, -1)
     v = np.linalg.solve(np.diag(shift) + Z @ np.kron(K, np.eye(4)) @ Z.T, Z @ scores.ravel())
-    A, F = kernel_newton._System(K, B, owner, shift).solve(scores)
-    np.testing.assert_allclose(A, (Z.T @ v).reshape(30, 4), atol=1e-5 if most == 0 else 1e-10)
+    A, F = kernel_newton._System(make_features("precomputed", K, 4), B, owner, shift).solve(scores)
+    np.testing.assert_allclose(A, (Z.T @ v).reshape(30, 4), atol=1e-6 if most == 0 else 1e-10)
     np.testing.assert_allclose(F, K @ A, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_sketch_of_the_kernel_gives_the_system_s_solution_in_few_iterations(seed, monkeypatch):
+    random = np.random.default_rng(seed)
+    features = make_features("rbf", random.normal(size=(60, 3)), 3, gamma=0.01)
+    owner = np.sort(random.integers(60, size=90))
+    B, shift, scores = random.normal(size=(90, 3)), random.uniform(0.01, 0.1, size=90), random.normal(size=(60, 3))
+    A, F = kernel_newton._System(features, B, owner, shift).solve(scores)
+    monkeypatch.setattr(kernel_newton, "_FEW_FREE", 0)
+    monkeypatch.setattr(kernel_newton, "_QUARTER", 1)
+    monkeypatch.setattr(kernel_newton, "_ITERATIONS", 12)
+    monkeypatch.setattr(kernel_newton, "_MOST_FREE", 0)  # without the sketch: twelve iterations of another preconditioner
+    monkeypatch.setattr(kernel_newton, "_LARGEST_BLOCK", 1)
+    sketched = kernel_newton._System(features, B, owner, shift).solve(scores)
+    np.testing.assert_allclose(sketched[0], A, atol=1e-6 * np.abs(A).max())
+    np.testing.assert_allclose(sketched[1], F, atol=1e-6 * np.abs(F).max())
+    monkeypatch.setattr(kernel_newton, "sketch", lambda *given: None)
+    assert np.abs(kernel_newton._System(features, B, owner, shift).solve(scores)[0] - A).max() > 1e-3 * np.abs(A).max()
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 0.03, 0.3])
+def test_a_sketch_has_the_fewest_rows_that_leave_no_more(gamma):
+    features = problem_of(1.0, gamma=gamma).features
+    K = rbf_kernel(features.X, gamma=gamma)
+    for left in (0.5, 1e-2, 1e-4):
+        rows = features.sketch(left, features.n_rows)
+        assert np.diag(K - rows.T @ rows).max() <= left + 1e-12
+        assert np.diag(K - rows[:-1].T @ rows[:-1]).max() > left
+        assert features.sketch(left, len(rows) - 1) is None
+    assert features.sketch(1.0, 0).shape == (0, features.n_rows)
+    assert features.sketch(0.0, features.n_rows - 1) is None
+
+
+def test_newton_begins_with_the_weight_of_the_cheapest_steps(monkeypatch):
+    problem = problem_of(256.0, n=120, gamma=0.1)
+    R = make_solver("kernel_dual").solve(problem, Limits(1e-3, max_passes=3)).R
+    tried = []
+
+    def seconds(problem, free, c):
+        tried.append((c, free))
+        return float("inf") if len(tried) == 1 else 1.0 if len(tried) == 2 else 0.3
+
+    monkeypatch.setattr(kernel_newton, "step_seconds", seconds)
+    passes, weight = kernel_newton.newton_after(problem, R, 2.56)
+    assert [c for c, _ in tried] == pytest.approx([2.56, 0.256, 0.0256, 0.00256])
+    assert sorted((free for _, free in tried), reverse=True) == [free for _, free in tried]
+    assert tried[0][1] > tried[-1][1]
+    assert weight == pytest.approx(0.0256)  # 24 steps of .3 s against 12 of 1 s and 48 of .3 s
+    support = np.unique(np.concatenate([np.flatnonzero(R.any(axis=1))])).size
+    assert 24 * 0.3 / (120 * (2e-7 + 1e-9 * 120)) <= passes <= 24 * 0.3 / (120 * (2e-7 + 1e-9 * support))
 
 
 def test_too_many_free_directions_for_a_matrix_are_no_obstacle(monkeypatch):

@@ -1014,6 +1014,19 @@ RIVALS = (
     Mutant("advcli/solvers/hinges.py", "np.maximum(np.sign(signed) * loss", "np.maximum(-np.sign(signed) * loss", f"{HINGES} -k start"),
     # the rank of a kernel matrix
     Mutant("advcli/features/kernel.py", "left -= rows[p] ** 2", "left -= 0.5 * rows[p] ** 2", f"{KERNEL_NEWTON} -k rank"),
+    Mutant(
+        "advcli/features/kernel.py",
+        "bisect_left(pivots.lefts, -left",
+        "bisect_left(pivots.lefts, -2.0 * left",
+        f"{KERNEL_NEWTON} -k fewest",
+    ),
+    Mutant("advcli/solvers/kernel_newton.py", "root * (scaled - G @ cho", "root * (scaled + G @ cho", f"{KERNEL_NEWTON} -k sketch"),
+    Mutant(
+        "advcli/solvers/kernel_newton.py",
+        "if cost < seconds:",
+        'if cost > seconds or seconds == float("inf"):',
+        f"{KERNEL_NEWTON} -k cheapest",
+    ),
     # binary problems
     Mutant("_ext/binary.pyx", "linear += t.a * t.margin", "linear += t.a", BINARY, "binary"),
     Mutant(
