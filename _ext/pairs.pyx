@@ -7,28 +7,39 @@ else 0, moving d from b_ql to b_pj changes the dual value at the rate h_pj - h_q
 """
 
 from libc.math cimport INFINITY
-from libc.stdlib cimport free
+from libc.stdlib cimport free, malloc
 from cpython.exc cimport PyErr_CheckSignals
 
 from adv_check cimport check_labels, demand
-from adv_simd cimport vec, load, store, splat, vmax, if_greater, zeros, LANES
+from adv_simd cimport vec, load, store, splat, vmax, if_greater, hmax, zeros, LANES
 
 cdef enum:
     LINE = 8          # numbers of a cache line
     EACH = 0          # every threshold has a constraint of its own
     ORDERED = 1       # a total may grow at the cost of a lower threshold's, and back as far as the order's multipliers reach
     SUM = 2           # one constraint, thresholds penalised
+    PATIENCE = 8      # pairs moved in a part before all rows are looked at again, in units of its rows
+    MOST_PART = 2048  # rows of the largest part: 32 MiB of kernel values
+    LEAST_ROWS = 64   # a part of fewer rows saves nothing
 
+cdef double SHARE = 0.25  # of the largest difference of slopes: what a part is brought to before all rows are looked at again
 cdef double TINY = 1e-12   # least curvature of a move
 cdef double LEAST = 1e-13  # difference of slopes that is rounding
 
 cdef struct Ends:
     double high, least   # the largest slope of those that can grow, the least of those that can fall
-    Py_ssize_t up, down  # their rows, -1 for none
+    Py_ssize_t up, down  # their rows, negative for none
 
 cdef struct Pairs:
     Py_ssize_t n, m, width
+    Py_ssize_t stride    # of the rows of K: n, or ``width`` where they are padded
+    Py_ssize_t whole     # vectors of a row of K
     int coupling
+    Py_ssize_t next      # the threshold whose turn it is
+    double eps           # differences of slopes count above this level
+    const Py_ssize_t *y
+    const double *U      # (m, n)
+    double *alpha        # (m, n)
     const double *K
     double *diagonal
     double *f            # g + o
@@ -41,16 +52,21 @@ cdef struct Pairs:
     Ends *ends           # of every threshold, as they were when last looked at
 
 
+cdef double[8] LANE = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+
+
+cdef inline Py_ssize_t first_of(vec values, vec at, double *largest) noexcept nogil:
+    """The first place of the largest value, lane by lane the values of vectors ``at``; negative where that is -1."""
+    largest[0] = hmax(values)
+    return <Py_ssize_t>-hmax(splat(0.0) - if_greater(splat(largest[0]), values, splat(INFINITY), at * splat(<double>LANES) + load(LANE, 0)))
+
+
 cdef void ends_of(const Pairs *p, Py_ssize_t j, Ends *found) noexcept nogil:
-    """Find the ends of threshold j; of equal ones the first."""
+    """Find the ends of threshold j, negative for none; of equal ones the first."""
     cdef Py_ssize_t i, whole = p.width // LANES
-    cdef int lane
     cdef const double *top = p.top + j * p.width
     cdef const double *low = p.low + j * p.width
     cdef vec f, h, high = splat(-INFINITY), least = splat(-INFINITY), at_high = splat(-1.0), at_least = at_high, here
-    cdef double[8] values
-    cdef double[8] places
-    cdef Py_ssize_t place
     for i in range(whole):
         f = load(p.f, <int>i)
         here = splat(<double>i)
@@ -60,20 +76,8 @@ cdef void ends_of(const Pairs *p, Py_ssize_t j, Ends *found) noexcept nogil:
         h = f - load(low, <int>i)
         at_least = if_greater(h, least, here, at_least)
         least = vmax(least, h)
-    found.up = found.down = -1
-    found.high = found.least = -INFINITY
-    store(values, 0, high)
-    store(places, 0, at_high)
-    for lane in range(LANES):
-        place = <Py_ssize_t>places[lane] * LANES + lane
-        if places[lane] >= 0.0 and (values[lane] > found.high or (values[lane] == found.high and place < found.up)):
-            found.high, found.up = values[lane], place
-    store(values, 0, least)
-    store(places, 0, at_least)
-    for lane in range(LANES):
-        place = <Py_ssize_t>places[lane] * LANES + lane
-        if places[lane] >= 0.0 and (values[lane] > found.least or (values[lane] == found.least and place < found.down)):
-            found.least, found.down = values[lane], place
+    found.up = first_of(high, at_high, &found.high)
+    found.down = first_of(least, at_least, &found.least)
     found.high = found.high + p.theta[j]
     found.least = p.theta[j] - found.least
 
@@ -99,28 +103,40 @@ cdef inline double reach(const Pairs *p, Py_ssize_t up, Py_ssize_t down) noexcep
 
 
 cdef Py_ssize_t partner(const Pairs *p, Py_ssize_t up, double high, Py_ssize_t j, double cross, double *best_gain) noexcept nogil:
-    """The row of threshold j that gains most by falling while row ``up`` of slope ``high`` grows, without ends; the first of equals; -1 for none."""
-    cdef Py_ssize_t i, best = -1, place, whole = p.n // LANES
-    cdef int lane
-    cdef const double *row = p.K + up * p.n
+    """The row of threshold j that gains most by falling while row ``up`` of slope ``high`` grows, without ends; negative for none."""
+    cdef Py_ssize_t i, best, whole = p.whole, even = whole // 2 * 2
+    cdef const double *row = p.K + up * p.stride
     cdef const double *low = p.low + j * p.width
-    cdef vec two = splat(2.0), tiny = splat(TINY), constant = splat(row[up] + cross), level = splat(high - p.theta[j])
-    cdef vec ahead, bend, gain, largest = splat(0.0), at = splat(-1.0), nothing = splat(0.0)
-    cdef double[8] values
-    cdef double[8] places
-    cdef double most = 0.0, bent, moved
-    for i in range(whole):
-        ahead = vmax(level - load(low, <int>i) + load(p.f, <int>i), nothing)
+    cdef vec two = splat(2.0), tiny = splat(TINY), constant = splat(row[up] + cross), level = splat(high - p.theta[j]), nothing = splat(0.0)
+    # gains are fractions ahead^2 / bend, compared by cross products: a division takes longer than all the rest. Two chains hide their latency.
+    cdef vec square, bend, here, there, first = nothing, below_first = splat(1.0), at_first = splat(-1.0)
+    cdef vec second = nothing, below_second = below_first, at_second = at_first
+    cdef double most, bent, moved
+    for i in range(0, even, 2):
+        square = vmax(level - load(low, <int>i) + load(p.f, <int>i), nothing)
+        square = square * square
         bend = vmax(constant + load(p.diagonal, <int>i) - two * load(row, <int>i), tiny)
-        gain = ahead * ahead / bend
-        at = if_greater(gain, largest, splat(<double>i), at)
-        largest = vmax(largest, gain)
-    store(values, 0, largest)
-    store(places, 0, at)
-    for lane in range(LANES):
-        place = <Py_ssize_t>places[lane] * LANES + lane
-        if places[lane] >= 0.0 and (values[lane] > most or (values[lane] == most and place < best)):
-            most, best = values[lane], place
+        here, there = square * below_first, first * bend
+        at_first = if_greater(here, there, splat(<double>i), at_first)
+        first = if_greater(here, there, square, first)
+        below_first = if_greater(here, there, bend, below_first)
+        square = vmax(level - load(low, <int>i + 1) + load(p.f, <int>i + 1), nothing)
+        square = square * square
+        bend = vmax(constant + load(p.diagonal, <int>i + 1) - two * load(row, <int>i + 1), tiny)
+        here, there = square * below_second, second * bend
+        at_second = if_greater(here, there, splat(<double>i + 1.0), at_second)
+        second = if_greater(here, there, square, second)
+        below_second = if_greater(here, there, bend, below_second)
+    for i in range(even, whole):
+        square = vmax(level - load(low, <int>i) + load(p.f, <int>i), nothing)
+        square = square * square
+        bend = vmax(constant + load(p.diagonal, <int>i) - two * load(row, <int>i), tiny)
+        here, there = square * below_first, first * bend
+        at_first = if_greater(here, there, splat(<double>i), at_first)
+        first = if_greater(here, there, square, first)
+        below_first = if_greater(here, there, bend, below_first)
+    first, second = first / below_first, second / below_second
+    best = first_of(vmax(first, second), if_greater(second, first, at_second, at_first), &most)
     for i in range(whole * LANES, p.n):
         moved = high - p.theta[j] - low[i] + p.f[i]
         bent = row[up] + cross + p.diagonal[i] - 2.0 * row[i]
@@ -132,7 +148,7 @@ cdef Py_ssize_t partner(const Pairs *p, Py_ssize_t up, double high, Py_ssize_t j
 
 cdef inline double bend_of(const Pairs *p, Py_ssize_t up, Py_ssize_t down, double cross) noexcept nogil:
     """Curvature of the dual along a pair."""
-    cdef double bend = p.K[up * p.n + up] + p.K[down * p.n + down] - 2.0 * p.K[up * p.n + down] + cross
+    cdef double bend = p.diagonal[up] + p.diagonal[down] - 2.0 * p.K[up * p.stride + down] + cross
     return bend if bend > TINY else TINY
 
 
@@ -156,9 +172,9 @@ cdef inline void mark(Pairs *p, Py_ssize_t j, Py_ssize_t i, double s, double a, 
 
 cdef void transfer(Pairs *p, double d, Py_ssize_t up, Py_ssize_t down) noexcept nogil:
     """f += d (K_up - K_down)."""
-    cdef Py_ssize_t i, whole = p.n // LANES
-    cdef const double *a = p.K + up * p.n
-    cdef const double *b = p.K + down * p.n
+    cdef Py_ssize_t i, whole = p.whole
+    cdef const double *a = p.K + up * p.stride
+    cdef const double *b = p.K + down * p.stride
     cdef vec by = splat(d)
     for i in range(whole):
         store(p.f, <int>i, load(p.f, <int>i) + by * (load(a, <int>i) - load(b, <int>i)))
@@ -203,7 +219,7 @@ cdef void thresholds(Pairs *p) noexcept nogil:
             p.eta[j] = floor if j == 0 or floor > p.eta[j - 1] else p.eta[j - 1]
 
 
-cdef double gap_of(Pairs *p, const Py_ssize_t[::1] y, const double[:, ::1] U, const double[::1] offset, const double[:, ::1] alpha) noexcept nogil:
+cdef double gap_of(Pairs *p, const double[::1] offset) noexcept nogil:
     """Return primal - dual over primal, at the thresholds that the slopes tell."""
     cdef Py_ssize_t i, j
     cdef double s, z, a, beta, square = 0.0, linear = 0.0, loss = 0.0, penalty = 0.0, primal
@@ -214,10 +230,10 @@ cdef double gap_of(Pairs *p, const Py_ssize_t[::1] y, const double[:, ::1] U, co
     for i in range(p.n):
         beta = 0.0
         for j in range(p.m):
-            s = 1.0 if y[i] > j else -1.0
-            a = alpha[j, i]
+            s = 1.0 if p.y[i] > j else -1.0
+            a = p.alpha[j * p.n + i]
             z = 1.0 - s * (p.f[i] - eta[j])
-            loss += U[j, i] * z if z > 0.0 else 0.0
+            loss += p.U[j * p.n + i] * z if z > 0.0 else 0.0
             beta += s * a
             linear += a
         a = offset[i] if offset.shape[0] else 0.0
@@ -227,15 +243,18 @@ cdef double gap_of(Pairs *p, const Py_ssize_t[::1] y, const double[:, ::1] U, co
     return (primal - linear + 0.5 * (square + penalty)) / primal if primal > 0.0 else 0.0
 
 
-cdef int climb(Pairs *p, const Py_ssize_t[::1] y, const double[:, ::1] U, const double[::1] offset, double[:, ::1] alpha, double tol,
-               Py_ssize_t most_steps, Py_ssize_t *steps, double *gap) except -1 nogil:
-    """Visit the thresholds in turn, one pair each, until the gap is at most ``tol``, the steps are used up or no pair gains."""
-    cdef Py_ssize_t j = 0, q, up, down, idle = 0, l, since = 0, patience = p.n // 2 + 8 * p.m
-    cdef double eps = 0.5, high, least, s, d, bend, room, cross, other, most
-    cdef Py_ssize_t of_up, of_down, at
+cdef Py_ssize_t visits(Pairs *p, Py_ssize_t most, bint *rests) noexcept nogil:
+    """Visit the thresholds in turn, one pair each, until ``most`` pairs have moved or, ``rests``, none of a round counts; return how many moved."""
+    cdef Py_ssize_t j = p.next, q, up, down, idle = 0, l, of_up, of_down, at, moved = 0, n = p.n
+    cdef double high, least, s, d, bend, room, cross, other, widest
+    cdef double *grows
+    cdef double *falls
     cdef Ends *ends = p.ends
-    gap[0] = gap_of(p, y, U, offset, alpha)
-    while gap[0] > tol and steps[0] < most_steps and eps >= LEAST:
+    rests[0] = False
+    if p.coupling != EACH:
+        for q in range(p.m):
+            ends_of(p, q, &ends[q])
+    while moved < most:
         ends_of(p, j, &ends[j])
         of_up = of_down = at = j
         if p.coupling != EACH:
@@ -247,23 +266,20 @@ cdef int climb(Pairs *p, const Py_ssize_t[::1] y, const double[:, ::1] U, const 
                 of_up = q if ends[q].high > ends[of_up].high else of_up
                 of_down = q if ends[q].least < ends[of_down].least else of_down
         elif p.coupling == ORDERED:
-            most = ends[j].high - ends[j].least
+            widest = ends[j].high - ends[j].least
             for q in range(p.m):
-                if ends[q].high - ends[j].least > most and reach(p, q, j) > 0.0:
-                    of_up, of_down, most = q, j, ends[q].high - ends[j].least
-                if ends[j].high - ends[q].least > most and reach(p, j, q) > 0.0:
-                    of_up, of_down, most = j, q, ends[j].high - ends[q].least
+                if ends[q].high - ends[j].least > widest and reach(p, q, j) > 0.0:
+                    of_up, of_down, widest = q, j, ends[q].high - ends[j].least
+                if ends[j].high - ends[q].least > widest and reach(p, j, q) > 0.0:
+                    of_up, of_down, widest = j, q, ends[j].high - ends[q].least
         up, down, high, least = ends[of_up].up, ends[of_down].down, ends[of_up].high, ends[of_down].least
         j = j + 1 if j + 1 < p.m else 0
-        if up < 0 or down < 0 or not high - least > eps:
+        if up < 0 or down < 0 or not high - least > p.eps:
             idle += 1
             if idle < p.m:
                 continue
-            idle = 0
-            if eps <= 0.125:
-                gap[0] = gap_of(p, y, U, offset, alpha)
-            eps *= 0.5
-            continue
+            rests[0] = True
+            break
         idle = 0
         cross = 2.0 if p.coupling == SUM and of_up != of_down else 0.0
         bend = bend_of(p, up, down, cross)
@@ -278,16 +294,17 @@ cdef int climb(Pairs *p, const Py_ssize_t[::1] y, const double[:, ::1] U, const 
         d = (high - least) / bend
         room = reach(p, of_up, of_down)
         d = d if d < room else room
-        s = 1.0 if y[up] > of_up else -1.0
-        other = 1.0 if y[down] > of_down else -1.0
-        room = headroom(s, alpha[of_up, up], U[of_up, up])
+        s = 1.0 if p.y[up] > of_up else -1.0
+        other = 1.0 if p.y[down] > of_down else -1.0
+        grows, falls = p.alpha + of_up * n + up, p.alpha + of_down * n + down
+        room = headroom(s, grows[0], p.U[of_up * n + up])
         d = d if d < room else room
-        room = headroom(-other, alpha[of_down, down], U[of_down, down])
+        room = headroom(-other, falls[0], p.U[of_down * n + down])
         d = d if d < room else room
-        alpha[of_up, up] = grown(s, alpha[of_up, up], U[of_up, up], d)
-        alpha[of_down, down] = grown(-other, alpha[of_down, down], U[of_down, down], d)
-        mark(p, of_up, up, s, alpha[of_up, up], U[of_up, up])
-        mark(p, of_down, down, other, alpha[of_down, down], U[of_down, down])
+        grows[0] = grown(s, grows[0], p.U[of_up * n + up], d)
+        falls[0] = grown(-other, falls[0], p.U[of_down * n + down], d)
+        mark(p, of_up, up, s, grows[0], p.U[of_up * n + up])
+        mark(p, of_down, down, other, falls[0], p.U[of_down * n + down])
         if p.coupling == SUM:
             p.theta[of_up] -= d
             p.theta[of_down] += d
@@ -298,15 +315,146 @@ cdef int climb(Pairs *p, const Py_ssize_t[::1] y, const double[:, ::1] U, const 
             for q in range(of_down, of_up):
                 p.mu[q] += d
         transfer(p, d, up, down)
-        steps[0] += 1
-        since += 1
-        if since >= patience:
-            since = 0
+        moved += 1
+    p.next = j
+    return moved
+
+
+cdef Py_ssize_t movable(const Pairs *p, Py_ssize_t most, Py_ssize_t *rows, double *widest) noexcept nogil:
+    """Find the rows of a variable that gains with one of those at the ends; return how many, or ``most`` + 1 where they are more.
+
+    ``widest`` is the largest difference of two slopes that can move; the ends are those of `thresholds`.
+    """
+    cdef Py_ssize_t i, j, q, found = 0
+    cdef double high, least
+    cdef const double *top
+    cdef const double *low
+    widest[0] = 0.0
+    # roof and eta hold, until thresholds are asked for again, what f of a row that gains is below or above
+    for j in range(p.m):
+        high, least = -INFINITY, INFINITY
+        for q in range(p.m):
+            if reach(p, q, j) > 0.0 and p.ends[q].high > high:
+                high = p.ends[q].high
+            if reach(p, j, q) > 0.0 and p.ends[q].least < least:
+                least = p.ends[q].least
+        widest[0] = p.ends[j].high - least if p.ends[j].high - least > widest[0] else widest[0]
+        p.roof[j], p.eta[j] = least - p.theta[j], high - p.theta[j]
+    for i in range(p.n):
+        for j in range(p.m):
+            top, low = p.top + j * p.width, p.low + j * p.width
+            if top[i] - p.f[i] > p.roof[j] or low[i] - p.f[i] < p.eta[j]:
+                if found == most:
+                    return most + 1
+                rows[found] = i
+                found += 1
+                break
+    return found
+
+
+cdef void gather(const Pairs *p, const Py_ssize_t *rows, Py_ssize_t count, Pairs *part, Py_ssize_t *y, double *block) noexcept nogil:
+    """Make ``part`` the problem of some rows in the memory of ``block``, the others being held where they are."""
+    cdef Py_ssize_t a, b, i, j, width = (count + LINE - 1) // LINE * LINE
+    cdef double *K
+    cdef double *U
+    cdef const double *row
+    part[0] = p[0]
+    part.n, part.width, part.stride, part.whole = count, width, width, width // LANES
+    part.y = y
+    part.diagonal, part.f, part.top = block, block + width, block + 2 * width
+    part.low = part.top + p.m * width
+    part.alpha = part.low + p.m * width
+    U = part.alpha + p.m * width
+    K = U + p.m * width
+    part.U, part.K = U, K
+    part.ends = <Ends *>(K + count * width)
+    for a in range(width):
+        i = rows[a] if a < count else 0
+        part.diagonal[a] = p.diagonal[i] if a < count else 0.0
+        part.f[a] = p.f[i] if a < count else 0.0
+        for j in range(p.m):
+            part.top[j * width + a] = p.top[j * p.width + i] if a < count else -INFINITY
+            part.low[j * width + a] = p.low[j * p.width + i] if a < count else INFINITY
+    for a in range(count):
+        i = rows[a]
+        y[a] = p.y[i]
+        for j in range(p.m):
+            part.alpha[j * count + a], U[j * count + a] = p.alpha[j * p.n + i], p.U[j * p.n + i]
+        row = p.K + i * p.stride
+        for b in range(count):
+            K[a * width + b] = row[rows[b]]
+        for b in range(count, width):
+            K[a * width + b] = 0.0
+
+
+cdef void scatter(Pairs *p, const Py_ssize_t *rows, const Pairs *part) noexcept nogil:
+    """Take over what moved in a part: dual variables, and f of all rows."""
+    cdef Py_ssize_t a, b, i, j
+    cdef double change
+    cdef const double *row
+    cdef vec by
+    p.next = part.next
+    for a in range(part.n):
+        i, change = rows[a], 0.0
+        for j in range(p.m):
+            change += (1.0 if p.y[i] > j else -1.0) * (part.alpha[j * part.n + a] - p.alpha[j * p.n + i])
+            p.alpha[j * p.n + i] = part.alpha[j * part.n + a]
+            p.top[j * p.width + i], p.low[j * p.width + i] = part.top[j * part.width + a], part.low[j * part.width + a]
+        if change != 0.0:
+            row, by = p.K + i * p.stride, splat(change)
+            for b in range(p.whole):
+                store(p.f, <int>b, load(p.f, <int>b) + by * load(row, <int>b))
+            for b in range(p.whole * LANES, p.n):
+                p.f[b] += change * row[b]
+
+
+cdef int climb(Pairs *p, const double[::1] offset, double tol, Py_ssize_t most_steps, double *steps, double *gap) except -1 nogil:
+    """Move pairs until the gap is at most ``tol``, the steps are used up or no pair gains: among all rows, or the part that can move."""
+    cdef Py_ssize_t most = p.n // 2 if p.n // 2 < MOST_PART else MOST_PART, count, moved, left, patience = p.n // 2 + 8 * p.m
+    cdef Py_ssize_t wide = 0, padded
+    cdef Py_ssize_t *rows
+    cdef double *block = NULL
+    cdef double widest
+    cdef bint rests
+    cdef Pairs part
+    rows = <Py_ssize_t *>malloc((2 * most + 1) * sizeof(Py_ssize_t))
+    if rows == NULL:
+        with gil:
+            raise MemoryError("no memory for a part of the rows")
+    gap[0] = gap_of(p, offset)
+    try:
+        while gap[0] > tol and most_steps - steps[0] >= 1.0 and p.eps >= LEAST:
+            left = <Py_ssize_t>(most_steps - steps[0])
+            count = most + 1
+            if most >= LEAST_ROWS:
+                count = movable(p, most, rows, &widest)
+            padded = (count + LINE - 1) // LINE * LINE
+            if 0 < count <= most and padded > wide:
+                wide = padded + padded // 4 // LINE * LINE
+                free(block)
+                block = zeros((2 + 4 * p.m + wide) * wide + 8 * p.m)
+                if block == NULL:
+                    with gil:
+                        raise MemoryError("no memory for a part of the rows")
+            if 0 < count <= most:
+                gather(p, rows, count, &part, rows + most, block)
+                part.eps = SHARE * widest
+                moved = visits(&part, min(PATIENCE * count, left * p.n // count), &rests)
+                scatter(p, rows, &part)
+                steps[0] += <double>moved * count / p.n
+                if moved == 0:
+                    count = most + 1
+            if not 0 < count <= most:
+                moved = visits(p, min(patience, left), &rests)
+                steps[0] += moved
+                if rests:
+                    p.eps *= 0.5
+            gap[0] = gap_of(p, offset)
             with gil:
                 PyErr_CheckSignals()
-            gap[0] = gap_of(p, y, U, offset, alpha)
-    if since:
-        gap[0] = gap_of(p, y, U, offset, alpha)
+    finally:
+        free(rows)
+        free(block)
     return 0
 
 
@@ -315,12 +463,12 @@ def ascend(const Py_ssize_t[::1] y, const double[:, ::1] U, const double[:, ::1]
     """Ascend the dual over the kernel matrix K (n, n), in place on alpha (m, n), feasible, and its scores g = K beta (n,).
 
     ``coupling`` is 0 (a constraint for each threshold), 1 (thresholds in order) or 2 (one constraint, thresholds penalised); ``offset`` (n,) is what
-    hinges see beside g, or empty. Return the pairs moved, and the relative gap; the ascent ends where that is at most ``tol``, after ``most_steps``,
-    or where no pair gains.
+    hinges see beside g, or empty. Return the pairs moved, one among a part of the rows counting as that share of one, and the relative gap; the ascent
+    ends where that is at most ``tol``, after ``most_steps``, or where no pair gains.
     """
     cdef Pairs p
-    cdef Py_ssize_t i, j, m = U.shape[0], n = U.shape[1], width = (n + LINE - 1) // LINE * LINE, steps = 0
-    cdef double s, sums = 0.0, gap = 0.0
+    cdef Py_ssize_t i, j, m = U.shape[0], n = U.shape[1], width = (n + LINE - 1) // LINE * LINE
+    cdef double s, sums = 0.0, gap = 0.0, steps = 0.0
     cdef double *block
     demand(m > 0 and n > 0, "there must be a row and a threshold")
     check_labels(y, n, m + 1)
@@ -332,7 +480,8 @@ def ascend(const Py_ssize_t[::1] y, const double[:, ::1] U, const double[:, ::1]
     block = zeros(2 * width + 2 * m * width + 8 * m)
     if block == NULL:
         raise MemoryError("no memory for the ascent by pairs")
-    p.n, p.m, p.width, p.coupling, p.K = n, m, width, coupling, &K[0, 0]
+    p.n, p.m, p.width, p.stride, p.whole, p.coupling, p.next, p.eps = n, m, width, n, n // LANES, coupling, 0, 0.5
+    p.y, p.U, p.alpha, p.K = &y[0], &U[0, 0], &alpha[0, 0], &K[0, 0]
     p.f, p.diagonal = block, block + width
     p.top, p.low = block + 2 * width, block + (2 + m) * width
     p.theta = block + (2 + 2 * m) * width
@@ -352,9 +501,9 @@ def ascend(const Py_ssize_t[::1] y, const double[:, ::1] U, const double[:, ::1]
             p.theta[j] = -s if coupling == SUM else 0.0
             p.mu[j] = -sums if coupling == ORDERED and j + 1 < m and sums < 0.0 else 0.0
         with nogil:
-            climb(&p, y, U, offset, alpha, tol, most_steps, &steps, &gap)
+            climb(&p, offset, tol, most_steps, &steps, &gap)
         for i in range(n):
             g[i] = p.f[i] - (offset[i] if offset.shape[0] else 0.0)
     finally:
         free(block)
-    return steps, gap
+    return <Py_ssize_t>steps, gap

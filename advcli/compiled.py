@@ -182,6 +182,7 @@ class Kernels:
         self.binary = _at_most("binary", level)
         self.threshold = _at_most("threshold", level)
         self.pairs = _at_most("pairs", level)
+        self.gaussian = _at_most("gaussian", level)
         self.sets = _at_most("sets", level)
         self.planes = _at_most("planes", level)
         self.outcomes = _at_most("outcomes", level)

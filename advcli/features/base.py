@@ -273,6 +273,10 @@ class KernelMap(FeatureMap):
     def matrix(self) -> Array:
         """The matrix K (n, n), when it is whole."""
 
+    def handed_over(self) -> Array:
+        """Return the whole matrix for the caller to change."""
+        return self.matrix.copy()
+
     @property
     @abstractmethod
     def factor(self) -> tuple[Array, Labels]:

@@ -31,6 +31,7 @@ _RANK_TOLERANCE = 1e-11  # pivots below this share of the largest are rounding
 _CLEARLY = 10.0  # times that share: what rounding cannot make of a pivot below it
 _DENSE = 0.5  # share of rows with coefficients above which a product with all of K is faster than one with these rows
 _PIECE = 256  # kernel rows that are computed by one matrix product
+_FEW_COLUMNS = 32  # up to which differences of rows are faster than a product of matrices
 _EIGENVALUES = 500  # rows up to which a given matrix is checked by its eigenvalues
 _MEBIBYTE = 2.0**20
 _MOST_DEGREE = 1000  # a power of values is that many products
@@ -200,6 +201,11 @@ class KernelFeatures(KernelMap):
             K[np.diag_indices(n)] = self.diagonal
             store.matrix = K
         return store.matrix
+
+    def handed_over(self) -> Array:
+        """Return the whole matrix for the caller to change: the map forgets it, where a copy would take longer than the values."""
+        K, self.store.matrix = self.matrix, None
+        return K
 
     @property
     def factor(self) -> tuple[Array, Labels]:
@@ -417,6 +423,18 @@ class GaussianFeatures(KernelFeatures):
         return K
 
     @property
+    def matrix(self) -> Array:
+        """The whole matrix K (n, n), exactly symmetric; computed once, of few dense columns by the compiled loop."""
+        store = self.store
+        # without vectors the loop's exponential is slower than NumPy's
+        fast = kernels.level != "scalar" and self.X.shape[1] <= _FEW_COLUMNS and not hasattr(self.X, "tocsr")
+        if store.matrix is None and fast:
+            K = np.empty((self.n_rows, self.n_rows))
+            kernels.gaussian.matrix(np.ascontiguousarray(self.X, dtype=np.float64), self.gamma, self.constant, K)
+            store.matrix = K
+        return super().matrix
+
+    @property
     def diagonal(self) -> Array:
         """One plus the constant."""
         return np.full(self.n_rows, 1.0 + self.constant)
@@ -531,6 +549,10 @@ class PrecomputedFeatures(KernelFeatures):
             _check_kernel_matrix(K)
             store.matrix = K
         return store.matrix
+
+    def handed_over(self) -> Array:
+        """Return a copy: the matrix is the user's."""
+        return self.matrix.copy()
 
 
 def _positive(name: str, value: Any) -> float:

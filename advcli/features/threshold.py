@@ -60,7 +60,8 @@ def threshold_totals(R: Array, y: Labels, sample_weight: Array | None) -> Array:
             if need <= 0.0:
                 continue
             held = s * Q[:, source]
-            order = np.argsort(-held, kind="stable")
+            order = np.flatnonzero(held > 0.0)  # few, and sorting is most of the time
+            order = order[np.argsort(-held[order], kind="stable")]
             before = np.concatenate([[0.0], np.cumsum(held[order])[:-1]])
             taken = np.clip(need - before, 0.0, held[order])
             moved = order[taken > 0]

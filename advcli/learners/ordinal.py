@@ -197,10 +197,9 @@ class ThresholdLearner(Minimiser, RowLearner):
                     f"loss={self.name} keeps the whole kernel matrix, {np.ceil(8 * features.n_rows**2 / 2**20 * 1.4):.0f} MiB for "
                     f"{features.n_rows} rows; raise features.memory_mb or choose features=nystroem"
                 )
-            K = features.matrix
+            K = features.handed_over() if self.ridge else features.matrix
             if self.ridge:
                 # a row of weight s is s equal rows, and the dual variables spread over these
-                K = K.copy()
                 K[np.diag_indices_from(K)] += self.ridge / _or_one(weights)
             rows: ScoredRows = KernelRows(K)
         else:
@@ -232,9 +231,9 @@ class ThresholdLearner(Minimiser, RowLearner):
         y = np.ascontiguousarray(np.minimum(np.searchsorted(self.observed_, bound.codes), len(self.observed_) - 1))
         problem = ThresholdProblem(y, self._terms(len(self.observed_)), weight, C, self.coupling)
         found = minimise(problem, rows, self.tol, self.max_passes, moved(problem, rows, getattr(start, "_point", None)))
-        # from scratch, so that the certificate rests on no sum of updates
+        # from scratch, as the scores of pairs are, so that the certificate rests on no sum of updates
         v = rows.spanned(problem.spanned(found.alpha))
-        spanned = rows.scores(v)
+        spanned = found.g if found.solver == "pairs" else rows.scores(v)
         dual = problem.dual(found.alpha, rows.inner(v, v, spanned))
         g = spanned if np.array_equal(v, found.v) else rows.scores(found.v)
         primal = problem.primal(rows.inner(found.v, found.v, g), g, found.eta)

@@ -34,6 +34,11 @@ _PAIRED = {"each": 0, "ordered": 1, "sum": 2}  # couplings that the ascent by pa
 _PAIRS = 40  # pairs moved at most, in units of the rows
 _FIRST = 20  # pairs after which a gap above _HOPELESS sends the problem to Newton's method, in the same units
 _HOPELESS = 0.5
+_SLICE = 1  # pairs after which the variables inside their ends are compared with those before, in the same units
+_SETTLED = 0.02  # share of the variables inside that may have changed since, where a system for their best values pays
+_FACES = 4  # systems after which pairs have the turn again
+_LARGEST_FACE = 1000  # variables inside up to which a system is solved
+_RIGID = 1e-10  # proximal weight of that system in units of the mean of the diagonal of K
 _NEAR = 0.2  # gap up to which Newton's method begins where the ascent ended
 _CLOSER = 0.9  # of the tolerance at which the ascent stops: its own gap is summed from updates
 _FALL = 0.3  # of sigma after a proximal step
@@ -332,13 +337,62 @@ def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps
     g = np.zeros(rows.n) if start is None else rows.scores(problem.spanned(alpha))
     offset = np.empty(0) if problem.offset is None else problem.offset
     given = problem.y, problem.U, rows.K, offset, _PAIRED[problem.coupling], alpha, g, _CLOSER * tol
-    left = int(min(_PAIRS, max_steps) * rows.n)
-    steps, gap = kernels.pairs.ascend(*given, min(left, _FIRST * rows.n))
-    if _CLOSER * tol < gap < _HOPELESS:
-        more, gap = kernels.pairs.ascend(*given, left - steps)
-        steps += more
+    left, steps, solved = int(min(_PAIRS, max_steps) * rows.n), 0, 0
+    inside = np.zeros(alpha.shape, dtype=bool)
+    while True:
+        most = min(left - steps - solved * rows.n, _SLICE * rows.n)
+        moved, gap = kernels.pairs.ascend(*given, most)
+        steps += moved
+        if gap <= _CLOSER * tol or moved < most - 1 or steps + solved * rows.n >= left or (gap >= _HOPELESS and steps >= _FIRST * rows.n):
+            break
+        before, inside = inside, (alpha > 0.0) & (alpha < problem.U)
+        count = int(inside.sum())
+        if 0 < count <= _LARGEST_FACE and np.count_nonzero(inside != before) <= _SETTLED * count:
+            solved += to_face_optimum(problem, rows, alpha, g)
     found = _point_of(problem, rows, alpha)
-    return replace(found, steps=-(-steps // rows.n), status="max_passes", solver="pairs")
+    return replace(found, steps=-(-steps // rows.n) + solved, status="max_passes", solver="pairs")
+
+
+def to_face_optimum(problem: ThresholdProblem, rows: KernelRows, alpha: Array, g: Array) -> int:
+    """Move dual variables inside their ends towards their best values, the others and the constraints held; return the systems solved.
+
+    One variable a row moves, the first inside: of two the slopes rarely agree. One that reaches an end stays there, and the next system
+    does without it. In place on alpha (m, n) and its scores g (n,). With x the changes of beta in the rows R, E (R, m) ones at their
+    thresholds and h their slopes, the optimum has
+
+        (K_RR + sigma) x - E deta = h,      E'x + M deta = 0,
+
+    the system of a Newton step (`ScoredRows._by_rows`), here with a sigma that is rounding beside K.
+    """
+    single = problem.coupling == "sum"
+    for solved in range(1, _FACES + 1):
+        inside = (alpha > 0.0) & (alpha < problem.U)
+        at = np.flatnonzero(inside.any(axis=0))
+        if not len(at):
+            return solved
+        j = inside[:, at].argmax(axis=0)
+        signs, E, q = problem.signs[j, at], np.eye(problem.m)[j], np.ones(len(at))
+        theta = -problem.totals(alpha) if single else np.zeros(problem.m)
+        pull = np.zeros(rows.n)
+        pull[at] = problem.seen(g)[at] - signs - theta[j]
+        system = ThresholdSystem(at, q, E, E, _RIGID * rows.square, problem.M, problem.M, np.zeros(problem.m))
+        try:
+            x, _ = rows._by_rows(pull, system)
+        except LinAlgError:
+            return solved
+        # a nearly singular K leaves few digits of the constraints
+        x -= x.mean() if single else E @ (E.T @ x / np.maximum(E.sum(axis=0), 1.0))
+        a, most, change = alpha[j, at], problem.U[j, at], signs * x
+        room = np.where(change > 0.0, most - a, a)
+        length = np.divide(room, np.abs(change), out=np.full(len(at), np.inf), where=change != 0.0)
+        t = min(1.0, float(length.min()))
+        alpha[j, at] = np.where(length <= t, np.where(change > 0.0, most, 0.0), np.clip(a + t * change, 0.0, most))
+        moved = np.zeros(rows.n)
+        moved[at] = t * x
+        g += rows.scores(moved)
+        if t == 1.0:
+            return solved
+    return _FACES
 
 
 def _point_of(problem: ThresholdProblem, rows: ScoredRows, alpha: Array) -> ThresholdPoint:

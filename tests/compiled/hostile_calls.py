@@ -42,6 +42,8 @@ POSITIONS |= {"at", "child", "label_start", "label_nodes", "slot", "centre", "ex
 ANY_LENGTH = {(f"subgradient.{name}", "order") for name in ("sgd", "adaptive", "dual_averaging", "averaged_gradient")}
 # How many projectors, rows of K or classes there are follows from the positions alone.
 ANY_LENGTH |= {("uma.online", "W"), ("newton.projectors", "M"), ("kernel_dual.gather", "K"), ("kernel_dual.accumulate", "K")}
+# Rows have any number of columns.
+ANY_LENGTH |= {("gaussian.matrix", "X")}
 # Which parts are shared is a matter of how many weights there are.
 ANY_LENGTH |= {("planes.visits", "shared")}
 # There may be any number of outcomes.
@@ -517,6 +519,10 @@ def pairs_calls(_, random):
             yield "ascend", {**given, "offset": offset, "coupling": coupling, **moving}
 
 
+def gaussian_calls(_, random):
+    yield "matrix", {"X": random.normal(size=(N, D)), "gamma": 0.5, "constant": 1.0, "K": np.empty((N, N))}
+
+
 def sets_calls(_, random):
     for m in (2, 5):
         centre = random.integers(0, 2**m, size=N).astype(np.intp)
@@ -621,6 +627,7 @@ CALLS = {
     "subgradient": subgradient_calls,
     "threshold": threshold_calls,
     "pairs": pairs_calls,
+    "gaussian": gaussian_calls,
     "outcomes": outcomes_calls,
 }
 

@@ -64,6 +64,32 @@ def test_wherever_it_stops_the_point_is_feasible_and_the_gap_is_honest(level, co
         assert dual_value(y, K, shift, coupling, further) <= dual / (1.0 - gap) + 1e-9 * (1.0 + abs(dual))
 
 
+@pytest.mark.parametrize("coupling", [EACH, ORDERED, SUM])
+@pytest.mark.parametrize("level", LEVELS)
+@given(seed=st.integers(0, 10**6), most=st.sampled_from([100, 700, 10**5]))
+@settings(max_examples=5, deadline=None)
+def test_parts_of_the_rows_keep_the_scores_of_all(level, coupling, seed, most):
+    """With few rows inside their ends most pairs move among a part; scores, constraints and gap are those of all rows."""
+    random = np.random.default_rng(seed)
+    n, m = int(random.integers(130, 200)), int(random.integers(1, 4))
+    X = random.normal(size=(n, 2))
+    y = np.digitize(X[:, 0] + 0.3 * random.normal(size=n), np.linspace(-1.0, 1.0, m)).astype(np.intp)
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    U, offset = np.full((m, n), 20.0), random.normal(size=n) if seed % 2 else np.empty(0)
+    shift = offset if len(offset) else np.zeros(n)
+    alpha, g, steps, gap = run(level, y, U, K, offset, coupling, 1e-4, most)
+    assert steps <= most
+    assert gap <= 1e-4 or most < 10**5
+    assert (np.clip(alpha, 0.0, U) == alpha).all()
+    b = signs_of(y, m) * alpha
+    total = b.sum(axis=1)
+    missed = {EACH: np.abs(total).max(), ORDERED: max(np.cumsum(total).max(), abs(total.sum())), SUM: abs(total.sum())}
+    assert missed[coupling] <= 1e-12 * (1.0 + U.sum())
+    np.testing.assert_allclose(g, K @ b.sum(axis=0), atol=1e-10 * U.sum())
+    further, *_ = run(level, y, U, K, offset, coupling, 1e-6)
+    assert dual_value(y, K, shift, coupling, further) <= dual_value(y, K, shift, coupling, alpha) / (1.0 - gap) * (1.0 + 1e-9)
+
+
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=25, deadline=None)
 def test_it_goes_on_where_it_stopped(seed):

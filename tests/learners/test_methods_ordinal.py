@@ -18,7 +18,7 @@ from advcli import OrdinalClassifier, data
 from advcli.compiled import kernels
 from advcli.errors import ConfigError, IncompatibleError, NotConvergedWarning
 from advcli.learners import learner_class
-from advcli.learners.threshold_newton import ExplicitRows, KernelRows, minimise
+from advcli.learners.threshold_newton import ExplicitRows, KernelRows, minimise, to_face_optimum
 from advcli.learners.threshold_problem import COUPLINGS, ThresholdProblem, optimal_interval
 from advcli.testing import check_learner
 
@@ -537,3 +537,41 @@ def test_rows_of_weight_zero_of_a_given_kernel_are_as_good_as_gone(ridge):
     assert whole.certificate_.primal == pytest.approx(part.certificate_.primal, rel=2e-8)
     assert np.isfinite(whole.proof(K, y, weight)["theta"]).all()
     np.testing.assert_allclose(whole.latent(K), part.latent(K[:, held]), atol=1e-3)
+
+
+@pytest.mark.parametrize("coupling", ["each", "ordered", "sum"])
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_on_a_face_the_dual_rises_to_where_its_slopes_agree(coupling, seed):
+    random = np.random.default_rng(seed)
+    n, m = 25, int(random.integers(1, 4))
+    X = random.normal(size=(n, 3))
+    rows = KernelRows(np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2)))
+    y = random.integers(0, m + 1, size=n).astype(np.intp)
+    offset = random.normal(size=n) if seed % 2 else None
+    problem = ThresholdProblem(y, np.ones((m + 1, m)), np.ones(n), 50.0, coupling, offset)
+    # most at an end, some rows with two variables inside
+    alpha = problem.feasible(problem.U * random.choice([0.0, 0.3, 0.5, 1.0], p=[0.4, 0.15, 0.15, 0.3], size=(m, n)))
+    held = (alpha == 0.0) | (alpha == problem.U)
+    g = rows.scores(problem.spanned(alpha))
+    before, totals = problem.dual(alpha, float(problem.spanned(alpha) @ g)), problem.totals(alpha)
+    start = alpha.copy()
+    for _ in range(5 * n * m):
+        inside = (alpha > 0.0) & (alpha < problem.U)
+        to_face_optimum(problem, rows, alpha, g)
+        if np.array_equal(inside, (alpha > 0.0) & (alpha < problem.U)):
+            break
+    scale = 1e-9 * problem.U.sum()
+    assert ((alpha >= 0.0) & (alpha <= problem.U)).all()
+    np.testing.assert_array_equal(alpha[held], start[held])
+    np.testing.assert_allclose(g, rows.scores(problem.spanned(alpha)), atol=scale)
+    moved = problem.totals(alpha) - totals
+    assert abs(moved.sum()) <= scale
+    assert coupling == "sum" or np.abs(moved).max() <= scale
+    assert problem.dual(alpha, float(problem.spanned(alpha) @ g)) >= before - scale
+    # slopes h of the module's pairs: equal among the variables inside, of one threshold or of all
+    inside = (alpha > 0.0) & (alpha < problem.U)
+    h = problem.signs - problem.seen(g) - (problem.totals(alpha)[:, None] if coupling == "sum" else 0.0)
+    if inside.sum(axis=0).max() <= 1:
+        for part in [h[inside]] if coupling == "sum" else [h[j, inside[j]] for j in range(m)]:
+            assert len(part) == 0 or np.ptp(part) <= 1e-6

@@ -999,7 +999,7 @@ MODELS = (
 
 HINGES, KERNEL_NEWTON = "tests/solvers/test_solvers_hinges.py", "tests/kernel/test_kernel_newton.py"
 BINARY, THRESHOLD = "tests/compiled/test_compiled_binary.py", "tests/compiled/test_compiled_threshold.py"
-PAIRS = "tests/compiled/test_compiled_pairs.py"
+PAIRS, GAUSSIAN = "tests/compiled/test_compiled_pairs.py", "tests/compiled/test_compiled_gaussian.py"
 REDUCTIONS, ORDINAL, ABSTAINING = (
     "tests/learners/test_methods_reductions.py",
     "tests/learners/test_methods_ordinal.py",
@@ -1049,6 +1049,9 @@ RIVALS = (
     Mutant("_ext/pairs.pyx", "p.mu[q] += d", "p.mu[q] -= d", PAIRS, "pairs"),
     Mutant("_ext/pairs.pyx", "p.theta[of_up] -= d", "p.theta[of_up] += d", PAIRS, "pairs"),
     Mutant("_ext/pairs.pyx", "by * (load(a, <int>i) - load(b, <int>i))", "by * load(a, <int>i)", PAIRS, "pairs"),
+    Mutant("_ext/pairs.pyx", "load(p.f, <int>b) + by * load(row, <int>b)", "load(p.f, <int>b)", PAIRS, "pairs"),
+    Mutant("_ext/gaussian.pyx", "u, v = a - load(column, <int>j)", "u, v = a + load(column, <int>j)", GAUSSIAN, "gaussian"),
+    Mutant("advcli/learners/threshold_newton.py", "room = np.where(change > 0.0, most - a, a)", "room = most", f"{ORDINAL} -k on_a_face"),
     Mutant("advcli/learners/threshold_newton.py", "if t > _SETTLES:", "if True:", f"{ORDINAL} -k skewed"),
     Mutant(
         "advcli/learners/threshold_newton.py",
