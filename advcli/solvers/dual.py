@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from typing import Any
@@ -64,7 +65,7 @@ class DualSolver(Solver):
             return 1
         if self.threads != AUTO:
             return max(1, min(int(self.threads), n))
-        if float(n) * float(np.prod(problem.features.shape)) < _WORTH:
+        if float(n) * math.prod(problem.features.shape) < _WORTH:
             return 1
         return max(1, min(usable_cores(), n // _ROWS_EACH, MOST_THREADS))
 
@@ -92,9 +93,11 @@ class DualSolver(Solver):
         R = aligned_zeros((n, padded))
         R[:, :k] = R0
         theta = aligned_zeros((d, padded))
-        theta[:, :k] = problem.parameters(R0 if order is None else R0[np.argsort(order)])
+        if start is not None:
+            theta[:, :k] = problem.parameters(R0 if order is None else R0[np.argsort(order)])
         gap = np.empty(n)
-        y, squares, threads = np.ascontiguousarray(y, dtype=np.intp), ordered(features.squares), self.threads_for(problem)
+        y, squares, threads = np.ascontiguousarray(y, dtype=np.intp), features.squares, self.threads_for(problem)
+        squares = squares if order is None else squares[order]
         sample, cost, none = ordered(problem.sample_weight), ordered(problem.cost_weight), np.empty(0)
         values, columns, rows, *_ = compiled_rows(X)
         seed &= 0xFFFFFFFFFFFFFFFF
