@@ -31,44 +31,78 @@ cdef void certify(Run *run, double lam, double *primal, double *dual) noexcept n
     values_of(run, lam, loss, offsets, primal, dual)
 
 
-cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn, double max_seconds, uint64_t seed, bint blocks,
-                double *passes, double *primal, double *dual) except -1 nogil:
-    """Return 0 when the relative gap reached ``tol``, 1 at a limit of passes, 2 at the limit of seconds.
+cdef class Progress:
+    """Where an ascent that pauses stands between two calls of `solve`.
+
+    ``pause`` are the passes after which a call returns, after one round at least; ``visits`` the examples visited so far. The caller sets
+    the one, and adds to the other what it reads of the rows itself; what it makes of R and theta has to keep theta = Theta(R). ``gap`` is the sum of the block gaps of
+    the last round, each from its row's last visit, relative to the primal value that they make of the last dual value.
+    """
+    cdef public double pause
+    cdef public Py_ssize_t visits
+    cdef readonly double gap
+    cdef double primal, dual, next_check
+    cdef uint64_t state
+    cdef Py_ssize_t count
+    cdef double *hints      # (count)
+
+    def __cinit__(self, Py_ssize_t count, unsigned long long seed, double pause=INFINITY):
+        cdef Py_ssize_t i
+        demand(0 <= count < 1 << 40, "an ascent has fewer than 2^40 rows")
+        self.pause, self.state, self.count = pause, seed, count
+        self.hints = <double *>malloc((count + 1) * sizeof(double))
+        if self.hints == NULL:
+            raise MemoryError("no memory for the thresholds that visits start from")
+        for i in range(count):
+            self.hints[i] = -1.0
+
+    def __dealloc__(self):
+        free(self.hints)
+
+
+cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn, double max_seconds, bint blocks, Progress at) except -1 nogil:
+    """Return 0 when the relative gap reached ``tol``, 1 at a limit of passes, 2 at the limit of seconds, 3 at a pause.
 
     No visit is made that leaves no room in ``max_passes`` for the values after it; a round under way may exceed ``turn``.
     """
-    cdef Py_ssize_t n = run.rows.n, i, j, m, b, visits = 0, n_blocks = (n + BLOCK_ROWS - 1) // BLOCK_ROWS, stop
+    cdef Py_ssize_t n = run.rows.n, i, j, m, b, visits = at.visits, n_blocks = (n + BLOCK_ROWS - 1) // BLOCK_ROWS, stop
     cdef Py_ssize_t *order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
     cdef double total, active_total, goal, level, skip, next_check, started = seconds(), signals = started, now, most = max_passes * n
-    cdef int inner, code = 1, kp = run.family.kp
-    cdef uint64_t state = seed
+    cdef double primal = at.primal, dual = at.dual, passes = <double>visits / n
+    cdef int inner, code = 1, rounds = 0
     cdef bint check
     if order == NULL:
         with gil:
             raise MemoryError("no memory for the order of the examples")
-    certify(run, lam, primal, dual)
-    passes[0] = 1.0
-    visits = n
-    next_check = 2.0
+    next_check = at.next_check
+    if visits == 0:
+        certify(run, lam, &primal, &dual)
+        passes = 1.0
+        visits = n
+        next_check = 2.0
     try:
         while True:
-            if primal[0] - dual[0] <= tol * gap_scale(primal[0], dual[0]):
+            if primal - dual <= tol * gap_scale(primal, dual):
                 code = 0
                 break
-            if not passes[0] < turn or visits + 2.0 * n > most:
+            if not passes < turn or visits + 2.0 * n > most:
                 code = 1
                 break
             now = seconds()
             if not now - started <= max_seconds:
                 code = 2
                 break
+            if passes >= at.pause and rounds > 0:
+                code = 3
+                break
+            rounds += 1
             # examples whose gap is far below what the stopping rule can see are read, not moved
-            skip = 1e-3 * tol * gap_scale(primal[0], dual[0])
+            skip = 1e-3 * tol * gap_scale(primal, dual)
             total = 0.0
             if blocks:
                 for i in range(n_blocks):
                     order[i] = i
-                shuffle(order, n_blocks, &state)
+                shuffle(order, n_blocks, &at.state)
                 for b in range(n_blocks):
                     i = order[b] * BLOCK_ROWS
                     stop = min(i + BLOCK_ROWS, n)
@@ -79,7 +113,7 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn
             else:
                 for i in range(n):
                     order[i] = i
-                shuffle(order, n, &state)
+                shuffle(order, n, &at.state)
                 total = sweep(run, order, n, skip)
             visits += n
             # shrinking: the examples that carry the gap, until they have lost most of it
@@ -96,27 +130,29 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn
                 for inner in range(ACTIVE_PASSES):
                     if <double>visits + m + n > most:
                         break
-                    shuffle(order, m, &state)
+                    shuffle(order, m, &at.state)
                     total -= active_total
                     active_total = sweep(run, order, m, skip)
                     total += active_total
                     visits += m
                     if active_total <= goal:
                         break
-            passes[0] = <double>visits / n
+            passes = <double>visits / n
+            at.gap = total / run.mass / gap_scale(dual + total / run.mass, dual)
             now = seconds()
-            check = total / run.mass <= 1.2 * tol * gap_scale(primal[0], dual[0]) or passes[0] >= next_check or passes[0] >= turn or visits + 2.0 * n > most or now - started > max_seconds
+            check = total / run.mass <= 1.2 * tol * gap_scale(primal, dual) or passes >= next_check or passes >= turn or visits + 2.0 * n > most or now - started > max_seconds
             if check:
-                certify(run, lam, primal, dual)
+                certify(run, lam, &primal, &dual)
                 visits += n
-                passes[0] = <double>visits / n
-                next_check = 1.5 * passes[0] + 2.0
+                passes = <double>visits / n
+                next_check = 1.5 * passes + 2.0
             if now - signals > 0.2:
                 signals = now
                 with gil:
                     PyErr_CheckSignals()
     finally:
         free(order)
+    at.visits, at.primal, at.dual, at.next_check = visits, primal, dual, next_check
     return code
 
 
@@ -240,17 +276,16 @@ cdef int ascend_in_threads(Run *run, int kind, int k, const double[::1] paramete
 def solve(int kind, int k, const double[::1] parameters, const double[::1] values, const int[::1] columns, const long long[::1] start,
           Py_ssize_t n, int d, const Py_ssize_t[::1] y, const double[::1] square, const double[::1] sample_weight, const double[::1] cost_weight,
           double[:, ::1] R, double[:, ::1] theta, double[::1] gap, double lam, double mass, double tol, double max_passes, double max_seconds,
-          unsigned long long seed, bint blocks, int threads=1, int together=256, double turn=INFINITY):
+          unsigned long long seed, bint blocks, int threads=1, int together=256, double turn=INFINITY, Progress progress=None):
     """Run the ascent in place on R (n, kp) and theta (d, kp); both padded with zeros to kp, theta = Theta(R) on entry.
 
     ``columns`` is empty for dense rows. Weights may be empty (all 1). Returns (code, passes, primal, dual); code 0 = converged,
     1 = limit of passes, which are at most ``max_passes`` (at least 1), or ``turn`` and what a round adds, 2 = limit of seconds. Several ``threads`` add up what they changed after every ``together`` visits of each; rows
-    must be dense then.
+    must be dense then. One thread can pause, with ``progress``: code 3, and the next call with it goes on, to the same bits as without the pause.
     """
     cdef Run run
     cdef double passes = 0.0, primal = 0.0, dual = 0.0
-    cdef Py_ssize_t i
-    cdef int code, kp = checked_width(k)
+    cdef int code, kp = checked_width(k), apart = 8 if threads > 1 and not blocks else 1
     check_rows(values, columns, start, n, d)
     check_labels(y, n, k)
     check_weights(sample_weight, n)
@@ -259,6 +294,10 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     demand(square.shape[0] == n and gap.shape[0] == n, "every row needs a squared length and a gap")
     demand(1 <= threads <= MOST_THREADS and together >= 1, f"an ascent has 1 to {MOST_THREADS} threads and at least one visit a round")
     demand(threads == 1 or (start.shape[0] == 0 and threads <= n), "several threads need dense rows, one at least for each")
+    demand(progress is None or threads == 1, "one thread alone can pause")
+    if progress is None:
+        progress = Progress(n * apart, seed)
+    demand(progress.count == n * apart and progress.visits >= 0, "an ascent's progress is that of its rows")
     bind(&run.family, kind, k, parameters)
     run.rows = rows_of(values, columns, start, n, d)
     run.y = &y[0]
@@ -271,24 +310,21 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     run.mass = mass
     run.scale = 1.0 / (lam * mass)
     run.moved = <int *>malloc(run.family.kp * sizeof(int))
-    run.apart = 8 if threads > 1 and not blocks else 1
-    run.hint = <double *>malloc((n * run.apart + 1) * sizeof(double))
+    run.apart = apart
+    run.hint = progress.hints
     try:
-        if run.moved == NULL or run.hint == NULL:
+        if run.moved == NULL:
             raise MemoryError("no memory for the surrogate's scratch vectors")
-        for i in range(n * run.apart):
-            run.hint[i] = -1.0
         if threads > 1:
             code = ascend_in_threads(&run, kind, k, parameters, lam, tol, max_passes, turn, max_seconds, seed, blocks, threads, together,
                                      &passes, &primal, &dual)
             return code, passes, primal, dual
         with nogil:
-            code = ascend(&run, lam, tol, max_passes, turn, max_seconds, seed, blocks, &passes, &primal, &dual)
+            code = ascend(&run, lam, tol, max_passes, turn, max_seconds, blocks, progress)
     finally:
         free(run.moved)
-        free(run.hint)
         family_free(&run.family)
-    return code, passes, primal, dual
+    return code, <double>progress.visits / n, progress.primal, progress.dual
 
 
 def width(int k):

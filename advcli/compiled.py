@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import math
 import os
 import pkgutil
 import sys
@@ -279,7 +280,7 @@ class Kernels:
 
 def aligned_zeros(shape: tuple[int, ...]) -> Array:
     """Return zeros that begin at a cache line: rows of whole vectors then never lie across two, which would take two reads each."""
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     block = np.zeros(size + 8)
     begin = -block.ctypes.data % 64 // block.itemsize
     return block[begin : begin + size].reshape(shape)

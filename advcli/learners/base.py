@@ -24,7 +24,7 @@ from ..features import STRENGTH, FeatureMap, feature_class, make_features
 from ..features.rows import over_all_rows
 from ..hyper import SCALES
 from ..registry import Registry
-from ..rules import refuse_huge
+from ..rules import LARGEST, refuse_huge
 from ..stored import Entries
 from .labels import in_order, labels_of, own_order, refuse_unordered, weighted_by_class
 
@@ -162,6 +162,15 @@ class View:
 
     at: Any
     groups: Any = None
+
+
+def _is_validated(X: Any, y: Any) -> bool:
+    """Return whether rows and labels are plain arrays that scikit-learn and `refuse_huge` would return as they are."""
+    if type(X) is not np.ndarray or type(y) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2 or not X.flags.c_contiguous:
+        return False
+    if y.dtype.kind not in "biuUS" or y.shape != X.shape[:1] or X.size == 0:
+        return False
+    return bool(X.min() >= -LARGEST and X.max() <= LARGEST)  # false for nan too
 
 
 class Learner(ClassifierMixin, BaseEstimator):
@@ -370,6 +379,11 @@ class Learner(ClassifierMixin, BaseEstimator):
         if isinstance(X, BlockRows):
             self._check_blocks(X, **options)
             return (X, labels_of(X, *y)) if y else X
+        if y and not options and _is_validated(X, *y):  # what scikit-learn asks takes longer than a small fit
+            self.n_features_in_ = X.shape[1]
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            return X, *y
         X = checked_csr(X) if sparse.issparse(X) else X
         found = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, order="C", **options)
         refuse_huge(found[0] if y else found, getattr(self, "feature_names_in_", None), "X")

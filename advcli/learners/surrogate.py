@@ -353,7 +353,7 @@ class SurrogateClassifier(Minimiser):
         self.check_parameters()
         self._take(bound)
         self.loss_, self.rows_, total, tolerance = (bound.own[name] for name in ("loss", "rows", "total", "tolerance"))
-        _ = self.predictions_  # refuses a class that is called like what is no class
+        self._with_extra_labels(self.loss_.n_predictions)  # refuses a class that is called like what is no class
         refuse_huge_mass(total, self.C)
         lam = self.lam if self.lam is not None else 1.0 / (self.C * total)
         if tolerance is not None:

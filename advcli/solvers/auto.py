@@ -14,6 +14,7 @@ free parameters        Newton (thresholds: d + k - 1 parameters), then the inter
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -71,7 +72,7 @@ class _SplittingFirst(KernelSplittingSolver):
 def first_passes(problem: Problem) -> float:
     """Return the passes that the block method gets before Newton takes over."""
     # (p^3 / 3) / (12 n p); in k blocks, which also need inverses, k d^3 instead of p^3 / 3
-    square = 3.0 * problem.features.shape[0] ** 2 if falls_into_blocks(problem) else float(np.prod(problem.features.shape)) ** 2
+    square = 3.0 * problem.features.shape[0] ** 2 if falls_into_blocks(problem) else float(math.prod(problem.features.shape)) ** 2
     return min(max(_FACTORISATIONS * square / (36.0 * len(problem.y)), _FEWEST), _MOST)
 
 
@@ -102,7 +103,7 @@ def choose(problem: Problem, threads: int | str = 1) -> tuple[list[Solver], str]
         if missing is None:
             return [block], f"kernel features, {rows}; kernel_newton needs {lacking}"
         return ([second], f"kernel features, {rows}; kernel_dual needs {missing}") if lacking is None else ([], "")
-    size = int(np.prod(features.shape))
+    size = math.prod(features.shape)
     newton, dual = NewtonSolver(), DualSolver(threads)
     facts = f"{size} parameters, {rows}{', sparse' if hasattr(features.X, 'tocsr') else ''}"
     lacking = newton.lacks(problem)
@@ -137,6 +138,8 @@ class AutoSolver(Solver):
         """Return what the problem lacks for every solver, or None."""
         if problem.tolerance is not None:
             return BoxSolver().lacks(problem)
+        if problem.features.multiclass_linear and not isinstance(problem, BlockProblem):
+            return None  # the block method takes it, whatever is chosen
         if choose(problem)[0]:
             return None
         features = problem.features

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 
 from ..compiled import aligned_zeros, compiled_rows, kernels
 from ..errors import ConfigError
-from ..problem import Problem, Solution
+from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register, warm_start, whole_option
+from .face_steps import FaceSteps
 
 # Beyond this size the rows no longer fit the last-level cache: shuffle them physically once, then permute blocks of 16 rows.
 _CACHE_BYTES = 48 * 2**20
@@ -20,6 +22,7 @@ _CACHE_BYTES = 48 * 2**20
 _WORTH, _ROWS_EACH, _VISITS = 8_000_000, 1_000, 512
 AUTO, MOST_THREADS = "auto", 256
 STATUS = {0: "converged", 1: "max_passes", 2: "max_seconds"}
+_PAUSED = 3
 
 
 def usable_cores() -> int:
@@ -62,7 +65,7 @@ class DualSolver(Solver):
             return 1
         if self.threads != AUTO:
             return max(1, min(int(self.threads), n))
-        if float(n) * float(np.prod(problem.features.shape)) < _WORTH:
+        if float(n) * math.prod(problem.features.shape) < _WORTH:
             return 1
         return max(1, min(usable_cores(), n // _ROWS_EACH, MOST_THREADS))
 
@@ -84,42 +87,54 @@ class DualSolver(Solver):
             order = np.random.default_rng(seed).permutation(n)
             X, y, R0 = X[order], y[order], R0[order]
 
-        def ordered(weights: np.ndarray | None) -> np.ndarray:
-            if weights is None:
-                return np.empty(0)
-            return np.ascontiguousarray(weights if order is None else weights[order], dtype=np.float64)
+        def ordered(values: Array | None) -> Array | None:
+            return values if values is None or order is None else values[order]
 
         R = aligned_zeros((n, padded))
         R[:, :k] = R0
         theta = aligned_zeros((d, padded))
-        theta[:, :k] = problem.parameters(R0 if order is None else R0[np.argsort(order)])
-        squares, threads = features.squares, self.threads_for(problem)
+        if start is not None:
+            theta[:, :k] = problem.parameters(R0 if order is None else R0[np.argsort(order)])
+        gap = np.empty(n)
+        y, squares, threads = np.ascontiguousarray(y, dtype=np.intp), features.squares, self.threads_for(problem)
+        squares = squares if order is None else squares[order]
+        sample, cost, none = ordered(problem.sample_weight), ordered(problem.cost_weight), np.empty(0)
         values, columns, rows, *_ = compiled_rows(X)
-        code, passes, _, _ = kernels.dual.solve(
-            *kernels.arguments(problem.loss.family),
-            values,
-            columns,
-            rows,
-            n,
-            d,
-            np.ascontiguousarray(y, dtype=np.intp),
-            squares if order is None else squares[order],
-            ordered(problem.sample_weight),
-            ordered(problem.cost_weight),
-            R,
-            theta,
-            np.empty(n),
-            problem.lam,
-            problem.n,
-            limits.tol,
-            float(limits.max_passes),
-            float(limits.max_seconds),
-            seed & 0xFFFFFFFFFFFFFFFF,
-            order is not None,
-            threads,
-            max(_VISITS // threads, 16),
-            float(limits.turn),
-        )
+        seed &= 0xFFFFFFFFFFFFFFFF
+        begun = time.perf_counter()
+        steps = FaceSteps(problem, X, y, squares, sample, cost, limits.tol) if threads == 1 else None
+        progress = None if steps is None else kernels.dual.Progress(n, seed, steps.first())
+        while True:
+            code, passes, _, _ = kernels.dual.solve(
+                *kernels.arguments(problem.loss.family),
+                values,
+                columns,
+                rows,
+                n,
+                d,
+                y,
+                squares,
+                none if sample is None else np.ascontiguousarray(sample, dtype=np.float64),
+                none if cost is None else np.ascontiguousarray(cost, dtype=np.float64),
+                R,
+                theta,
+                gap,
+                problem.lam,
+                problem.n,
+                limits.tol,
+                float(limits.max_passes),
+                float(limits.max_seconds - (time.perf_counter() - begun)),
+                seed,
+                order is not None,
+                threads,
+                max(_VISITS // threads, 16),
+                float(limits.turn),
+                progress,
+            )
+            if steps is None or progress is None or code != _PAUSED:
+                break
+            progress.pause, read = steps.take(R, theta, passes, limits.max_passes - 2.0, progress.gap)
+            progress.visits += int(np.ceil(read * n))
         R_out = np.ascontiguousarray(R[:, :k])
         if order is not None:
             unshuffled = np.empty_like(R_out)

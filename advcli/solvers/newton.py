@@ -14,6 +14,7 @@ instead of r: then every label moves alone and H falls into one block for each c
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -296,7 +297,7 @@ class NewtonSolver(Solver):
             return "features with explicit parameters"
         if problem.features.regularised is not None and not problem.loss.simplex:
             return "a loss whose dual variables are distributions when some parameters are free"
-        size = int(np.prod(problem.features.shape))
+        size = math.prod(problem.features.shape)
         if size > _MAX_DIMENSION:
             return f"at most {_MAX_DIMENSION} parameters (here {size})"
         return None

@@ -30,6 +30,12 @@ FACES, SUBGRADIENT, KERNEL_DUAL = (
     "tests/compiled/test_compiled_subgradient.py",
     "tests/kernel/test_kernel_dual.py",
 )
+FACE_STEPS = "tests/solvers/test_solvers_face_steps.py"
+STEPS_ON_FACES = (
+    Mutant("advcli/solvers/face_steps.py", "theta[:, :k] -= C * shift", "theta[:, :k] -= shift", f"{FACE_STEPS} -k raises"),
+    Mutant("advcli/solvers/face_steps.py", "G *= H", "G *= 1.0", f"{FACE_STEPS} -k optimum"),
+    Mutant("_ext/dual.pyx", "next_check = at.next_check", "next_check = 2.0", f"{FACE_STEPS} -k pause", "dual"),
+)
 BLOCKS, MAPPED = "tests/compiled/test_compiled_blocks.py", "tests/data/test_data_mapped.py"
 IN_BLOCKS = "tests/learners/test_learners_blocks.py"
 ROWS_IN_BLOCKS = (
@@ -1139,6 +1145,7 @@ LEAVES = (
 
 MUTANTS: tuple[Mutant, ...] = (
     *ROWS_IN_BLOCKS,
+    *STEPS_ON_FACES,
     *KERNELS,
     *REFEREE,
     *RECIPE,

@@ -1,0 +1,67 @@
+"""Rows and labels that are not shown to scikit-learn's validation are those that it would return as they are."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from advcli import AdversarialClassifier
+from advcli.learners.base import _is_validated
+from advcli.rules import LARGEST
+
+Y = np.array([0, 1, 2, 0, 1, 2])
+
+
+def rows(**changed):
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    for at, value in changed.items():
+        X.flat[int(at[1:])] = value
+    return X
+
+
+@pytest.mark.parametrize("y", [Y, Y.astype(str), Y.astype(np.uint8), Y > 0, Y.astype(np.int32)], ids=lambda y: str(y.dtype))
+@pytest.mark.parametrize("X", [rows(), rows(_4=LARGEST), rows()[:6, :3], rows()[::1]])
+def test_what_passes_is_what_scikit_learn_returns(X, y):
+    assert _is_validated(X, y)
+    found = validate_data(BaseEstimator(), X, y, accept_sparse="csr", dtype=np.float64, order="C")
+    assert found[0] is X
+    assert found[1].dtype == y.dtype
+    assert np.array_equal(found[1], y)
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        (rows(_4=np.nan), Y),
+        (rows(_4=np.inf), Y),
+        (rows(_4=-np.inf), Y),
+        (rows(_4=-2.0 * LARGEST), Y),
+        (rows(), Y[:5]),
+        (rows(), Y[:, None]),
+        (rows(), Y.astype(float)),
+        (rows(), Y.astype(object)),
+        (rows(), Y.tolist()),
+        (rows().astype(np.float32), Y),
+        (rows().astype(">f8"), Y),
+        (np.asfortranarray(rows()), Y),
+        (rows()[:, ::2], Y),
+        (rows().tolist(), Y),
+        (rows().view(np.matrix), Y),
+        (np.ma.masked_array(rows()), Y),
+        (rows()[0], Y),
+        (np.empty((0, 3)), Y[:0]),
+        (np.empty((6, 0)), Y),
+        (pd.DataFrame(rows()), Y),
+    ],
+)
+def test_all_else_is_left_to_scikit_learn(X, y):
+    assert not _is_validated(X, y)
+
+
+def test_names_of_a_former_fit_are_forgotten():
+    model = AdversarialClassifier().fit(pd.DataFrame(rows(), columns=["a", "b", "c"]), Y)
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    model.fit(rows()[:, :2].copy(), Y)
+    assert not hasattr(model, "feature_names_in_")
+    assert model.n_features_in_ == 2

@@ -1,0 +1,144 @@
+"""Newton steps on the faces that block ascent has found: they never lose, they end at the optimum, and pauses leave no trace."""
+
+import numpy as np
+import pytest
+import random_problems
+import scipy.sparse as sp
+from registered import examples
+from sklearn.datasets import load_digits
+
+from advcli.compiled import aligned_zeros, kernels
+from advcli.features.linear import LinearFeatures
+from advcli.losses import make_loss
+from advcli.problem import Problem
+from advcli.solvers import Limits, face_steps, make_solver
+from advcli.solvers.face_steps import FaceSteps
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Steps from the first round on, after every round."""
+    monkeypatch.setattr(face_steps, "_CALLS", 0.0)
+    monkeypatch.setattr(face_steps, "_FIRST", 1.0)
+    monkeypatch.setattr(face_steps, "_SERIES", 0.0)
+    monkeypatch.setattr(FaceSteps, "price", lambda self, rows: 0.0)
+
+
+def digits(lam, rows=600):
+    X, y = load_digits(return_X_y=True)
+    X, y = np.ascontiguousarray(X[:rows] / 16.0), y[:rows].astype(np.intp)
+    return Problem(LinearFeatures(X, 10), make_loss("zero_one", 10), y, lam)
+
+
+def weighted(name, sparse, weights, seed=0):
+    """Return a problem of 60 rows with one row of zeros and, with weights, rows of weight 0."""
+    random = np.random.default_rng([seed, 7])
+    data = random_problems.make_data("noisy", seed, n=60, d=6, k=4)
+    X = data.X * (random.random(data.X.shape) < 0.7)
+    X[3] = 0.0
+    sample = random.integers(0, 3, size=60).astype(float) if weights else None
+    cost = random.uniform(0.3, 3.0, size=60) if weights else None
+    return Problem(
+        LinearFeatures(sp.csr_array(X) if sparse else X, 4), make_loss(name, 4, **examples(name, 4)[0]), data.y, 1e-3, sample, cost
+    )
+
+
+def stepped(problem, R, ridge):
+    """Return r and theta after one step from r, and whether it raised D."""
+    n, k = R.shape
+    width = kernels.dual.width(k)
+    padded, theta = aligned_zeros((n, width)), aligned_zeros((problem.features.shape[0], width))
+    padded[:, :k], theta[:, :k] = R, problem.parameters(R)
+    features = problem.features
+    steps = FaceSteps(problem, features.X, problem.y, features.squares, problem.sample_weight, problem.cost_weight, 1e-3)
+    steps.ridge = ridge
+    found, _ = steps.step(padded, theta, np.flatnonzero(R.any(axis=1) & (features.squares > 0.0)))
+    assert not padded[:, k:].any()
+    assert not theta[:, k:].any()
+    return padded[:, :k].copy(), theta[:, :k].copy(), found < len(face_steps._STEPS)
+
+
+@pytest.mark.parametrize("name", random_problems.canonical_names())
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("weights", [False, True])
+def test_a_step_raises_the_dual_value_within_the_set(name, sparse, weights):
+    problem = weighted(name, sparse, weights)
+    rose = 0
+    for passes in (3.0, 5.0, 10.0, 30.0):
+        R = make_solver("dual").solve(problem, Limits(1e-12, max_passes=passes)).R
+        before = problem.dual(R)
+        for ridge in (1e-1, 1e-4):
+            after, theta, better = stepped(problem, R, ridge)
+            assert (problem.loss.infeasibility(after, problem.y) <= 1e-12).all()
+            assert np.abs(problem.parameters(after) - theta).max() <= 1e-10 * (1.0 + np.abs(theta).max())
+            if better:
+                assert problem.dual(after) >= before - 1e-12 * abs(before)
+            else:
+                assert np.array_equal(after, R)
+            rose += better
+    assert rose
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_on_the_faces_of_the_optimum_one_step_is_the_optimum(sparse):
+    problem = digits(1e-3)
+    if sparse:
+        problem = Problem(LinearFeatures(sp.csr_array(problem.features.X), 10), problem.loss, problem.y, 1e-3)
+    near = make_solver("dual").solve(problem, Limits(1e-3))
+    for _ in range(4):  # the faces of rows that the last bits decide
+        near.R, near.theta, _ = stepped(problem, near.R, 1e-9)
+        near = make_solver("dual").solve(problem, Limits(1e-14, max_passes=5.0), near)
+    R, theta, _ = stepped(problem, near.R, 1e-12)
+    assert problem.primal(theta) - problem.dual(R) <= 1e-9 * problem.primal(theta)
+    newton = make_solver("newton").solve(problem, Limits(1e-8))
+    assert problem.primal(theta) == pytest.approx(problem.primal(newton.theta), rel=2e-8)
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("name", random_problems.canonical_names())
+def test_ascent_with_steps_meets_newton(name):
+    problem = weighted(name, False, True, seed=1)
+    found = make_solver("dual").solve(problem, Limits(1e-6))
+    assert found.status == "converged"
+    primal, dual = problem.primal(found.theta), problem.dual(found.R)
+    assert -1e-12 <= primal - dual <= 1e-6 * abs(primal) * (1.0 + 1e-9)
+    other = make_solver("newton").solve(problem, Limits(1e-7))
+    assert primal == pytest.approx(problem.primal(other.theta), rel=2e-6)
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("most", [4.0, 7.0, 15.0, 40.0])
+def test_steps_keep_the_limit_of_passes(most):
+    problem = digits(1e-5)
+    found = make_solver("dual").solve(problem, Limits(1e-12, max_passes=most))
+    assert found.status == "max_passes"
+    assert most - 3.0 < found.passes <= most
+
+
+def test_steps_save_passes_at_small_lambda(monkeypatch):
+    problem = digits(1e-5)
+    monkeypatch.setattr(face_steps, "_CALLS", 0.0)
+    with_steps = make_solver("dual").solve(problem, Limits(1e-3))
+    monkeypatch.setattr(face_steps, "_FIRST", np.inf)
+    without = make_solver("dual").solve(problem, Limits(1e-3))
+    assert with_steps.status == without.status == "converged"
+    assert with_steps.passes < 0.7 * without.passes
+
+
+@pytest.mark.parametrize("pause", [0.0, 3.0, 20.0])
+def test_a_pause_without_a_step_leaves_no_trace(monkeypatch, pause):
+    problem = digits(1e-4)
+    monkeypatch.setattr(face_steps, "_FIRST", np.inf)
+    straight = make_solver("dual").solve(problem, Limits(1e-3), seed=5)
+    monkeypatch.setattr(FaceSteps, "first", lambda self: pause)
+    monkeypatch.setattr(FaceSteps, "take", lambda self, R, theta, passes, most, gap: (passes, 0.0))
+    paused = make_solver("dual").solve(problem, Limits(1e-3), seed=5)
+    assert straight.passes == paused.passes
+    assert np.array_equal(straight.theta, paused.theta)
+    assert np.array_equal(straight.R, paused.R)
+
+
+def test_no_step_where_it_costs_more_than_the_passes_left(monkeypatch):
+    monkeypatch.setattr(FaceSteps, "step", None)
+    for problem in (digits(1e-1), weighted("zero_one", False, True)):  # few passes; too few numbers
+        assert make_solver("dual").solve(problem, Limits(1e-3)).status == "converged"
