@@ -1,7 +1,7 @@
 """Fits to many classes on sparse rows: processor seconds to 1e-3 beside LinearSVC one-versus-rest, memory, and what carries a row.
 
-Made-up documents, and two real sets of tags whose classes are the sets of tags that occur. LinearSVC fits one binary problem for each class; its
-seconds for more than `MOST` classes are those of `SHARE` of them, drawn at random, times k / `SHARE`.
+Made-up documents, and two real sets of tags whose classes are the sets of tags that occur. LinearSVC fits one binary problem for each
+class; its seconds for more than `MOST` classes are those of `SHARE` of them, drawn at random, times k / `SHARE`.
 """
 
 import contextlib

@@ -672,9 +672,10 @@ def variations(function, name, value, random):
         yield from ((f"= {each}", each, False) for each in (0.0, -1.0, np.nan, *huge))
         yield "no number", None, True
     elif not isinstance(value, np.ndarray):
+        rows = (3,) if function.startswith("dual_blocks") else ()  # of a block
         yield "None", None, True
-        yield "of another length", type(value)(N + 1, K, 3), True
-        yield "of other classes", type(value)(N, K + 1, 3), True
+        yield "of another length", type(value)(N + 1, K, *rows), True
+        yield "of other classes", type(value)(N, K + 1, *rows), True
     else:
         yield from _of_arrays(function, name, value, random)
 
