@@ -12,7 +12,11 @@ tau = max(f_y - 1, f_j of the others).
 
 An evaluation of all rows takes all scores at one Theta, tile by tile of columns that fit a cache, so that Theta is read once for many rows, and
 keeps of each row the largest scores above its last threshold (a partial selection): the values at the ends of the gap by (1), and the row's next list.
+Several threads share its rows, each with a tile of its own. What is found of a row does not depend on other rows, and all sums are taken in the
+order of the rows afterwards: the bits are those of one thread.
 """
+
+import threading
 
 from libc.math cimport INFINITY
 from libc.stdlib cimport calloc, malloc, free
@@ -27,6 +31,7 @@ from adv_families cimport CS, ZERO_ONE
 from adv_family cimport Family
 from adv_linear cimport rows_of, sparse_scores
 from adv_loop cimport bind, checked_width, gap_scale, random_bits, seconds, shuffle
+from adv_rounds cimport MOST_THREADS, cut
 from adv_visit cimport ACTIVE_PASSES, Run, values_of
 
 cdef enum:
@@ -166,7 +171,8 @@ cdef struct Ascent:
     double *level        # (n) below the scores of classes that an evaluation keeps
     double *hint         # (n)
     # of an evaluation
-    double *tile         # (d, TILE)
+    int threads
+    double *tile         # (threads, d, TILE)
     Py_ssize_t *begin    # (TOGETHER + 1) where a row's largest scores begin
     int *found           # (TOGETHER) how many they are
     int *cursor          # (TOGETHER) the first class of the list that lies in or behind the tile
@@ -266,8 +272,8 @@ cdef inline int most_new(const Listed *row) noexcept nogil:
     return max(<int>MOST, row.count)
 
 
-cdef void survey(Ascent *a, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
-    """Find the scores of the rows' lists and the largest scores off them, of rows first..last - 1."""
+cdef void survey(Ascent *a, Py_ssize_t base, Py_ssize_t first, Py_ssize_t last, double *tile) noexcept nogil:
+    """Find the scores of the rows' lists and the largest scores off them, of rows first..last - 1; row ``base`` is the first of scratch."""
     cdef Run *run = &a.run
     cdef Py_ssize_t i, e, at
     cdef int d = run.rows.d, t, begin, width, v, j, label, most
@@ -275,32 +281,32 @@ cdef void survey(Ascent *a, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
     cdef double level, inverse
     cdef Listed *row
     cdef bint high
-    for i in range(last - first):
+    for i in range(first - base, last - base):
         a.found[i] = a.cursor[i] = 0
     for t in range((a.kp + TILE - 1) // TILE):
         begin = t * TILE
         width = min(<int>TILE, a.kp - begin)
         for e in range(d):
-            memcpy(a.tile + e * width, run.theta + e * a.kp + begin, width * sizeof(double))
+            memcpy(tile + e * width, run.theta + e * a.kp + begin, width * sizeof(double))
         for i in range(first, last):
             if run.sample != NULL and run.sample[i] == 0.0:
                 continue
             row = a.lists + i
             sparse_scores(run.rows.values + run.rows.start[i], run.rows.columns + run.rows.start[i], run.rows.start[i + 1] - run.rows.start[i],
-                          a.tile, width, f)
+                          tile, width, f)
             if run.cost != NULL:
                 inverse = 1.0 / run.cost[i]
                 for j in range(width):
                     f[j] *= inverse
             for j in range(a.k - begin, width):
                 f[j] = -INFINITY
-            v = a.cursor[i - first]
+            v = a.cursor[i - base]
             while v < row.count and row.labels[v] < begin + width:
                 label = row.labels[v] - begin
                 row.scores[v] = f[label]
                 f[label] = -INFINITY
                 v += 1
-            a.cursor[i - first] = v
+            a.cursor[i - base] = v
             level = a.level[i]
             high = False
             for v in range(width // LANES):
@@ -308,16 +314,56 @@ cdef void survey(Ascent *a, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
             if not high:
                 continue
             most = most_new(row)
-            at = a.begin[i - first]
+            at = a.begin[i - base]
             for j in range(width):
                 if f[j] > level:
-                    a.top[at + a.found[i - first]] = f[j]
-                    a.whose[at + a.found[i - first]] = begin + j
-                    a.found[i - first] += 1
-                    if a.found[i - first] == 2 * most:
+                    a.top[at + a.found[i - base]] = f[j]
+                    a.whose[at + a.found[i - base]] = begin + j
+                    a.found[i - base] += 1
+                    if a.found[i - base] == 2 * most:
                         level = select(a.top + at, a.whose + at, 2 * most, most)
-                        a.found[i - first] = most
+                        a.found[i - base] = most
             a.level[i] = level
+
+
+cdef class Surveyors:
+    """The threads of one evaluation; `work` is one thread's part of the rows."""
+    cdef Ascent *ascent
+    cdef Py_ssize_t first, last
+
+    def work(self, int t):
+        """Survey part t."""
+        cdef Ascent *a = self.ascent
+        demand(a != NULL and 0 <= t < a.threads, "an evaluation has threads of its own")
+        cdef Py_ssize_t count = self.last - self.first
+        with nogil:
+            survey(a, self.first, self.first + cut(count, a.threads, t), self.first + cut(count, a.threads, t + 1),
+                   a.tile + <Py_ssize_t>t * a.run.rows.d * TILE)
+
+
+cdef int survey_together(Ascent *a, Py_ssize_t first, Py_ssize_t last) except -1 with gil:
+    """`survey` by several threads."""
+    cdef Surveyors shared = Surveyors.__new__(Surveyors)
+    shared.ascent, shared.first, shared.last = a, first, last
+    others, raised = [], None
+    try:
+        for t in range(1, a.threads):
+            thread = threading.Thread(target=shared.work, args=(t,), daemon=True)
+            thread.start()
+            others.append(thread)
+        shared.work(0)
+    except BaseException as error:
+        raised = error
+    for thread in others:
+        while thread.is_alive():  # they write to memory that is freed after this
+            try:
+                thread.join()
+            except BaseException as error:
+                raised = error
+    shared.ascent = NULL
+    if raised is not None:
+        raise raised
+    return 0
 
 
 cdef int judge(Ascent *a, Py_ssize_t i, double *top, int *whose, int found, double *loss, double *offsets) noexcept nogil:
@@ -382,7 +428,7 @@ cdef int judge(Ascent *a, Py_ssize_t i, double *top, int *whose, int found, doub
     return 0
 
 
-cdef int evaluate(Ascent *a, double lam, double *primal, double *dual) noexcept nogil:
+cdef int evaluate(Ascent *a, double lam, double *primal, double *dual) except -2 nogil:
     """A bound on the primal value and the dual value at the present Theta and r, new gaps and new lists; -1 when memory is short."""
     cdef Run *run = &a.run
     cdef Py_ssize_t part, first, last, i, size
@@ -402,7 +448,10 @@ cdef int evaluate(Ascent *a, double lam, double *primal, double *dual) noexcept 
                 return -1
             a.whose = <int *>(a.top + size)
             a.room = size
-        survey(a, first, last)
+        if a.threads > 1:
+            survey_together(a, first, last)
+        else:
+            survey(a, first, first, last, a.tile)
         for i in range(first, last):
             if judge(a, i, a.top + a.begin[i - first], a.whose + a.begin[i - first], a.found[i - first], &loss, &offsets):
                 return -1
@@ -546,10 +595,10 @@ cdef int ascend(Ascent *a, double lam, double tol, double max_passes, double tur
 def solve(int kind, int k, const double[::1] parameters, const double[::1] values, const int[::1] columns, const long long[::1] start,
           Py_ssize_t n, int d, const Py_ssize_t[::1] y, const double[::1] square, const double[::1] sample_weight, const double[::1] cost_weight,
           Lists lists, double[:, ::1] theta, double lam, double mass, double tol, double max_passes, double max_seconds,
-          unsigned long long seed, double turn=INFINITY):
+          unsigned long long seed, double turn=INFINITY, int threads=1):
     """Run the ascent in place on the dual point of ``lists`` and theta (d, kp), padded with zeros to kp, theta = Theta(r) on entry.
 
-    Rows are sparse and the surrogate is zero_one or cs; the rest is that of `solve` of `_ext/dual.pyx`.
+    Rows are sparse and the surrogate is zero_one or cs; ``threads`` share evaluations; the rest is that of `solve` of `_ext/dual.pyx`.
     """
     cdef Ascent a
     cdef Run *run = &a.run
@@ -566,6 +615,7 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     demand(lists is not None and lists.n == n and lists.k == k, "lists must be those of n rows and k classes")
     demand(theta.shape[0] == d and theta.shape[1] == kp, "theta must be (d, kp), padded")
     demand(square.shape[0] == n, "every row needs a squared length")
+    demand(1 <= threads <= min(<Py_ssize_t>MOST_THREADS, n), f"an evaluation has 1 to {MOST_THREADS} threads, and a row for each")
     for i in range(n):
         demand(lists.rows[i].count == 0 or lists.rows[i].labels[lists.rows[i].own] == y[i], "every list must hold its row's label")
     bind(&run.family, kind, k, parameters)
@@ -579,13 +629,13 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     run.mass = mass
     run.scale = 1.0 / (lam * mass)
     run.apart = 1
-    a.lists, a.k, a.kp = lists.rows, k, kp
+    a.lists, a.k, a.kp, a.threads = lists.rows, k, kp, threads
     a.top, a.whose, a.room = NULL, NULL, 0
     mask = zeros(k + PADS)
     run.moved = <int *>malloc(kp * sizeof(int))
     run.gap = <double *>calloc(n, sizeof(double))
     a.level = <double *>malloc(2 * n * sizeof(double))
-    a.tile = <double *>malloc((<size_t>d * TILE + 1) * sizeof(double))
+    a.tile = <double *>malloc((<size_t>threads * d * TILE + 1) * sizeof(double))
     a.begin = <Py_ssize_t *>malloc((TOGETHER + 1) * sizeof(Py_ssize_t))
     a.found = <int *>malloc(2 * TOGETHER * sizeof(int))
     try:

@@ -110,8 +110,9 @@ def choose(problem: Problem, threads: int | str = 1) -> tuple[list[Solver], str]
     newton, dual = NewtonSolver(), DualSolver(threads)
     facts = f"{size} parameters, {rows}{', sparse' if hasattr(features.X, 'tocsr') else ''}"
     lacking = newton.lacks(problem)
-    if problem.loss.n_classes >= _MANY and lacking is not None and (lists := ListedDualSolver()).lacks(problem) is None:
-        return [lists], f"{facts}, {problem.loss.n_classes} classes"
+    if problem.loss.n_classes >= _MANY and lacking is not None and (lists := ListedDualSolver(threads)).lacks(problem) is None:
+        shared = f", {count} threads" if (count := lists.threads_for(problem)) > 1 else ""
+        return [lists], f"{facts}, {problem.loss.n_classes} classes{shared}"
     if dual.lacks(problem) is None:
         if (count := dual.threads_for(problem)) > 1:
             facts += f", {count} threads"

@@ -11,8 +11,10 @@ import scipy.sparse as sp
 from ..compiled import aligned_zeros, compiled_rows, kernels
 from ..problem import Problem, Solution
 from .base import Limits, Solver, register, warm_start
-from .dual import STATUS
+from .dual import AUTO, MOST_THREADS, STATUS, threads_option, usable_cores
 
+# Threads pay from this many products in an evaluation, some 20 ms of one, and from this many rows for each.
+_WORTH, _ROWS_EACH = 1e8, 500
 _DENSE = 2**24  # numbers of a dual point up to which it is returned as a dense array
 
 
@@ -22,7 +24,30 @@ class ListedDualSolver(Solver):
 
     For sparse rows under ``zero_one`` and ``cs`` (docs/notes/kernels.md, section 12). A dual point of more than 2^24 numbers is returned as
     a CSR matrix.
+
+    Parameters
+    ----------
+    threads : int or "auto"
+        Threads that share the evaluations of all rows; visits take one. A fit has the same bits whatever their number. ``"auto"``: one
+        where the problem is small, else one for each core that the process may use.
+
+    Raises
+    ------
+    ConfigError
+        Another number of threads.
     """
+
+    def __init__(self, threads: int | str = 1) -> None:
+        self.threads = threads_option(threads)
+
+    def threads_for(self, problem: Problem) -> int:
+        """Return the number of threads that a fit of this problem takes."""
+        most = max(1, len(problem.y) // _ROWS_EACH)
+        if self.threads != AUTO:
+            return min(int(self.threads), len(problem.y))
+        if float(problem.features.X.nnz) * problem.loss.n_classes < _WORTH:
+            return 1
+        return min(usable_cores(), most, MOST_THREADS)
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs sparse multiclass linear features, and a surrogate which is the same on a part of the classes."""
@@ -45,6 +70,7 @@ class ListedDualSolver(Solver):
             point.sort_indices()
             lists.take(y, point.indptr.astype(np.int64), point.indices.astype(np.int32), point.data)
         values, columns, rows, *_ = compiled_rows(X)
+        threads = self.threads_for(problem)
 
         def given(weights: Any) -> Any:
             return np.empty(0) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
@@ -69,6 +95,7 @@ class ListedDualSolver(Solver):
             float(limits.max_seconds),
             seed & 0xFFFFFFFFFFFFFFFF,
             float(limits.turn),
+            threads,
         )
         begin, labels, numbers = np.empty(n + 1, np.int64), np.empty(lists.entries, np.int32), np.empty(lists.entries)
         lists.give(begin, labels, numbers)
@@ -76,4 +103,5 @@ class ListedDualSolver(Solver):
         if n * k <= _DENSE:
             found = found.toarray()
         seconds = time.perf_counter() - started
-        return Solution(np.ascontiguousarray(theta[:, :k]), found, problem.lam, self.name, passes, seconds, STATUS[code])
+        memory: dict[str, Any] = {"threads": threads} if threads > 1 else {}
+        return Solution(np.ascontiguousarray(theta[:, :k]), found, problem.lam, self.name, passes, seconds, STATUS[code], memory)

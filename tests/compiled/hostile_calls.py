@@ -227,6 +227,7 @@ def dual_lists_calls(module, random):
                 "max_seconds": 5.0,
                 "seed": 1,
                 "turn": 15.0,
+                "threads": 2,
             },
         )
     yield "width", {"k": K}

@@ -22,7 +22,7 @@ def sparse_problem(name, k, n=60, d=20, lam=0.05, seed=0, weights=False):
     return Problem(LinearFeatures(sp.csr_array(X), k), make_loss(name, k), random.integers(0, k, n), lam, sample, cost)
 
 
-def ascend(kernels, problem, tol=1e-9, max_passes=3000.0, seed=0, R0=None, turn=np.inf):
+def ascend(kernels, problem, tol=1e-9, max_passes=3000.0, seed=0, R0=None, turn=np.inf, threads=1):
     """Call the compiled loop as solver=dual_lists does; return (code, passes, primal, dual, R, theta)."""
     (d, k), n, X = problem.features.shape, len(problem.y), problem.features.X
     module, none = kernels.dual_lists, np.empty(0)
@@ -54,6 +54,7 @@ def ascend(kernels, problem, tol=1e-9, max_passes=3000.0, seed=0, R0=None, turn=
         60.0,
         seed,
         turn,
+        threads,
     )
     assert not theta[:, k:].any()
     return *found, given_back(lists, n, k), np.ascontiguousarray(theta[:, :k])
@@ -123,6 +124,22 @@ def test_same_seed_same_bits_and_another_start(kernels):
     assert passes == 1.0  # the evaluation of a start that is good enough
     assert dual == pytest.approx(one[3], rel=1e-12)
     assert primal <= one[2] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", ["zero_one", "cs"])
+@pytest.mark.parametrize("weights", [False, True])
+def test_threads_change_no_bit(kernels, name, weights):
+    problem = sparse_problem(name, 150, n=70, weights=weights)
+    one = ascend(kernels, problem, tol=1e-5)
+    assert one[0] == 0
+    for threads in (2, 3, 8, 70):
+        several = ascend(kernels, problem, tol=1e-5, threads=threads)
+        assert several[:4] == one[:4]
+        assert np.array_equal(several[4], one[4])
+        assert np.array_equal(several[5], one[5])
+    for wrong in (0, 71, 257):
+        with pytest.raises(ValueError, match="threads"):
+            ascend(kernels, problem, threads=wrong)
 
 
 def test_lists_give_what_they_took(kernels):

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from advcli import problem as problems
 from advcli.certificate import certify, settle
+from advcli.errors import ConfigError
 from advcli.features.linear import LinearFeatures
 from advcli.losses import make_loss
 from advcli.problem import Problem
@@ -30,6 +31,23 @@ def test_auto_takes_lists_for_many_classes():
     found = make_solver("auto").solve(documents(1000), Limits(1e-3))
     assert found.solver == "dual_lists"
     assert "1000 classes" in found.memory["choice"]
+
+
+def test_threads_are_one_where_problems_are_small(monkeypatch):
+    small, solver = documents(50), make_solver("dual_lists", threads="auto")
+    assert solver.threads_for(small) == 1
+    assert make_solver("dual_lists", threads=3).threads_for(small) == 3
+    monkeypatch.setattr(dual_lists, "_WORTH", 0)
+    monkeypatch.setattr(dual_lists, "_ROWS_EACH", 20)
+    monkeypatch.setattr(dual_lists, "usable_cores", lambda: 16)
+    assert solver.threads_for(small) == 4  # 80 rows
+    found = solver.solve(small, Limits(1e-4))
+    assert found.memory["threads"] == 4
+    assert np.array_equal(found.theta, make_solver("dual_lists").solve(small, Limits(1e-4)).theta)
+    with pytest.raises(ConfigError, match=r"solver\.threads=0"):
+        make_solver("dual_lists", threads=0)
+    large = documents(1000)
+    assert "4 threads" in make_solver("auto", threads="auto").solve(large, Limits(1e-2)).memory["choice"]
 
 
 def test_what_lists_lack():
