@@ -174,6 +174,7 @@ class Kernels:
         self.dual = _at_most("dual", level)
         self.newton = _at_most("newton", level)
         self.dual_blocks = _at_most("dual_blocks", level)
+        self.dual_lists = _at_most("dual_lists", level)
         self.kernel_dual = _at_most("kernel_dual", level)
         self.uma = _at_most("uma", level)
         self.corrected = _at_most("corrected", level)

@@ -98,8 +98,7 @@ def _fit(estimator: SurrogateClassifier, solver: DistributedSolver, rounds: Roun
     rounds.prepare("bind", copy.copy(estimator), codes_of, lam)
     theta = np.zeros((estimator.n_columns_, estimator.n_mapped_))
     whole = Whole(total, lam, 0.0)
-    matrix = estimator.loss_.core.matrix
-    if matrix is not None and (matrix < 0.0).any():  # as `Problem.least_scale`
+    if estimator.loss_.core.negative_costs:  # as `Problem.least_scale`
         empty = _JudgedShards(rounds, whole, estimator, theta, RemoteDualPoint(0, None, 0.0))
         unit = empty.primal(theta) - empty.dual(None)
         whole = Whole(total, lam, 1e-6 * (unit if unit > 0.0 else 1.0))

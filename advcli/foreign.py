@@ -161,7 +161,9 @@ class Judge:
         if isinstance(problem, BlockProblem):
             dual = max(problem.dual(problem.subgradients(theta)), fitted.certificate_.dual)
             return _judgement(primal, dual, fitted.certificate_)
-        R = np.where(fitted.rows_[:, None] >= 0, fitted.solution_.R[fitted.rows_], 0.0) if fitted.solution_.R is not None else None
+        R = fitted.solution_.R
+        if R is not None:
+            R = np.where(fitted.rows_[:, None] >= 0, (R.toarray() if hasattr(R, "toarray") else R)[fitted.rows_], 0.0)
         at_weights = problem.loss.oracle(problem.scaled(problem.features.scores(theta)), problem.y).R
         dual = max(problem.dual(at_weights), fitted.certificate_.dual if R is not None else -np.inf)
         if R is not None:

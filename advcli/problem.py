@@ -26,11 +26,13 @@ with lambda = 0 the moments of any two classes may differ by the sum of their to
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .features.base import FeatureMap
@@ -40,6 +42,7 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 _CHUNK = 2**20  # numbers of a dual point that are judged at once
+_SCORES = 2**26  # scores beyond which those of linear features are taken part by part
 
 
 @dataclass(frozen=True)
@@ -115,8 +118,7 @@ class Problem:
     @cached_property
     def least_scale(self) -> float:
         """The least that a gap is relative to: 1e-6 `unit` where a matrix has negative entries, so that games of value 0 have a scale."""
-        matrix = self.loss.matrix
-        return 1e-6 * self.unit if matrix is not None and (matrix < 0.0).any() else 0.0
+        return 1e-6 * self.unit if self.loss.negative_costs else 0.0
 
     def gap_scale(self, primal: float, dual: float) -> float:
         """Return what the gap of two values of this problem is relative to."""
@@ -145,15 +147,35 @@ class Problem:
 
     def empirical_at(self, theta: Array) -> float:
         """Return the mean weighted surrogate at parameters theta."""
-        return self.empirical(self.features.scores(theta))
+        k = self.loss.n_classes
+        if not self.features.multiclass_linear or len(self.y) * k <= _SCORES:
+            return self.empirical(self.features.scores(theta))
+        found = 0.0
+        for rows in self._parts(_SCORES // 4):
+            part = self._on(rows)
+            found += part.summed_loss(part.features.scores(theta))
+        return found / self.n
+
+    def _parts(self, numbers: int) -> Iterator[slice]:
+        """Yield the rows in their order, by parts of at most so many scores."""
+        step = max(1, numbers // self.loss.n_classes)
+        for first in range(0, len(self.y), step):
+            yield slice(first, min(first + step, len(self.y)))
+
+    def _on(self, rows: slice) -> Problem:
+        """Return the problem on some of the rows; its n is their share of n."""
+        sample, cost = (None if weights is None else weights[rows] for weights in (self.sample_weight, self.cost_weight))
+        return Problem(self.features.at(self.features.X[rows]), self.loss, self.y[rows], self.lam, sample, cost)
 
     def summed_loss(self, F: Array) -> float:
         """Return the weighted sum of the surrogates at scores F (n, k)."""
         return float(self.weight @ self.loss.value(self.scaled(F), self.y))
 
-    def summed_offset(self, R: Array) -> float:
+    def summed_offset(self, R: Any) -> float:
         """Return the weighted sum of the c(r_i)."""
-        return float(self.weight @ self.loss.offset(R, self.y))
+        if isinstance(R, np.ndarray):
+            return float(self.weight @ self.loss.offset(R, self.y))
+        return sum(float(self.weight[rows] @ self.loss.offset(R[rows].toarray(), self.y[rows])) for rows in self._parts(_CHUNK))
 
     def primal(self, theta: Array) -> float:
         """Return P(theta)."""
@@ -170,11 +192,13 @@ class Problem:
             return float("nan")
         return (self.primal(theta) if primal is None else primal) + self.ridge(theta)
 
-    def dual_gradient(self, R: Array) -> Array:
+    def dual_gradient(self, R: Any) -> Array:
         """Return 1/n J'(s r) in the shape of the parameters: how far the adversary's moments are from the sample's."""
-        return self.features.adjoint(R if self.sample_weight is None else R * self.sample_weight[:, None]) / self.n
+        if self.sample_weight is not None:
+            R = R * self.sample_weight[:, None] if isinstance(R, np.ndarray) else R.multiply(self.sample_weight[:, None]).tocsr()
+        return self.features.adjoint(R) / self.n
 
-    def parameters(self, R: Array) -> Array:
+    def parameters(self, R: Any) -> Array:
         """Return theta(r) of (2), (3) or (4); needs lambda > 0."""
         outside = self._outside(self.dual_gradient(R))
         theta = outside / -self.lam
@@ -190,13 +214,13 @@ class Problem:
         outside: Array = np.sign(gradient) * np.maximum(np.abs(gradient) - self.tolerance, 0.0)
         return outside
 
-    def into_box(self, R: Array) -> Array:
+    def into_box(self, R: Any) -> Any:
         """Return the longest multiple t r, t <= 1, whose moments lie in the box; the sample's own labels, r = 0, always do."""
         t = self._into_box(R)
         # one part in 1e12 inside, so that rounding cannot leave the box again
         return R if t == 1.0 else R * (t * (1.0 - 1e-12))
 
-    def _into_box(self, R: Array) -> float:
+    def _into_box(self, R: Any) -> float:
         """Return the largest t <= 1 with the moments of t r in the box; nan where a moment is no number."""
         if self.tolerance is None or self.lam > 0:
             return 1.0
@@ -208,22 +232,25 @@ class Problem:
         inside = deviation <= allowed
         return 1.0 if inside.all() else float((allowed[~inside] / deviation[~inside]).min())
 
-    def feasible(self, R: Array) -> tuple[Array, float]:
+    def feasible(self, R: Any) -> tuple[Any, float]:
         """Return a feasible dual point near R, R itself where it is one up to rounding, and how far outside R lies.
 
         Outside is the largest of: a row's distance from conv R(y_i) (`Loss.infeasibility`), what the constraint of a free parameter is
         broken by, in mass per row (`FeatureMap.broken`), and the share by which r must be shortened to bring its moments into the box.
         nan where R holds a nan.
         """
-        point, n, k = R, len(self.y), self.loss.n_classes
-        found, step = [0.0], max(1, _CHUNK // k)
-        for first in range(0, n, step):
-            part = slice(first, first + step)
+        point, k = R, self.loss.n_classes
+        found = [0.0]
+        for part in self._parts(_CHUNK):
+            own = R[part] if isinstance(R, np.ndarray) else R[part].toarray()
             with np.errstate(invalid="ignore"):  # a nan is found below
-                found.append(float(self.loss.infeasibility(R[part], self.y[part]).max()))
+                found.append(float(self.loss.infeasibility(own, self.y[part]).max()))
             if found[-1] > ROUNDING * k:
-                point = R.copy() if point is R else point
-                point[part] = self.loss.project(R[part], self.y[part])
+                if point is R:
+                    point = R.copy() if isinstance(R, np.ndarray) else R.tolil()
+                point[part] = self.loss.project(own, self.y[part])
+        if not isinstance(point, np.ndarray):
+            point = point.tocsr()
         found.append(self._broken(point))
         if found[-1] > self._rounding and self.loss.simplex:
             point = self.features.feasible(point, self.y, self.sample_weight)
@@ -235,13 +262,13 @@ class Problem:
         """What rounding may add to a mean over n rows: each of n additions to a sum of at most 2 n is wrong by half an ulp at most."""
         return float(np.finfo(np.float64).eps) * len(self.y) + ROUNDING * self.loss.n_classes
 
-    def _broken(self, R: Array) -> float:
+    def _broken(self, R: Any) -> float:
         """Return by how much a constraint of a free parameter is broken, in mass per row."""
         if self.features.regularised is None:
             return 0.0
         return self.features.broken(self.dual_gradient(R))
 
-    def dual(self, R: Array) -> float:
+    def dual(self, R: Any) -> float:
         """Return D(r), a lower bound of the optimum where each r_i lies in conv R(y_i), which is not checked here (`feasible` does).
 
         -inf where r breaks, beyond rounding, a constraint that a free parameter or the box puts on the sum over rows.
@@ -280,7 +307,7 @@ class Solution:
     """What a solver returns: the iterate, not its quality (`advcli.certificate.certify` judges that)."""
 
     theta: Array  # parameters
-    R: Any  # dual point (n, k), an array or the `Supports` of a `BlockProblem`, or None when the solver has none
+    R: Any  # dual point (n, k): an array, a CSR matrix, or the `Supports` of a `BlockProblem`; None when the solver has none
     lam: float
     solver: str
     passes: float  # reads of the data, in units of one pass over all n rows
@@ -290,4 +317,6 @@ class Solution:
 
     def at_rest(self) -> Any:
         """Return the dual point r = 0 in the form of R."""
-        return np.zeros(self.R.shape) if isinstance(self.R, np.ndarray) else self.R.empty()
+        if isinstance(self.R, np.ndarray):
+            return np.zeros(self.R.shape)
+        return sp.csr_array(self.R.shape) if hasattr(self.R, "tocsr") else self.R.empty()

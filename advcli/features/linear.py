@@ -12,6 +12,7 @@ from ..compiled import kernels
 from .base import Array, Directions, ExplicitMap, Labels, register
 
 MAX_UPDATES = 30  # of a sum over rows before the next full sum, so that rounding errors stay small
+_ROWS = 4096  # rows of a sparse product, whose sums take more memory than their total where many rows share a column
 _FEW = 4  # directions per parameter up to which Z is written out
 
 
@@ -133,9 +134,15 @@ class LinearFeatures(ExplicitMap):
         """Return X Theta, shape (n, k)."""
         return np.ascontiguousarray(self.X @ theta)
 
-    def adjoint(self, R: Array) -> Array:
-        """Return X'R, shape (d, k)."""
-        return np.ascontiguousarray(self.X.T @ R)
+    def adjoint(self, R: Any) -> Array:
+        """Return X'R, shape (d, k), for an array R, or for a CSR matrix where X is one."""
+        if isinstance(R, np.ndarray):
+            return np.ascontiguousarray(self.X.T @ R)
+        total = np.zeros(self.shape)
+        for first in range(0, self.n_rows, _ROWS):
+            found = (self.X[first : first + _ROWS].T @ R[first : first + _ROWS]).tocoo()
+            total[found.row, found.col] += found.data  # every place once
+        return total
 
     def squared_adjoint(self, R: Array) -> Array:
         """Return (X o X)'R, shape (d, k)."""

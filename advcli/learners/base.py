@@ -513,6 +513,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         if self.features_ is not None and not self.features_.euclidean:
             merged = len(np.unique(rows[rows >= 0]))
             theta = np.concatenate([over_all_rows(theta[:merged], rows), theta[merged:]])
+        dual = dual.toarray() if hasattr(dual, "toarray") else dual
         return {"theta": theta} | ({} if dual is None else {"r": np.where(rows[:, None] >= 0, dual[rows], 0.0)})
 
     def probabilities(self, X: Any) -> Array | None:

@@ -120,6 +120,11 @@ class Loss(ABC):
         """Return option sets that tests of every loss should try with ``n_classes`` classes."""
         return [{}]
 
+    @property
+    def negative_costs(self) -> bool:
+        """Whether the loss matrix has a negative entry."""
+        return self.matrix is not None and bool((self.matrix < 0.0).any())
+
     # ---- what a fit solves ------------------------------------------------------------------------------------------
     @property
     def core(self) -> Loss:

@@ -39,6 +39,8 @@ class ZeroOneLoss(AdversarialLoss):
         """The matrix 1 - I (k, k); no fit and no prediction looks at it."""
         return costs.zero_one(self.n_classes)
 
+    negative_costs = False  # without the matrix, of k^2 numbers
+
     @property
     def n_predictions(self) -> int:
         """Number k of predictions."""

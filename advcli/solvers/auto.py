@@ -9,6 +9,7 @@ kernel thresholds      Newton on a factor of K; splitting where rows are many
 linear, d k <= 6000    the block method; Newton where the gap is still open after the passes that its factorisations would cost:
                        data that are not separable at large C = 1/(lambda n), where the block method's time grows like C
 linear, more           the block method alone, sparse or dense: it needs nothing of size (d k)^2
+sparse, many classes   the block method on lists of classes, where the surrogate has one
 free parameters        Newton (thresholds: d + k - 1 parameters), then the interior point; L-BFGS where they are too many for factorisations
 """
 
@@ -26,6 +27,7 @@ from .base import Limits, Solver, register
 from .box import BoxSolver
 from .dual import DualSolver, threads_option
 from .dual_blocks import BlockDualSolver
+from .dual_lists import ListedDualSolver
 from .hinges import HingesSolver
 from .interior_point import InteriorPointSolver
 from .kernel_dual import KernelDualSolver
@@ -49,6 +51,8 @@ _SEPARATE_PASSES, _SPLITTING_PASSES = 10.0, 3000.0
 # Where few variables stay free after all, Newton takes over once splitting has cost as much as the last Newton steps, about _LAST_STEPS of
 # them; an iteration of splitting takes about _READ n^2 seconds.
 _LAST_STEPS, _READ = 20.0, 2e-9
+# Classes from which lists of them pay, measured on three sets of sparse rows (docs/notes/kernels.md, section 12).
+_MANY = 1000
 # A solver that takes over reads its start, and has to make a step beside it.
 _LEAST = 10.0
 
@@ -107,6 +111,9 @@ def choose(problem: Problem, threads: int | str = 1) -> tuple[list[Solver], str]
     newton, dual = NewtonSolver(), DualSolver(threads)
     facts = f"{size} parameters, {rows}{', sparse' if hasattr(features.X, 'tocsr') else ''}"
     lacking = newton.lacks(problem)
+    if problem.loss.n_classes >= _MANY and lacking is not None and (lists := ListedDualSolver(threads)).lacks(problem) is None:
+        shared = f", {count} threads" if (count := lists.threads_for(problem)) > 1 else ""
+        return [lists], f"{facts}, {problem.loss.n_classes} classes{shared}"
     if dual.lacks(problem) is None:
         if (count := dual.threads_for(problem)) > 1:
             facts += f", {count} threads"

@@ -205,6 +205,36 @@ def dual_calls(module, random):
     yield "width", {"k": K}
 
 
+def dual_lists_calls(module, random):
+    for family in families(random):
+        if family["kind"] not in [compiled.kernels.families.index(name) for name in ("zero_one", "cs")]:
+            continue
+        rows, X = some_rows(random, True)
+        weights, y = random.random(N) + 0.1, labels(random)
+        yield (
+            "solve",
+            {
+                **family,
+                **rows,
+                "y": y,
+                "square": (X**2).sum(axis=1),
+                "sample_weight": weights,
+                "cost_weight": weights[::-1].copy(),
+                "lists": module.Lists(N, K),
+                "theta": np.zeros((D, module.width(K))),
+                "lam": 0.1,
+                "mass": float(weights.sum()),
+                "tol": 1e-3,
+                "max_passes": 20.0,
+                "max_seconds": 5.0,
+                "seed": 1,
+                "turn": 15.0,
+                "threads": 2,
+            },
+        )
+    yield "width", {"k": K}
+
+
 def dual_blocks_calls(module, random):
     width = module.width(K)
     for at, family in enumerate(families(random)):
@@ -618,6 +648,7 @@ CALLS = {
     "oracle": oracle_calls,
     "dual": dual_calls,
     "dual_blocks": dual_blocks_calls,
+    "dual_lists": dual_lists_calls,
     "corrected": corrected_calls,
     "kernel_dual": kernel_dual_calls,
     "uma": uma_calls,
@@ -649,9 +680,10 @@ def variations(function, name, value, random):
         yield from ((f"= {each}", each, False) for each in (0.0, -1.0, np.nan, *huge))
         yield "no number", None, True
     elif not isinstance(value, np.ndarray):
+        rows = (3,) if function.startswith("dual_blocks") else ()  # of a block
         yield "None", None, True
-        yield "of another length", type(value)(N + 1, K, 3), True
-        yield "of other classes", type(value)(N, K + 1, 3), True
+        yield "of another length", type(value)(N + 1, K, *rows), True
+        yield "of other classes", type(value)(N, K + 1, *rows), True
     else:
         yield from _of_arrays(function, name, value, random)
 

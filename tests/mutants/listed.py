@@ -35,6 +35,24 @@ STEPS_ON_FACES = (
     Mutant("advcli/solvers/face_steps.py", "theta[:, :k] -= C * shift", "theta[:, :k] -= shift", f"{FACE_STEPS} -k raises"),
     Mutant("advcli/solvers/face_steps.py", "G *= H", "G *= 1.0", f"{FACE_STEPS} -k optimum"),
     Mutant("_ext/dual.pyx", "next_check = at.next_check", "next_check = 2.0", f"{FACE_STEPS} -k pause", "dual"),
+LISTS = "tests/compiled/test_compiled_lists.py"
+LISTS_OF_CLASSES = (
+    Mutant("_ext/dual_lists.pyx", "value = 1.0 + a.level[i] - own", "pass", f"{LISTS} -k bounds", "dual_lists"),
+    Mutant(
+        "_ext/dual_lists.pyx",
+        "a.level[i] = select(top, whose, found, most)",
+        "select(top, whose, found, most)",
+        f"{LISTS} -k bounds",
+        "dual_lists",
+    ),
+    Mutant("_ext/dual_lists.pyx", "if a.kp > PADS else a.kp", "if a.kp > 4 else a.kp", f"{LISTS} -k bounds", "dual_lists"),
+    Mutant(
+        "_ext/dual_lists.pyx",
+        "first + cut(count, a.threads, t + 1)",
+        "first + cut(count, a.threads, t + 1) - 1",
+        f"{LISTS} -k threads",
+        "dual_lists",
+    ),
 )
 BLOCKS, MAPPED = "tests/compiled/test_compiled_blocks.py", "tests/data/test_data_mapped.py"
 IN_BLOCKS = "tests/learners/test_learners_blocks.py"
@@ -257,7 +275,12 @@ REFEREE = (
         "return self.summed_loss(F) / len(self.y)",
         f"{ESTIMATORS} -k weight",
     ),
-    Mutant("advcli/problem.py", "R if self.sample_weight is None else R * self.sample_weight[:, None]", "R", f"{ESTIMATORS} -k weight"),
+    Mutant(
+        "advcli/problem.py",
+        "R * self.sample_weight[:, None] if isinstance(R, np.ndarray)",
+        "R if isinstance(R, np.ndarray)",
+        f"{ESTIMATORS} -k weight",
+    ),
     Mutant("advcli/losses/weighted.py", "return w * self.base.expected_cost(", "return self.base.expected_cost(", GUARANTEE),
     # the set of dual points
     Mutant("advcli/problem.py", "if found[-1] > ROUNDING * k:", "if False:", REFEREES),
@@ -1144,6 +1167,7 @@ LEAVES = (
 )
 
 MUTANTS: tuple[Mutant, ...] = (
+    *LISTS_OF_CLASSES,
     *ROWS_IN_BLOCKS,
     *STEPS_ON_FACES,
     *KERNELS,

@@ -1,0 +1,107 @@
+"""Dual ascent on sparse rows with many classes, each row on a list of its classes; the loop is `_ext/dual_lists.pyx`."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..compiled import aligned_zeros, compiled_rows, kernels
+from ..problem import Problem, Solution
+from .base import Limits, Solver, register, warm_start
+from .dual import AUTO, MOST_THREADS, STATUS, threads_option, usable_cores
+
+# Threads pay from this many products in an evaluation, some 20 ms of one, and from this many rows for each.
+_WORTH, _ROWS_EACH = 1e8, 500
+_DENSE = 2**24  # numbers of a dual point up to which it is returned as a dense array
+
+
+@register("dual_lists")
+class ListedDualSolver(Solver):
+    """The block method of `DualSolver` whose visits, and whose dual point, take as much as a row's support, not as all classes.
+
+    For sparse rows under ``zero_one`` and ``cs`` (docs/notes/kernels.md, section 12). A dual point of more than 2^24 numbers is returned as
+    a CSR matrix.
+
+    Parameters
+    ----------
+    threads : int or "auto"
+        Threads that share the evaluations of all rows; visits take one. A fit has the same bits whatever their number. ``"auto"``: one
+        where the problem is small, else one for each core that the process may use.
+
+    Raises
+    ------
+    ConfigError
+        Another number of threads.
+    """
+
+    def __init__(self, threads: int | str = 1) -> None:
+        self.threads = threads_option(threads)
+
+    def threads_for(self, problem: Problem) -> int:
+        """Return the number of threads that a fit of this problem takes."""
+        most = max(1, len(problem.y) // _ROWS_EACH)
+        if self.threads != AUTO:
+            return min(int(self.threads), len(problem.y))
+        if float(problem.features.X.nnz) * problem.loss.n_classes < _WORTH:
+            return 1
+        return min(usable_cores(), most, MOST_THREADS)
+
+    def lacks(self, problem: Problem) -> str | None:
+        """The solver needs sparse multiclass linear features, and a surrogate which is the same on a part of the classes."""
+        if not problem.features.multiclass_linear or not hasattr(problem.features.X, "tocsr"):
+            return "sparse multiclass linear features"
+        return None if problem.loss.family[0] in ("zero_one", "cs") else "zero_one or cs"
+
+    def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
+        """Return the last iterate with theta = theta(r)."""
+        started = time.perf_counter()
+        X, n = problem.features.X, len(problem.y)
+        d, k = problem.features.shape
+        y = np.ascontiguousarray(problem.y, dtype=np.intp)
+        lists = kernels.dual_lists.Lists(n, k)
+        theta = aligned_zeros((d, kernels.dual_lists.width(k)))
+        if start is not None and start.R is not None:
+            R, _ = warm_start(problem, start)
+            theta[:, :k] = problem.parameters(R)
+            point = sp.csr_array(R)
+            point.sort_indices()
+            lists.take(y, point.indptr.astype(np.int64), point.indices.astype(np.int32), point.data)
+        values, columns, rows, *_ = compiled_rows(X)
+        threads = self.threads_for(problem)
+
+        def given(weights: Any) -> Any:
+            return np.empty(0) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+
+        code, passes, _, _ = kernels.dual_lists.solve(
+            *kernels.arguments(problem.loss.family),
+            values,
+            columns,
+            rows,
+            n,
+            d,
+            y,
+            problem.features.squares,
+            given(problem.sample_weight),
+            given(problem.cost_weight),
+            lists,
+            theta,
+            problem.lam,
+            problem.n,
+            limits.tol,
+            float(limits.max_passes),
+            float(limits.max_seconds),
+            seed & 0xFFFFFFFFFFFFFFFF,
+            float(limits.turn),
+            threads,
+        )
+        begin, labels, numbers = np.empty(n + 1, np.int64), np.empty(lists.entries, np.int32), np.empty(lists.entries)
+        lists.give(begin, labels, numbers)
+        found: Any = sp.csr_array((numbers, labels, begin), shape=(n, k))
+        if n * k <= _DENSE:
+            found = found.toarray()
+        seconds = time.perf_counter() - started
+        memory: dict[str, Any] = {"threads": threads} if threads > 1 else {}
+        return Solution(np.ascontiguousarray(theta[:, :k]), found, problem.lam, self.name, passes, seconds, STATUS[code], memory)
