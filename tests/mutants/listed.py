@@ -35,6 +35,7 @@ STEPS_ON_FACES = (
     Mutant("advcli/solvers/face_steps.py", "theta[:, :k] -= C * shift", "theta[:, :k] -= shift", f"{FACE_STEPS} -k raises"),
     Mutant("advcli/solvers/face_steps.py", "G *= H", "G *= 1.0", f"{FACE_STEPS} -k optimum"),
     Mutant("_ext/dual.pyx", "next_check = at.next_check", "next_check = 2.0", f"{FACE_STEPS} -k pause", "dual"),
+)
 LISTS = "tests/compiled/test_compiled_lists.py"
 LISTS_OF_CLASSES = (
     Mutant("_ext/dual_lists.pyx", "value = 1.0 + a.level[i] - own", "pass", f"{LISTS} -k bounds", "dual_lists"),
