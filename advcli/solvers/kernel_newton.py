@@ -280,7 +280,7 @@ def newton_after(problem: Problem, R: Array, c: float) -> tuple[float, float]:
     n, family = len(R), problem.loss.family
     F, nowhere = problem.scaled(problem.features.scores(problem.parameters(R))), np.zeros(n, dtype=bool)
     seconds, weight = float("inf"), c
-    support: NDArray[np.bool_] = R.any(axis=1)
+    support: NDArray[np.bool_] = np.asarray(R.any(axis=1))
     for tenth in range(_TENTHS + 1):
         tried = c * 0.1**tenth
         owner = kernels.tangents(family, kernels.face(family, F, R, problem.y, tried)[1], nowhere)[1]
