@@ -347,14 +347,16 @@ def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps
             break
         before, inside = inside, (alpha > 0.0) & (alpha < problem.U)
         count = int(inside.sum())
-        if 0 < count <= _LARGEST_FACE and np.count_nonzero(inside != before) <= _SETTLED * count:
-            solved += to_face_optimum(problem, rows, alpha, g)
+        if 0 < count <= _LARGEST_FACE and left - steps >= (solved + 1) * rows.n and np.count_nonzero(inside != before) <= _SETTLED * count:
+            solved += to_face_optimum(problem, rows, alpha, g, (left - steps) // rows.n - solved)
     found = _point_of(problem, rows, alpha)
     return replace(found, steps=-(-steps // rows.n) + solved, status="max_passes", solver="pairs")
 
 
-def to_face_optimum(problem: ThresholdProblem, rows: KernelRows, alpha: Array, g: Array) -> int:
-    """Move dual variables inside their ends towards their best values, the others and the constraints held; return the systems solved.
+def to_face_optimum(problem: ThresholdProblem, rows: KernelRows, alpha: Array, g: Array, most: int) -> int:
+    """Move dual variables inside their ends towards their best values, others and constraints held; return how many systems it takes.
+
+    They are at most ``most``.
 
     One variable a row moves, the first inside: of two the slopes rarely agree. One that reaches an end stays there, and the next system
     does without it. In place on alpha (m, n) and its scores g (n,). With x the changes of beta in the rows R, E (R, m) ones at their
@@ -365,7 +367,8 @@ def to_face_optimum(problem: ThresholdProblem, rows: KernelRows, alpha: Array, g
     the system of a Newton step (`ScoredRows._by_rows`), here with a sigma that is rounding beside K.
     """
     single = problem.coupling == "sum"
-    for solved in range(1, _FACES + 1):
+    systems = min(_FACES, most)
+    for solved in range(1, systems + 1):
         inside = (alpha > 0.0) & (alpha < problem.U)
         at = np.flatnonzero(inside.any(axis=0))
         if not len(at):
@@ -382,17 +385,17 @@ def to_face_optimum(problem: ThresholdProblem, rows: KernelRows, alpha: Array, g
             return solved
         # a nearly singular K leaves few digits of the constraints
         x -= x.mean() if single else E @ (E.T @ x / np.maximum(E.sum(axis=0), 1.0))
-        a, most, change = alpha[j, at], problem.U[j, at], signs * x
-        room = np.where(change > 0.0, most - a, a)
+        a, limit, change = alpha[j, at], problem.U[j, at], signs * x
+        room = np.where(change > 0.0, limit - a, a)
         length = np.divide(room, np.abs(change), out=np.full(len(at), np.inf), where=change != 0.0)
         t = min(1.0, float(length.min()))
-        alpha[j, at] = np.where(length <= t, np.where(change > 0.0, most, 0.0), np.clip(a + t * change, 0.0, most))
+        alpha[j, at] = np.where(length <= t, np.where(change > 0.0, limit, 0.0), np.clip(a + t * change, 0.0, limit))
         moved = np.zeros(rows.n)
         moved[at] = t * x
         g += rows.scores(moved)
         if t == 1.0:
             return solved
-    return _FACES
+    return systems
 
 
 def _point_of(problem: ThresholdProblem, rows: ScoredRows, alpha: Array) -> ThresholdPoint:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..certificate import certify
 from ..features import make_features
@@ -20,7 +21,7 @@ PATIENCE = 600.0
 
 
 def check_solver(solver_class: type[Solver], **options: Any) -> None:
-    """Check a class of solvers on small zero-one problems: with linear features, a kernel matrix, or moments in a box.
+    """Check a class of solvers on small zero-one problems: of dense or sparse rows, a kernel matrix, or moments in a box.
 
     Weak duality holds wherever it is stopped, and what stopped it is said; it makes no more than ``max_passes``; the
     same seed gives the same bits; its tolerance is reached; a warm start is not written to and leads to the tolerance, one of another shape
@@ -38,9 +39,12 @@ def check_solver(solver_class: type[Solver], **options: Any) -> None:
         One sentence: the class and what is broken.
     """
     what, solver = solver_class.__name__, solver_class(**options)
-    features = next((each for each in ("linear", "precomputed", "box") if solver.lacks(_problem(1.0, features=each)) is None), None)
+    features = next(
+        (each for each in ("linear", "sparse", "precomputed", "box") if solver.lacks(_problem(1.0, features=each)) is None), None
+    )
     if features is None:
-        raise AssertionError(f"{what} lacks {solver.lacks(_problem(1.0))} for linear features, and takes neither a kernel matrix nor a box")
+        lacking = solver.lacks(_problem(1.0))
+        raise AssertionError(f"{what} lacks {lacking} for linear features, and takes neither sparse rows nor a kernel matrix nor a box")
     tol = max(1e-2, solver_class.precision)
     problem = _problem(0.5, features=features)
     solved = check_converges(solver, problem, tol, what=what)
@@ -62,6 +66,10 @@ def _problem(C: float, n: int = 24, features: str = "linear") -> Problem:
     for array in (X, y):
         array.setflags(write=False)
     loss = make_loss("zero_one", 3)
+    if features == "sparse":
+        rows = sparse.csr_array(X)
+        rows.data.setflags(write=False)
+        return Problem(make_features("linear", rows, 3), loss, y, 1.0 / (C * n))
     if features == "box":
         bound = make_features("linear", X, 3, moments="box", tolerance=0.5)
         return Problem(bound, loss, y, 0.0, tolerance=bound.tolerance(y, None))

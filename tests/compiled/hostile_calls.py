@@ -200,6 +200,7 @@ def dual_calls(module, random):
                 "threads": 1 + (at % 2 == 0 and at % 4 // 2),
                 "together": 2,
                 "turn": 15.0,
+                "progress": None if at % 2 == 0 and at % 4 // 2 else module.Progress(N, 1, 2.0),
             },
         )
     yield "width", {"k": K}
@@ -679,6 +680,10 @@ def variations(function, name, value, random):
         huge = () if name in PATIENCE else (np.inf, 1e300, 1e-300)
         yield from ((f"= {each}", each, False) for each in (0.0, -1.0, np.nan, *huge))
         yield "no number", None, True
+    elif name == "progress":
+        yield "no progress", "many", True
+        if value is not None:
+            yield "of other rows", type(value)(N + 1, 1), True
     elif not isinstance(value, np.ndarray):
         rows = (3,) if function.startswith("dual_blocks") else ()  # of a block
         yield "None", None, True

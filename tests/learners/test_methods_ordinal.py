@@ -558,7 +558,7 @@ def test_on_a_face_the_dual_rises_to_where_its_slopes_agree(coupling, seed):
     start = alpha.copy()
     for _ in range(5 * n * m):
         inside = (alpha > 0.0) & (alpha < problem.U)
-        to_face_optimum(problem, rows, alpha, g)
+        to_face_optimum(problem, rows, alpha, g, 4)
         if np.array_equal(inside, (alpha > 0.0) & (alpha < problem.U)):
             break
     scale = 1e-9 * problem.U.sum()

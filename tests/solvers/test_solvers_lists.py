@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import random_problems
 import scipy.sparse as sp
 
 from advcli import problem as problems
@@ -91,3 +92,18 @@ def test_a_csr_dual_point_worse_than_nothing_is_dropped(monkeypatch):
     found.R = sp.csr_array(np.eye(60)[(problem.y + 1) % 60] - np.eye(60)[problem.y])  # all mass on another class
     settled, _ = settle(problem, found, 1e-9)
     assert settled.R.nnz == 0
+
+
+@pytest.mark.parametrize("name", ["zero_one", "cs"])
+@pytest.mark.parametrize("kind", [kind for kind in random_problems.KINDS_OF_DATA if kind != "large"])
+@pytest.mark.parametrize("C", [2.0**-6, 1.0, 32.0])
+def test_the_optimum_is_that_of_a_quadratic_program(name, kind, C):
+    data = random_problems.make_data(kind)
+    problem = random_problems.make_problem(data, name, C=C, X=sp.csr_array(data.X))
+    primal, dual = random_problems.optimum(kind, name, C=C)
+    found = certify(problem, make_solver("dual_lists").solve(problem, Limits(1e-6, max_passes=200_000)), 1e-6)
+    room = 1e-7 * max(abs(primal), 1e-9) + 1e-10
+    assert found.converged
+    assert found.primal >= dual - room
+    assert found.dual <= primal + room
+    assert abs(found.primal - primal) <= 1e-6 * found.primal + room
