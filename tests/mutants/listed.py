@@ -1081,7 +1081,7 @@ RIVALS = (
     Mutant("_ext/pairs.pyx", "by * (load(a, <int>i) - load(b, <int>i))", "by * load(a, <int>i)", PAIRS, "pairs"),
     Mutant("_ext/pairs.pyx", "load(p.f, <int>b) + by * load(row, <int>b)", "load(p.f, <int>b)", PAIRS, "pairs"),
     Mutant("_ext/gaussian.pyx", "u, v = a - load(column, <int>j)", "u, v = a + load(column, <int>j)", GAUSSIAN, "gaussian"),
-    Mutant("advcli/learners/threshold_newton.py", "room = np.where(change > 0.0, most - a, a)", "room = most", f"{ORDINAL} -k on_a_face"),
+    Mutant("advcli/learners/threshold_newton.py", "room = np.where(change > 0.0, limit - a, a)", "room = limit", f"{ORDINAL} -k on_a_face"),
     Mutant("advcli/learners/threshold_newton.py", "if t > _SETTLES:", "if True:", f"{ORDINAL} -k skewed"),
     Mutant(
         "advcli/learners/threshold_newton.py",
