@@ -78,6 +78,7 @@ class CrammerSingerLoss(SimplexLoss):
     """The largest relative hinge over the other classes."""
 
     kernel = "cs"
+    thresholded = True
 
     def oracle_reference(self, F: Array, y: Labels) -> Answer:
         """Answer like `oracle`: the most violating class, or y itself when none violates."""

@@ -98,7 +98,7 @@ class RejectingCrammerSingerLoss(RejectingLoss):
     def __init__(self, n_classes: int, alpha: float = 0.5) -> None:
         super().__init__(n_classes, n_classes, alpha)
         if self.alpha == 0.5:  # the hinge of Crammer & Singer, whose r + e_y are all distributions
-            self.kernel, self.simplex = "cs", True  # type: ignore[misc]
+            self.kernel, self.simplex, self.thresholded = "cs", True, True  # type: ignore[misc]
 
     @property
     def parameters(self) -> Array:

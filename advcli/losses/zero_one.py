@@ -33,6 +33,7 @@ class ZeroOneLoss(AdversarialLoss):
     """Adversarial surrogate of the zero-one loss for k classes."""
 
     kernel = "zero_one"
+    thresholded = True
 
     @cached_property
     def matrix(self) -> Array:  # type: ignore[override]

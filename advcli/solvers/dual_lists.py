@@ -50,10 +50,10 @@ class ListedDualSolver(Solver):
         return min(usable_cores(), most, MOST_THREADS)
 
     def lacks(self, problem: Problem) -> str | None:
-        """The solver needs sparse multiclass linear features, and a surrogate which is the same on a part of the classes."""
+        """The solver needs sparse multiclass linear features, and a surrogate by a threshold (`Loss.thresholded`)."""
         if not problem.features.multiclass_linear or not hasattr(problem.features.X, "tocsr"):
             return "sparse multiclass linear features"
-        return None if problem.loss.family[0] in ("zero_one", "cs") else "zero_one or cs"
+        return None if problem.loss.thresholded else "zero_one or cs"
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the last iterate with theta = theta(r)."""
