@@ -48,7 +48,7 @@ def row(what, found, must, aim):
 def dense(options):
     """Rows: real data with k <= 16, and letter."""
     rows = []
-    for name, must, aim in (("digits", 2.5, 1.1), ("optdigits", 2.5, 1.1), ("sat", 2.5, 1.1), ("letter", 8.0, 3.0)):
+    for name, must, aim in (("digits", 1.5, 1.1), ("optdigits", 1.5, 1.1), ("sat", 1.5, 1.1), ("letter", 8.0, 3.0)):
         found = training_part(name, options.size(None, 300))
         if found is None:
             print(f"epoch/floor {name}: skipped, set ADVCLI_DATA to the folder of data sets")
@@ -70,7 +70,7 @@ def large(options):
     rows = []
     for lam in (1e-2, 1e-4):
         found = measure(X, y, k, lam, options, 2.0, 8.0)
-        rows.append(row(f"epoch/floor n={n:.0e}, d={d}, k={k}, lambda {lam:g}", found, 3.0, 1.2))
+        rows.append(row(f"epoch/floor n={n:.0e}, d={d}, k={k}, lambda {lam:g}", found, *((1.5, 1.0) if lam == 1e-4 else (3.0, 1.2))))
     return rows
 
 

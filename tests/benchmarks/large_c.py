@@ -41,7 +41,7 @@ def large_c(options):
         detail = ", ".join(f"C={each} {1e3 * value:.3g} ms ({fits[each].certificate_.solver})" for each, value in seconds.items())
         if not all(fit.certificate_.converged for fit in fits.values()):
             detail += "; NOT CONVERGED"
-        rows.append(Row(f"seconds at C=2^14 / C=2^0, {name}", seconds["2^14"] / seconds["2^0"], 10.0, 3.0, larger=False, detail=detail))
+        rows.append(Row(f"seconds at C=2^14 / C=2^0, {name}", seconds["2^14"] / seconds["2^0"], 5.0, 3.0, larger=False, detail=detail))
     return rows
 
 
