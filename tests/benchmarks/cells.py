@@ -1,4 +1,4 @@
-"""Whole sweeps: a tiny cell, the quickstart, Table 2's Gaussian half; by itself: python tests/benchmarks/cells.py [CELLS ...] [--workers N].
+"""Whole sweeps: a tiny cell, the quickstart, Table 2's Gaussian half; by itself: python tests/benchmarks/cells.py [CELLS] [--workers N].
 
 A cell is one fit of iris at a fixed C, some milliseconds of work. Shown per sweep: seconds until the first cell was done, milliseconds per
 cell after it, seconds from the last cell to the end (merging and the report), and the largest memory of the parent and of a worker.
