@@ -1174,7 +1174,25 @@ LEAVES = (
     ),
 )
 
+SCORES, THREADS = "tests/compiled/test_compiled_scores.py", "tests/solvers/test_solvers_threads.py"
+SHARED_WORK = (
+    Mutant("_ext/scores.pyx", "own[e] = place[columns[e]] - 1", "own[e] = 0", f"{SCORES} -k bits", "scores"),
+    Mutant("_ext/scores.pyx", "begin = first\n", "begin = 0\n", f"{SCORES} -k left_alone", "scores"),
+    Mutant("advcli/teams.py", "[*starts[1:], n]", "[*starts[1:], n - 1]", f"{THREADS} -k cover"),
+    Mutant("advcli/teams.py", "step = LANES * -(-max(int(least), 1) // LANES)", "step = max(int(least), 1)", f"{THREADS} -k cover"),
+    Mutant("advcli/certificate.py", "replace(problem, threads=threads) if", "problem if", f"{THREADS} -k takes"),
+    Mutant("advcli/problem.py", "if self.threads > 1 and self.loss.compiled else", "if self.threads > 1 else", f"{THREADS} -k python_code"),
+    Mutant("advcli/features/linear.py", "H[:, b, :, a] = H[:, a, :, b]", "pass", f"{THREADS} -k newton_has"),
+    Mutant(
+        "advcli/features/linear.py",
+        "parts = starts[begin : begin + threads]",
+        "parts = starts[begin : begin + 1]",
+        f"{THREADS} -k products",
+    ),
+)
+
 MUTANTS: tuple[Mutant, ...] = (
+    *SHARED_WORK,
     *LISTS_OF_CLASSES,
     *ROWS_IN_BLOCKS,
     *STEPS_ON_FACES,
