@@ -13,7 +13,7 @@ from ..teams import rows_by, shared
 from .base import Array, Directions, ExplicitMap, Labels, register
 
 MAX_UPDATES = 30  # of a sum over rows before the next full sum, so that rounding errors stay small
-_ROWS = 4096  # rows of a sparse product, whose sums take more memory than their total where many rows share a column
+_ROWS = 4096  # rows of a sparse product that are added up before the next
 _FEW = 4  # directions per parameter up to which Z is written out
 # Products of a part: where a matrix product is small, BLAS takes other loops, whose sums have other bits.
 _PRODUCTS = 2**23
@@ -129,12 +129,17 @@ class _LinearDirections(Directions):
         return flat
 
 
+def _tiles(k: int, parts: int) -> list[int]:
+    """Return where the parts of k classes begin, whole tiles of the compiled loops each, and k."""
+    return [_TILED * (-(-k // _TILED) * part // parts) for part in range(parts)] + [k]
+
+
 def _tiled(X: Any, theta: Array, threads: int) -> Array:
     """Return the scores of sparse rows X (n, d) at theta (d, k) by the compiled loop over tiles of classes; threads share the classes."""
     values, columns, start, n, d = compiled_rows(X)
     theta = np.ascontiguousarray(theta, dtype=np.float64)
     F, k = np.empty((n, theta.shape[1])), theta.shape[1]
-    cuts = [_TILED * (-(-k // _TILED) * part // threads) for part in range(threads)] + [k]
+    cuts = _tiles(k, threads)
 
     def write(part: int) -> None:
         kernels.scores.sparse(values, columns, start, n, d, theta, F, cuts[part], cuts[part + 1])
@@ -196,13 +201,16 @@ class LinearFeatures(ExplicitMap):
         return np.ascontiguousarray(found[0] if len(found) == 1 else np.hstack(found))
 
     def _sparse_adjoint(self, R: Any, threads: int) -> Array:
-        """Return X'R for a CSR matrix R: sums over parts of the rows, added up in their order."""
+        """Return X'R for CSR matrices X and R: sums over parts of the rows, added up in their order; threads share the classes."""
+        rows, point = compiled_rows(self.X), compiled_rows(R)
         total = np.zeros(self.shape)
-        starts = range(0, self.n_rows, _ROWS)
-        for begin in range(0, len(starts), threads):  # as many sums in memory as there are threads
-            parts = starts[begin : begin + threads]
-            for found in shared(lambda first: (self.X[first : first + _ROWS].T @ R[first : first + _ROWS]).tocoo(), parts, threads):
-                total[found.row, found.col] += found.data  # every place once
+        cuts = _tiles(self.shape[1], threads)
+
+        def add(part: int) -> None:
+            first, last = cuts[part], cuts[part + 1]
+            kernels.scores.adjoint(*rows, point.values, point.columns, point.start, _ROWS, total, first, last)
+
+        shared(add, range(threads), threads)
         return total
 
     def squared_adjoint(self, R: Array) -> Array:

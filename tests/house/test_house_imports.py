@@ -41,7 +41,7 @@ binary                 features.base
 certificate            problem
 block_problem          supports problem losses.base
 solvers                problem binary compiled losses.base features.base features.kernel features.linear features.threshold
-solvers                blocks block_problem supports
+solvers                blocks block_problem supports teams
 learners               certificate problem binary solvers losses features hierarchy confusion compiled costs hyper outputs groups stored
 learners               blocks block_problem
 learners.abstention    abstention

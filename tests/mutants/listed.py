@@ -1182,13 +1182,8 @@ SHARED_WORK = (
     Mutant("advcli/teams.py", "step = LANES * -(-max(int(least), 1) // LANES)", "step = max(int(least), 1)", f"{THREADS} -k cover"),
     Mutant("advcli/certificate.py", "replace(problem, threads=threads) if", "problem if", f"{THREADS} -k takes"),
     Mutant("advcli/problem.py", "if self.threads > 1 and self.loss.compiled else", "if self.threads > 1 else", f"{THREADS} -k python_code"),
-    Mutant("advcli/features/linear.py", "H[:, b, :, a] = H[:, a, :, b]", "pass", f"{THREADS} -k newton_has"),
-    Mutant(
-        "advcli/features/linear.py",
-        "parts = starts[begin : begin + threads]",
-        "parts = starts[begin : begin + 1]",
-        f"{THREADS} -k products",
-    ),
+    Mutant("_ext/scores.pyx", "whose[at] // together == part:", "True:", f"{SCORES} -k sums", "scores"),
+    Mutant("_ext/scores.pyx", "sizes[at] = i, labels[e], numbers[e]", "sizes[at] = i, labels[e], 1.0", f"{SCORES} -k sums", "scores"),
 )
 
 MUTANTS: tuple[Mutant, ...] = (
