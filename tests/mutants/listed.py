@@ -291,7 +291,7 @@ REFEREE = (
     ),
     Mutant("advcli/losses/weighted.py", "return w * self.base.expected_cost(", "return self.base.expected_cost(", GUARANTEE),
     # the set of dual points
-    Mutant("advcli/problem.py", "if found[-1] > ROUNDING * k:", "if False:", REFEREES),
+    Mutant("advcli/problem.py", "if far > ROUNDING * k:", "if False:", REFEREES),
     Mutant("advcli/problem.py", "found.append(self._broken(point))", "found.append(0.0)", REFEREES),
     Mutant("advcli/problem.py", "found.append(1.0 - self._into_box(point))", "found.append(0.0)", REFEREES),
     Mutant("advcli/problem.py", "float(np.max(found))", "float(max(found))", REFEREES),
