@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .errors import ModelError, warn_not_converged
-from .problem import Array, Solution, gap_scale
+from .problem import Array, Problem, Solution, gap_scale
 
 TOLERANCE = 2.0**20 * float(np.finfo(np.float64).eps)
 """How far a dual point may lie outside its set, 2.3e-10: what a million roundings of numbers near 1 add up to at most."""
@@ -124,8 +124,15 @@ _ROUNDING_GAP = 1e-10  # a gap that the rounding of margins can make, beside the
 _STRETCHES = (1e-12, 1e-9, 1e-7, 1e-5, 1e-4)
 
 
+def _shared(problem: Judged, solution: Solution) -> Judged:
+    """Return the problem whose evaluations the threads of a fit share; no bit of them depends on the threads."""
+    threads = solution.memory.get("threads", 1)
+    return replace(problem, threads=threads) if threads > 1 and isinstance(problem, Problem) else problem
+
+
 def certify(problem: Judged, solution: Solution, tol: float) -> Certificate:
-    """Evaluate the returned iterate of ``solution`` and compare its relative gap with ``tol``."""
+    """Evaluate the returned iterate of ``solution`` and compare its relative gap with ``tol``; by as many threads as its fit had."""
+    problem = _shared(problem, solution)
     primal = problem.primal(solution.theta)
     dual, outside = float("nan"), 0.0
     if solution.R is not None:
@@ -154,6 +161,7 @@ def settle(problem: Judged, solution: Solution, tol: float) -> tuple[Solution, C
 
     A fit that converged is within ``tol`` of the optimum, and stays as it is.
     """
+    problem = _shared(problem, solution)
     certificate = certify(problem, solution, tol)
     if certificate.converged:
         return solution, certificate

@@ -189,6 +189,7 @@ class Kernels:
         self.planes = _at_most("planes", level)
         self.outcomes = _at_most("outcomes", level)
         self.chain = _at_most("chain", level)
+        self.scores = _at_most("scores", level)
 
     @property
     def families(self) -> tuple[str, ...]:

@@ -37,12 +37,14 @@ from numpy.typing import NDArray
 
 from .features.base import FeatureMap
 from .losses.base import ROUNDING, AdversarialLoss, Loss
+from .teams import rows_by, shared
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 _CHUNK = 2**20  # numbers of a dual point that are judged at once
 _SCORES = 2**26  # scores beyond which those of linear features are taken part by part
+_EACH = 2**17  # scores whose surrogates a thread finds at a time
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class Problem:
         s >= 0 and w > 0 of (1).
     tolerance : ndarray in the shape of the parameters, or None
         Half-widths >= 0 of the box of moments, the weights of the L1 penalty in (3); None stands for 0.
+    threads : int
+        How many share the evaluations of linear features; no bit of a value depends on it.
     """
 
     features: FeatureMap
@@ -72,6 +76,7 @@ class Problem:
     sample_weight: Array | None = None
     cost_weight: Array | None = None
     tolerance: Array | None = None
+    threads: int = 1
 
     def __post_init__(self) -> None:
         """Refuse labels and weights that do not fit the rows; `ValueError`."""
@@ -128,7 +133,7 @@ class Problem:
         """Return the scores in units of the cost weights, f_i / w_i up to a constant a row, which no surrogate sees."""
         if self.cost_weight is None:
             return F
-        return (F - F.max(axis=1, keepdims=True)) / self.cost_weight[:, None]
+        return scaled_scores(F, self.cost_weight)
 
     def ridge(self, theta: Array) -> float:
         """Return lambda/2 |theta|^2 over the regularised parameters."""
@@ -149,11 +154,11 @@ class Problem:
         """Return the mean weighted surrogate at parameters theta."""
         k = self.loss.n_classes
         if not self.features.multiclass_linear or len(self.y) * k <= _SCORES:
-            return self.empirical(self.features.scores(theta))
+            return self.empirical(self.features.shared_scores(theta, self.threads))
         found = 0.0
         for rows in self._parts(_SCORES // 4):
             part = self._on(rows)
-            found += part.summed_loss(part.features.scores(theta))
+            found += part.summed_loss(part.features.shared_scores(theta, self.threads))
         return found / self.n
 
     def _parts(self, numbers: int) -> Iterator[slice]:
@@ -165,17 +170,35 @@ class Problem:
     def _on(self, rows: slice) -> Problem:
         """Return the problem on some of the rows; its n is their share of n."""
         sample, cost = (None if weights is None else weights[rows] for weights in (self.sample_weight, self.cost_weight))
-        return Problem(self.features.at(self.features.X[rows]), self.loss, self.y[rows], self.lam, sample, cost)
+        features = self.features.at(self.features.X[rows])
+        return Problem(features, self.loss, self.y[rows], self.lam, sample, cost, threads=self.threads)
+
+    def _shares(self) -> list[slice]:
+        """Return the rows in the parts that threads take one by one; all rows where there is one thread, or the loss is not for several."""
+        n, k = len(self.y), self.loss.n_classes
+        return rows_by(n, _EACH // k) if self.threads > 1 and self.loss.compiled else [slice(0, n)]
 
     def summed_loss(self, F: Array) -> float:
         """Return the weighted sum of the surrogates at scores F (n, k)."""
-        return float(self.weight @ self.loss.value(self.scaled(F), self.y))
+        parts = self._shares()
+        if len(parts) == 1:
+            return float(self.weight @ self.loss.value(self.scaled(F), self.y))
+
+        def values(rows: slice) -> Array:
+            scaled = F[rows] if self.cost_weight is None else scaled_scores(F[rows], self.cost_weight[rows])
+            return self.loss.value(scaled, self.y[rows])
+
+        return float(self.weight @ np.concatenate(shared(values, parts, self.threads)))
 
     def summed_offset(self, R: Any) -> float:
         """Return the weighted sum of the c(r_i)."""
+        threads = self.threads if self.loss.compiled else 1
         if isinstance(R, np.ndarray):
-            return float(self.weight @ self.loss.offset(R, self.y))
-        return sum(float(self.weight[rows] @ self.loss.offset(R[rows].toarray(), self.y[rows])) for rows in self._parts(_CHUNK))
+            found = shared(lambda rows: self.loss.offset(R[rows], self.y[rows]), self._shares(), threads)
+            return float(self.weight @ (found[0] if len(found) == 1 else np.concatenate(found)))
+        return sum(
+            shared(lambda rows: float(self.weight[rows] @ self.loss.offset(R[rows].toarray(), self.y[rows])), self._parts(_CHUNK), threads)
+        )
 
     def primal(self, theta: Array) -> float:
         """Return P(theta)."""
@@ -196,7 +219,7 @@ class Problem:
         """Return 1/n J'(s r) in the shape of the parameters: how far the adversary's moments are from the sample's."""
         if self.sample_weight is not None:
             R = R * self.sample_weight[:, None] if isinstance(R, np.ndarray) else R.multiply(self.sample_weight[:, None]).tocsr()
-        return self.features.adjoint(R) / self.n
+        return self.features.shared_adjoint(R, self.threads) / self.n
 
     def parameters(self, R: Any) -> Array:
         """Return theta(r) of (2), (3) or (4); needs lambda > 0."""
@@ -241,14 +264,22 @@ class Problem:
         """
         point, k = R, self.loss.n_classes
         found = [0.0]
-        for part in self._parts(_CHUNK):
-            own = R[part] if isinstance(R, np.ndarray) else R[part].toarray()
+        parts = list(self._parts(_CHUNK))
+
+        def dense(part: slice) -> Array:
+            own: Array = R[part] if isinstance(R, np.ndarray) else R[part].toarray()
+            return own
+
+        def outside(part: slice) -> float:
             with np.errstate(invalid="ignore"):  # a nan is found below
-                found.append(float(self.loss.infeasibility(own, self.y[part]).max()))
-            if found[-1] > ROUNDING * k:
+                return float(self.loss.infeasibility(dense(part), self.y[part]).max())
+
+        found += shared(outside, parts, self.threads if self.loss.compiled else 1)
+        for part, far in zip(parts, found[1:], strict=True):
+            if far > ROUNDING * k:
                 if point is R:
                     point = R.copy() if isinstance(R, np.ndarray) else R.tolil()
-                point[part] = self.loss.project(own, self.y[part])
+                point[part] = self.loss.project(dense(part), self.y[part])
         if not isinstance(point, np.ndarray):
             point = point.tocsr()
         found.append(self._broken(point))
@@ -279,6 +310,12 @@ class Problem:
         if self.lam > 0:
             return mean - self.ridge(self.parameters(R))
         return mean if self._into_box(R) == 1.0 else float("-inf")
+
+
+def scaled_scores(F: Array, cost_weight: Array) -> Array:
+    """Return scores F (n, k) in units of the cost weights (n,), up to a constant a row."""
+    scaled: Array = (F - F.max(axis=1, keepdims=True)) / cost_weight[:, None]
+    return scaled
 
 
 def multipliers(gradient: Array, tolerance: Array) -> Array:

@@ -34,7 +34,14 @@ class Directions(ABC):
         Directions in score space.
     owner : ndarray (m,)
         The example each belongs to, ascending.
+
+    Attributes
+    ----------
+    threads : int
+        How many may share a sum over rows; no bit depends on it.
     """
+
+    threads = 1
 
     def __init__(self, B: Array, owner: Labels) -> None:
         self.B, self.owner = B, owner
@@ -134,6 +141,14 @@ class FeatureMap(ABC):
     @abstractmethod
     def scores(self, theta: Array) -> Array:
         """Return F = J theta, shape (n, k)."""
+
+    def shared_scores(self, theta: Array, threads: int) -> Array:
+        """Return `scores` by several threads, if this map can share them; the same bits."""
+        return self.scores(theta)
+
+    def shared_adjoint(self, R: Any, threads: int) -> Array:
+        """Return `adjoint` by several threads, if this map can share it; the same bits."""
+        return self.adjoint(R)
 
     @abstractmethod
     def adjoint(self, R: Array) -> Array:

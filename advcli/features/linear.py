@@ -8,12 +8,19 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from ..compiled import kernels
+from ..compiled import compiled_rows, kernels
+from ..teams import rows_by, shared
 from .base import Array, Directions, ExplicitMap, Labels, register
 
 MAX_UPDATES = 30  # of a sum over rows before the next full sum, so that rounding errors stay small
-_ROWS = 4096  # rows of a sparse product, whose sums take more memory than their total where many rows share a column
+_ROWS = 4096  # rows of a sparse product that are added up before the next
 _FEW = 4  # directions per parameter up to which Z is written out
+# Products of a part: where a matrix product is small, BLAS takes other loops, whose sums have other bits.
+_PRODUCTS = 2**23
+_SCORES = 2**18  # scores of a part of sparse rows
+_TILED = 64  # classes from which scores of sparse rows are taken by tiles of classes
+_FEATURES = 24  # features of a part of X'R
+_MOST_PARTS = 8  # of X'R: each reads R
 
 
 def pays_to_update(updates: int, changed: int, rows: int) -> bool:
@@ -108,15 +115,37 @@ class _LinearDirections(Directions):
         M *= weight[np.searchsorted(self.owner, examples)][:, None, None]
         X = _dense(self.features.X[examples])
         H = np.zeros((d, k, d, k))
-        for a in range(k):
-            for b in range(a + 1):
-                touched = np.flatnonzero(M[:, a, b])
-                if len(touched):
-                    rows = X if len(touched) == len(examples) else X[touched]
-                    H[:, a, :, b] = rows.T @ (rows * M[touched, a, b][:, None])
-                    H[:, b, :, a] = H[:, a, :, b]
+
+        def write(pair: tuple[int, int]) -> None:
+            a, b = pair
+            touched = np.flatnonzero(M[:, a, b])
+            if len(touched):
+                rows = X if len(touched) == len(examples) else X[touched]
+                H[:, a, :, b] = rows.T @ (rows * M[touched, a, b][:, None])
+                H[:, b, :, a] = H[:, a, :, b]
+
+        shared(write, [(a, b) for a in range(k) for b in range(a + 1)], self.threads)
         flat: Array = H.reshape(size, size).T  # symmetric: the transpose only makes columns contiguous
         return flat
+
+
+def _tiles(k: int, parts: int) -> list[int]:
+    """Return where the parts of k classes begin, whole tiles of the compiled loops each, and k."""
+    return [_TILED * (-(-k // _TILED) * part // parts) for part in range(parts)] + [k]
+
+
+def _tiled(X: Any, theta: Array, threads: int) -> Array:
+    """Return the scores of sparse rows X (n, d) at theta (d, k) by the compiled loop over tiles of classes; threads share the classes."""
+    values, columns, start, n, d = compiled_rows(X)
+    theta = np.ascontiguousarray(theta, dtype=np.float64)
+    F, k = np.empty((n, theta.shape[1])), theta.shape[1]
+    cuts = _tiles(k, threads)
+
+    def write(part: int) -> None:
+        kernels.scores.sparse(values, columns, start, n, d, theta, F, cuts[part], cuts[part + 1])
+
+    shared(write, range(threads), threads)
+    return F
 
 
 @register("linear", "multiclass")
@@ -132,16 +161,56 @@ class LinearFeatures(ExplicitMap):
 
     def scores(self, theta: Array) -> Array:
         """Return X Theta, shape (n, k)."""
-        return np.ascontiguousarray(self.X @ theta)
+        return self.shared_scores(theta, 1)
+
+    def shared_scores(self, theta: Array, threads: int) -> Array:
+        """Return X Theta, shape (n, k): dense rows part by part, sparse rows by tiles of classes where these are many."""
+        X, (n, k) = self.X, (self.n_rows, theta.shape[1])
+        if hasattr(X, "tocsr"):
+            if k >= _TILED and n:
+                return _tiled(X, theta, threads)
+            parts = rows_by(n, _SCORES // k) if threads > 1 else [slice(0, n)]
+        else:
+            parts = rows_by(n, _PRODUCTS // max(theta.size, 1))
+        if len(parts) == 1:
+            return np.ascontiguousarray(X @ theta)
+        F = np.empty((n, k))
+
+        def write(rows: slice) -> None:
+            F[rows] = X[rows] @ theta
+
+        shared(write, parts, threads)
+        return F
 
     def adjoint(self, R: Any) -> Array:
         """Return X'R, shape (d, k), for an array R, or for a CSR matrix where X is one."""
-        if isinstance(R, np.ndarray):
-            return np.ascontiguousarray(self.X.T @ R)
+        return self.shared_adjoint(R, 1)
+
+    def shared_adjoint(self, R: Any, threads: int) -> Array:
+        """Return X'R: dense X by parts of its columns, sparse X by parts of the classes, or of the rows where R is sparse too."""
+        X, (d, k) = self.X, self.shape
+        if not isinstance(R, np.ndarray):
+            return self._sparse_adjoint(R, threads)
+        if hasattr(X, "tocsr"):
+            cuts = [k * part // threads for part in range(threads + 1)] if 1 < threads <= k else [0, k]
+            found = shared(lambda part: X.T @ R[:, cuts[part] : cuts[part + 1]], range(len(cuts) - 1), threads)
+        else:
+            least = max(_FEATURES, -(-d // _MOST_PARTS), -(-_PRODUCTS // max(self.n_rows * k, 1)))
+            cuts = [*range(0, d - least + 1, least), d] if d >= 2 * least else [0, d]
+            found = [np.vstack(shared(lambda part: X[:, cuts[part] : cuts[part + 1]].T @ R, range(len(cuts) - 1), threads))]
+        return np.ascontiguousarray(found[0] if len(found) == 1 else np.hstack(found))
+
+    def _sparse_adjoint(self, R: Any, threads: int) -> Array:
+        """Return X'R for CSR matrices X and R: sums over parts of the rows, added up in their order; threads share the classes."""
+        rows, point = compiled_rows(self.X), compiled_rows(R)
         total = np.zeros(self.shape)
-        for first in range(0, self.n_rows, _ROWS):
-            found = (self.X[first : first + _ROWS].T @ R[first : first + _ROWS]).tocoo()
-            total[found.row, found.col] += found.data  # every place once
+        cuts = _tiles(self.shape[1], threads)
+
+        def add(part: int) -> None:
+            first, last = cuts[part], cuts[part + 1]
+            kernels.scores.adjoint(*rows, point.values, point.columns, point.start, _ROWS, total, first, last)
+
+        shared(add, range(threads), threads)
         return total
 
     def squared_adjoint(self, R: Array) -> Array:

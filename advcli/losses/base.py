@@ -126,6 +126,11 @@ class Loss(ABC):
         """Whether the loss matrix has a negative entry."""
         return self.matrix is not None and bool((self.matrix < 0.0).any())
 
+    @property
+    def compiled(self) -> bool:
+        """Whether `value` and `offset` are compiled loops over the rows, which several threads may call at once."""
+        return type(self).value is Loss.value and type(self).offset is Loss.offset
+
     # ---- what a fit solves ------------------------------------------------------------------------------------------
     @property
     def core(self) -> Loss:

@@ -259,6 +259,11 @@ class GeneralLoss(AdversarialLoss):
         """Return p, shape (n, l)."""
         return self._solve(F)[1] if self._closed is None else self._closed.predictor(self._in_units(F))
 
+    @property
+    def compiled(self) -> bool:
+        """Whether no game goes to HiGHS."""
+        return self.backend != "highs"
+
     def value(self, F: Array, y: Labels) -> Array:
         """Return S(f_i, y_i), shape (n,)."""
         return self.oracle_reference(np.asarray(F, dtype=float), y).value if self.backend == "highs" else super().value(F, y)

@@ -83,7 +83,7 @@ def first_passes(problem: Problem) -> float:
 def choose(problem: Problem, threads: int | str = 1) -> tuple[list[Solver], str]:
     """Return the solvers to try in order and the reason, from what the problem is: loss, features, n, d, k and sparsity.
 
-    ``threads`` are those of the block method (`DualSolver`).
+    ``threads`` are those of the block method on linear features and of Newton's (`DualSolver`, `NewtonSolver`, `KernelNewtonSolver`).
     """
     features = problem.features
     if isinstance(problem, BlockProblem):
@@ -96,7 +96,7 @@ def choose(problem: Problem, threads: int | str = 1) -> tuple[list[Solver], str]
     if (hinges := HingesSolver()).lacks(problem) is None:
         return [hinges], f"hinges that share nothing but {rows}"
     if isinstance(features, KernelMap):
-        block, second = KernelDualSolver(), KernelNewtonSolver()
+        block, second = KernelDualSolver(), KernelNewtonSolver(threads)
         missing, lacking = block.lacks(problem), second.lacks(problem)
         splitting = KernelSplittingSolver()
         if splitting.lacks(problem) is None and (problem.loss.separate or (missing is not None and lacking is not None)):
@@ -108,15 +108,15 @@ def choose(problem: Problem, threads: int | str = 1) -> tuple[list[Solver], str]
             return [block], f"kernel features, {rows}; kernel_newton needs {lacking}"
         return ([second], f"kernel features, {rows}; kernel_dual needs {missing}") if lacking is None else ([], "")
     size = math.prod(features.shape)
-    newton, dual = NewtonSolver(), DualSolver(threads)
+    newton, dual = NewtonSolver(threads), DualSolver(threads)
     facts = f"{size} parameters, {rows}{', sparse' if hasattr(features.X, 'tocsr') else ''}"
     lacking = newton.lacks(problem)
     if problem.loss.n_classes >= _MANY and lacking is not None and (lists := ListedDualSolver(threads)).lacks(problem) is None:
         shared = f", {count} threads" if (count := lists.threads_for(problem)) > 1 else ""
         return [lists], f"{facts}, {problem.loss.n_classes} classes{shared}"
+    if features.multiclass_linear and (count := dual.threads_for(problem)) > 1:
+        facts += f", {count} threads" + (" for the certificate" if hasattr(features.X, "tocsr") else "")
     if dual.lacks(problem) is None:
-        if (count := dual.threads_for(problem)) > 1:
-            facts += f", {count} threads"
         return ([dual, newton], facts) if lacking is None else ([dual], f"{facts}; newton needs {lacking}")
     if lacking is None:
         inner = InteriorPointSolver()
@@ -133,7 +133,8 @@ class AutoSolver(Solver):
     Parameters
     ----------
     threads : int or "auto"
-        Those of the block method on linear features (`DualSolver`).
+        Those of the block method on linear features, of Newton's and of their certificates (`DualSolver`, `NewtonSolver`,
+        `KernelNewtonSolver`).
     """
 
     takes_box = takes_blocks = True
@@ -168,7 +169,7 @@ class AutoSolver(Solver):
             turns = [(solver, limits_of.get(solver.name, float("inf"))) for solver in solvers[:-1]]
             return self._in_turn(problem, limits, start, seed, [*turns, (solvers[-1], float("inf"))], reason)
         if isinstance(problem.features, KernelMap):
-            found = block_then_newton(problem, limits, start, seed)
+            found = block_then_newton(problem, limits, start, seed, self.threads)
             why = "the block method closed the gap" if "+" not in found.solver else "the block method would take longer than Newton"
             return _said(found, f"{found.solver}: {reason}; {why}")
         if isinstance(first, NewtonSolver):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from typing import Any
@@ -39,6 +38,22 @@ def threads_option(value: Any) -> int | str:
     return threads
 
 
+def threads_of(threads: int | str, problem: Problem, numbers: float | None = None) -> int:
+    """Return the number of threads for a problem: those asked for, by ``auto`` one where it is small.
+
+    ``numbers`` are those that a pass reads for each class, if not the values of X.
+    """
+    n = len(problem.y)
+    if threads != AUTO:
+        return max(1, min(int(threads), n))
+    if numbers is None:
+        X = problem.features.X
+        numbers = float(X.nnz) if hasattr(X, "tocsr") else float(n) * X.shape[1]
+    if numbers * problem.loss.n_classes < _WORTH:
+        return 1
+    return max(1, min(usable_cores(), n // _ROWS_EACH, MOST_THREADS))
+
+
 @register("dual")
 class DualSolver(Solver):
     """Maximises the dual one example at a time; its time grows like C on data that are not separable (see solver=newton).
@@ -46,7 +61,8 @@ class DualSolver(Solver):
     Parameters
     ----------
     threads : int or "auto"
-        Threads that work on dense rows at once; sparse rows take one. A fit has the same bits for the same seed and number of threads.
+        Threads that work on dense rows at once, and share the certificate. Visits of sparse rows take one, and only their certificate is
+        shared. A fit has the same bits for the same seed and number of threads, a certificate the same for any number.
         ``"auto"``: one where the problem is small, else one for each core that the process may use.
 
     Raises
@@ -60,14 +76,7 @@ class DualSolver(Solver):
 
     def threads_for(self, problem: Problem) -> int:
         """Return the number of threads that a fit of this problem takes."""
-        X, n = problem.features.X, len(problem.y)
-        if hasattr(X, "tocsr"):
-            return 1
-        if self.threads != AUTO:
-            return max(1, min(int(self.threads), n))
-        if float(n) * math.prod(problem.features.shape) < _WORTH:
-            return 1
-        return max(1, min(usable_cores(), n // _ROWS_EACH, MOST_THREADS))
+        return threads_of(self.threads, problem)
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs linear multiclass features only."""
@@ -96,7 +105,8 @@ class DualSolver(Solver):
         if start is not None:
             theta[:, :k] = problem.parameters(R0 if order is None else R0[np.argsort(order)])
         gap = np.empty(n)
-        y, squares, threads = np.ascontiguousarray(y, dtype=np.intp), features.squares, self.threads_for(problem)
+        y, squares, shared = np.ascontiguousarray(y, dtype=np.intp), features.squares, self.threads_for(problem)
+        threads = 1 if sparse else shared
         squares = squares if order is None else squares[order]
         sample, cost, none = ordered(problem.sample_weight), ordered(problem.cost_weight), np.empty(0)
         values, columns, rows, *_ = compiled_rows(X)
@@ -141,5 +151,5 @@ class DualSolver(Solver):
             unshuffled[order] = R_out
             R_out = unshuffled
         seconds = time.perf_counter() - started
-        memory: dict[str, Any] = {"threads": threads} if threads > 1 else {}
+        memory: dict[str, Any] = {"threads": shared} if shared > 1 else {}
         return Solution(np.ascontiguousarray(theta[:, :k]), R_out, problem.lam, self.name, passes, seconds, STATUS[code], memory)

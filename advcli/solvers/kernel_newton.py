@@ -20,7 +20,9 @@ from scipy.linalg import cho_factor, cho_solve
 from ..compiled import kernels
 from ..features.base import KernelMap
 from ..problem import Array, Labels, Problem, Solution
+from ..teams import rows_by, shared
 from .base import Limits, Solver, register
+from .dual import threads_of, threads_option
 from .kernel_dual import KernelDualSolver
 from .newton import WARM, NewtonPoint, NewtonSolver, ProximalStep, Separate
 
@@ -30,6 +32,7 @@ _MOST_PARAMETERS = 1500  # k times the rank of K up to which Newton works on a f
 _MOST_FREE = 4000  # free directions up to which their system is factorised
 _FEW_FREE = 1000  # up to which that takes no longer than iterations
 _QUARTER = 4  # columns of a sketch of the system are at most this part of its own
+_GATHERED = 2**20  # entries of K in a part of the system that a thread gathers at a time
 _LARGEST_BLOCK = 2000  # directions of a block of the preconditioner
 _ITERATIONS, _ACCURACY = 100, 1e-8  # of conjugate gradients: most of them, and what is left of the right side
 _LEFT, _EXPECTED = 0.1, 10.0  # what a sketch of K may leave, in shifts, and the iterations that it then takes
@@ -37,7 +40,26 @@ _LEFT, _EXPECTED = 0.1, 10.0  # what a sketch of K may leave, in shifts, and the
 
 @register("kernel_newton")
 class KernelNewtonSolver(Solver):
-    """Semismooth Newton proximal point with a kernel; up to some thousand rows, any C."""
+    """Semismooth Newton proximal point with a kernel; up to some thousand rows, any C.
+
+    Parameters
+    ----------
+    threads : int or "auto"
+        Threads that share the assembly of Newton systems, those of `NewtonSolver` where K has a factor; no bit depends on their number, and
+        Cholesky factors take one. ``"auto"`` as in `DualSolver`.
+
+    Raises
+    ------
+    ConfigError
+        Another number of threads.
+    """
+
+    def __init__(self, threads: int | str = 1) -> None:
+        self.threads = threads_option(threads)
+
+    def threads_for(self, problem: Problem) -> int:
+        """Return the number of threads that a fit of this problem takes; K has a number for each pair of rows."""
+        return threads_of(self.threads, problem, float(len(problem.y)) ** 2)
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs kernel features and few enough rows; free thresholds as in `newton`."""
@@ -55,6 +77,8 @@ class KernelNewtonSolver(Solver):
         assert isinstance(features, KernelMap)
         if start is not None and (start.R is None or start.R.shape != (len(problem.y), k) or start.theta.shape != features.shape):
             start = None
+        if self.threads != 1:
+            problem = replace(problem, threads=self.threads_for(problem))
         if features.regularised is None and not factor_pays(features):
             smoothed = SeparateCoefficients(problem) if problem.loss.separate else CoefficientSmoothed(problem)
             found = NewtonSolver.minimise(smoothed, limits, start)
@@ -63,7 +87,7 @@ class KernelNewtonSolver(Solver):
             if start is not None:
                 start = replace(start, theta=features.to_explicit(start.theta))
             rest = replace(limits, max_seconds=limits.max_seconds - (time.perf_counter() - started))
-            found = NewtonSolver().solve(explicit, rest, start)
+            found = NewtonSolver(problem.threads).solve(explicit, rest, start)
             found.theta = features.from_explicit(found.theta)
         assert found.R is not None
         spanned = problem.parameters(found.R)
@@ -117,7 +141,7 @@ class CoefficientSmoothed(ProximalStep):
         B, owner, scale = self.tangents(point)
         D, dF = -point.residual, -point.pull
         if len(owner):
-            moved, scores = _System(self.kernel, B, owner, 1.0 / scale).solve(point.pull)
+            moved, scores = _System(self.kernel, B, owner, 1.0 / scale, self.problem.threads).solve(point.pull)
             D, dF = D + moved, dF + scores
         return D, dF, float(np.vdot(point.residual, dF))
 
@@ -134,8 +158,8 @@ class _System:
     conjugate gradients preconditioned by the blocks of directions that move the same class most.
     """
 
-    def __init__(self, kernel: KernelMap, B: Array, owner: Labels, shift: Array) -> None:
-        self.kernel, self.K, self.B, self.owner, self.shift = kernel, kernel.matrix, B, owner, shift
+    def __init__(self, kernel: KernelMap, B: Array, owner: Labels, shift: Array, threads: int = 1) -> None:
+        self.kernel, self.K, self.B, self.owner, self.shift, self.threads = kernel, kernel.matrix, B, owner, shift, threads
         self.first = np.flatnonzero(np.diff(owner, prepend=-1))  # position of every row's first direction
 
     def forward(self, scores: Array) -> Array:
@@ -159,7 +183,11 @@ class _System:
         """Return the Cholesky factor of the system among some of the directions."""
         B, owner = self.B[rows], self.owner[rows]
         gram = B @ B.T
-        gram *= self.K[np.ix_(owner, owner)]
+
+        def weigh(part: slice) -> None:
+            gram[part] *= self.K[np.ix_(owner[part], owner)]
+
+        shared(weigh, rows_by(len(owner), _GATHERED // max(len(owner), 1)), self.threads)
         gram[np.diag_indices_from(gram)] += self.shift[rows]
         return cho_factor(gram.T, lower=False, overwrite_a=True, check_finite=False)
 
@@ -235,9 +263,9 @@ _TENTHS = 3  # c may begin at so many tenths of tenths of its usual value, each 
 _FLOPS = 1.5e10  # operations a second of one core
 
 
-def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, seed: int) -> Solution:
-    """Run the block method, best on nearly separable data, until its cost is about that of Newton steps; then Newton."""
-    block, newton = KernelDualSolver(), KernelNewtonSolver()
+def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, seed: int, threads: int | str = 1) -> Solution:
+    """Run the block method, best on nearly separable data, until its cost is about that of Newton steps; then Newton, by ``threads``."""
+    block, newton = KernelDualSolver(), KernelNewtonSolver(threads)
     if newton.lacks(problem) is not None:
         return block.solve(problem, limits, start, seed)
     c = _first_weight(problem, start)

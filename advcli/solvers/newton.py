@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from ..features.base import Directions
 from ..features.linear import MAX_UPDATES, add_squares, pays_to_update
 from ..problem import Array, Labels, Problem, Solution, gap_scale
 from .base import Limits, Solver, register, warm_start
+from .dual import threads_of, threads_option
 
 _MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the block solver ever will
 _TRIALS = 40  # step lengths that are tried in a line search
@@ -99,7 +100,7 @@ class ProximalStep:
     def direction(self, point: NewtonPoint) -> tuple[Array, Array, float]:
         """Return the Newton direction D, H D = -residual, its scores (n, k) and the slope of psi along it."""
         D = self.step(point)
-        return D, self.features.scores(D), float(np.vdot(point.residual, D))
+        return D, self.features.shared_scores(D, self.problem.threads), float(np.vdot(point.residual, D))
 
     def step(self, point: NewtonPoint) -> Array:
         """Return the Newton direction."""
@@ -108,6 +109,7 @@ class ProximalStep:
     def solve(self, B: Array, owner: Labels, scale: Array, residual: Array) -> Array:
         """Return D with (I + sum_m scale_m z_m z_m') D = -residual for the directions z_m = J_i' b_m of examples i = owner_m."""
         directions = self.features.directions(B, owner)
+        directions.threads = self.problem.threads
         if self.latest is not None:
             directions.follow(self.latest)
         self.latest = directions
@@ -135,7 +137,7 @@ class ProximalStep:
     def residual(self, theta: Array, R: Array) -> Array:
         """Return the gradient of psi: the regularised part of theta plus C J'(s r)."""
         mask = self.features.regularised
-        gradient = self.C * self.features.adjoint(R if self.plain else R * self.sample[:, None])
+        gradient = self.C * self.features.shared_adjoint(R if self.plain else R * self.sample[:, None], self.problem.threads)
         return gradient + (theta if mask is None else theta * mask)
 
     def values(self, point: NewtonPoint) -> tuple[float, float, float, Array]:
@@ -289,7 +291,26 @@ class _NewtonRun(NamedTuple):
 
 @register("newton")
 class NewtonSolver(Solver):
-    """Semismooth Newton proximal point; dense linear features with k d up to some thousands, any C."""
+    """Semismooth Newton proximal point; dense linear features with k d up to some thousands, any C.
+
+    Parameters
+    ----------
+    threads : int or "auto"
+        Threads that share full sums of Hessians (pairs of classes), products with the rows, and the certificate, on linear features; no bit
+        depends on their number. ``"auto"`` as in `DualSolver`.
+
+    Raises
+    ------
+    ConfigError
+        Another number of threads.
+    """
+
+    def __init__(self, threads: int | str = 1) -> None:
+        self.threads = threads_option(threads)
+
+    def threads_for(self, problem: Problem) -> int:
+        """Return the number of threads that a fit of this problem takes."""
+        return threads_of(self.threads, problem) if problem.features.multiclass_linear else 1
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs explicit features of moderate dimension."""
@@ -304,6 +325,8 @@ class NewtonSolver(Solver):
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""
+        if (threads := self.threads_for(problem)) > 1:
+            problem = replace(problem, threads=threads)
         return self.minimise(Separate(problem) if falls_into_blocks(problem) else ProximalStep(problem), limits, start)
 
     @classmethod
@@ -341,6 +364,8 @@ class NewtonSolver(Solver):
                     theta, F = found.point.theta, found.point.F
         seconds, passes = time.perf_counter() - started, float(smoothed.projections)
         memory = {"c": smoothed.c, "newton_steps": steps, "failures": failures}
+        if smoothed.problem.threads > 1:
+            memory["threads"] = smoothed.problem.threads
         return Solution(seen.theta, seen.R, smoothed.problem.lam, cls.name, passes, seconds, status, memory)
 
     @staticmethod

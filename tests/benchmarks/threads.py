@@ -1,13 +1,16 @@
-"""A fit by several threads against the same fit by one: wall seconds on idle cores, and passes."""
+"""A fit, and its certificate, by several threads against the same by one: wall seconds on idle cores, and passes."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 from measure import Row, interleaved, training_part
 
+from advcli.certificate import certify
 from advcli.features.linear import LinearFeatures
 from advcli.losses import make_loss
-from advcli.problem import Problem
+from advcli.problem import Problem, Solution
 from advcli.solvers import Limits, make_solver
 from advcli.solvers.dual import usable_cores
 
@@ -56,4 +59,47 @@ def threads(options):
 
         seconds = interleaved({"one": lambda fit=fit: fit(1), "auto": lambda fit=fit: fit("auto")}, options.repeats)
         rows.append(Row(f"one thread / threads=auto, {name} lambda 0.001", seconds["one"] / seconds["auto"], 0.95, 1.0))
+    return [*rows, *certificates(options)] if cores >= 2 else rows
+
+
+def documents(n, d, values, k):
+    """Return sparse rows of words, of which few are frequent, and labels."""
+    random = np.random.default_rng(0)
+    words = (d * random.random((n, values)) ** 3).astype(np.int64)
+    X = sp.csr_array((random.random(n * values) + 0.1, words.ravel(), np.arange(0, n * values + 1, values)), shape=(n, d))
+    X.sum_duplicates()
+    return X, random.integers(0, k, n)
+
+
+def certificates(options):
+    """Rows: certificates of a point near 0, which take as long as any other, and Newton's fit, by two threads."""
+    rows, random = [], np.random.default_rng(0)
+    dense, many = blobs(options.size(1_000_000, 2_000), 50, 10), documents(options.size(4_000, 200), options.size(5_000, 50), 60, 4_000)
+    for what, (X, y), k in (("dense rows", dense, 10), ("sparse rows", many, options.size(4_000, 100))):
+        y = y % k
+        problem = Problem(LinearFeatures(X, k), make_loss("zero_one", k), y, 1e-3)
+        theta = 0.1 * random.normal(size=problem.features.shape)
+        R = sp.csr_array((np.full(len(y), 0.1), ((y + 1) % k)[:], np.arange(len(y) + 1)), shape=(len(y), k))
+        R = sp.csr_array(R - sp.csr_array((np.full(len(y), 0.1), y, np.arange(len(y) + 1)), shape=(len(y), k)))
+        found = Solution(theta, R if sp.issparse(X) else R.toarray(), problem.lam, "given", 0.0, 0.0)
+
+        def judge(count, problem=problem, found=found):
+            return certify(problem, replace(found, memory={"threads": count}), TOL)
+
+        assert judge(1) == judge(2) or np.isnan(judge(1).game_value)
+        seconds = interleaved({"one": lambda judge=judge: judge(1), "two": lambda judge=judge: judge(2)}, options.repeats)
+        detail = f"{seconds['one']:.3g} s with one, {seconds['two']:.3g} s with two"
+        name = f"certificate, one thread / two threads, {what}, n = {len(y)}, k = {k}"
+        rows.append(Row(name, seconds["one"] / seconds["two"], 1.2, 1.6, detail=detail))
+    X, y = blobs(options.size(50_000, 2_000), 50, 10)
+    problem = Problem(LinearFeatures(X, 10), make_loss("zero_one", 10), y, 1e-6)
+
+    def newton(count):
+        make_solver("newton", threads=count).solve(problem, Limits(TOL))
+
+    seconds = interleaved({"one": lambda: newton(1), "two": lambda: newton(2)}, options.repeats)
+    detail = f"{seconds['one']:.3g} s with one, {seconds['two']:.3g} s with two"
+    rows.append(
+        Row(f"newton, one thread / two threads, n = {len(y)}, d = 50, k = 10", seconds["one"] / seconds["two"], 1.2, 1.5, detail=detail)
+    )
     return rows

@@ -236,6 +236,13 @@ def dual_lists_calls(module, random):
     yield "width", {"k": K}
 
 
+def scores_calls(_, random):
+    rows, _ = some_rows(random, True)
+    yield "sparse", {**rows, "theta": random.normal(size=(D, K)), "F": np.empty((N, K)), "first": 0, "last": K}
+    point = {"numbers": random.normal(size=N), "labels": random.integers(0, K, N).astype(np.int32), "begin": np.arange(N + 1)}
+    yield "adjoint", {**rows, **point, "together": 2, "total": np.zeros((D, K)), "first": 0, "last": K}
+
+
 def dual_blocks_calls(module, random):
     width = module.width(K)
     for at, family in enumerate(families(random)):
@@ -661,6 +668,7 @@ CALLS = {
     "pairs": pairs_calls,
     "gaussian": gaussian_calls,
     "outcomes": outcomes_calls,
+    "scores": scores_calls,
 }
 
 

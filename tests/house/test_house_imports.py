@@ -24,7 +24,7 @@ LAW = """
 costs confusion        -
 hyper limits progress  -
 groups                 -
-metrics compiled        -
+metrics compiled teams  -
 abstention stored      -
 protocol               hyper metrics
 blocks                 -
@@ -32,16 +32,16 @@ supports               blocks compiled
 config                 hyper protocol
 
 losses                 costs compiled hierarchy.graph
-features               compiled hyper stored
+features               compiled hyper stored teams
 hierarchy              compiled
 outputs                compiled
 outputs.hierarchical   hierarchy.multilabel
-problem                losses.base features.base
+problem                losses.base features.base teams
 binary                 features.base
 certificate            problem
 block_problem          supports problem losses.base
 solvers                problem binary compiled losses.base features.base features.kernel features.linear features.threshold
-solvers                blocks block_problem supports
+solvers                blocks block_problem supports teams
 learners               certificate problem binary solvers losses features hierarchy confusion compiled costs hyper outputs groups stored
 learners               blocks block_problem
 learners.abstention    abstention

@@ -291,7 +291,7 @@ REFEREE = (
     ),
     Mutant("advcli/losses/weighted.py", "return w * self.base.expected_cost(", "return self.base.expected_cost(", GUARANTEE),
     # the set of dual points
-    Mutant("advcli/problem.py", "if found[-1] > ROUNDING * k:", "if False:", REFEREES),
+    Mutant("advcli/problem.py", "if far > ROUNDING * k:", "if False:", REFEREES),
     Mutant("advcli/problem.py", "found.append(self._broken(point))", "found.append(0.0)", REFEREES),
     Mutant("advcli/problem.py", "found.append(1.0 - self._into_box(point))", "found.append(0.0)", REFEREES),
     Mutant("advcli/problem.py", "float(np.max(found))", "float(max(found))", REFEREES),
@@ -1174,7 +1174,20 @@ LEAVES = (
     ),
 )
 
+SCORES, THREADS = "tests/compiled/test_compiled_scores.py", "tests/solvers/test_solvers_threads.py"
+SHARED_WORK = (
+    Mutant("_ext/scores.pyx", "own[e] = place[columns[e]] - 1", "own[e] = 0", f"{SCORES} -k bits", "scores"),
+    Mutant("_ext/scores.pyx", "begin = first\n", "begin = 0\n", f"{SCORES} -k left_alone", "scores"),
+    Mutant("advcli/teams.py", "[*starts[1:], n]", "[*starts[1:], n - 1]", f"{THREADS} -k cover"),
+    Mutant("advcli/teams.py", "step = LANES * -(-max(int(least), 1) // LANES)", "step = max(int(least), 1)", f"{THREADS} -k cover"),
+    Mutant("advcli/certificate.py", "replace(problem, threads=threads) if", "problem if", f"{THREADS} -k takes"),
+    Mutant("advcli/problem.py", "if self.threads > 1 and self.loss.compiled else", "if self.threads > 1 else", f"{THREADS} -k python_code"),
+    Mutant("_ext/scores.pyx", "whose[at] // together == part:", "True:", f"{SCORES} -k sums", "scores"),
+    Mutant("_ext/scores.pyx", "sizes[at] = i, labels[e], numbers[e]", "sizes[at] = i, labels[e], 1.0", f"{SCORES} -k sums", "scores"),
+)
+
 MUTANTS: tuple[Mutant, ...] = (
+    *SHARED_WORK,
     *LISTS_OF_CLASSES,
     *ROWS_IN_BLOCKS,
     *STEPS_ON_FACES,

@@ -74,7 +74,7 @@ def test_threads_are_one_unless_asked_for_and_then_said(monkeypatch):
     small, large = problem_of(), problem_of(d=5000)
     assert "threads" not in choose(small)[1]
     assert "2 threads" in choose(small, 2)[1]
-    assert "threads" not in choose(problem_of(d=5000, sparse=True), 2)[1]
+    assert "2 threads for the certificate" in choose(problem_of(d=5000, sparse=True), 2)[1]
     assert choose(small, "auto")[0][0].threads_for(small) == 1
     found = [make_solver(name, threads=2).solve(small, Limits(1e-6)) for name in ("dual", "auto", "dual")]
     assert "2 threads" in found[1].memory["choice"]
@@ -90,6 +90,6 @@ def test_threads_are_one_unless_asked_for_and_then_said(monkeypatch):
 
 @pytest.mark.parametrize("threads", [0, -1, 257, 1.5, True, "two", None, float("nan")])
 def test_threads_that_nobody_means_are_refused(threads):
-    for name in ("dual", "auto"):
+    for name in ("dual", "auto", "newton", "kernel_newton"):
         with pytest.raises(ConfigError, match=r"solver\.threads"):
             make_solver(name, threads=threads)
