@@ -37,7 +37,7 @@ PATIENCE = {
 }
 # Arguments that hold positions or codes: one outside its range must be refused.
 POSITIONS = {"y", "columns", "start", "begin", "order", "rows", "first", "node", "parent", "up", "up_start", "beta_start", "beta_label"}
-POSITIONS |= {"at", "child", "label_start", "label_nodes", "slot", "centre", "example", "gram_start", "part", "held", "used"}
+POSITIONS |= {"stop", "at", "child", "label_start", "label_nodes", "slot", "centre", "example", "gram_start", "part", "held", "used"}
 # Lengths that nothing else determines: (function, argument).
 ANY_LENGTH = {(f"subgradient.{name}", "order") for name in ("sgd", "adaptive", "dual_averaging", "averaged_gradient")}
 # How many projectors, rows of K or classes there are follows from the positions alone.
@@ -583,6 +583,16 @@ def planes_calls(module, random):
         limits = {"steps": 5, "passes": 3, "enough": 0.0, "seed": 1}
         starts = {"gram": gram, "gram_start": np.concatenate([[0], np.cumsum(lengths**2)]).astype(np.int64)}
         yield "visits", {**rows, "example": example, "share": np.full(3, 1 / 3), **starts, **planes, **own, **limits}
+        # two planes of two parts each and a place at every row
+        begin, places = np.zeros((N, 3), np.int64), 4 * N + K * np.arange(N)
+        begin[:, 0], begin[:, 1], begin[:, 2] = 4 * np.arange(N), 4 * np.arange(N) + 2, places
+        stop = begin + np.array([2, 2, 0])
+        shares = {"share": np.full(N, 1 / N), "gram": (X**2).sum(axis=1), "first": 3 * np.arange(N + 1, dtype=np.int64)}
+        part = np.where(np.arange((4 + K) * N) % 2, 2, 0).astype(np.int32)
+        planes = {"begin": begin.ravel(), "stop": stop.ravel(), "part": part, "coefficient": random.normal(size=(4 + K) * N)}
+        planes |= {"constant": random.random(3 * N), "alpha": np.tile([0.5, 0.2, 0.0], N), "W": np.zeros((D, module.width(K)))}
+        turns = {"sign": np.ones((N, K), np.int8), "slope": np.arange(K + 1.0), "offset": np.arange(K + 1.0)}
+        yield "sweep", {**rows, **shares, **planes, "K": K, "lam": 0.1, **turns, "steps": 5, "seed": 1}
     yield "width", {"K": K}
 
 

@@ -56,3 +56,17 @@ def shuffled(n, seed):
         j = (z ^ (z >> 31)) % (i + 1)
         order[i], order[j] = order[j], order[i]
     return order
+
+
+def swept_pass(planes, lam, W, order, steps):
+    """Visit single rows in this order, each after its worst plane is stored where it lies above the others; as `pairwise_pass`."""
+    at, gap = planes.structure, 0.0
+    for i in order:
+        x = at.X[[i]]
+        u = ((x.toarray() if sparse.issparse(x) else x) * W).sum(axis=1)[None]  # equal columns have equal scores, as ties need
+        cuts = at.search(u, np.zeros(0), np.array([i]))
+        mine = planes.owner == i
+        known = float(np.max(planes.constant[mine] + planes.parts.toarray()[mine] @ u[0], initial=0.0))
+        planes.add_violated(cuts, np.array([i]), np.array([known]))
+        gap += pairwise_pass(planes, lam, W, np.zeros(0), [i], steps)
+    return gap

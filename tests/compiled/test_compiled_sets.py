@@ -1,17 +1,18 @@
 """The levels of sets and the pairwise steps over planes against plain NumPy, at every instruction set."""
 
 import itertools
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from python_planes import pairwise_pass, shuffled
+from python_planes import pairwise_pass, shuffled, swept_pass
 from python_sets import levels
 from scipy import sparse
 
 from advcli.compiled import Kernels, compiled_rows, usable_levels
-from advcli.learners.structured.planes import Cuts, Planes, Structure
+from advcli.learners.structured.planes import Cuts, Planes, RowSweeps, Structure, Turns, Visits, learn_planes
 
 LEVELS = usable_levels()
 
@@ -125,3 +126,79 @@ def test_visits_raise_the_dual_and_keep_the_weights(level, seed, thin):
     np.testing.assert_allclose(shared, exact[1], atol=1e-9)
     assert planes.dual(lam, *exact) >= before - 1e-10
     assert gap >= -1e-12
+
+
+class Turned(Structure):
+    """Single rows whose K coordinates turn."""
+
+    def __init__(self, random, thin, n=6, K=None):
+        self.K, self.G = K or int(random.integers(1, 30)), 0
+        self.X = random.normal(size=(n, 3)) * (random.random((n, 3)) < 0.6)
+        self.X = sparse.csr_array(self.X) if thin else self.X
+        self.start, self.share = np.arange(n + 1), np.full(n, 1.0 / n)
+        level = np.arange(self.K + 1.0)
+        signs = random.choice([-1, 1], size=(n, self.K)).astype(np.int8)
+        self.turns = self.own = Turns(signs, level ** random.choice([0.0, 0.5, 1.0]), level)
+
+    def search(self, U, shared, examples):
+        gain = self.own.sign[examples] * U
+        order = np.argsort(-gain, axis=1, kind="stable")
+        h = np.cumsum(np.take_along_axis(gain, order, axis=1), axis=1)
+        value = np.column_stack([np.zeros(len(U)), self.own.slope[1:] * h + self.own.offset[1:]])
+        best = np.argmax(value, axis=1)
+        turned = np.zeros_like(gain)
+        np.put_along_axis(turned, order, (np.arange(self.K) < best[:, None]).astype(float), axis=1)
+        parts = sparse.csr_array(turned * self.own.sign[examples] * self.own.slope[best][:, None])
+        value = value[np.arange(len(U)), best]
+        return Cuts(parts, self.own.offset[best], value, value, len(U))
+
+
+@given(seed=st.integers(0, 10**6), thin=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_a_sweep_stores_the_worst_set_of_each_row_and_steps(seed, thin):
+    random = np.random.default_rng(seed)
+    structure, lam = Turned(random, thin), 0.5
+    planes, expected, visits = Planes(structure), Planes(structure), Visits(structure, seed)
+    for turn in range(3):
+        planes.alpha = random.random(len(planes.owner)) / 8.0  # weights that no step has brought to a tie
+        expected.alpha = planes.alpha.copy()
+        W = planes.weights(lam)[0]
+        theta = visits.theta(W)
+        state = int(np.random.default_rng(seed + turn).integers(2**63))
+        visits.random = np.random.default_rng(seed + turn)
+        with mock.patch("advcli.learners.structured.planes.PAIRWISE_STEPS", 1):  # rounding decides between ties that a step leaves
+            gap = visits.sweep(planes, lam, theta)
+        assert gap == pytest.approx(swept_pass(expected, lam, W, shuffled(structure.n, state), 1), abs=1e-9)
+        np.testing.assert_allclose(theta[:, : structure.K].T, W, atol=1e-9)
+        np.testing.assert_allclose(W, planes.weights(lam)[0], atol=1e-9)
+        np.testing.assert_array_equal(planes.owner, expected.owner)
+        np.testing.assert_allclose(planes.parts.toarray(), expected.parts.toarray(), atol=1e-12)
+        np.testing.assert_allclose(planes.constant, expected.constant)
+        np.testing.assert_allclose(planes.alpha, expected.alpha, atol=1e-9)
+
+
+@given(seed=st.integers(0, 10**6), thin=st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_sweeps_by_rows_end_at_the_optimum_of_searches_of_all(seed, thin):
+    random = np.random.default_rng(seed)
+    structure, lam = Turned(random, thin, n=12, K=5), 0.05
+    found = learn_planes(structure, lam, 2e-3, 5000, seed)
+    structure.turns = None
+    expected = learn_planes(structure, lam, 1e-5, 5000, seed)
+    assert found.stopped == expected.stopped == "converged"
+    assert found.dual <= expected.primal + 1e-12
+    assert expected.dual <= found.primal + 1e-12
+    cuts = structure.all_cuts(found.W, found.shared)
+    assert found.primal == pytest.approx(structure.primal(lam, found.W, found.shared, cuts))
+    assert found.planes.outside() <= 1e-12
+
+
+def test_theta_of_sweeps_is_the_weights_and_the_centre_in_proportion():
+    structure, lam = Turned(np.random.default_rng(3), False, n=20, K=4), 0.01
+    planes, visits = Planes(structure), Visits(structure, 3)
+    by_rows = RowSweeps(lam, visits.theta(np.zeros((4, 3))))
+    by_rows.run(planes, visits, 13, lambda: "")
+    own = visits.theta(planes.weights(lam)[0])
+    mixed = (lam * own + by_rows.kappa * by_rows.centre) / (lam + by_rows.kappa)
+    np.testing.assert_allclose(by_rows.theta, mixed, atol=1e-10)
+    assert np.abs(by_rows.centre).max() > 0.1

@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +39,10 @@ PAIRWISE_STEPS = 10  # of one visit to an example
 BLOCK_PASSES = 5  # most passes of pairwise steps after a block of examples
 SWEEPS = 8  # most sweeps by blocks between two looks at all
 SWEPT_SHARE = 0.3  # share of the gap at the last look from which on sweeps are looked at
+LOOK_SWEEPS = 10  # sweeps by rows between two looks at all
+ROUND_SWEEPS = 5  # of them for one proximal point
+FINE = 1e-3  # relative gap from which on planes are ascended by many passes between searches again, which ends sooner there
+PULL = 9.0  # weight of the distance from the centre of a proximal point, in lambda
 
 
 class Cuts(NamedTuple):
@@ -68,6 +73,25 @@ class Cuts(NamedTuple):
     mixtures: NDArray[np.object_] | None = None
 
 
+class Turns(NamedTuple):
+    """Labels of rows as sets of their K coordinates that are turned away from the true label, each of them free.
+
+    A set of l coordinates S is the plane slope_l sum over S of sign_ij u_ij + offset_l at scores u_i, so that at every l that of the l
+    largest sign_ij u_ij is the highest.
+
+    Attributes
+    ----------
+    sign : ndarray of int8 (n, K)
+        What the turn of a coordinate adds to the margin, times its score.
+    slope, offset : ndarray (K + 1,)
+        Above 0 beyond l = 0, where both are those of the true label.
+    """
+
+    sign: NDArray[np.int8]
+    slope: Array
+    offset: Array
+
+
 class Structure(ABC):
     """Examples with structured labels: their rows, and the search for the worst label of each.
 
@@ -86,6 +110,9 @@ class Structure(ABC):
     blocks : int
         Blocks of examples after each of which the dual is ascended. With 1 all are searched at one w; with more, where a search costs
         far more than a step, later blocks see what the planes of earlier ones have changed.
+    turns : Turns or None
+        Where examples are single rows and the highest plane of a row is a matter of sorting K numbers: rows are then searched one after
+        the other, each at the w that the steps of those before it gave.
     """
 
     X: Any
@@ -95,6 +122,7 @@ class Structure(ABC):
     G: int
     left_open: float = 1.0
     blocks: int = 1
+    turns: Turns | None = None
 
     @abstractmethod
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
@@ -270,12 +298,15 @@ class Visits:
             few: list[Any] = [at.X[a:b] @ at.X[a:b].T for a, b in itertools.pairwise(at.start)]
             self.gram = np.concatenate([(each.toarray() if hasattr(each, "toarray") else each).ravel() for each in few]).astype(np.float64)
 
+    def theta(self, W: Array) -> Array:
+        """Return W' (d, Kp) as the steps take it."""
+        found = aligned_zeros((W.shape[1], kernels.planes.width(self.structure.K)))
+        found[:, : self.structure.K] = W.T
+        return found
+
     def run(self, planes: Planes, lam: float, W: Array, shared: Array, enough: float, passes: int = INNER_PASSES) -> float:
         """Ascend D, changing alpha, until the gap of the stored planes is at most ``enough`` or ``passes`` are made; return that gap."""
         at = self.structure
-        padded = kernels.planes.width(at.K)
-        theta = aligned_zeros((W.shape[1], padded))
-        theta[:, : at.K] = W.T
         gap, _ = kernels.planes.visits(
             *self.rows,
             at.start.astype(np.int64),
@@ -288,7 +319,7 @@ class Visits:
             planes.parts.data,
             planes.constant,
             planes.alpha,
-            theta,
+            self.theta(W),
             shared.copy(),
             at.K,
             lam,
@@ -297,6 +328,58 @@ class Visits:
             enough,
             int(self.random.integers(2**63)),
         )
+        return float(gap)
+
+    def sweep(self, planes: Planes, lam: float, theta: Array) -> float:
+        """Search every row once, store its highest plane where it is new, and make pairwise steps before the next one.
+
+        ``theta`` (d, Kp) is W' and changes with alpha. Returns the sum of the rows' gaps before their steps, each at its own w.
+        """
+        at = self.structure
+        assert at.turns is not None
+        every, kept = np.arange(at.n), len(planes.owner)
+        places = planes.start[1:] + every  # each row's planes, then the place of a new one
+        old = np.ones(kept + at.n, dtype=bool)
+        old[places] = False
+        begin, stop = np.empty((2, kept + at.n), dtype=np.int64)
+        begin[old], stop[old] = planes.parts.indptr[:-1], planes.parts.indptr[1:]
+        filled = len(planes.parts.indices)
+        begin[places] = stop[places] = filled + every * at.K
+        part = np.concatenate([planes.parts.indices, np.zeros(at.n * at.K)], dtype=np.int32, casting="unsafe")
+        coefficient = np.concatenate([planes.parts.data, np.zeros(at.n * at.K)])
+        constant, alpha = np.zeros((2, kept + at.n))
+        constant[old], alpha[old] = planes.constant, planes.alpha
+        gap = kernels.planes.sweep(
+            *self.rows,
+            at.share,
+            self.gram,
+            np.concatenate([planes.start[:1], places + 1]).astype(np.int64),
+            begin,
+            stop,
+            part,
+            coefficient,
+            constant,
+            alpha,
+            theta,
+            at.K,
+            lam,
+            at.turns.sign,
+            at.turns.slope,
+            at.turns.offset,
+            PAIRWISE_STEPS,
+            int(self.random.integers(2**63)),
+        )
+        planes.alpha = alpha[old]
+        sizes = (stop - begin)[places]
+        new = np.flatnonzero(sizes)
+        if len(new):
+            sizes = sizes[new]
+            ends = np.cumsum(sizes)
+            entry = np.repeat(begin[places[new]] - (ends - sizes), sizes) + np.arange(ends[-1])
+            parts = sparse.csr_array((coefficient[entry], part[entry], np.concatenate([[0], ends])), shape=(len(new), at.K))
+            none = np.zeros(len(new))
+            planes.add(Cuts(parts, constant[places[new]], none, none, len(new)), new)
+            planes.alpha = alpha[np.sort(np.concatenate([np.flatnonzero(old), places[new]]))]
         return float(gap)
 
 
@@ -327,6 +410,38 @@ class Blocks:
             planes.feasible()
         planes.forget()
         return gap, calls
+
+
+class RowSweeps:
+    """Sweeps by rows (`Visits.sweep`) towards accelerated proximal points (Lin, Mairal and Harchaoui 2015).
+
+    At small lambda steps at one row after the other get on slowly. Sweeps ascend the dual of P + kappa/2 |w - y|^2, which is far better
+    conditioned; its point is w = (lambda w(alpha) + kappa y) / (lambda + kappa), w(alpha) that of (1). After `ROUND_SWEEPS` the centre y
+    moves to w and on by a share of the way that w has come since the round before. alpha stays in its simplices, so that D(alpha) is a
+    bound whatever the centre is, and where y is the optimum w(alpha) is w.
+    """
+
+    def __init__(self, lam: float, theta: Array) -> None:
+        self.lam, self.kappa = lam, PULL * lam
+        root = (1.0 + PULL) ** -0.5
+        self.further = (1.0 - root) / (1.0 + root)
+        self.theta, self.centre, self.before = theta, theta.copy(), theta.copy()
+
+    def run(self, planes: Planes, visits: Visits, most: int, limit: Callable[[], str]) -> tuple[int, Array | None]:
+        """Make up to ``most`` sweeps while ``limit`` names none; return how many, and the mean of w over the last round, (K, d)."""
+        mean, kept, made = np.zeros_like(self.theta), 0, 0
+        while made < most and not limit():
+            visits.sweep(planes, self.lam + self.kappa, self.theta)
+            planes.forget()
+            made += 1
+            if made > most - ROUND_SWEEPS:
+                mean, kept = mean + self.theta, kept + 1
+            if made % ROUND_SWEEPS == 0:
+                centre = self.theta + self.further * (self.theta - self.before)
+                self.before = self.theta.copy()
+                self.theta += self.kappa / (self.lam + self.kappa) * (centre - self.centre)
+                self.centre = centre
+        return made, np.ascontiguousarray(mean[:, : visits.structure.K].T / kept) if kept else None
 
 
 class PlaneFit(NamedTuple):
@@ -372,6 +487,7 @@ def learn_planes(
     best: tuple[float, Array, Array, Cuts] | None = None
     dual, calls, passes = planes.dual(lam, W, shared), 0, 0
     everything = np.arange(structure.n)
+    by_rows = None if structure.turns is None else RowSweeps(lam, visits.theta(W))
 
     def limit() -> str:
         return "max_passes" if passes + 1 > max_passes else "max_seconds" if time.perf_counter() - began >= max_seconds else ""
@@ -393,6 +509,15 @@ def learn_planes(
         if own <= structure.left_open * tol * abs(primal):
             stopped = "inexact_search"
             break
+        if by_rows is not None and gap > FINE * abs(best[0]):
+            most = int(min(LOOK_SWEEPS, max_passes - passes - 1))  # the last pass is a look
+            made, looked = by_rows.run(planes, visits, max(most, 0), limit)
+            calls, passes = calls + made * structure.n, passes + made
+            planes.feasible()
+            own_W, shared = planes.weights(lam)
+            dual = planes.dual(lam, own_W, shared)
+            W = own_W if looked is None else looked
+            continue
         if structure.blocks == 1 or len(planes.alpha):  # worst labels at w = 0 are full, and their planes large where there are many pairs
             known = np.zeros(structure.n)
             np.maximum.at(known, planes.owner, planes.values(W, shared))

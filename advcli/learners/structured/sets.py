@@ -32,11 +32,13 @@ from ...outputs.sets import (
 from ...stored import Entries
 from ..base import Array, one_of, register
 from .base import GAMES, MAXMIN
-from .planes import Cuts, Planes, Positions, Structure
+from .planes import Cuts, Planes, Positions, Structure, Turns
 from .set_learner import SetLearner, unmerged
 
 RULES = ("potentials", "predictor", "f1")
 RELAXED_BLOCKS = 16  # blocks of the rows of a relaxation, whose searches take far longer than steps
+FILLED = 0.2  # most share of a dense X that is not 0 for its rows to be stored without zeros in sweeps by rows
+MANY = 200_000  # rows times labels without pairs from which on rows are swept one after the other
 F1_ROWS = 256  # rows whose best sets of the F-measure are sought together
 PAIRS = {"one": 1, "four": 4, "none": 0}
 """Weights of a pair of labels: one where a set has both, one for each of its four states, or none."""
@@ -74,6 +76,13 @@ class PairWeights:
         return np.stack([1.0 - first - second + both, first - both, second - both, both], axis=2).reshape(len(labels), -1)
 
 
+def sparse_if_few(X: Any) -> Any:
+    """Return rows (n, d) without their zeros, as csr_array, where few entries are none: steps then take the time of those."""
+    if hasattr(X, "tocsr") or np.count_nonzero(X) > FILLED * X.size:
+        return X
+    return sparse.csr_array(X)
+
+
 class SetStructure(Structure):
     """Rows with sets of labels Y (n, m)."""
 
@@ -90,6 +99,11 @@ class LevelledSets(SetStructure):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self.free = self.G == 0
+        if self.free and self.psi.affine and self.psi.axes == "margin" and self.Y.size >= MANY:
+            self.X = sparse_if_few(self.X)
+            level = np.arange(self.K + 1.0)
+            slope = np.ascontiguousarray(self.psi.slopes(np.zeros_like(level), level)[0])
+            self.turns = Turns((1 - 2 * self.Y).astype(np.int8), slope, np.ascontiguousarray(self.psi.value(np.zeros_like(level), level)))
         if not self.free:
             self.numbers, self.own = set_numbers(self.Y), self.weights.counts(self.Y)
 
