@@ -109,10 +109,11 @@ class _LinearDirections(Directions):
             self._add(total, np.arange(len(self.owner)), weight, 1.0)
             return total
         # by pairs of classes, over the examples that move both: Z would be large, with several rows for most examples
-        examples, slot = np.unique(self.owner, return_inverse=True)
+        first = np.diff(self.owner, prepend=-1) > 0  # owners ascend
+        examples = self.owner[first]
         M = np.zeros((len(examples), k, k))
-        kernels.newton.projectors(self.B, slot.astype(np.intp), M)
-        M *= weight[np.searchsorted(self.owner, examples)][:, None, None]
+        kernels.newton.projectors(self.B, np.cumsum(first) - 1, M)
+        M *= weight[first][:, None, None]
         X = _dense(self.features.X[examples])
         H = np.zeros((d, k, d, k))
 
@@ -169,10 +170,10 @@ class LinearFeatures(ExplicitMap):
         if hasattr(X, "tocsr"):
             if k >= _TILED and n:
                 return _tiled(X, theta, threads)
-            parts = rows_by(n, _SCORES // k) if threads > 1 else [slice(0, n)]
+            parts = rows_by(n, _SCORES // k) if threads > 1 else []
         else:
-            parts = rows_by(n, _PRODUCTS // max(theta.size, 1))
-        if len(parts) == 1:
+            parts = rows_by(n, _PRODUCTS // theta.size) if n * theta.size > _PRODUCTS else []
+        if len(parts) < 2:
             return np.ascontiguousarray(X @ theta)
         F = np.empty((n, k))
 
@@ -192,13 +193,16 @@ class LinearFeatures(ExplicitMap):
         if not isinstance(R, np.ndarray):
             return self._sparse_adjoint(R, threads)
         if hasattr(X, "tocsr"):
-            cuts = [k * part // threads for part in range(threads + 1)] if 1 < threads <= k else [0, k]
-            found = shared(lambda part: X.T @ R[:, cuts[part] : cuts[part + 1]], range(len(cuts) - 1), threads)
-        else:
-            least = max(_FEATURES, -(-d // _MOST_PARTS), -(-_PRODUCTS // max(self.n_rows * k, 1)))
-            cuts = [*range(0, d - least + 1, least), d] if d >= 2 * least else [0, d]
-            found = [np.vstack(shared(lambda part: X[:, cuts[part] : cuts[part + 1]].T @ R, range(len(cuts) - 1), threads))]
-        return np.ascontiguousarray(found[0] if len(found) == 1 else np.hstack(found))
+            if not 1 < threads <= k:
+                return np.ascontiguousarray(X.T @ R)
+            cuts = [k * part // threads for part in range(threads + 1)]
+            return np.hstack(shared(lambda part: X.T @ R[:, cuts[part] : cuts[part + 1]], range(threads), threads))
+        each = self.n_rows * k
+        least = max(_FEATURES, -(-d // _MOST_PARTS), -(-_PRODUCTS // each)) if each * d > _PRODUCTS else d
+        if d < 2 * least:
+            return np.ascontiguousarray(X.T @ R)
+        cuts = [*range(0, d - least + 1, least), d]
+        return np.vstack(shared(lambda part: X[:, cuts[part] : cuts[part + 1]].T @ R, range(len(cuts) - 1), threads))
 
     def _sparse_adjoint(self, R: Any, threads: int) -> Array:
         """Return X'R for CSR matrices X and R: sums over parts of the rows, added up in their order; threads share the classes."""
