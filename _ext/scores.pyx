@@ -72,12 +72,13 @@ def sparse(const double[::1] values, const int[::1] columns, const long long[::1
 
 
 def adjoint(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, int d, const double[::1] numbers,
-            const int[::1] labels, const long long[::1] begin, Py_ssize_t together, double[:, ::1] total, Py_ssize_t first, Py_ssize_t last):
+            const int[::1] labels, const long long[::1] begin, Py_ssize_t k, Py_ssize_t together, double[:, ::1] total, Py_ssize_t first,
+            Py_ssize_t last):
     """Add X'R to the columns first..last - 1 of ``total`` (d, k) for CSR rows X (n, d) and R (n, k), the latter by ``begin``, labels, numbers.
 
     The products of ``together`` rows are added in the order of the rows, to 0; these sums are added to ``total`` in the order of their rows.
     """
-    cdef Py_ssize_t k = total.shape[1], tiles, i, e, at, t, c, part, entries = 0, used
+    cdef Py_ssize_t tiles, i, e, at, t, c, part, entries = 0, used
     cdef Py_ssize_t *place = NULL          # (tiles + 1) where a tile's entries of R begin
     cdef Py_ssize_t *whose = NULL          # (entries) their rows, ascending within a tile
     cdef int *which = NULL                 # (entries) their classes
@@ -88,7 +89,8 @@ def adjoint(const double[::1] values, const int[::1] columns, const long long[::
     cdef double x
     check_rows(values, columns, start, n, d)
     demand(start.shape[0] == n + 1, "rows must be sparse")
-    demand(total.shape[0] == d and 0 <= first <= last <= k, f"the sums must be (d, k), and classes a part of {k}")
+    demand(total.shape[0] == d and total.shape[1] == k, f"the sums must be ({d}, {k})")
+    demand(0 <= first <= last <= k, f"classes must be a part of {k}")
     demand(labels.shape[0] == numbers.shape[0] and together >= 1, "every label needs a number, and a sum a row")
     check_starts(begin, n, labels.shape[0], "the beginnings of the rows of R")
     check_list(labels, k, "labels")

@@ -212,7 +212,7 @@ class LinearFeatures(ExplicitMap):
 
         def add(part: int) -> None:
             first, last = cuts[part], cuts[part + 1]
-            kernels.scores.adjoint(*rows, point.values, point.columns, point.start, _ROWS, total, first, last)
+            kernels.scores.adjoint(*rows, point.values, point.columns, point.start, self.n_classes, _ROWS, total, first, last)
 
         shared(add, range(threads), threads)
         return total

@@ -240,7 +240,7 @@ def scores_calls(_, random):
     rows, _ = some_rows(random, True)
     yield "sparse", {**rows, "theta": random.normal(size=(D, K)), "F": np.empty((N, K)), "first": 0, "last": K}
     point = {"numbers": random.normal(size=N), "labels": random.integers(0, K, N).astype(np.int32), "begin": np.arange(N + 1)}
-    yield "adjoint", {**rows, **point, "together": 2, "total": np.zeros((D, K)), "first": 0, "last": K}
+    yield "adjoint", {**rows, **point, "k": K, "together": 2, "total": np.zeros((D, K)), "first": 0, "last": K}
 
 
 def dual_blocks_calls(module, random):

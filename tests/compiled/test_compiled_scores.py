@@ -58,7 +58,9 @@ def test_sums_over_the_rows_have_the_bits_of_the_loop(level, seed, n, d, k, toge
     total, cut = np.zeros((d, k)), int(random.integers(0, k + 1))
     point = compiled_rows(R)
     for first, last in ((0, cut), (cut, k)):
-        Kernels(level).scores.adjoint(*compiled_rows(X), point.values, point.columns, point.start, together, total, first, last)
+        Kernels(level).scores.adjoint(
+            *compiled_rows(X), point.values, point.columns, point.start, total.shape[1], together, total, first, last
+        )
     assert np.array_equal(total, plain_sums(X, R, together))
     assert np.abs(total - (X.T @ R).toarray()).max() <= 1e-13 * n
 

@@ -200,6 +200,21 @@ def test_a_class_describes_its_own_parameters(name):
     assert "As in `" not in parameters
 
 
+def test_kernels_take_no_name_outside_of_the_package():
+    code = """
+import sys
+from pathlib import Path
+from advcli.compiled import kernels
+files = Path(kernels.dual.__file__).parent.glob("*_*.*")
+names = {path.name.split(".")[0].rpartition("_")[0] for path in files}
+print(len(names), sorted(names & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    count, _, taken = done.stdout.strip().partition(" ")
+    assert int(count) >= 20
+    assert taken == "[]"
+
+
 def test_the_package_lists_what_it_has():
     assert set(advcli.__all__) <= set(dir(advcli))
     for name in dir(advcli):
