@@ -38,10 +38,13 @@ def threads_option(value: Any) -> int | str:
     return threads
 
 
-def threads_of(threads: int | str, problem: Problem, numbers: float | None = None) -> int:
+def threads_of(
+    threads: int | str, problem: Problem, numbers: float | None = None, worth: float = _WORTH, rows_each: int = _ROWS_EACH
+) -> int:
     """Return the number of threads for a problem: those asked for, by ``auto`` one where it is small.
 
-    ``numbers`` are those that a pass reads for each class, if not the values of X.
+    ``numbers`` are those that a pass reads for each class, if not the values of X. From ``worth`` products on threads gain, each with at
+    least ``rows_each`` rows.
     """
     n = len(problem.y)
     if threads != AUTO:
@@ -49,9 +52,9 @@ def threads_of(threads: int | str, problem: Problem, numbers: float | None = Non
     if numbers is None:
         X = problem.features.X
         numbers = float(X.nnz) if hasattr(X, "tocsr") else float(n) * X.shape[1]
-    if numbers * problem.loss.n_classes < _WORTH:
+    if numbers * problem.loss.n_classes < worth:
         return 1
-    return max(1, min(usable_cores(), n // _ROWS_EACH, MOST_THREADS))
+    return max(1, min(usable_cores(), n // rows_each, MOST_THREADS))
 
 
 @register("dual")

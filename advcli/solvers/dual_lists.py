@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from ..compiled import aligned_zeros, compiled_rows, kernels
 from ..problem import Problem, Solution
 from .base import Limits, Solver, register, warm_start
-from .dual import AUTO, MOST_THREADS, STATUS, threads_option, usable_cores
+from .dual import STATUS, threads_of, threads_option
 
 # Threads pay from this many products in an evaluation, some 20 ms of one, and from this many rows for each.
 _WORTH, _ROWS_EACH = 1e8, 500
@@ -42,12 +42,7 @@ class ListedDualSolver(Solver):
 
     def threads_for(self, problem: Problem) -> int:
         """Return the number of threads that a fit of this problem takes."""
-        most = max(1, len(problem.y) // _ROWS_EACH)
-        if self.threads != AUTO:
-            return min(int(self.threads), len(problem.y))
-        if float(problem.features.X.nnz) * problem.loss.n_classes < _WORTH:
-            return 1
-        return min(usable_cores(), most, MOST_THREADS)
+        return threads_of(self.threads, problem, worth=_WORTH, rows_each=_ROWS_EACH)
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs sparse multiclass linear features, and a surrogate by a threshold (`Loss.thresholded`)."""
