@@ -1,6 +1,10 @@
-"""Hierarchical machines on documents of SWIKI's shape, cut to one machine: seconds a pass, memory, gap and accuracy."""
+"""Hierarchical machines on documents of SWIKI's shape: seconds a pass, memory, gap and accuracy.
+
+`make bench` takes a part of its size; python tests/benchmarks/scale.py [PASSES ...] takes all of it, in stages of so many passes at most.
+"""
 
 import resource
+import sys
 import time
 import warnings
 
@@ -12,15 +16,13 @@ from advcli.learners.hierarchical import NormalisedHierarchicalSVM
 from advcli.learners.hierarchical.factors import LISTS
 
 STAGES = (2.0, 6.0, 20.0)  # passes at most, each stage from where the one before ended
+WHOLE = (456_886, 346_299, 50_312, 36_504)  # rows, features, nodes and leaves of SWIKI-2011
 
 
-def documents(options):
-    """Return the set and its number of training rows; --all-peers asks for the full size of the benchmark."""
-    n, d, nodes = (100_000, 100_000, 20_000) if options.all_peers else (20_000, 20_000, 6_000)
-    n, d, nodes = options.size(n, 300), options.size(d, 200), options.size(nodes, 100)
-    shape = {"rows": n + n // 10, "features": d, "nonzeros": options.size(80, 10), "depth": 8}
-    tree = {"nodes": nodes, "leaves": round(0.7256 * nodes)}
-    return load({"name": "documents", "source": "synthetic_hierarchy", **shape, **tree}, measure.Path(".")), n
+def documents(n, d, nodes, leaves, fresh, nonzeros=80):
+    """Return n rows of made-up documents and ``fresh`` more."""
+    shape = {"rows": n + fresh, "features": d, "nonzeros": nonzeros, "depth": 8, "nodes": nodes, "leaves": leaves}
+    return load({"name": "documents", "source": "synthetic_hierarchy", **shape}, measure.Path("."))
 
 
 def accuracy(model, X, y):
@@ -28,30 +30,51 @@ def accuracy(model, X, y):
     return sum(int((model.predict_codes(X[part]) == y[part]).sum()) for part in parts) / len(y)
 
 
+def staged(data, n, precision, stages):
+    """Yield after each stage of a fit to the first n rows: the model, all passes, seconds, and the accuracy on the rows that are left."""
+    named, previous, passes, seconds = {"edges": data.hierarchy, "classes": data.classes}, None, 0.0, 0.0
+    for stage in stages:
+        model = NormalisedHierarchicalSVM(named, C=1.0, max_passes=stage, precision=precision, n_classes=len(data.classes))
+        began = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotConvergedWarning)
+            model.fit(data.X[:n], data.y[:n], start=previous)
+        seconds += time.perf_counter() - began
+        passes += model.certificate_.passes
+        previous = model
+        correct = accuracy(model, data.X[n:], data.y[n:])
+        gap = model.certificate_.relative_gap
+        print(f"{precision}: gap {gap:.1e} and accuracy {correct:.3f} after {passes:.0f} passes, {seconds:.0f} s", flush=True)
+        yield model, passes, seconds, correct
+
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
 def scale(options):
-    data, n = documents(options)
-    named = {"edges": data.hierarchy, "classes": data.classes}
-    X, y, fresh = data.X[:n], data.y[:n], slice(n, None)
-    size = f"{n} x {X.shape[1]}, {len(data.classes)} labels"
+    """Rows: seconds a pass, the gap in the end and the memory; --all-peers asks for the full size of the benchmark."""
+    n, d, nodes = (100_000, 100_000, 20_000) if options.all_peers else (20_000, 20_000, 6_000)
+    n, d, nodes = options.size(n, 300), options.size(d, 200), options.size(nodes, 100)
+    data = documents(n, d, nodes, round(0.7256 * nodes), n // 10, options.size(80, 10))
+    size = f"{n} x {d}, {len(data.classes)} labels"
     rows = []
     for precision in ("double", "single"):
-        previous, passes, seconds = None, 0.0, 0.0
-        for stage in STAGES:
-            model = NormalisedHierarchicalSVM(named, C=1.0, max_passes=stage, precision=precision, n_classes=len(data.classes))
-            began = time.perf_counter()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", NotConvergedWarning)
-                model.fit(X, y, start=previous)
-            seconds += time.perf_counter() - began
-            passes += model.certificate_.passes
-            previous = model
-            found = model.certificate_
-            correct = accuracy(model, data.X[fresh], data.y[fresh])
-            detail = f"gap {found.relative_gap:.1e} and accuracy {correct:.3f} after {passes:.0f} passes, {seconds:.0f} s"
-            print(f"{precision}: {detail}", flush=True)
+        *_, (model, passes, seconds, correct) = staged(data, n, precision, STAGES)
+        gap = model.certificate_.relative_gap
+        detail = f"gap {gap:.1e} and accuracy {correct:.3f} after {passes:.0f} passes, {seconds:.0f} s"
         detail += f"; {model.dual_.nnz / n:.1f} labels carry a row, sums kept as {'lists' if len(data.classes) >= LISTS else 'a table'}"
         rows.append(measure.Row(f"{size}, {precision}: seconds a pass, certificates included", seconds / passes, detail=detail))
-        rows.append(measure.Row(f"{size}, {precision}: relative gap", found.relative_gap, must=1e-2, larger=False))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    rows.append(measure.Row(f"{size}: GB of memory at most, data included", peak))
+        rows.append(measure.Row(f"{size}, {precision}: relative gap", gap, must=1e-2, larger=False))
+    rows.append(measure.Row(f"{size}: GB of memory at most, data included", peak()))
     return rows
+
+
+if __name__ == "__main__":
+    rows, features, nodes, leaves = WHOLE
+    for model, _, _, _ in staged(
+        documents(rows, features, nodes, leaves, 2000), rows, "single", [float(each) for each in sys.argv[1:]] or STAGES
+    ):
+        print(
+            f"{model.dual_.nnz / rows:.1f} labels carry a row, {peak():.1f} GB, {time.process_time():.0f} s of processor time", flush=True
+        )
