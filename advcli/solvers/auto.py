@@ -25,7 +25,7 @@ from ..features.base import KernelMap
 from ..problem import Array, Problem, Solution
 from .base import Limits, Solver, register
 from .box import BoxSolver
-from .dual import DualSolver, threads_option
+from .dual import DualSolver
 from .dual_blocks import BlockDualSolver
 from .dual_lists import ListedDualSolver
 from .hinges import HingesSolver
@@ -35,6 +35,7 @@ from .kernel_newton import KernelNewtonSolver, block_then_newton, step_seconds
 from .kernel_splitting import KernelSplittingSolver
 from .lbfgs import LbfgsSolver
 from .newton import WARM, NewtonSolver, falls_into_blocks
+from .threaded import threads_option
 
 # The block method gets the passes that cost as much as Newton's factorisations: about 60 of p x p parameters, against 12 n p operations a
 # pass. At least 60 passes, since small C and separable data need no more; at most 500, since seven of ten fits of Table 2 that were open

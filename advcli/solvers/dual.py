@@ -2,63 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any
 
 import numpy as np
 
 from ..compiled import aligned_zeros, compiled_rows, kernels
-from ..errors import ConfigError
 from ..problem import Array, Problem, Solution
-from .base import Limits, Solver, register, warm_start, whole_option
+from .base import Limits, register, warm_start
 from .face_steps import FaceSteps
+from .threaded import ThreadedSolver
 
 # Beyond this size the rows no longer fit the last-level cache: shuffle them physically once, then permute blocks of 16 rows.
 _CACHE_BYTES = 48 * 2**20
-# Threads pay from this many numbers in R x d on (n d k), and from this many rows for each; visits of a thread between two sums, fewer as
-# threads become more (docs/notes/kernels.md, section 10).
-_WORTH, _ROWS_EACH, _VISITS = 8_000_000, 1_000, 512
-AUTO, MOST_THREADS = "auto", 256
+# Visits of a thread between two sums, fewer as threads become more (docs/notes/kernels.md, section 10).
+_VISITS = 512
 STATUS = {0: "converged", 1: "max_passes", 2: "max_seconds"}
 _PAUSED = 3
 
 
-def usable_cores() -> int:
-    """Return the cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def threads_option(value: Any) -> int | str:
-    """Return the option ``threads`` of a solver, or raise `ConfigError`."""
-    if value == AUTO:
-        return AUTO
-    if isinstance(value, str) or value is None or (threads := whole_option("threads", value)) > MOST_THREADS:
-        raise ConfigError(f"solver.threads={value} is not valid; give a whole number from 1 to {MOST_THREADS}, or {AUTO}")
-    return threads
-
-
-def threads_of(
-    threads: int | str, problem: Problem, numbers: float | None = None, worth: float = _WORTH, rows_each: int = _ROWS_EACH
-) -> int:
-    """Return the number of threads for a problem: those asked for, by ``auto`` one where it is small.
-
-    ``numbers`` are those that a pass reads for each class, if not the values of X. From ``worth`` products on threads gain, each with at
-    least ``rows_each`` rows.
-    """
-    n = len(problem.y)
-    if threads != AUTO:
-        return max(1, min(int(threads), n))
-    if numbers is None:
-        X = problem.features.X
-        numbers = float(X.nnz) if hasattr(X, "tocsr") else float(n) * X.shape[1]
-    if numbers * problem.loss.n_classes < worth:
-        return 1
-    return max(1, min(usable_cores(), n // rows_each, MOST_THREADS))
-
-
 @register("dual")
-class DualSolver(Solver):
+class DualSolver(ThreadedSolver):
     """Maximises the dual one example at a time; its time grows like C on data that are not separable (see solver=newton).
 
     Parameters
@@ -67,19 +31,7 @@ class DualSolver(Solver):
         Threads that work on dense rows at once, and share the certificate. Visits of sparse rows take one, and only their certificate is
         shared. A fit has the same bits for the same seed and number of threads, a certificate the same for any number.
         ``"auto"``: one where the problem is small, else one for each core that the process may use.
-
-    Raises
-    ------
-    ConfigError
-        Another number of threads.
     """
-
-    def __init__(self, threads: int | str = 1) -> None:
-        self.threads = threads_option(threads)
-
-    def threads_for(self, problem: Problem) -> int:
-        """Return the number of threads that a fit of this problem takes."""
-        return threads_of(self.threads, problem)
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs linear multiclass features only."""

@@ -10,16 +10,16 @@ import scipy.sparse as sp
 
 from ..compiled import aligned_zeros, compiled_rows, kernels
 from ..problem import Problem, Solution
-from .base import Limits, Solver, register, warm_start
-from .dual import STATUS, threads_of, threads_option
+from .base import Limits, register, warm_start
+from .dual import STATUS
+from .threaded import ThreadedSolver
 
 # Threads pay from this many products in an evaluation, some 20 ms of one, and from this many rows for each.
-_WORTH, _ROWS_EACH = 1e8, 500
 _DENSE = 2**24  # numbers of a dual point up to which it is returned as a dense array
 
 
 @register("dual_lists")
-class ListedDualSolver(Solver):
+class ListedDualSolver(ThreadedSolver):
     """The block method of `DualSolver` whose visits, and whose dual point, take as much as a row's support, not as all classes.
 
     For sparse rows under ``zero_one`` and ``cs`` (docs/notes/kernels.md, section 12). A dual point of more than 2^24 numbers is returned as
@@ -30,19 +30,9 @@ class ListedDualSolver(Solver):
     threads : int or "auto"
         Threads that share the evaluations of all rows; visits take one. A fit has the same bits whatever their number. ``"auto"``: one
         where the problem is small, else one for each core that the process may use.
-
-    Raises
-    ------
-    ConfigError
-        Another number of threads.
     """
 
-    def __init__(self, threads: int | str = 1) -> None:
-        self.threads = threads_option(threads)
-
-    def threads_for(self, problem: Problem) -> int:
-        """Return the number of threads that a fit of this problem takes."""
-        return threads_of(self.threads, problem, worth=_WORTH, rows_each=_ROWS_EACH)
+    worth, rows_each = 1e8, 500
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs sparse multiclass linear features, and a surrogate by a threshold (`Loss.thresholded`)."""

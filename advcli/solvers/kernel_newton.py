@@ -21,10 +21,10 @@ from ..compiled import kernels
 from ..features.base import KernelMap
 from ..problem import Array, Labels, Problem, Solution
 from ..teams import rows_by, shared
-from .base import Limits, Solver, register
-from .dual import threads_of, threads_option
+from .base import Limits, register
 from .kernel_dual import KernelDualSolver
 from .newton import WARM, NewtonPoint, NewtonSolver, ProximalStep, Separate
+from .threaded import ThreadedSolver
 
 MAX_ROWS = 10_000  # beyond, one product with K costs more than the block method's pass over the rows that matter
 MAX_FACTORED = 2500  # the same with free thresholds, which need a factor of n^3 operations
@@ -39,7 +39,7 @@ _LEFT, _EXPECTED = 0.1, 10.0  # what a sketch of K may leave, in shifts, and the
 
 
 @register("kernel_newton")
-class KernelNewtonSolver(Solver):
+class KernelNewtonSolver(ThreadedSolver):
     """Semismooth Newton proximal point with a kernel; up to some thousand rows, any C.
 
     Parameters
@@ -47,19 +47,11 @@ class KernelNewtonSolver(Solver):
     threads : int or "auto"
         Threads that share the assembly of Newton systems, those of `NewtonSolver` where K has a factor; no bit depends on their number, and
         Cholesky factors take one. ``"auto"`` as in `DualSolver`.
-
-    Raises
-    ------
-    ConfigError
-        Another number of threads.
     """
 
-    def __init__(self, threads: int | str = 1) -> None:
-        self.threads = threads_option(threads)
-
-    def threads_for(self, problem: Problem) -> int:
-        """Return the number of threads that a fit of this problem takes; K has a number for each pair of rows."""
-        return threads_of(self.threads, problem, float(len(problem.y)) ** 2)
+    def reads(self, problem: Problem) -> float:
+        """Return how many numbers a pass reads for each class: K has one for each pair of rows."""
+        return float(len(problem.y)) ** 2
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs kernel features and few enough rows; free thresholds as in `newton`."""

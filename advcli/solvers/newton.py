@@ -28,8 +28,8 @@ from ..compiled import kernels
 from ..features.base import Directions
 from ..features.linear import MAX_UPDATES, add_squares, pays_to_update
 from ..problem import Array, Labels, Problem, Solution, gap_scale
-from .base import Limits, Solver, register, warm_start
-from .dual import threads_of, threads_option
+from .base import Limits, register, warm_start
+from .threaded import ThreadedSolver
 
 _MAX_DIMENSION = 6000  # k d beyond which a dense Hessian costs more than the block solver ever will
 _TRIALS = 40  # step lengths that are tried in a line search
@@ -290,7 +290,7 @@ class _NewtonRun(NamedTuple):
 
 
 @register("newton")
-class NewtonSolver(Solver):
+class NewtonSolver(ThreadedSolver):
     """Semismooth Newton proximal point; dense linear features with k d up to some thousands, any C.
 
     Parameters
@@ -298,19 +298,11 @@ class NewtonSolver(Solver):
     threads : int or "auto"
         Threads that share full sums of Hessians (pairs of classes), products with the rows, and the certificate, on linear features; no bit
         depends on their number. ``"auto"`` as in `DualSolver`.
-
-    Raises
-    ------
-    ConfigError
-        Another number of threads.
     """
 
-    def __init__(self, threads: int | str = 1) -> None:
-        self.threads = threads_option(threads)
-
     def threads_for(self, problem: Problem) -> int:
-        """Return the number of threads that a fit of this problem takes."""
-        return threads_of(self.threads, problem) if problem.features.multiclass_linear else 1
+        """Return the number of threads that a fit of this problem takes; sums of other features are not shared."""
+        return super().threads_for(problem) if problem.features.multiclass_linear else 1
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs explicit features of moderate dimension."""

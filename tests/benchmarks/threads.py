@@ -12,7 +12,7 @@ from advcli.features.linear import LinearFeatures
 from advcli.losses import make_loss
 from advcli.problem import Problem, Solution
 from advcli.solvers import Limits, make_solver
-from advcli.solvers.dual import usable_cores
+from advcli.solvers.threaded import usable_cores
 
 TOL = 1e-3
 

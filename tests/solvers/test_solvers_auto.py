@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from advcli.errors import ConfigError
 from advcli.learners.surrogate import SurrogateClassifier
-from advcli.solvers import Limits, dual, make_solver
+from advcli.solvers import Limits, make_solver, threaded
 from advcli.solvers.auto import choose
 
 
@@ -82,9 +82,9 @@ def test_threads_are_one_unless_asked_for_and_then_said(monkeypatch):
     assert np.array_equal(found[0].theta, found[2].theta)
     one = make_solver("dual").solve(small, Limits(1e-6))
     assert small.primal(found[0].theta) == pytest.approx(small.primal(one.theta), rel=2e-6)
-    monkeypatch.setattr(dual, "_WORTH", 1.0)
-    monkeypatch.setattr(dual, "_ROWS_EACH", 2)
-    monkeypatch.setattr(dual, "usable_cores", lambda: 3)
+    monkeypatch.setattr(threaded.ThreadedSolver, "worth", 1.0)
+    monkeypatch.setattr(threaded.ThreadedSolver, "rows_each", 2)
+    monkeypatch.setattr(threaded, "usable_cores", lambda: 3)
     assert choose(large, "auto")[0][0].threads_for(large) == 3
 
 

@@ -11,7 +11,7 @@ from advcli.errors import ConfigError
 from advcli.features.linear import LinearFeatures
 from advcli.losses import make_loss
 from advcli.problem import Problem
-from advcli.solvers import Limits, dual, dual_lists, make_solver
+from advcli.solvers import Limits, dual_lists, make_solver, threaded
 from advcli.solvers.auto import choose
 
 
@@ -38,9 +38,9 @@ def test_threads_are_one_where_problems_are_small(monkeypatch):
     small, solver = documents(50), make_solver("dual_lists", threads="auto")
     assert solver.threads_for(small) == 1
     assert make_solver("dual_lists", threads=3).threads_for(small) == 3
-    monkeypatch.setattr(dual_lists, "_WORTH", 0)
-    monkeypatch.setattr(dual_lists, "_ROWS_EACH", 20)
-    monkeypatch.setattr(dual, "usable_cores", lambda: 16)
+    monkeypatch.setattr(dual_lists.ListedDualSolver, "worth", 0)
+    monkeypatch.setattr(dual_lists.ListedDualSolver, "rows_each", 20)
+    monkeypatch.setattr(threaded, "usable_cores", lambda: 16)
     assert solver.threads_for(small) == 4  # 80 rows
     found = solver.solve(small, Limits(1e-4))
     assert found.memory["threads"] == 4
