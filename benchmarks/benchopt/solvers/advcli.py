@@ -1,7 +1,6 @@
 from benchmark_utils.models import MODELS, PASSES
 from benchmark_utils.rival import Rival
 
-
 SECONDS = 30.0  # of a run
 
 
