@@ -198,8 +198,8 @@ class LinearFeatures(ExplicitMap):
             cuts = [k * part // threads for part in range(threads + 1)]
             return np.hstack(shared(lambda part: X.T @ R[:, cuts[part] : cuts[part + 1]], range(threads), threads))
         each = self.n_rows * k
-        least = max(_FEATURES, -(-d // _MOST_PARTS), -(-_PRODUCTS // each)) if each * d > _PRODUCTS else d
-        if d < 2 * least:
+        least = max(_FEATURES, -(-d // _MOST_PARTS), -(-_PRODUCTS // max(each, 1)))
+        if each * d <= _PRODUCTS or d < 2 * least:
             return np.ascontiguousarray(X.T @ R)
         cuts = [*range(0, d - least + 1, least), d]
         return np.vstack(shared(lambda part: X[:, cuts[part] : cuts[part + 1]].T @ R, range(len(cuts) - 1), threads))
