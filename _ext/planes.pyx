@@ -52,6 +52,28 @@ cdef struct Turns:
     int *spare                  # (K,)
 
 
+cdef bint laid_out(Scratch *s, Py_ssize_t scores, Py_ssize_t width, Py_ssize_t planes, int Kp) noexcept nogil:
+    """Make room for so many scores, parts of planes in [0, width) and planes, that of weight 0 among them; False where there is no memory."""
+    s.scores = zeros(scores + 2 * width + planes * (planes + 3))
+    s.known = <char *>malloc(planes)
+    s.moved = <int *>malloc(Kp * sizeof(int))
+    if s.scores == NULL or s.known == NULL or s.moved == NULL:
+        return False
+    s.spread = s.scores + scores
+    s.total = s.spread + width
+    s.value = s.total + width
+    s.weight = s.value + planes
+    s.before = s.weight + planes
+    s.products = s.before + planes
+    return True
+
+
+cdef void give_back(Scratch *s) noexcept nogil:
+    free(s.scores)
+    free(s.known)
+    free(s.moved)
+
+
 cdef void by_falling_gain(const Turns *turns, int K) noexcept nogil:
     """Sort ``turns.order`` by merging, from stretches of RUN that are sorted by insertion."""
     cdef int *source = turns.order
@@ -297,29 +319,15 @@ def visits(const double[::1] values, const int[::1] columns, const long long[::1
     at.constant = <double *>&constant[0] if p else &none
     at.alpha = &alpha[0] if p else &none
     cdef Py_ssize_t width = G + longest * K + 1, planes = most + 1
-    cdef double *block = zeros(longest * Kp + Kp + 2 * width + planes * (planes + 3))
     cdef Py_ssize_t *order = <Py_ssize_t *>malloc(m * sizeof(Py_ssize_t))
-    s.known = <char *>malloc(planes)
-    s.moved = <int *>malloc(Kp * sizeof(int))
-    if block == NULL or order == NULL or s.known == NULL or s.moved == NULL:
-        free(block)
-        free(order)
-        free(s.known)
-        free(s.moved)
-        raise MemoryError("no memory for the products of planes")
-    s.scores = block
-    s.spread = s.scores + longest * Kp + Kp
-    s.total = s.spread + width
-    s.value = s.total + width
-    s.weight = s.value + planes
-    s.before = s.weight + planes
-    s.products = s.before + planes
     cdef const double *products = &gram[0] if gram.shape[0] else &none
     cdef double *theta = &W[0, 0] if d else &none
     cdef double *common = &shared[0] if G else &none
-    for i in range(m):
-        order[i] = i
     try:
+        if not laid_out(&s, longest * Kp + Kp, width, planes, Kp) or order == NULL:
+            raise MemoryError("no memory for the products of planes")
+        for i in range(m):
+            order[i] = i
         with nogil:
             for count in range(passes):
                 gap = 0.0
@@ -336,10 +344,8 @@ def visits(const double[::1] values, const int[::1] columns, const long long[::1
                 with gil:
                     PyErr_CheckSignals()
     finally:
-        free(block)
+        give_back(&s)
         free(order)
-        free(s.known)
-        free(s.moved)
     return gap, passes
 
 
@@ -389,34 +395,18 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
     at.first, at.begin, at.stop = &first[0], &begin[0], &stop[0]
     at.part, at.coefficient, at.constant, at.alpha = &part[0], &coefficient[0], &constant[0], &alpha[0]
     cdef Py_ssize_t width = K + 1, planes = most + 1
-    cdef double *block = zeros(2 * Kp + 2 * width + planes * (planes + 3) + K)
     cdef Py_ssize_t *order = <Py_ssize_t *>malloc(n * sizeof(Py_ssize_t))
     cdef long long *example = <long long *>malloc((n + 1) * sizeof(long long))
-    s.known = <char *>malloc(planes)
-    s.moved = <int *>malloc(Kp * sizeof(int))
-    turns.order = <int *>malloc(2 * K * sizeof(int))
-    if block == NULL or order == NULL or example == NULL or s.known == NULL or s.moved == NULL or turns.order == NULL:
-        free(block)
-        free(order)
-        free(example)
-        free(s.known)
-        free(s.moved)
-        free(turns.order)
-        raise MemoryError("no memory for the products of planes")
-    s.scores = block
-    s.spread = s.scores + 2 * Kp
-    s.total = s.spread + width
-    s.value = s.total + width
-    s.weight = s.value + planes
-    s.before = s.weight + planes
-    s.products = s.before + planes
-    turns.gain = s.products + planes * planes
-    turns.sign, turns.slope, turns.offset, turns.spare = &sign[0, 0], &slope[0], &offset[0], turns.order + K
     cdef double *theta = &W[0, 0] if d else &none
-    for i in range(n):
-        order[i] = example[i] = i
-    example[n] = n
+    turns.sign, turns.slope, turns.offset = &sign[0, 0], &slope[0], &offset[0]
+    turns.gain, turns.order = <double *>malloc(K * sizeof(double)), <int *>malloc(2 * K * sizeof(int))
+    turns.spare = turns.order + K
     try:
+        if not laid_out(&s, 2 * Kp, width, planes, Kp) or order == NULL or example == NULL or turns.gain == NULL or turns.order == NULL:
+            raise MemoryError("no memory for the products of planes")
+        for i in range(n):
+            order[i] = example[i] = i
+        example[n] = n
         with nogil:
             shuffle(order, n, &state)
             for i in range(n):
@@ -425,11 +415,10 @@ def sweep(const double[::1] values, const int[::1] columns, const long long[::1]
                     with gil:
                         PyErr_CheckSignals()
     finally:
-        free(block)
+        give_back(&s)
         free(order)
         free(example)
-        free(s.known)
-        free(s.moved)
+        free(turns.gain)
         free(turns.order)
     return gap
 

@@ -35,7 +35,7 @@ from .kernel_newton import KernelNewtonSolver, block_then_newton, step_seconds
 from .kernel_splitting import KernelSplittingSolver
 from .lbfgs import LbfgsSolver
 from .newton import WARM, NewtonSolver, falls_into_blocks
-from .threaded import threads_option
+from .threaded import ThreadedSolver
 
 # The block method gets the passes that cost as much as Newton's factorisations: about 60 of p x p parameters, against 12 n p operations a
 # pass. At least 60 passes, since small C and separable data need no more; at most 500, since seven of ten fits of Table 2 that were open
@@ -128,7 +128,7 @@ def choose(problem: Problem, threads: int | str = 1) -> tuple[list[Solver], str]
 
 
 @register("auto")
-class AutoSolver(Solver):
+class AutoSolver(ThreadedSolver):
     """Picks a solver for the problem (`choose`); `Solution.memory["choice"]` names the solvers taken and the reason.
 
     Parameters
@@ -139,9 +139,6 @@ class AutoSolver(Solver):
     """
 
     takes_box = takes_blocks = True
-
-    def __init__(self, threads: int | str = 1) -> None:
-        self.threads = threads_option(threads)
 
     def lacks(self, problem: Problem) -> str | None:
         """Return what the problem lacks for every solver, or None."""

@@ -14,7 +14,6 @@ from .base import Limits, register, warm_start
 from .dual import STATUS
 from .threaded import ThreadedSolver
 
-# Threads pay from this many products in an evaluation, some 20 ms of one, and from this many rows for each.
 _DENSE = 2**24  # numbers of a dual point up to which it is returned as a dense array
 
 
@@ -32,7 +31,7 @@ class ListedDualSolver(ThreadedSolver):
         where the problem is small, else one for each core that the process may use.
     """
 
-    worth, rows_each = 1e8, 500
+    worth, rows_each = 1e8, 500  # products in an evaluation, some 20 ms of one thread, and rows of each
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs sparse multiclass linear features, and a surrogate by a threshold (`Loss.thresholded`)."""

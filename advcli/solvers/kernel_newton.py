@@ -69,8 +69,7 @@ class KernelNewtonSolver(ThreadedSolver):
         assert isinstance(features, KernelMap)
         if start is not None and (start.R is None or start.R.shape != (len(problem.y), k) or start.theta.shape != features.shape):
             start = None
-        if self.threads != 1:
-            problem = replace(problem, threads=self.threads_for(problem))
+        problem = self.sharing(problem)
         if features.regularised is None and not factor_pays(features):
             smoothed = SeparateCoefficients(problem) if problem.loss.separate else CoefficientSmoothed(problem)
             found = NewtonSolver.minimise(smoothed, limits, start)

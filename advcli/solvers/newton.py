@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -317,8 +317,7 @@ class NewtonSolver(ThreadedSolver):
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the parameters with the best primal value and the dual point with the best dual value seen."""
-        if (threads := self.threads_for(problem)) > 1:
-            problem = replace(problem, threads=threads)
+        problem = self.sharing(problem)
         return self.minimise(Separate(problem) if falls_into_blocks(problem) else ProximalStep(problem), limits, start)
 
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from ..errors import ConfigError
@@ -66,3 +67,8 @@ class ThreadedSolver(Solver):
         if self.reads(problem) * problem.loss.n_classes < self.worth:
             return 1
         return max(1, min(usable_cores(), n // self.rows_each, MOST_THREADS))
+
+    def sharing(self, problem: Problem) -> Problem:
+        """Return the problem whose evaluations the threads of a fit share."""
+        threads = self.threads_for(problem)
+        return replace(problem, threads=threads) if threads > 1 else problem
