@@ -288,9 +288,11 @@ cdef Py_ssize_t visits(Pairs *p, Py_ssize_t most, bint *rests) noexcept nogil:
             other = 2.0 if p.coupling == SUM and of_up != at else 0.0
             l = partner(p, up, high, at, other, &s)
             if l >= 0 and s > (high - least) * (high - least) / bend:
-                of_down, down, cross = at, l, other
-                least = p.low[at * p.width + l] - p.f[l] + p.theta[at]
-                bend = bend_of(p, up, l, other)
+                widest = p.low[at * p.width + l] - p.f[l] + p.theta[at]
+                # a row beside itself, or beside its like, has a curvature of 0, over which rounding of slopes looks like the largest gain
+                if high - widest > LEAST and not (l == up and of_up == at):
+                    of_down, down, cross, least = at, l, other, widest
+                    bend = bend_of(p, up, l, other)
         d = (high - least) / bend
         room = reach(p, of_up, of_down)
         d = d if d < room else room

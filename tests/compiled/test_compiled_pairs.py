@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from python_pairs import EACH, ORDERED, SUM, ascend, dual_value, signs_of
 
@@ -31,6 +31,7 @@ def run(level, y, U, K, offset, coupling, tol, most=10**5):
 @pytest.mark.parametrize("coupling", [EACH, ORDERED, SUM])
 @pytest.mark.parametrize("level", LEVELS)
 @given(seed=st.integers(0, 10**6))
+@example(seed=726173)  # the row that grows most is its own partner of largest gain, by rounding
 @settings(max_examples=25, deadline=None)
 def test_the_ascent_ends_where_the_reference_does(level, coupling, seed):
     y, U, K, offset = drawn(seed)
