@@ -33,13 +33,15 @@ cdef inline int family_new(Family *s, int kind, int k, const double *parameters,
     s.matrix = NULL
     s.hint = NULL
     s.tight = NULL
-    block = zeros((WORK + 1) * s.kp)
+    block = zeros((WORK + 3) * s.kp)
     s.work = block
     if block == NULL:
         return -1
     for j in range(k, s.kp):
         block[WORK * s.kp + j] = -INFINITY
     s.mask = block + WORK * s.kp
+    block[(WORK + 2) * s.kp] = 1.0
+    s.corner = block + (WORK + 2) * s.kp
     return bind_family(s, kind, parameters, n_parameters)
 
 

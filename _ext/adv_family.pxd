@@ -16,6 +16,7 @@ ctypedef struct Family:
     double unit              # spread of the loss matrix, 1 when it is constant
     const double *matrix     # (l, kp), row = prediction, padded with 0
     const double *mask
+    const double *corner     # a 1 between kp zeros and kp - 1: from `corner - j` on stands e_j
     double *work             # WORK * kp doubles, plus whatever the family asks for in `extra`
     double *extra            # owned: the padded loss matrix and the family's larger scratch
     signed char *tight       # (l) where `step` may flag the rows of the loss matrix whose value is the least at its answer, or NULL

@@ -178,3 +178,31 @@ cdef inline double threshold(const double *g, int kp, double start, double radiu
         else:
             t = t + (vsum(s) - radius) * inverse(active)
     return t
+
+
+cdef inline void two_thresholds(const double *g, int kp, double radius, double *first, double wider, double *second) noexcept nogil:
+    """Do what `threshold` does, from ``first`` for one radius and from ``second`` for another; neither waits for the other's sums."""
+    cdef double t = first[0], u = second[0]
+    cdef int j, iteration, active, others, previous = -1, before = -1
+    cdef vec s, o, d, level, lower, value, zero = splat(0.0)
+    for iteration in range(kp + 8):
+        s = o = zero
+        active = others = 0
+        level, lower = splat(t), splat(u)
+        for j in range(kp // LANES):
+            value = load(g, j)
+            d = value - level
+            s = s + vmax(d, zero)
+            active += count_greater(d, zero)
+            d = value - lower
+            o = o + vmax(d, zero)
+            others += count_greater(d, zero)
+        if active == previous and others == before:
+            break
+        if active != previous:
+            previous = active
+            t = t + (vsum(s) - radius) * inverse(active) if active else maximum(g, kp) - radius
+        if others != before:
+            before = others
+            u = u + (vsum(o) - wider) * inverse(others) if others else maximum(g, kp) - wider
+    first[0], second[0] = t, u

@@ -5,7 +5,7 @@
 # Block (docs/notes/oracles.md, section 2): g = f + w q; u solves sum (g-u)_+ = 1, mu solves sum (g-mu)_+ = 1 + w; q' = (min(g, u) - mu)_+ / w.
 # CS: c(r) = 1 - q_y is linear, so the block is the projection of q + (f + 1 - e_y)/w on the simplex.
 
-from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, count_greater, LANES, maximum, dot, threshold
+from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, count_greater, LANES, maximum, dot, threshold, two_thresholds
 from adv_family cimport Family, FIXED, TIED, FREE
 
 
@@ -75,6 +75,7 @@ cdef inline double zero_one_block(Family *s, const double *f, const double *r, P
     cdef double *g = s.work + kp
     cdef double tau, largest, gap, u, mu, total
     cdef vec scale = splat(w), m, inner, q, upper, lower, zero = splat(0.0)
+    cdef const double *corner = s.corner - y
     shift(s, f, b, kp)
     if r[y] == 0.0 and skip >= 0.0:
         # q = e_y: nothing to gain when no other score comes within 1 of the label's, which is most visits late in a fit
@@ -92,10 +93,8 @@ cdef inline double zero_one_block(Family *s, const double *f, const double *r, P
     m = zero
     inner = zero
     for j in range(kp // LANES):
-        store(out, j, load(r, j))
-    out[y] += 1.0
-    for j in range(kp // LANES):
-        q = load(out, j)
+        q = load(r, j) + load(corner, j)
+        store(out, j, q)
         m = vmax(m, q)
         inner = inner + q * vmax(load(b, j), splat(-1.7976931348623157e308))
     largest = hmax(m)
@@ -104,8 +103,8 @@ cdef inline double zero_one_block(Family *s, const double *f, const double *r, P
         return gap
     for j in range(kp // LANES):
         store(g, j, load(b, j) + scale * load(out, j))
-    u = threshold(g, kp, tau + w * largest, 1.0)
-    mu = threshold(g, kp, tau, 1.0 + w)
+    u, mu = tau + w * largest, tau
+    two_thresholds(g, kp, 1.0, &u, 1.0 + w, &mu)
     if w > 0.0:
         upper = splat(u)
         lower = splat(mu)
@@ -125,7 +124,8 @@ cdef inline double zero_one_block(Family *s, const double *f, const double *r, P
     if state != NULL:
         for j in range(s.k):
             state[j] = TIED if g[j] > u else (FREE if g[j] > mu else FIXED)
-    out[y] -= 1.0
+    for j in range(kp // LANES):
+        store(out, j, load(out, j) - load(corner, j))
     return gap
 
 

@@ -116,36 +116,29 @@ BOOLEANS = frozenset({"converged", "rejector_converged"})
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
-def plain(value: Any) -> Any:
-    """Return a value made of plain Python types only (NumPy scalars and arrays, paths and tuples converted), fit for JSON."""
+def plain(value: Any, whole: bool = False) -> Any:
+    """Return a value made of plain Python types only (NumPy scalars and arrays, paths and tuples converted), fit for JSON.
+
+    ``whole``: floats that are whole numbers become integers.
+    """
     if type(value) in _PLAIN:  # nearly every value, and asking a class whether it is a mapping takes longer than all else here
-        return value
+        return int(value) if whole and type(value) is float and value.is_integer() else value
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): plain(item, whole) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(item) for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+        return [plain(item, whole) for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
-        return float(value)
+        return plain(float(value), whole)
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return plain(value.tolist(), whole)
     return str(value)
 
 
 def canonical_json(value: Any) -> str:
     """Return the one JSON text of a value: sorted keys, no spaces, 1.0 written as 1 (YAML does not tell them apart)."""
-
-    def settle(item: Any) -> Any:
-        if isinstance(item, dict):
-            return {key: settle(part) for key, part in item.items()}
-        if isinstance(item, list):
-            return [settle(part) for part in item]
-        if isinstance(item, float) and item.is_integer():
-            return int(item)
-        return item
-
-    return json.dumps(settle(plain(value)), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return json.dumps(plain(value, whole=True), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def lasting(cell: Mapping[str, Any]) -> dict[str, Any]:

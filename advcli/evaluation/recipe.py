@@ -260,7 +260,7 @@ class Recipe:
             return None
         return LabelClosures.of(LabelGraph.from_edges(dataset.hierarchy, several_tops=True), dataset.classes, dataset.stubs)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The key of the cell's rows."""
         return self.given.key(self.dataset)
@@ -415,9 +415,10 @@ class Recipe:
         These have distributions if a metric reads them, or ``distributions`` asks for them and the method has some.
         """
         learner = fitted.learner
-        X = fitted.rows(test.X)
+        test = replace(test, X=fitted.rows(test.X))
         clock = time.perf_counter()
-        X = X if test.groups is None else replace(test, X=X).look(learner)
+        # what a kernel is at these rows is computed once for all that is asked of them
+        X = test.X if isinstance(test.X, BlockRows) else test.look(learner)
         codes = learner.predict_codes(X)
         columns: dict[str, Any] = {"predict_seconds": time.perf_counter() - clock} | certificate_columns(learner) | stage_columns(learner)
         certificate = learner.certificate_

@@ -164,13 +164,16 @@ class View:
     groups: Any = None
 
 
-def _is_validated(X: Any, y: Any) -> bool:
-    """Return whether rows and labels are plain arrays that scikit-learn and `refuse_huge` would return as they are."""
-    if type(X) is not np.ndarray or type(y) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2 or not X.flags.c_contiguous:
-        return False
-    if y.dtype.kind not in "biuUS" or y.shape != X.shape[:1] or X.size == 0:
+def _is_plain(X: Any) -> bool:
+    """Return whether rows are a plain array that scikit-learn and `refuse_huge` would return as it is, if its columns fit."""
+    if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2 or not X.flags.c_contiguous or X.size == 0:
         return False
     return bool(X.min() >= -LARGEST and X.max() <= LARGEST)  # false for nan too
+
+
+def _is_validated(X: Any, y: Any) -> bool:
+    """Return whether rows and labels are plain arrays that scikit-learn and `refuse_huge` would return as they are."""
+    return type(y) is np.ndarray and y.dtype.kind in "biuUS" and _is_plain(X) and y.shape == X.shape[:1]
 
 
 class Learner(ClassifierMixin, BaseEstimator):
@@ -384,10 +387,16 @@ class Learner(ClassifierMixin, BaseEstimator):
             if hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
             return X, *y
+        if options == {"reset": False} and not y and _is_plain(X) and self._knows_columns(X):
+            return X
         X = checked_csr(X) if sparse.issparse(X) else X
         found = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, order="C", **options)
         refuse_huge(found[0] if y else found, getattr(self, "feature_names_in_", None), "X")
         return found
+
+    def _knows_columns(self, X: Array) -> bool:
+        """Return whether rows have as many columns as those of the fit, which have no names."""
+        return X.shape[1] == getattr(self, "n_features_in_", None) and not hasattr(self, "feature_names_in_")
 
     def needs_memory(self) -> str | None:
         """Return the parameter that rows which are read in blocks do not serve (`advcli.blocks`); None where the learner reads such."""

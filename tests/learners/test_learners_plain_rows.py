@@ -65,3 +65,26 @@ def test_names_of_a_former_fit_are_forgotten():
     model.fit(rows()[:, :2].copy(), Y)
     assert not hasattr(model, "feature_names_in_")
     assert model.n_features_in_ == 2
+
+
+@pytest.mark.parametrize(
+    ("X", "said"),
+    [(rows(_4=np.nan), "NaN"), (rows(_4=-2.0 * LARGEST), "column 2"), (rows()[:, :2].copy(), "2 features"), ([[1.0], [1.0, 2.0]], None)],
+)
+def test_new_rows_are_refused_as_scikit_learn_and_we_refuse_them(X, said):
+    model = AdversarialClassifier().fit(rows(), Y)
+    with pytest.raises(ValueError, match=said):
+        model.predict(X)
+
+
+def test_new_rows_without_names_are_told_of_where_the_fit_had_names():
+    model = AdversarialClassifier().fit(pd.DataFrame(rows(), columns=["a", "b", "c"]), Y)
+    with pytest.warns(UserWarning, match="feature names"):
+        model.predict(rows())
+
+
+def test_new_rows_that_are_plain_are_predicted_as_any_others():
+    model = AdversarialClassifier().fit(rows(), Y)
+    X = rows()
+    assert np.array_equal(model.decision_function(X), model.decision_function(np.asfortranarray(X)))
+    assert np.array_equal(model.decision_function(X), model.decision_function(X.tolist()))
