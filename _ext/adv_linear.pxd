@@ -166,6 +166,135 @@ cdef inline void dense_update(const double *x, int d, double *theta, int kp, con
         v += 1
 
 
+cdef inline vec stepped(double *t, int v, vec x, vec d) noexcept nogil:
+    """t_v += x d; return it."""
+    cdef vec moved = load(t, v) + x * d
+    store(t, v, moved)
+    return moved
+
+
+cdef inline void dense_update_scores(const double *x, int d, double *theta, int kp, const double *dr, double scale, const double *z, double *f) noexcept nogil:
+    """Theta += scale x dr', then f = Theta' z, to the bits of `dense_update` and `dense_scores`: Theta is read once, while it waits for its stores."""
+    cdef int j, v = 0, nv = kp // LANES
+    cdef double *t
+    cdef vec a0, a1, a2, a3, b0, b1, b2, b3, d0, d1, d2, d3, x0, z0, step = splat(scale)
+    while v + 4 <= nv:
+        d0, d1, d2, d3 = load(dr, v) * step, load(dr, v + 1) * step, load(dr, v + 2) * step, load(dr, v + 3) * step
+        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = splat(0.0)
+        t = theta
+        for j in range(d // 2):
+            x0, z0 = splat(x[2 * j]), splat(z[2 * j])
+            a0 = a0 + z0 * stepped(t, v, x0, d0)
+            a1 = a1 + z0 * stepped(t, v + 1, x0, d1)
+            a2 = a2 + z0 * stepped(t, v + 2, x0, d2)
+            a3 = a3 + z0 * stepped(t, v + 3, x0, d3)
+            x0, z0 = splat(x[2 * j + 1]), splat(z[2 * j + 1])
+            b0 = b0 + z0 * stepped(t + kp, v, x0, d0)
+            b1 = b1 + z0 * stepped(t + kp, v + 1, x0, d1)
+            b2 = b2 + z0 * stepped(t + kp, v + 2, x0, d2)
+            b3 = b3 + z0 * stepped(t + kp, v + 3, x0, d3)
+            t += 2 * kp
+        if d % 2:
+            x0, z0 = splat(x[d - 1]), splat(z[d - 1])
+            a0 = a0 + z0 * stepped(t, v, x0, d0)
+            a1 = a1 + z0 * stepped(t, v + 1, x0, d1)
+            a2 = a2 + z0 * stepped(t, v + 2, x0, d2)
+            a3 = a3 + z0 * stepped(t, v + 3, x0, d3)
+        store(f, v, a0 + b0)
+        store(f, v + 1, a1 + b1)
+        store(f, v + 2, a2 + b2)
+        store(f, v + 3, a3 + b3)
+        v += 4
+    if nv - v == 3:
+        d0, d1, d2 = load(dr, v) * step, load(dr, v + 1) * step, load(dr, v + 2) * step
+        a0 = a1 = a2 = b0 = b1 = b2 = splat(0.0)
+        t = theta
+        for j in range(d // 2):
+            x0, z0 = splat(x[2 * j]), splat(z[2 * j])
+            a0 = a0 + z0 * stepped(t, v, x0, d0)
+            a1 = a1 + z0 * stepped(t, v + 1, x0, d1)
+            a2 = a2 + z0 * stepped(t, v + 2, x0, d2)
+            x0, z0 = splat(x[2 * j + 1]), splat(z[2 * j + 1])
+            b0 = b0 + z0 * stepped(t + kp, v, x0, d0)
+            b1 = b1 + z0 * stepped(t + kp, v + 1, x0, d1)
+            b2 = b2 + z0 * stepped(t + kp, v + 2, x0, d2)
+            t += 2 * kp
+        if d % 2:
+            x0, z0 = splat(x[d - 1]), splat(z[d - 1])
+            a0 = a0 + z0 * stepped(t, v, x0, d0)
+            a1 = a1 + z0 * stepped(t, v + 1, x0, d1)
+            a2 = a2 + z0 * stepped(t, v + 2, x0, d2)
+        store(f, v, a0 + b0)
+        store(f, v + 1, a1 + b1)
+        store(f, v + 2, a2 + b2)
+        v += 3
+    while v + 2 <= nv:
+        d0, d1 = load(dr, v) * step, load(dr, v + 1) * step
+        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = splat(0.0)
+        t = theta
+        for j in range(d // 4):
+            x0, z0 = splat(x[4 * j]), splat(z[4 * j])
+            a0 = a0 + z0 * stepped(t, v, x0, d0)
+            b0 = b0 + z0 * stepped(t, v + 1, x0, d1)
+            x0, z0 = splat(x[4 * j + 1]), splat(z[4 * j + 1])
+            a1 = a1 + z0 * stepped(t + kp, v, x0, d0)
+            b1 = b1 + z0 * stepped(t + kp, v + 1, x0, d1)
+            x0, z0 = splat(x[4 * j + 2]), splat(z[4 * j + 2])
+            a2 = a2 + z0 * stepped(t + 2 * kp, v, x0, d0)
+            b2 = b2 + z0 * stepped(t + 2 * kp, v + 1, x0, d1)
+            x0, z0 = splat(x[4 * j + 3]), splat(z[4 * j + 3])
+            a3 = a3 + z0 * stepped(t + 3 * kp, v, x0, d0)
+            b3 = b3 + z0 * stepped(t + 3 * kp, v + 1, x0, d1)
+            t += 4 * kp
+        j = d - d % 4
+        if d & 2:
+            x0, z0 = splat(x[j]), splat(z[j])
+            a0 = a0 + z0 * stepped(t, v, x0, d0)
+            b0 = b0 + z0 * stepped(t, v + 1, x0, d1)
+            x0, z0 = splat(x[j + 1]), splat(z[j + 1])
+            a1 = a1 + z0 * stepped(t + kp, v, x0, d0)
+            b1 = b1 + z0 * stepped(t + kp, v + 1, x0, d1)
+            t += 2 * kp
+            j += 2
+        if d & 1:
+            x0, z0 = splat(x[j]), splat(z[j])
+            a2 = a2 + z0 * stepped(t, v, x0, d0)
+            b2 = b2 + z0 * stepped(t, v + 1, x0, d1)
+        store(f, v, (a0 + a1) + (a2 + a3))
+        store(f, v + 1, (b0 + b1) + (b2 + b3))
+        v += 2
+    if v < nv:
+        d0 = load(dr, v) * step
+        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = splat(0.0)
+        t = theta
+        for j in range(d // 8):
+            a0 = a0 + splat(z[8 * j]) * stepped(t, v, splat(x[8 * j]), d0)
+            a1 = a1 + splat(z[8 * j + 1]) * stepped(t + kp, v, splat(x[8 * j + 1]), d0)
+            a2 = a2 + splat(z[8 * j + 2]) * stepped(t + 2 * kp, v, splat(x[8 * j + 2]), d0)
+            a3 = a3 + splat(z[8 * j + 3]) * stepped(t + 3 * kp, v, splat(x[8 * j + 3]), d0)
+            b0 = b0 + splat(z[8 * j + 4]) * stepped(t + 4 * kp, v, splat(x[8 * j + 4]), d0)
+            b1 = b1 + splat(z[8 * j + 5]) * stepped(t + 5 * kp, v, splat(x[8 * j + 5]), d0)
+            b2 = b2 + splat(z[8 * j + 6]) * stepped(t + 6 * kp, v, splat(x[8 * j + 6]), d0)
+            b3 = b3 + splat(z[8 * j + 7]) * stepped(t + 7 * kp, v, splat(x[8 * j + 7]), d0)
+            t += 8 * kp
+        j = d - d % 8
+        if d & 4:
+            a0 = a0 + splat(z[j]) * stepped(t, v, splat(x[j]), d0)
+            a1 = a1 + splat(z[j + 1]) * stepped(t + kp, v, splat(x[j + 1]), d0)
+            a2 = a2 + splat(z[j + 2]) * stepped(t + 2 * kp, v, splat(x[j + 2]), d0)
+            a3 = a3 + splat(z[j + 3]) * stepped(t + 3 * kp, v, splat(x[j + 3]), d0)
+            t += 4 * kp
+            j += 4
+        if d & 2:
+            b0 = b0 + splat(z[j]) * stepped(t, v, splat(x[j]), d0)
+            b1 = b1 + splat(z[j + 1]) * stepped(t + kp, v, splat(x[j + 1]), d0)
+            t += 2 * kp
+            j += 2
+        if d & 1:
+            b2 = b2 + splat(z[j]) * stepped(t, v, splat(x[j]), d0)
+        store(f, v, ((a0 + a1) + (a2 + a3)) + ((b0 + b1) + (b2 + b3)))
+
+
 cdef inline void sparse_scores(const double *x, const int *columns, Py_ssize_t count, const double *theta, int kp, double *f) noexcept nogil:
     """f = Theta' x for a sparse row."""
     cdef int v = 0, nv = kp // LANES

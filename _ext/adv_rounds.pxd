@@ -9,7 +9,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from adv_simd cimport vec, load, store, vsum, splat, LANES
 from adv_loop cimport gap_scale, random_bits, seconds, shuffle
 from adv_team cimport Barrier, wait_for_all
-from adv_visit cimport ACTIVE_PASSES, BLOCK_ROWS, Run, judge_rows, prefetch_row, values_of, visit
+from adv_visit cimport ACTIVE_PASSES, BLOCK_ROWS, Run, judge_rows, values_of, visit_each
 
 cdef enum:
     MOST_THREADS = 256
@@ -149,7 +149,7 @@ cdef inline void combine(Member *m) noexcept nogil:
 cdef inline int visit_list(Member *m, const Py_ssize_t *list, const Py_ssize_t *counts, double skip, double *total) noexcept nogil:
     """Visit the thread's part of a list in rounds; ``total`` receives the sum of its gaps."""
     cdef Rounds *team = m.team
-    cdef Py_ssize_t start = start_of(counts, m.t), count = counts[m.t], longest = 0, first, b
+    cdef Py_ssize_t start = start_of(counts, m.t), count = counts[m.t], longest = 0, first
     cdef double *gaps = team.gaps + start
     cdef int u
     list += start
@@ -161,11 +161,7 @@ cdef inline int visit_list(Member *m, const Py_ssize_t *list, const Py_ssize_t *
         m.run.theta = team.moved + (m.turn * team.size + m.t) * team.length
         memcpy(m.run.theta, team.theta + m.t * team.length, team.length * sizeof(double))
         m.run.scale = m.sigma * m.scale
-        for b in range(first, min(first + team.together, count)):
-            if b + 1 < count:
-                prefetch_row(m.run, list[b + 1])
-            gaps[b] = visit(m.run, list[b], skip)
-            total[0] += gaps[b]
+        visit_each(m.run, list + first, min(team.together, count - first), skip, gaps + first, total)
         if wait_for_all(&team.barrier, team.size):
             return 1
         combine(m)

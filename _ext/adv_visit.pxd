@@ -2,7 +2,7 @@
 
 from adv_simd cimport vec, load, store, vsum, splat, LANES, prefetch
 from adv_family cimport Family
-from adv_linear cimport Rows, row_scores, row_update, prefetch_rows
+from adv_linear cimport Rows, dense_scores, dense_update_scores, row_scores, row_update, prefetch_rows
 
 cdef enum:
     ACTIVE_PASSES = 10   # passes over the active set between two full passes
@@ -25,20 +25,29 @@ cdef struct Run:
     int apart                 # between one row's number and the next
 
 
-cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
-    """Maximise block i and return its gap before the step, times s_i w_i."""
+cdef inline void prefetch_row(Run *run, Py_ssize_t i) noexcept nogil:
+    """Prefetch what the visit of row i will read."""
+    cdef Rows *x = &run.rows
+    cdef int line
+    if x.start == NULL:
+        for line in range(0, min(x.d, 128), 8):
+            prefetch(x.values + i * x.d + line)
+        prefetch(run.r + i * run.family.kp)
+    else:
+        prefetch_rows(run.theta, run.family.kp, x.columns + x.start[i], x.start[i + 1] - x.start[i])
+
+
+cdef inline double step_of(Run *run, Py_ssize_t i, double *f, double skip) noexcept nogil:
+    """Maximise block i, whose scores are ``f``, all but Theta, and return its gap before the step, not times s_i w_i.
+
+    Where that exceeds ``skip``, the change of r is left in the family's scratch vector 9.
+    """
     cdef Family *s = &run.family
     cdef int v, kp = s.kp
-    cdef double *f = s.work + 8 * kp
     cdef double *new = s.work + 9 * kp
     cdef double *r = run.r + i * kp
-    cdef double weight = 1.0, cost = 1.0, gap, w
+    cdef double weight = 1.0 if run.sample == NULL else run.sample[i], cost = 1.0, gap, w
     cdef vec inverse
-    if run.sample != NULL:
-        weight = run.sample[i]
-        if weight == 0.0:
-            return 0.0
-    row_scores(&run.rows, i, run.theta, kp, f)
     if run.cost != NULL:
         cost = run.cost[i]
         inverse = splat(1.0 / cost)
@@ -52,8 +61,59 @@ cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
             inverse = load(new, v)
             store(new, v, inverse - load(r, v))
             store(r, v, inverse)
-        row_update(&run.rows, i, run.theta, kp, new, -weight * run.scale, run.moved)
-    return weight * cost * gap
+    return gap
+
+
+cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
+    """Maximise block i and return its gap before the step, times s_i w_i."""
+    cdef int kp = run.family.kp
+    cdef double *f = run.family.work + 8 * kp
+    cdef double weight = 1.0 if run.sample == NULL else run.sample[i], gap
+    if weight == 0.0:
+        return 0.0
+    row_scores(&run.rows, i, run.theta, kp, f)
+    gap = step_of(run, i, f, skip)
+    if gap > skip:
+        row_update(&run.rows, i, run.theta, kp, run.family.work + 9 * kp, -weight * run.scale, run.moved)
+    return weight * (1.0 if run.cost == NULL else run.cost[i]) * gap
+
+
+cdef inline void visit_each(Run *run, const Py_ssize_t *list, Py_ssize_t count, double skip, double *gaps, double *total) noexcept nogil:
+    """Visit the listed examples in order, and prefetch what the next ones will read; their gaps are added to ``total`` one by one.
+
+    Each gap goes to its place in the list in ``gaps``, or where that is NULL to its example's in ``run.gap``. A dense row's change of Theta and the
+    scores of the next row take one loop, with the bits of two: Theta is stored more slowly than it is read and multiplied.
+    """
+    cdef Py_ssize_t b, i, next
+    cdef int d = run.rows.d, kp = run.family.kp
+    cdef double *f = run.family.work + 8 * kp
+    cdef const double *values = run.rows.values
+    cdef bint dense = run.rows.start == NULL
+    cdef double weight, gap
+    if dense and count > 0:
+        dense_scores(values + list[0] * d, d, run.theta, kp, f)
+    for b in range(count):
+        i = list[b]
+        if not dense:
+            if b + 1 < count:
+                prefetch_row(run, list[b + 1])
+            gap = visit(run, i, skip)
+        else:
+            next = list[b + 1] if b + 1 < count else i
+            if b + 2 < count:
+                prefetch_row(run, list[b + 2])
+            weight = 1.0 if run.sample == NULL else run.sample[i]
+            gap = step_of(run, i, f, skip) if weight != 0.0 else 0.0
+            if weight != 0.0 and gap > skip:
+                dense_update_scores(values + i * d, d, run.theta, kp, run.family.work + 9 * kp, -weight * run.scale, values + next * d, f)
+            else:
+                dense_scores(values + next * d, d, run.theta, kp, f)
+            gap = weight * (1.0 if run.cost == NULL else run.cost[i]) * gap
+        if gaps != NULL:
+            gaps[b] = gap
+        else:
+            run.gap[i] = gap
+        total[0] += gap
 
 
 cdef inline void judge_rows(Run *run, Py_ssize_t first, Py_ssize_t last, double *loss, double *offsets) noexcept nogil:
@@ -90,15 +150,3 @@ cdef inline void values_of(Run *run, double lam, double loss, double offsets, do
         square += run.theta[i] * run.theta[i]
     primal[0] = 0.5 * lam * square + loss / run.mass
     dual[0] = offsets / run.mass - 0.5 * lam * square
-
-
-cdef inline void prefetch_row(Run *run, Py_ssize_t i) noexcept nogil:
-    """Prefetch what the visit of row i will read."""
-    cdef Rows *x = &run.rows
-    cdef int line
-    if x.start == NULL:
-        for line in range(0, min(x.d, 128), 8):
-            prefetch(x.values + i * x.d + line)
-        prefetch(run.r + i * run.family.kp)
-    else:
-        prefetch_rows(run.theta, run.family.kp, x.columns + x.start[i], x.start[i + 1] - x.start[i])

@@ -63,9 +63,9 @@ cdef inline double zero_one_oracle(Family *s, const double *f, Py_ssize_t y, dou
 cdef inline double zero_one_offset(Family *s, const double *r, Py_ssize_t y) noexcept nogil:
     cdef double *q = s.work
     cdef int j
+    # e_y is added in registers: a vector that holds a number just stored waits for it
     for j in range(s.kp // LANES):
-        store(q, j, load(r, j) + load(s.mask, j))
-    q[y] += 1.0
+        store(q, j, load(r, j) + load(s.mask, j) + load(s.corner - y, j))
     return 1.0 - maximum(q, s.kp)
 
 
@@ -176,14 +176,13 @@ cdef inline double cs_step(Family *s, const double *f, const double *r, Py_ssize
     cdef int j, best, kp = s.kp
     cdef double *b = s.work
     cdef double *g = s.work + kp
+    cdef const double *corner = s.corner - y
     cdef double top, gap, t, total, largest
     cdef vec scale = splat(w), level, inner, q, zero = splat(0.0), one = splat(1.0)
     # b = f + 1 - e_y, shifted to a maximum of 0
     for j in range(kp // LANES):
-        store(b, j, load(f, j) + one + load(s.mask, j))
-        store(out, j, load(r, j))
-    b[y] -= 1.0
-    out[y] += 1.0
+        store(b, j, load(f, j) + one + load(s.mask, j) - load(corner, j))
+        store(out, j, load(r, j) + load(corner, j))
     top = maximum(b, kp)
     level = splat(top)
     inner = zero
@@ -216,7 +215,8 @@ cdef inline double cs_step(Family *s, const double *f, const double *r, Py_ssize
     if state != NULL:
         for j in range(s.k):
             state[j] = FREE if out[j] > 0.0 else FIXED
-    out[y] -= 1.0
+    for j in range(kp // LANES):
+        store(out, j, load(out, j) - load(corner, j))
     return gap
 
 

@@ -22,7 +22,7 @@ from adv_linear cimport rows_of
 from adv_loop cimport bind, checked_width, gap_scale, random_bits, seconds, shuffle
 from adv_rounds cimport CELLS, MOST_THREADS, Member, Rounds, ascend_together
 from adv_team cimport leave
-from adv_visit cimport ACTIVE_PASSES, BLOCK_ROWS, Run, judge_rows, prefetch_row, values_of, visit
+from adv_visit cimport ACTIVE_PASSES, BLOCK_ROWS, Run, judge_rows, values_of, visit_each
 
 cdef void certify(Run *run, double lam, double *primal, double *dual) noexcept nogil:
     """Primal and dual value at the present Theta and r: one pass that moves nothing, and refreshes the gaps."""
@@ -65,11 +65,12 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn
 
     No visit is made that leaves no room in ``max_passes`` for the values after it; a round under way may exceed ``turn``.
     """
-    cdef Py_ssize_t n = run.rows.n, i, j, m, b, visits = at.visits, n_blocks = (n + BLOCK_ROWS - 1) // BLOCK_ROWS, stop
+    cdef Py_ssize_t n = run.rows.n, i, j, m, b, visits = at.visits, n_blocks = (n + BLOCK_ROWS - 1) // BLOCK_ROWS
     cdef Py_ssize_t *order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
     cdef double total, active_total, goal, level, skip, next_check, started = seconds(), signals = started, now, most = max_passes * n
     cdef double primal = at.primal, dual = at.dual, passes = <double>visits / n
     cdef int inner, code = 1, rounds = 0
+    cdef Py_ssize_t block[BLOCK_ROWS]
     cdef bint check
     if order == NULL:
         with gil:
@@ -105,11 +106,10 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn
                 shuffle(order, n_blocks, &at.state)
                 for b in range(n_blocks):
                     i = order[b] * BLOCK_ROWS
-                    stop = min(i + BLOCK_ROWS, n)
-                    while i < stop:
-                        run.gap[i] = visit(run, i, skip)
-                        total += run.gap[i]
-                        i += 1
+                    m = min(<Py_ssize_t>BLOCK_ROWS, n - i)
+                    for j in range(m):
+                        block[j] = i + j
+                    visit_each(run, block, m, skip, NULL, &total)
             else:
                 for i in range(n):
                     order[i] = i
@@ -157,15 +157,9 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn
 
 
 cdef double sweep(Run *run, const Py_ssize_t *order, Py_ssize_t count, double skip) noexcept nogil:
-    """Visit the listed examples in order and return the sum of their gaps; prefetches the next rows during a visit."""
-    cdef Py_ssize_t b, i
+    """Visit the listed examples in order and return the sum of their gaps."""
     cdef double total = 0.0
-    for b in range(count):
-        i = order[b]
-        if b + 1 < count:
-            prefetch_row(run, order[b + 1])
-        run.gap[i] = visit(run, i, skip)
-        total += run.gap[i]
+    visit_each(run, order, count, skip, NULL, &total)
     return total
 
 

@@ -17,10 +17,13 @@ from adv_bind cimport family_free
 from adv_blocks cimport MOST_LABELS, Label, Stored, Supports, deflate, first_row, inflate, load_row, rows_in
 from adv_check cimport check_list, check_weights, demand
 from adv_loop cimport bind, checked_width, gap_scale, seconds, shuffle
-from adv_visit cimport ACTIVE_PASSES, Run, judge_rows, values_of, visit
+from adv_visit cimport ACTIVE_PASSES, Run, judge_rows, values_of, visit_each
 
 cdef extern from "limits.h":
     int INT_MAX
+
+cdef enum:
+    TOGETHER = 64   # visits whose gaps are held until they are added up
 
 
 cdef class Store:
@@ -179,7 +182,9 @@ cdef int sweep(Run *run, Batch *b, Py_ssize_t *order, Py_ssize_t n_blocks, doubl
 
     ``change`` receives by how much the gaps that were found exceed those of the visits before.
     """
-    cdef Py_ssize_t block = 0, e, i
+    cdef Py_ssize_t block = 0, e, i, j, count
+    cdef double gaps[TOGETHER]
+    cdef double total = 0.0
     shuffle(order, n_blocks, state)
     change[0] = 0.0
     while block < n_blocks:
@@ -191,11 +196,16 @@ cdef int sweep(Run *run, Batch *b, Py_ssize_t *order, Py_ssize_t n_blocks, doubl
             block += 1
         fill(b, run.rows.d, run.family.kp, level, True)
         shuffle(b.order, b.listed, state)
-        for e in range(b.listed):
-            i = b.order[e]
-            change[0] -= run.gap[i]
-            run.gap[i] = visit(run, i, skip)
-            change[0] += run.gap[i]
+        e = 0
+        while e < b.listed:
+            count = min(<Py_ssize_t>TOGETHER, b.listed - e)
+            visit_each(run, b.order + e, count, skip, gaps, &total)
+            for j in range(count):
+                i = b.order[e + j]
+                change[0] -= run.gap[i]
+                run.gap[i] = gaps[j]
+                change[0] += gaps[j]
+            e += count
         visits[0] += b.listed
         if keep(b, run.family.kp, True):
             return -1
