@@ -68,7 +68,7 @@ ROWS_IN_BLOCKS = (
     Mutant("_ext/adv_blocks.pxd", "y[first + i]] = -total", "y[first + i]] = total", f"{BLOCKS} -k supports", "dual_blocks"),
     Mutant("_ext/adv_blocks.pxd", "i = x.at[i]", "i = i", f"{BLOCKS} -k listed", "dual_blocks"),
     Mutant("_ext/adv_blocks.pxd", "if size != s.sizes[block]:", "if size > s.sizes[block]:", f"{BLOCKS} -k supports", "dual_blocks"),
-    Mutant("_ext/dual_blocks.pyx", "run.gap[i] = visit(run, i, skip)", "visit(run, i, skip)", f"{BLOCKS} -k plain", "dual_blocks"),
+    Mutant("_ext/dual_blocks.pyx", "run.gap[i] = gaps[j]", "pass", f"{BLOCKS} -k plain", "dual_blocks"),
     Mutant(
         "_ext/dual_blocks.pyx",
         "b.hints[base + i] = -1.0",
@@ -101,8 +101,8 @@ KERNELS = (
     ),
     Mutant(
         "_ext/adv_zero_one.pxd",
-        "mu = threshold(g, kp, tau, 1.0 + w)",
-        "mu = threshold(g, kp, tau, 1.0 + 2.0 * w)",
+        "two_thresholds(g, kp, 1.0, &u, 1.0 + w, &mu)",
+        "two_thresholds(g, kp, 1.0, &u, 1.0 + 2.0 * w, &mu)",
         f"{BLOCK} -k zero_one",
         "oracle",
     ),
@@ -175,12 +175,22 @@ KERNELS = (
     # the ascents
     Mutant(
         "_ext/adv_visit.pxd",
-        "return weight * cost * gap",
-        "return weight * gap",
+        "gap = weight * (1.0 if run.cost == NULL else run.cost[i]) * gap",
+        "gap = weight * gap",
         f"{DUAL} -k 'meet or weights'",
         "dual",
         equivalent="the gap of a visit only chooses what is visited next; the certificate of a pass decides",
     ),
+    Mutant("_ext/adv_visit.pxd", "next = list[b + 1] if b + 1 < count else i", "next = i", f"{DUAL} -k 'meet'", "dual"),
+    Mutant(
+        "_ext/adv_linear.pxd",
+        "a2 = a2 + z0 * stepped(t, v, x0, d0)\n            b2 = b2 + z0 * stepped(t, v + 1, x0, d1)\n        store",
+        "a2 = a2 + x0 * stepped(t, v, x0, d0)\n            b2 = b2 + x0 * stepped(t, v + 1, x0, d1)\n        store",
+        f"{DUAL} -k 'every_width'",
+        "dual",
+    ),
+    Mutant("_ext/adv_linear.pxd", "b2 = b2 + splat(z[j]) * stepped(t, v, splat(x[j]), d0)", "b2 = b2", f"{DUAL} -k 'every_width'", "dual"),
+    Mutant("_ext/adv_simd.pxd", "if active == previous and others == before:", "if active == previous:", f"{BLOCK} -k zero_one", "oracle"),
     Mutant("_ext/adv_visit.pxd", "w = weight * run.square[i] * run.scale", "w = run.square[i] * run.scale", f"{DUAL} -k 'meet'", "dual"),
     Mutant(
         "_ext/adv_visit.pxd",
@@ -353,8 +363,8 @@ RECIPE = (
     Mutant("advcli/evaluation/recipe.py", 'if self.protocol.standardise != "none":', "if True:", f"{CELLS} -k 'script or model'"),
     Mutant(
         "advcli/evaluation/recipe.py",
-        "X = fitted.rows(test.X)",
-        "X = fitted.standardiser.fit(test.X).transform(test.X) if fitted.standardiser else test.X",
+        "test = replace(test, X=fitted.rows(test.X))",
+        "test = replace(test, X=fitted.standardiser.fit(test.X).transform(test.X) if fitted.standardiser else test.X)",
         CELLS,
     ),
     Mutant("advcli/evaluation/recipe.py", "self._value(name, test.truth, predicted", "self._value(name, test.truth, test.y", CELLS),
@@ -889,8 +899,8 @@ RECORDS = (
     ),
     Mutant(
         "advcli/rows.py",
-        "if isinstance(item, float) and item.is_integer():",
-        "if False:",
+        "return int(value) if whole and",
+        "return int(value) if False and",
         RECORDS_TESTS,
     ),
     Mutant("advcli/rows.py", 'sort_keys=True, separators=(",", ":")', 'separators=(",", ":")', RECORDS_TESTS),

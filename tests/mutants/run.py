@@ -193,7 +193,8 @@ def _compiled(scalar: bool) -> list[Path]:
     levels = ["scalar"] if scalar else usable_levels()
     kernels = sorted(path.stem for path in (ROOT / "_ext").glob("*.pyx"))
     found = []
-    for name in (f"{kernel}_{level}" for kernel in kernels for level in LEVELS if level in levels):
+    # `utility` is what all others import
+    for name in ("utility", *(f"{kernel}_{level}" for kernel in kernels for level in LEVELS if level in levels)):
         try:
             found.append(Path(str(importlib.import_module(f"advcli._ext.{name}").__file__)))
         except ImportError:  # built at one level only
