@@ -35,8 +35,7 @@ from .threshold_problem import ThresholdProblem
 
 _PAIRED = {"each": 0, "ordered": 1, "sum": 2}  # couplings that the ascent by pairs keeps, and how it knows them
 _PAIRS = 40  # pairs moved at most, in units of the rows
-_FIRST = 20  # pairs after which a gap above _HOPELESS sends the problem to Newton's method, in the same units
-_HOPELESS = 0.5
+_HOPELESS = ((10, 0.9), (20, 0.5))  # pairs after which a gap this large sends the problem to Newton's method, in the same units
 _SLICE = 1  # pairs after which the variables inside their ends are compared with those before, in the same units
 _SETTLED = 0.02  # share of the variables inside that may have changed since, where a system for their best values pays
 _FACES = 4  # systems after which pairs have the turn again
@@ -365,7 +364,9 @@ def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps
         most = min(left - steps - solved * rows.n, _SLICE * rows.n)
         moved, gap = kernels.pairs.ascend(*given, most)
         steps += moved
-        if gap <= _CLOSER * tol or moved < most - 1 or steps + solved * rows.n >= left or (gap >= _HOPELESS and steps >= _FIRST * rows.n):
+        hopeless = any(gap >= large and steps >= pairs * rows.n for pairs, large in _HOPELESS)
+        # pairs among a part of the rows count as a share of one, and may add up to none
+        if gap <= _CLOSER * tol or moved < max(most - 1, 1) or steps + solved * rows.n >= left or hopeless:
             break
         before, inside = inside, (alpha > 0.0) & (alpha < problem.U)
         count = int(inside.sum())

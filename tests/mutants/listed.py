@@ -1097,7 +1097,7 @@ RIVALS = (
         "if left <= 0.3 * short and left <=",
         f"{ORDINAL} -k however",
     ),
-    Mutant("advcli/learners/kernel_systems.py", "Z[left] = 0.0", "pass", SYSTEMS),
+    Mutant("advcli/learners/kernel_systems.py", "R[come] - across @ y]", "R[come]]", SYSTEMS),
     Mutant("advcli/learners/kernel_systems.py", "y -= V @ z", "y -= V[:, :k] @ z[:k]", SYSTEMS),
     Mutant("advcli/learners/kernel_systems.py", "self.widest = self._spread(rows, D)", "pass", SYSTEMS),
     Mutant("advcli/learners/threshold_problem.py", "return 0.5 * (low + high)", "return low", f"{ORDINAL} -k middle"),
