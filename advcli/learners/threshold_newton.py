@@ -12,13 +12,15 @@ ends, free ones, have curvature. Let row i have q_i of them, B (rows, m) mark th
 
     (K_RR + sigma/q) dbeta - E deta = -pull_R,      E' dbeta + (M + (diag(1'B) - B'E)/sigma) deta = -gradient in eta
 
-over the rows R with free hinges alone, or the normal equations in (w, eta) where there are fewer columns than such rows. From w = 0 most
-rows lie on a kink, so the first point is the solution of every fourth row (recursively), with C four times as large.
+over the rows R with free hinges alone (`kernel_systems` keeps a factor where R hardly changes from step to step), or the normal
+equations in (w, eta) where there are fewer columns than such rows. From w = 0 most rows lie on a kink, so the first point is the solution
+of every fourth row (recursively), with C four times as large.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,12 +30,12 @@ from scipy.linalg.lapack import dposv, dpotrf, dpotrs
 
 from ..compiled import kernels
 from .base import Array, Labels
+from .kernel_systems import KernelSystems
 from .threshold_problem import ThresholdProblem
 
 _PAIRED = {"each": 0, "ordered": 1, "sum": 2}  # couplings that the ascent by pairs keeps, and how it knows them
 _PAIRS = 40  # pairs moved at most, in units of the rows
-_FIRST = 20  # pairs after which a gap above _HOPELESS sends the problem to Newton's method, in the same units
-_HOPELESS = 0.5
+_HOPELESS = ((10, 0.9), (20, 0.5))  # pairs after which a gap this large sends the problem to Newton's method, in the same units
 _SLICE = 1  # pairs after which the variables inside their ends are compared with those before, in the same units
 _SETTLED = 0.02  # share of the variables inside that may have changed since, where a system for their best values pays
 _FACES = 4  # systems after which pairs have the turn again
@@ -42,6 +44,7 @@ _RIGID = 1e-10  # proximal weight of that system in units of the mean of the dia
 _NEAR = 0.2  # gap up to which Newton's method begins where the ascent ended
 _CLOSER = 0.9  # of the tolerance at which the ascent stops: its own gap is summed from updates
 _FALL = 0.3  # of sigma after a proximal step
+_SLOW_FALL = 0.55  # the same over a kernel matrix: more proximal steps of fewer Newton steps, which are what costs there
 _WIDTH = 2.0  # of the first smoothing, in units of the margin
 _THINNED = 200.0  # C |x|^2 up to which the solution of a part of the rows is near that of all
 _INNER = 30  # Newton steps after which a proximal step has failed
@@ -56,10 +59,22 @@ _SETTLES = 0.1  # step length up to which thresholds are not settled next
 _EASE = 1e-3  # proximal weight of the order's multipliers, in units of sigma over the rows
 
 
+Solver = Callable[[Labels, Array, Array], Array]
+
+
 class ScoredRows(ABC):
-    """What the solver needs of the rows: coordinates v of w, and scores."""
+    """What the solver needs of the rows: coordinates v of w, and scores.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    fall : float
+        By which sigma is multiplied after a proximal step.
+    """
 
     n: int
+    fall: float = _FALL
 
     @property
     @abstractmethod
@@ -91,20 +106,24 @@ class ScoredRows(ABC):
         """Return the inner products among some rows."""
 
     @abstractmethod
-    def direction(self, residual: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
-        """Return dv, its scores and deta of a Newton step for the residual w(alpha) - w in coordinates."""
+    def direction(self, residual: Array, pull: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
+        """Return dv, its scores and deta of a Newton step for the residual w(alpha) - w; over a kernel ``pull`` are the scores of that."""
 
-    def _by_rows(self, pull: Array, system: ThresholdSystem) -> tuple[Array, Array]:
-        """Return dbeta over the rows with free hinges and deta; ``pull`` are the scores of the residual."""
-        at, E, H = system.rows, system.E, system.H
-        if not len(at):
-            return np.zeros(0), _solved(H, system.gradient)
-        G = self.block(at)
-        G[np.diag_indices_from(G)] += system.sigma / system.q
+    def solved(self, rows: Labels, diagonal: Array, right: Array) -> Array:
+        """Return (G + diagonal)^-1 right for the inner products G among some rows, by a new factor."""
+        G = self.block(rows)
+        G[np.diag_indices_from(G)] += diagonal
         factor, info = dpotrf(G.T, lower=0, overwrite_a=1, clean=0)
         if info:
             raise LinAlgError("the system of the free rows has no factor")
-        found, _ = dpotrs(factor, np.column_stack([E, pull[at]]), lower=0)
+        return np.asarray(dpotrs(factor, right, lower=0)[0])
+
+    def _by_rows(self, pull: Array, system: ThresholdSystem, solved: Solver | None = None) -> tuple[Array, Array]:
+        """Return dbeta over the rows with free hinges and deta; ``pull`` are the scores of the residual, ``solved`` solves the system."""
+        at, E, H = system.rows, system.E, system.H
+        if not len(at):
+            return np.zeros(0), _solved(H, system.gradient)
+        found = (solved or self.solved)(at, system.sigma / system.q, np.column_stack([E, pull[at]]))
         deta = _solved(H + E.T @ found[:, :-1], system.gradient + E.T @ found[:, -1])
         return found[:, :-1] @ deta - found[:, -1], deta
 
@@ -135,8 +154,11 @@ def _solved(H: Array, right: Array) -> Array:
 class KernelRows(ScoredRows):
     """Rows behind a kernel matrix; coordinates are coefficients over them."""
 
+    fall = _SLOW_FALL
+
     def __init__(self, K: Array) -> None:
         self.K, self.n = K, len(K)
+        self.systems = KernelSystems(K)
 
     @property
     def square(self) -> float:
@@ -170,10 +192,9 @@ class KernelRows(ScoredRows):
         """Return K among rows."""
         return self.K[np.ix_(rows, rows)]
 
-    def direction(self, residual: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
+    def direction(self, residual: Array, pull: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
         """Return the step by the rows' system."""
-        pull = self.scores(residual)
-        dbeta, deta = self._by_rows(pull, system)
+        dbeta, deta = self._by_rows(pull, system, self.systems.solve)
         moved = np.zeros(self.n)
         moved[system.rows] = dbeta
         return residual + moved, pull + self.scores(moved), deta
@@ -216,7 +237,7 @@ class ExplicitRows(ScoredRows):
         found = part @ part.T
         return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
 
-    def direction(self, residual: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
+    def direction(self, residual: Array, pull: Array, system: ThresholdSystem) -> tuple[Array, Array, Array]:
         """Return the step by the smaller of the two systems."""
         d = len(residual)
         if d <= len(system.rows):
@@ -343,7 +364,9 @@ def _by_pairs(problem: ThresholdProblem, rows: KernelRows, tol: float, max_steps
         most = min(left - steps - solved * rows.n, _SLICE * rows.n)
         moved, gap = kernels.pairs.ascend(*given, most)
         steps += moved
-        if gap <= _CLOSER * tol or moved < most - 1 or steps + solved * rows.n >= left or (gap >= _HOPELESS and steps >= _FIRST * rows.n):
+        hopeless = any(gap >= large and steps >= pairs * rows.n for pairs, large in _HOPELESS)
+        # pairs among a part of the rows count as a share of one, and may add up to none
+        if gap <= _CLOSER * tol or moved < max(most - 1, 1) or steps + solved * rows.n >= left or hopeless:
             break
         before, inside = inside, (alpha > 0.0) & (alpha < problem.U)
         count = int(inside.sum())
@@ -486,7 +509,7 @@ class _ThresholdNewton:
             self.A, self.alpha = self.alpha, self.A
             if len(self.centre):
                 self.centre = self._multipliers()
-            self.sigma *= _FALL
+            self.sigma *= self.rows.fall
         assert self.best is not None
         self.best.steps, self.best.sigma, self.best.status = self.steps, self.sigma * self.largest, status
         return self.best
@@ -509,15 +532,15 @@ class _ThresholdNewton:
             if len(self.centre):
                 mu = self._multipliers()
                 gradient -= np.append(mu, 0.0) - np.append(0.0, mu)
+            pull = rows.scores(residual) if isinstance(rows, KernelRows) else residual
             if inner:
-                pull = rows.scores(residual) if isinstance(rows, KernelRows) else residual
                 left = float(residual @ pull) + float(gradient @ gradient)
                 # with no hinge free a step ends where the residual is 0, and so is what falls short: both are rounding then
                 if left <= 0.3 * short or left <= self.reach * (_ROUNDING * float(self.alpha.sum())) ** 2:
                     return True
             if inner == _INNER or self.steps >= max_steps:
                 return inner < _INNER
-            dv, dg, deta = rows.direction(residual, self._system(gradient))
+            dv, dg, deta = rows.direction(residual, pull, self._system(gradient))
             t = self._length(dv, dg, deta)
             self.v, self.g, self.eta = self.v + t * dv, self.g + t * dg, self.eta + t * deta
             self.steps += 1

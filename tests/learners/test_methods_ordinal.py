@@ -18,7 +18,7 @@ from advcli import OrdinalClassifier, data
 from advcli.compiled import kernels
 from advcli.errors import ConfigError, IncompatibleError, NotConvergedWarning
 from advcli.learners import learner_class
-from advcli.learners.threshold_newton import ExplicitRows, KernelRows, minimise, to_face_optimum
+from advcli.learners.threshold_newton import ExplicitRows, KernelRows, _by_pairs, minimise, to_face_optimum
 from advcli.learners.threshold_problem import COUPLINGS, ThresholdProblem, optimal_interval
 from advcli.testing import check_learner
 
@@ -537,6 +537,22 @@ def test_rows_of_weight_zero_of_a_given_kernel_are_as_good_as_gone(ridge):
     assert whole.certificate_.primal == pytest.approx(part.certificate_.primal, rel=2e-8)
     assert np.isfinite(whole.proof(K, y, weight)["theta"]).all()
     np.testing.assert_allclose(whole.latent(K), part.latent(K[:, held]), atol=1e-3)
+
+
+def test_pairs_that_add_up_to_none_end_the_ascent(monkeypatch):
+    calls = []
+
+    def ascend(*given):
+        calls.append(given[-1])
+        assert len(calls) < 100
+        return max(given[-1] - 1, 0), 0.4
+
+    monkeypatch.setattr("advcli.learners.threshold_newton.kernels", SimpleNamespace(pairs=SimpleNamespace(ascend=ascend)))
+    problem = ThresholdProblem(np.array([0, 1, 1]), np.ones((2, 1)), np.ones(3), 1.0, "each")
+    found = _by_pairs(problem, KernelRows(np.eye(3)), 1e-3, 10, None)
+    assert found.status == "max_passes"
+    assert min(calls) >= 1
+    assert calls[-1] == 1
 
 
 @pytest.mark.parametrize("coupling", ["each", "ordered", "sum"])

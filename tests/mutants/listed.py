@@ -1047,6 +1047,7 @@ MODELS = (
 HINGES, KERNEL_NEWTON = "tests/solvers/test_solvers_hinges.py", "tests/kernel/test_kernel_newton.py"
 BINARY, THRESHOLD = "tests/compiled/test_compiled_binary.py", "tests/compiled/test_compiled_threshold.py"
 PAIRS, GAUSSIAN = "tests/compiled/test_compiled_pairs.py", "tests/compiled/test_compiled_gaussian.py"
+SYSTEMS = "tests/learners/test_learners_kernel_systems.py"
 REDUCTIONS, ORDINAL, ABSTAINING = (
     "tests/learners/test_methods_reductions.py",
     "tests/learners/test_methods_ordinal.py",
@@ -1106,6 +1107,9 @@ RIVALS = (
         "if left <= 0.3 * short and left <=",
         f"{ORDINAL} -k however",
     ),
+    Mutant("advcli/learners/kernel_systems.py", "R[come] - across @ y]", "R[come]]", SYSTEMS),
+    Mutant("advcli/learners/kernel_systems.py", "y -= V @ z", "y -= V[:, :k] @ z[:k]", SYSTEMS),
+    Mutant("advcli/learners/kernel_systems.py", "self.widest = self._spread(rows, D)", "pass", SYSTEMS),
     Mutant("advcli/learners/threshold_problem.py", "return 0.5 * (low + high)", "return low", f"{ORDINAL} -k middle"),
     Mutant(
         "advcli/learners/threshold_problem.py",
