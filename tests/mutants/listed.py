@@ -184,12 +184,12 @@ KERNELS = (
     Mutant("_ext/adv_visit.pxd", "next = list[b + 1] if b + 1 < count else i", "next = i", f"{DUAL} -k 'meet'", "dual"),
     Mutant(
         "_ext/adv_linear.pxd",
-        "a2 = a2 + z0 * stepped(t, v, x0, d0)\n            b2 = b2 + z0 * stepped(t, v + 1, x0, d1)\n        store",
-        "a2 = a2 + x0 * stepped(t, v, x0, d0)\n            b2 = b2 + x0 * stepped(t, v + 1, x0, d1)\n        store",
-        f"{DUAL} -k 'every_width'",
+        "a3 = a3 + z0 * stepped(t, v + 3, x0, d3)\n        store",
+        "a3 = a3 + x0 * stepped(t, v + 3, x0, d3)\n        store",
+        DUAL,
         "dual",
     ),
-    Mutant("_ext/adv_linear.pxd", "b2 = b2 + splat(z[j]) * stepped(t, v, splat(x[j]), d0)", "b2 = b2", f"{DUAL} -k 'every_width'", "dual"),
+    Mutant("_ext/adv_linear.pxd", "b3 = b3 + z0 * stepped(t + kp, v + 3, x0, d3)", "b3 = b3 + z0 * load(t + kp, v + 3)", DUAL, "dual"),
     Mutant("_ext/adv_simd.pxd", "if active == previous and others == before:", "if active == previous:", f"{BLOCK} -k zero_one", "oracle"),
     Mutant("_ext/adv_visit.pxd", "w = weight * run.square[i] * run.scale", "w = run.square[i] * run.scale", f"{DUAL} -k 'meet'", "dual"),
     Mutant(
