@@ -205,6 +205,8 @@ class _Master(ProximalStep):
 class _KernelMaster(_Master, CoefficientSmoothed):
     """`_Master` with coefficients over the rows as parameters."""
 
+    whole = True  # few rows, and which constraints come next may hang on rounding
+
     @property
     def reach(self) -> float:
         """C K(x, x) in the mean."""

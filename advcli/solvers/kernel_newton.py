@@ -35,6 +35,7 @@ _QUARTER = 4  # columns of a sketch of the system are at most this part of its o
 _GATHERED = 2**20  # entries of K in a part of the system that a thread gathers at a time
 _LARGEST_BLOCK = 2000  # directions of a block of the preconditioner
 _ITERATIONS, _ACCURACY = 100, 1e-8  # of conjugate gradients: most of them, and what is left of the right side
+_READ = 64  # rows of K that a product takes at a time: some thousand values each, they stay in the second cache
 _LEFT, _EXPECTED = 0.1, 10.0  # what a sketch of K may leave, in shifts, and the iterations that it then takes
 
 
@@ -112,16 +113,28 @@ def factor_pays(features: KernelMap) -> bool:
 class CoefficientSmoothed(ProximalStep):
     """psi over coefficients A (n, k) of K: <A, B> = tr A'K B from scores, Newton systems among the free directions of r alone."""
 
+    fresh = 8  # points after which scores are computed from coefficients again, not from steps
+    whole = False  # whether all scores are computed at every point, from all of K
+
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         assert isinstance(problem.features, KernelMap)
         self.kernel, self.K = problem.features, problem.features.matrix
+        self.age = 0  # points since the scores of theta were computed afresh
 
     def at(self, theta: Array, F: Array, R: Array, where: Any) -> NewtonPoint:
-        """Return the point at theta; one read of K gives fresh scores of theta and of the residual."""
-        residual, k = self.residual(theta, R), theta.shape[1]
-        scores = self.K @ np.hstack([theta, residual])
-        return NewtonPoint(theta, np.ascontiguousarray(scores[:, :k]), R, residual, where, scores[:, k:])
+        """Return the point at theta, whose scores are F up to the rounding of steps; those of the residual are F less theta(r)'s."""
+        residual = self.residual(theta, R)
+        if self.whole:
+            k = theta.shape[1]
+            scores = self.K @ np.hstack([theta, residual])
+            return NewtonPoint(theta, np.ascontiguousarray(scores[:, :k]), R, residual, where, scores[:, k:])
+        self.age += 1
+        if self.age >= self.fresh:
+            F, pull, self.age = product(self.K, theta), product(self.K, residual), 0
+        else:
+            pull = F + product(self.K, residual - theta)
+        return NewtonPoint(theta, F, R, residual, where, pull)
 
     def inner(self, theta: Array, other: Array, scores: Array) -> float:
         """Return <theta, K other>."""
@@ -132,7 +145,7 @@ class CoefficientSmoothed(ProximalStep):
         B, owner, scale = self.tangents(point)
         D, dF = -point.residual, -point.pull
         if len(owner):
-            moved, scores = _System(self.kernel, B, owner, 1.0 / scale, self.problem.threads).solve(point.pull)
+            moved, scores = _System(self.kernel, B, owner, 1.0 / scale, self.problem.threads, self.whole).solve(point.pull)
             D, dF = D + moved, dF + scores
         return D, dF, float(np.vdot(point.residual, dF))
 
@@ -149,8 +162,9 @@ class _System:
     conjugate gradients preconditioned by the blocks of directions that move the same class most.
     """
 
-    def __init__(self, kernel: KernelMap, B: Array, owner: Labels, shift: Array, threads: int = 1) -> None:
+    def __init__(self, kernel: KernelMap, B: Array, owner: Labels, shift: Array, threads: int = 1, whole: bool = False) -> None:
         self.kernel, self.K, self.B, self.owner, self.shift, self.threads = kernel, kernel.matrix, B, owner, shift, threads
+        self.whole = whole
         self.first = np.flatnonzero(np.diff(owner, prepend=-1))  # position of every row's first direction
 
     def forward(self, scores: Array) -> Array:
@@ -161,7 +175,7 @@ class _System:
         """Return the coefficients of Z'v, shape (n, k), and their scores."""
         A = np.zeros((len(self.K), self.B.shape[1]))
         A[self.owner[self.first]] = np.add.reduceat(v[:, None] * self.B, self.first, axis=0)
-        return A, self.K @ A
+        return A, self.K @ A if self.whole else product(self.K, A)
 
     def solve(self, scores: Array) -> tuple[Array, Array]:
         """Return Z'v and its scores for g with the given scores."""
@@ -242,6 +256,19 @@ class _System:
         return A, F
 
 
+def product(K: Array, A: Array) -> Array:
+    """Return K A for a symmetric K (n, n), C-contiguous, and A (n, k), from the rows of K at which A has any.
+
+    A piece of these rows, copied, stays in the cache while BLAS reads it.
+    """
+    rows = np.flatnonzero(A.any(axis=1))
+    by_class = np.zeros((A.shape[1], len(K)))
+    for start in range(0, len(rows), _READ):
+        piece = rows[start : start + _READ]
+        by_class += np.ascontiguousarray(A[piece].T) @ K[piece]
+    return np.ascontiguousarray(by_class.T)
+
+
 def sketch(kernel: KernelMap, free: int, k: int, shift: float) -> Array | None:
     """Return rows of L' whose preconditioner serves so many free directions with shifts of at least ``shift``; None if none pays."""
     return kernel.sketch(_LEFT * shift, min(free // _QUARTER, _MOST_PARAMETERS) // k) if free > _FEW_FREE else None
@@ -250,7 +277,7 @@ def sketch(kernel: KernelMap, free: int, k: int, shift: float) -> Array | None:
 _FIRST_PASSES = 60.0  # of the block method before the first estimate from the support
 _MOST_PASSES = 1500.0  # of the block method: a gap still open then stays open for long
 _STEPS = 6  # Newton steps expected after the block method
-_TENTHS = 3  # c may begin at so many tenths of tenths of its usual value, each of which takes about twice the steps
+_TIMES, _LEAST_C, _LARGEST_C = 10.0, 1.0, 30.0  # the first c of these, between these bounds: from 3 on it matters little
 _FLOPS = 1.5e10  # operations a second of one core
 
 
@@ -259,11 +286,10 @@ def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, 
     block, newton = KernelDualSolver(), KernelNewtonSolver(threads)
     if newton.lacks(problem) is not None:
         return block.solve(problem, limits, start, seed)
-    c = _first_weight(problem, start)
     done = block.solve(problem, replace(limits, turn=_FIRST_PASSES), start, seed)
     while done.status == "max_passes" and limits.max_passes - done.passes >= 1.0:
         assert done.R is not None
-        passes, weight = newton_after(problem, done.R, c)
+        passes, weight = newton_after(problem, done.R)
         wanted = min(passes, _MOST_PASSES)
         last = done.passes >= wanted
         # the support settles meanwhile, and with it the cost of Newton steps
@@ -280,34 +306,25 @@ def block_then_newton(problem: Problem, limits: Limits, start: Solution | None, 
     return done
 
 
-def _first_weight(problem: Problem, start: Solution | None) -> float:
-    """Return the largest proximal weight c that Newton starts with from a point of the block method.
+def newton_after(problem: Problem, R: Array) -> tuple[float, float]:
+    """Return how many passes of the block method cost about as much as Newton steps from the dual point R (n, k), and their first c.
 
-    Such a point is nearer to the optimum than r = 0 is: C/100 instead of 10 C, or less where the previous fit on the path ended with less.
-    """
-    c = 0.01 * problem.C
-    return min(c, WARM * start.memory["c"]) if start is not None and "c" in start.memory else c
+    c is ten times that at which the proximal term, of C s w c/2 |r|^2, is half of the gap where r moves as far as it is from 0. A smaller
+    one makes for smaller systems, since the face of a row grows with c, but for kinks so narrow that a step ends among the next few.
 
-
-def newton_after(problem: Problem, R: Array, c: float) -> tuple[float, float]:
-    """Return how many passes of the block method cost about as much as Newton steps from the dual point R (n, k), and from which c on.
-
-    The face of a row grows with c, and the cost of a step with the cube of the directions in all faces: where the margin is flat over
-    many rows (small gamma), tens of steps from c / 1000 cost less than one from c. A pass touches as many scores per row as there are
-    support vectors; rows with free directions at c become some. Infinite when there are too many free directions to factorise.
+    The cost of a step grows with the cube of the directions in all faces. A pass touches as many scores per row as there are support
+    vectors; rows with free directions at c become some. Infinite when there are too many free directions to factorise.
     """
     n, family = len(R), problem.loss.family
     F, nowhere = problem.scaled(problem.features.scores(problem.parameters(R))), np.zeros(n, dtype=bool)
-    seconds, weight = float("inf"), c
+    gap = float(problem.weight @ (problem.loss.value(F, problem.y) - problem.loss.offset(R, problem.y) - np.einsum("ij,ij->i", F, R)))
+    square = float(problem.weight @ np.einsum("ij,ij->i", R, R))
+    c = min(max(_TIMES * gap / square, _LEAST_C), _LARGEST_C) if square > 0.0 else _LARGEST_C
     support: NDArray[np.bool_] = np.asarray(R.any(axis=1))
-    for tenth in range(_TENTHS + 1):
-        tried = c * 0.1**tenth
-        owner = kernels.tangents(family, kernels.face(family, F, R, problem.y, tried)[1], nowhere)[1]
-        support[owner] = True
-        cost = _STEPS * 2.0**tenth * step_seconds(problem, len(owner), tried)
-        if cost < seconds:
-            seconds, weight = cost, tried
-    return seconds / (n * (2e-7 + 1e-9 * int(np.count_nonzero(support)))), weight
+    owner = kernels.tangents(family, kernels.face(family, F, R, problem.y, c)[1], nowhere)[1]
+    support[owner] = True
+    cost = _STEPS * step_seconds(problem, len(owner), c)
+    return cost / (n * (2e-7 + 1e-9 * int(np.count_nonzero(support)))), c
 
 
 def step_seconds(problem: Problem, free: int, c: float = 0.0) -> float:
@@ -322,10 +339,10 @@ def step_seconds(problem: Problem, free: int, c: float = 0.0) -> float:
     if factor_pays(problem.features):
         size = int(np.prod(problem.features.explicit().shape))
         return 3e-4 + (size**3 / 3.0 + min(free, 4 * size) * size**2 + 8.0 * n * size) / _FLOPS
+    one_product = 2.0 * k * n * min(free, n)
     cost = 1.0 if problem.cost_weight is None else float(problem.cost_weight.min())
     sample = 1.0 if problem.sample_weight is None else float(problem.sample_weight.max())
     if (rows := sketch(problem.features, free, k, c * cost / (problem.C * sample))) is not None:
         size = k * len(rows)
-        # an iteration reads K for few columns, at the pace of memory
-        return 3e-4 + (size**3 / 3.0 + free * size**2 + 4.0 * _EXPECTED * free * size + 8.0 * k * n**2) / _FLOPS + 1e-9 * _EXPECTED * n**2
-    return 3e-4 + 1.5e-8 * free**2 + (free**3 / 3.0 + 8.0 * k * n**2) / _FLOPS if free <= _MOST_FREE else float("inf")
+        return 3e-4 + (size**3 / 3.0 + free * size**2 + 4.0 * _EXPECTED * free * size + (_EXPECTED + 2.0) * one_product) / _FLOPS
+    return 3e-4 + 1.5e-8 * free**2 + (free**3 / 3.0 + 2.0 * one_product) / _FLOPS if free <= _MOST_FREE else float("inf")

@@ -124,23 +124,60 @@ def test_a_sketch_has_the_fewest_rows_that_leave_no_more(gamma):
     assert features.sketch(0.0, features.n_rows - 1) is None
 
 
-def test_newton_begins_with_the_weight_of_the_cheapest_steps(monkeypatch):
-    problem = problem_of(256.0, n=120, gamma=0.1)
-    R = make_solver("kernel_dual").solve(problem, Limits(1e-3, max_passes=3)).R
-    tried = []
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize(("C", "passes", "bounds"), [(256.0, 3, (1.0, 30.0)), (1.0, 30, (1.0, 1.0)), (2.0**14, 3, (30.0, 30.0))])
+def test_newton_begins_with_a_weight_by_the_gap(C, passes, bounds, weights, monkeypatch):
+    problem = problem_of(C, n=120, gamma=0.1, weights=weights)
+    found = make_solver("kernel_dual").solve(problem, Limits(1e-9, max_passes=passes))
+    R, tried = found.R, []
 
     def seconds(problem, free, c):
         tried.append((c, free))
-        return float("inf") if len(tried) == 1 else 1.0 if len(tried) == 2 else 0.3
+        return 0.3
 
     monkeypatch.setattr(kernel_newton, "step_seconds", seconds)
-    passes, weight = kernel_newton.newton_after(problem, R, 2.56)
-    assert [c for c, _ in tried] == pytest.approx([2.56, 0.256, 0.0256, 0.00256])
-    assert sorted((free for _, free in tried), reverse=True) == [free for _, free in tried]
-    assert tried[0][1] > tried[-1][1]
-    assert weight == pytest.approx(0.0256)  # 24 steps of .3 s against 12 of 1 s and 48 of .3 s
-    support = np.unique(np.concatenate([np.flatnonzero(R.any(axis=1))])).size
-    assert 24 * 0.3 / (120 * (2e-7 + 1e-9 * 120)) <= passes <= 24 * 0.3 / (120 * (2e-7 + 1e-9 * support))
+    after, weight = kernel_newton.newton_after(problem, R)
+    gap = (problem.primal(found.theta) - problem.dual(R)) * problem.n  # in the units of the proximal term
+    square = float(problem.weight @ (R**2).sum(axis=1))
+    assert weight == pytest.approx(min(max(10.0 * gap / square, 1.0), 30.0))
+    assert bounds[0] <= weight <= bounds[1]
+    assert [c for c, _ in tried] == [weight]
+    support = np.flatnonzero(R.any(axis=1)).size
+    assert 6 * 0.3 / (120 * (2e-7 + 1e-9 * 120)) <= after <= 6 * 0.3 / (120 * (2e-7 + 1e-9 * support))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 63, 64, 65, 150])
+def test_a_product_reads_the_rows_with_coefficients_alone(rows):
+    random = np.random.default_rng(rows)
+    K = rbf_kernel(random.normal(size=(150, 3)))
+    chosen = random.choice(150, rows, replace=False)
+    A = np.zeros((150, 4))
+    A[chosen] = random.normal(size=(rows, 4))
+    hidden = K.copy()
+    hidden[np.setdiff1d(np.arange(150), chosen)] = np.nan
+    found = kernel_newton.product(hidden, A)
+    assert found.flags.c_contiguous
+    np.testing.assert_allclose(found, K @ A, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_scores_that_follow_steps_are_those_of_the_coefficients(weights, monkeypatch):
+    problem, seen = problem_of(256.0, n=120, weights=weights), []
+    at = kernel_newton.CoefficientSmoothed.at
+
+    def watched(self, *given):
+        point = at(self, *given)
+        seen.append((point, self.K, self.age))
+        return point
+
+    monkeypatch.setattr(kernel_newton, "factor_pays", lambda features: False)
+    monkeypatch.setattr(kernel_newton.CoefficientSmoothed, "at", watched)
+    assert certify(problem, make_solver("kernel_newton").solve(problem, Limits(1e-6)), 1e-6).converged
+    assert {age for _, _, age in seen} == set(range(kernel_newton.CoefficientSmoothed.fresh))
+    for point, K, _ in seen:
+        size = np.abs(K).max() * (np.abs(point.theta).sum(axis=0).max() + np.abs(point.residual).sum(axis=0).max())
+        np.testing.assert_allclose(point.F, K @ point.theta, atol=1e-13 * size)
+        np.testing.assert_allclose(point.pull, K @ point.residual, atol=1e-13 * size)
 
 
 def test_too_many_free_directions_for_a_matrix_are_no_obstacle(monkeypatch):

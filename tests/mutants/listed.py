@@ -1070,11 +1070,10 @@ RIVALS = (
     ),
     Mutant("advcli/solvers/kernel_newton.py", "root * (scaled - G @ cho", "root * (scaled + G @ cho", f"{KERNEL_NEWTON} -k sketch"),
     Mutant(
-        "advcli/solvers/kernel_newton.py",
-        "if cost < seconds:",
-        'if cost > seconds or seconds == float("inf"):',
-        f"{KERNEL_NEWTON} -k cheapest",
+        "advcli/solvers/kernel_newton.py", "min(max(_TIMES * gap / square", "min(max(_TIMES * square / gap", f"{KERNEL_NEWTON} -k begins"
     ),
+    Mutant("advcli/solvers/kernel_newton.py", "pull = F + product", "pull = F - product", f"{KERNEL_NEWTON} -k follow"),
+    Mutant("advcli/solvers/kernel_newton.py", "by_class += np.asc", "by_class = np.asc", f"{KERNEL_NEWTON} -k product"),
     # binary problems
     Mutant("_ext/binary.pyx", "linear += t.a * t.margin", "linear += t.a", BINARY, "binary"),
     Mutant(
