@@ -12,9 +12,9 @@ import hydra
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 
-from ..errors import AdvcliError, ConfigError, nearest
+from ..errors import AdvcliError, ConfigError
 from .schema import first_line
-from .words import unknown_key
+from .words import unknown_choice, unknown_key
 
 
 def explain(error: Exception, words: Sequence[str]) -> ConfigError | None:
@@ -32,7 +32,9 @@ def explain(error: Exception, words: Sequence[str]) -> ConfigError | None:
         group, _, name = error.missing_cfg_file.rpartition("/")
         if group == "hydra/launcher" and name.startswith("submitit"):
             return ConfigError(f'hydra/launcher={name} needs submitit; install it with: pip install "advcli[scale]"')
-        return ConfigError(f"unknown {group} {name!r}; {nearest(name, error.options)}")
+        if error.missing_cfg_file.startswith("dataset/"):  # a file in a folder
+            group, name = "dataset", error.missing_cfg_file.removeprefix("dataset/")
+        return unknown_choice(group, name, error.options)
     if isinstance(error, OverrideParseException):
         return ConfigError(f"cannot read {error.override!r}: settings are written KEY=VALUE, texts with special characters KEY='\"VALUE\"'")
     if isinstance(error, OSError):

@@ -6,7 +6,8 @@ import inspect
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import hydra
@@ -24,6 +25,9 @@ from . import schema
 
 # Hydra 1.4 drops the parameter that asks 1.3 for the behaviour that both have
 BASE: dict[str, Any] = {"version_base": "1.3"} if hydra.__version__.startswith("1.3.") else {}
+
+# Ends of the names of files that hold rows.
+_FILES = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq", ".feather", ".xlsx", ".svm", ".libsvm", ".npy")
 
 
 def own(config: DictConfig) -> DictConfig:
@@ -165,8 +169,17 @@ def refuse_paths(overrides: Sequence[str]) -> None:
         group = key.partition("@")[0]
         for value in values.split(","):
             if "/" in value and {"", ".", ".."} & set(value.strip().split("/")) and (conf_dir() / group).is_dir():
-                names = [file.stem for file in (conf_dir() / group).glob("*.yaml")]
-                raise ConfigError(f"unknown {group} {value.strip()!r}; {nearest(value.rpartition('/')[2], names)}")
+                raise unknown_choice(group, value.strip(), [file.stem for file in (conf_dir() / group).glob("*.yaml")])
+
+
+def unknown_choice(group: str, name: str, names: Iterable[str]) -> ConfigError:
+    """Return the error about a choice that a group does not have; of a data set that is a file it says how files are given."""
+    path = Path(name)
+    if group == "dataset" and (path.suffix.lower() in _FILES or path.is_file()):
+        shown = name if re.fullmatch(r"[\w./-]+", name) else f"'{name}'"
+        kind, last = ("mapped dataset.features", "labels=FILE") if path.suffix.lower() == ".npy" else ("csv dataset.path", "target=COLUMN")
+        return ConfigError(f"dataset={shown} is no name of a data set; for a file write dataset={kind}={shown} dataset.{last}")
+    return ConfigError(f"unknown {group} {name!r}; {nearest(path.name, names)}")
 
 
 def with_own_keys(words: Sequence[str]) -> list[str]:
