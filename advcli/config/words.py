@@ -26,8 +26,13 @@ from . import schema
 # Hydra 1.4 drops the parameter that asks 1.3 for the behaviour that both have
 BASE: dict[str, Any] = {"version_base": "1.3"} if hydra.__version__.startswith("1.3.") else {}
 
-# Ends of the names of files that hold rows.
-_FILES = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq", ".feather", ".xlsx", ".svm", ".libsvm", ".npy")
+# How files that hold rows are given, by the ends of their names: the keys of the file and of what else it needs.
+_TABLE = ("csv dataset.path", "target=COLUMN")
+_FILES = {
+    **dict.fromkeys((".csv", ".tsv", ".txt", ".gz", ".parquet", ".pq", ".feather", ".xlsx", ".xlsm"), _TABLE),
+    **dict.fromkeys((".svm", ".libsvm"), ("csv dataset.path", "format=svmlight")),
+    ".npy": ("mapped dataset.features", "labels=FILE"),
+}
 
 
 def own(config: DictConfig) -> DictConfig:
@@ -177,7 +182,7 @@ def unknown_choice(group: str, name: str, names: Iterable[str]) -> ConfigError:
     path = Path(name)
     if group == "dataset" and (path.suffix.lower() in _FILES or path.is_file()):
         shown = name if re.fullmatch(r"[\w./-]+", name) else f"'{name}'"
-        kind, last = ("mapped dataset.features", "labels=FILE") if path.suffix.lower() == ".npy" else ("csv dataset.path", "target=COLUMN")
+        kind, last = _FILES.get(path.suffix.lower(), _TABLE)
         return ConfigError(f"dataset={shown} is no name of a data set; for a file write dataset={kind}={shown} dataset.{last}")
     return ConfigError(f"unknown {group} {name!r}; {nearest(path.name, names)}")
 

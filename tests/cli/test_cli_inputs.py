@@ -97,6 +97,7 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
         (["dataset=mine.csv"], "for a file write dataset=csv dataset.path=mine.csv dataset.target=COLUMN"),
         (["dataset=data/mine.parquet"], "for a file write dataset=csv dataset.path=data/mine.parquet dataset.target=COLUMN"),
         (["dataset=my data.csv"], "for a file write dataset=csv dataset.path='my data.csv' dataset.target=COLUMN"),
+        (["dataset=mine.svm"], "for a file write dataset=csv dataset.path=mine.svm dataset.format=svmlight"),
         (["dataset=../X.npy"], "for a file write dataset=mapped dataset.features=../X.npy dataset.labels=FILE"),
         (["+experiment=../experiment/quickstart"], "unknown experiment '../experiment/quickstart'; did you mean quickstart"),
         (["hydra.run.dir=/dev/null/x"], "/dev/null/x: Not a directory; choose the folder with results_dir= and name="),
