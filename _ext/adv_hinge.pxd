@@ -8,6 +8,7 @@
 
 from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, if_greater, LANES
 from adv_family cimport Family, FIXED, TIED, FREE
+from adv_lanes cimport GROUPS
 
 
 cdef inline double box_root(const double *z, const double *a, int kp, double slope, double width) noexcept nogil:
@@ -165,11 +166,47 @@ cdef inline double llw_step(Family *s, const double *f, const double *r, Py_ssiz
     return hinge_step(s, f, r, y, w, skip, 0, out, state)
 
 
+cdef inline void hinge_gaps(const Family *s, double *f, double *r, const Py_ssize_t *y, int relative, double *gap) noexcept nogil:
+    """Write sum (g)_+ - sum a g, which are the gaps, with the margins g and box variables a of `hinge_margins`."""
+    cdef int j, lane, group, k = s.k, width = GROUPS * LANES
+    cdef double own[GROUPS * 8]
+    cdef double shift[GROUPS * 8]
+    cdef vec level, base, beside, a, g, total, zero = splat(0.0), one = splat(1.0)
+    for lane in range(width):
+        own[lane] = f[y[lane] * width + lane]
+        shift[lane] = 0.0 if relative else r[y[lane] * width + lane]
+    for group in range(GROUPS):
+        level, beside = load(own, group), load(shift, group)
+        base = total = zero
+        if not relative:
+            for j in range(k):
+                base = base + (load(f, GROUPS * j + group) - level)
+            base = base * splat(1.0 / k)
+        for j in range(k):
+            store(f, GROUPS * j + group, one + ((load(f, GROUPS * j + group) - level) - base))
+        # the label's own margin counts for nothing
+        for lane in range(group * LANES, (group + 1) * LANES):
+            f[y[lane] * width + lane] = 0.0
+        for j in range(k):
+            g = load(f, GROUPS * j + group)
+            a = vmin(vmax(load(r, GROUPS * j + group) - beside, zero), one)
+            total = total + (vmax(g, zero) - a * g)
+        store(gap, group, total)
+
+
+cdef inline void ww_gaps(const Family *s, double *f, double *r, const Py_ssize_t *y, double *gap) noexcept nogil:
+    hinge_gaps(s, f, r, y, 1, gap)
+
+
+cdef inline void llw_gaps(const Family *s, double *f, double *r, const Py_ssize_t *y, double *gap) noexcept nogil:
+    hinge_gaps(s, f, r, y, 0, gap)
+
+
 cdef inline int bind_ww(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
-    s.oracle, s.offset, s.step = ww_oracle, ww_offset, ww_step
+    s.oracle, s.offset, s.step, s.gaps = ww_oracle, ww_offset, ww_step, ww_gaps
     return 0
 
 
 cdef inline int bind_llw(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
-    s.oracle, s.offset, s.step = llw_oracle, llw_offset, llw_step
+    s.oracle, s.offset, s.step, s.gaps = llw_oracle, llw_offset, llw_step, llw_gaps
     return 0

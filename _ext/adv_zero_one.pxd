@@ -7,6 +7,7 @@
 
 from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, count_greater, LANES, maximum, dot, threshold, two_thresholds
 from adv_family cimport Family, FIXED, TIED, FREE
+from adv_lanes cimport GROUPS, NETWORK, network_thresholds, newton_thresholds
 
 
 cdef inline double normalise(double *q, int kp) noexcept nogil:
@@ -220,8 +221,53 @@ cdef inline double cs_step(Family *s, const double *f, const double *r, Py_ssize
     return gap
 
 
+cdef inline void zero_one_gaps(const Family *s, double *f, double *r, const Py_ssize_t *y, double *gap) noexcept nogil:
+    """Write tau(f) + max q - q.f, which are the gaps, q = r + e_y."""
+    cdef int j, lane, k = s.k, width = GROUPS * LANES
+    cdef double tau[GROUPS * 8]
+    cdef vec top, peak, a, b, c, d
+    for lane in range(width):
+        r[y[lane] * width + lane] += 1.0
+    top, peak = load(f, 0), load(f, 1)
+    for j in range(1, k):
+        top, peak = vmax(top, load(f, GROUPS * j)), vmax(peak, load(f, GROUPS * j + 1))
+    a = b = splat(0.0)
+    c, d = load(r, 0), load(r, 1)
+    for j in range(k):
+        # relative to the largest, against cancellation
+        store(f, GROUPS * j, load(f, GROUPS * j) - top)
+        store(f, GROUPS * j + 1, load(f, GROUPS * j + 1) - peak)
+        a = a + load(r, GROUPS * j) * load(f, GROUPS * j)
+        b = b + load(r, GROUPS * j + 1) * load(f, GROUPS * j + 1)
+        c, d = vmax(c, load(r, GROUPS * j)), vmax(d, load(r, GROUPS * j + 1))
+    if k <= NETWORK:
+        network_thresholds(f, k, tau)
+    else:
+        newton_thresholds(f, k, tau)
+    store(gap, 0, load(tau, 0) + (c - a))
+    store(gap, 1, load(tau, 1) + (d - b))
+
+
+cdef inline void cs_gaps(const Family *s, double *f, double *r, const Py_ssize_t *y, double *gap) noexcept nogil:
+    """Write max b - q.b, which are the gaps, b = f + 1 - e_y and q = r + e_y."""
+    cdef int j, lane, k = s.k, width = GROUPS * LANES
+    cdef vec top, peak, a, b
+    for lane in range(width):
+        f[y[lane] * width + lane] -= 1.0
+        r[y[lane] * width + lane] += 1.0
+    top, peak = load(f, 0), load(f, 1)
+    for j in range(1, k):
+        top, peak = vmax(top, load(f, GROUPS * j)), vmax(peak, load(f, GROUPS * j + 1))
+    a = b = splat(0.0)
+    for j in range(k):
+        a = a + load(r, GROUPS * j) * (top - load(f, GROUPS * j))
+        b = b + load(r, GROUPS * j + 1) * (peak - load(f, GROUPS * j + 1))
+    store(gap, 0, a)
+    store(gap, 1, b)
+
+
 cdef inline int bind_zero_one(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
-    s.oracle, s.offset, s.step = zero_one_oracle, zero_one_offset, zero_one_step
+    s.oracle, s.offset, s.step, s.gaps = zero_one_oracle, zero_one_offset, zero_one_step, zero_one_gaps
     if s.kp == 4:
         s.step = zero_one_step_4
     elif s.kp == 8:
@@ -234,5 +280,5 @@ cdef inline int bind_zero_one(Family *s, const double *parameters, Py_ssize_t n_
 
 
 cdef inline int bind_cs(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
-    s.oracle, s.offset, s.step = cs_oracle, cs_offset, cs_step
+    s.oracle, s.offset, s.step, s.gaps = cs_oracle, cs_offset, cs_step, cs_gaps
     return 0

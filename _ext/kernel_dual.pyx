@@ -2,10 +2,13 @@
 
 maximise over r_i in conv R(y_i):  D(r) = 1/n sum_i s_i w_i c(r_i) - lambda/2 <A, K A>,  A = -1/(lambda n) s r,  F = K A
 
-with sample weights s, n = sum_i s_i, and cost weights w (S_w(f) = w S(f/w)). The scores of m rows are kept class by class, (k, m): a visit reads k
-numbers, an update reads one row of K once and touches only the classes whose r moved. `ascend` works on a dense block of K among chosen rows,
-small enough to stay in the cache (docs/notes/kernels.md, section 3); `gather` copies it and `accumulate` brings the other rows' scores up to date in tiles. The sets conv R(y_i)
-are a surrogate's own, with its exact block step, or hulls of listed points (`solve_listed`), the constraints of a row in constraint generation.
+with sample weights s, n = sum_i s_i, and cost weights w (S_w(f) = w S(f/w)). The scores of m rows are kept class by class, (k, m). A survey takes
+the gaps of all rows; those that carry most of it are visited in random order, a chunk at a time: exact steps in turn, each of which moves the
+scores of the chunk alone, then one product with the chunk's rows of K for the scores of all. K may be in single precision; scores, dual variables
+and steps are not (docs/notes/kernels.md, section 3). The sets conv R(y_i) are a surrogate's own, with its exact block step, or hulls of listed points
+(`solve_listed`), the constraints of a row in constraint generation.
+
+What reads all of K stands here too: `examine` checks it, `extend` copies a block, `accumulate` brings the scores of all rows up to date.
 """
 
 from libc.math cimport INFINITY
@@ -13,16 +16,57 @@ from libc.stdlib cimport malloc, free
 from libc.stdint cimport uint64_t
 from cpython.exc cimport PyErr_CheckSignals
 
-from adv_simd cimport vec, load, store, vsum, splat, LANES, prefetch
+from adv_simd cimport vec, load, store, vmax, vsum, hmax, splat, zeros, LANES, prefetch
 from adv_family cimport Family
+from adv_lanes cimport GROUPS
 from adv_bind cimport family_free
 from adv_check cimport check_labels, check_positions, check_weights, demand
 from adv_loop cimport bind, checked_width, seconds, shuffle
 
+cdef extern from *:
+    """
+    /* Vectors of floats, twice as many as doubles. */
+    #if ADV_LANES == 1
+      typedef float adv_half;
+      static inline adv_half adv_half_load(const float *p, int j) { return p[j]; }
+      static inline adv_half adv_half_set(float a) { return a; }
+      static inline void adv_half_store(float *p, int j, adv_half a) { p[j] = a; }
+      #define ADV_HALVES 1
+    #else
+      typedef float adv_half __attribute__((vector_size(8 * ADV_LANES)));
+      typedef float adv_half_u __attribute__((vector_size(8 * ADV_LANES), aligned(4), may_alias));
+      static inline adv_half adv_half_load(const float *p, int j) { return *(const adv_half_u *)(p + 2 * ADV_LANES * j); }
+      static inline void adv_half_store(float *p, int j, adv_half a) { *(adv_half_u *)(p + 2 * ADV_LANES * j) = a; }
+      static inline adv_half adv_half_set(float a) { return a - (adv_half){0}; }
+      #define ADV_HALVES (2 * ADV_LANES)
+    #endif
+    """
+    ctypedef float half "adv_half"
+    int HALVES "ADV_HALVES"
+    half half_load "adv_half_load"(const float *p, int j) noexcept nogil
+    half half_set "adv_half_set"(float a) noexcept nogil
+    void half_store "adv_half_store"(float *p, int j, half a) noexcept nogil
+
+ctypedef fused value:
+    double
+    float
+
 cdef enum:
-    ACTIVE_PASSES = 10   # passes over the examples with a large gap between two passes over all
+    ACTIVE_PASSES = 3    # passes over the examples with a large gap between two surveys that take them one by one
     PAIRS = 30           # moves of weight between listed points in a visit
-    TILE = 512           # columns of K that `accumulate` works on at a time: k score rows of 4 KiB stay in the first cache
+    GROUP = 8            # rows of K that `accumulate` reads side by side
+    CACHED = 65536       # bytes of K that a tile has: what stays in the first cache beside the scores
+    VECTORS = 8          # of scores that are summed in registers
+    CHUNK = 32           # rows that are visited before the scores of all others follow
+    SWEEPS = 2           # visits of each
+    MOST = 1024          # rows of a chunk that a caller may ask for
+    TURNED = 16          # rows of a block whose mirror image is written together
+
+cdef double SURVEYED = 1.0 / 64.0  # visits that the gap of an example in a survey counts for
+cdef double SURVEYED_EACH = 0.25    # the same where a survey takes them one by one
+cdef double WORTH = 0.5             # examples are visited whose gap is above this share of the mean
+cdef double WORTH_EACH = 0.3        # the same where a survey takes them one by one
+cdef double ENOUGH = 0.3            # share of their gap after which these passes end
 
 cdef struct Listed:
     # sets conv R(y_i) that are given by some of their points: those of example i are first_i to first_(i+1)
@@ -31,11 +75,33 @@ cdef struct Listed:
     const double *offset      # c of each
     double *weight            # beta, of each; sums to one over an example's
     double *value             # scratch, (points of the example that has most)
+    double *scores            # scratch, (k)
+
+cdef struct Sum:
+    # what rows of K are added to the scores: factors of each class, for the rows that have one
+    int k
+    int room          # rows at most
+    int *count        # (k,)
+    int *member       # (k, room)
+    double *factor    # (k, room)
+
+cdef struct Chunk:
+    # rows that are visited in turn before the scores of all others follow
+    int room          # most rows
+    int sweeps
+    double *scores    # (room, kp)
+    double *change    # (room, kp): of the coefficients A
+    double *block     # (room, room): K among the rows
+    double *step      # (kp)
+    const double **rows
+    const float **singles
+    Sum sum
 
 cdef struct Run:
     Family family
     Py_ssize_t m
-    const double *kernel      # (m, stride)
+    const double *kernel      # (m, stride), or
+    const float *single       # the same in single precision
     Py_ssize_t stride
     double *f                 # (k, f_stride): scores, class by class
     Py_ssize_t f_stride
@@ -43,95 +109,150 @@ cdef struct Run:
     const Py_ssize_t *y
     const double *sample      # s_i or NULL
     const double *cost        # w_i or NULL
-    double *gap               # (m,) block gaps at the last visit, times s_i w_i
+    double *gap               # (m,) block gaps at the last visit or survey, times s_i w_i
     double scale              # 1/(lambda n)
-    int *classes
-    double *step
     double *hint              # (m,) see Family.hint
+    Py_ssize_t *order         # (m,) scratch
+    double *lanes             # scratch of a survey, or NULL where the family has none
     const Listed *listed      # NULL: the family's sets
+    Chunk chunk
 
 
-cdef inline void add_row(const double *row, Py_ssize_t count, double *f, Py_ssize_t stride, const int *classes, const double *step, int moved) noexcept nogil:
-    """f[c] += step_c row for the listed classes c; up to three classes share one read of the row."""
-    cdef int c = 0
-    cdef Py_ssize_t j, whole = count // LANES
-    cdef double *f0
-    cdef double *f1
-    cdef double *f2
-    cdef double s0, s1, s2
-    cdef vec a, v0, v1, v2
-    while c < moved:
-        f0 = f + classes[c] * stride
-        s0 = step[c]
-        v0 = splat(s0)
-        if c + 3 <= moved:
-            f1 = f + classes[c + 1] * stride
-            f2 = f + classes[c + 2] * stride
-            s1, s2 = step[c + 1], step[c + 2]
-            v1, v2 = splat(s1), splat(s2)
-            for j in range(whole):
-                a = load(row, <int>j)
-                store(f0, <int>j, load(f0, <int>j) + a * v0)
-                store(f1, <int>j, load(f1, <int>j) + a * v1)
-                store(f2, <int>j, load(f2, <int>j) + a * v2)
-            for j in range(whole * LANES, count):
-                f0[j] += row[j] * s0
-                f1[j] += row[j] * s1
-                f2[j] += row[j] * s2
-            c += 3
-        elif c + 2 <= moved:
-            f1 = f + classes[c + 1] * stride
-            s1 = step[c + 1]
-            v1 = splat(s1)
-            for j in range(whole):
-                a = load(row, <int>j)
-                store(f0, <int>j, load(f0, <int>j) + a * v0)
-                store(f1, <int>j, load(f1, <int>j) + a * v1)
-            for j in range(whole * LANES, count):
-                f0[j] += row[j] * s0
-                f1[j] += row[j] * s1
-            c += 2
-        else:
-            for j in range(whole):
-                store(f0, <int>j, load(f0, <int>j) + load(row, <int>j) * v0)
-            for j in range(whole * LANES, count):
-                f0[j] += row[j] * s0
-            c += 1
+cdef inline void add_class(const double **rows, const int *member, const double *factor, int members, Py_ssize_t start, Py_ssize_t count, double *f) noexcept nogil:
+    """f += sum over the members a of factor_a rows[a][start:start + count]; eight sums in flight hide the latency of a multiply-add."""
+    cdef Py_ssize_t j = 0, whole = count // LANES
+    cdef int a
+    cdef const double *row
+    cdef double s
+    cdef vec t, v0, v1, v2, v3, v4, v5, v6, v7
+    while j + VECTORS <= whole:
+        v0, v1, v2, v3 = load(f, <int>j), load(f, <int>j + 1), load(f, <int>j + 2), load(f, <int>j + 3)
+        v4, v5, v6, v7 = load(f, <int>j + 4), load(f, <int>j + 5), load(f, <int>j + 6), load(f, <int>j + 7)
+        for a in range(members):
+            row = rows[member[a]] + start
+            t = splat(factor[a])
+            v0 = v0 + t * load(row, <int>j)
+            v1 = v1 + t * load(row, <int>j + 1)
+            v2 = v2 + t * load(row, <int>j + 2)
+            v3 = v3 + t * load(row, <int>j + 3)
+            v4 = v4 + t * load(row, <int>j + 4)
+            v5 = v5 + t * load(row, <int>j + 5)
+            v6 = v6 + t * load(row, <int>j + 6)
+            v7 = v7 + t * load(row, <int>j + 7)
+        store(f, <int>j, v0)
+        store(f, <int>j + 1, v1)
+        store(f, <int>j + 2, v2)
+        store(f, <int>j + 3, v3)
+        store(f, <int>j + 4, v4)
+        store(f, <int>j + 5, v5)
+        store(f, <int>j + 6, v6)
+        store(f, <int>j + 7, v7)
+        j += VECTORS
+    while j < whole:
+        v0 = load(f, <int>j)
+        for a in range(members):
+            v0 = v0 + splat(factor[a]) * load(rows[member[a]] + start, <int>j)
+        store(f, <int>j, v0)
+        j += 1
+    for j in range(whole * LANES, count):
+        s = f[j]
+        for a in range(members):
+            s += factor[a] * rows[member[a]][start + j]
+        f[j] = s
 
 
-cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
-    """Maximise block i and return its gap before the step, times s_i w_i."""
+cdef inline void add_class_single(const float **rows, const int *member, const double *factor, int members, Py_ssize_t start, Py_ssize_t count, double *f) noexcept nogil:
+    """The same with rows and sums over the members in single precision."""
+    cdef Py_ssize_t j = 0, whole = count // HALVES, i
+    cdef int a
+    cdef const float *row
+    cdef float s
+    cdef float sums[VECTORS * 16]
+    cdef half t, v0, v1, v2, v3, v4, v5, v6, v7
+    while j + VECTORS <= whole:
+        v0 = v1 = v2 = v3 = v4 = v5 = v6 = v7 = half_set(0.0)
+        for a in range(members):
+            row = rows[member[a]] + start
+            t = half_set(<float>factor[a])
+            v0 = v0 + t * half_load(row, <int>j)
+            v1 = v1 + t * half_load(row, <int>j + 1)
+            v2 = v2 + t * half_load(row, <int>j + 2)
+            v3 = v3 + t * half_load(row, <int>j + 3)
+            v4 = v4 + t * half_load(row, <int>j + 4)
+            v5 = v5 + t * half_load(row, <int>j + 5)
+            v6 = v6 + t * half_load(row, <int>j + 6)
+            v7 = v7 + t * half_load(row, <int>j + 7)
+        half_store(sums, 0, v0)
+        half_store(sums, 1, v1)
+        half_store(sums, 2, v2)
+        half_store(sums, 3, v3)
+        half_store(sums, 4, v4)
+        half_store(sums, 5, v5)
+        half_store(sums, 6, v6)
+        half_store(sums, 7, v7)
+        for i in range(VECTORS * HALVES):
+            f[j * HALVES + i] += sums[i]
+        j += VECTORS
+    while j < whole:
+        v0 = half_set(0.0)
+        for a in range(members):
+            v0 = v0 + half_set(<float>factor[a]) * half_load(rows[member[a]] + start, <int>j)
+        half_store(sums, 0, v0)
+        for i in range(HALVES):
+            f[j * HALVES + i] += sums[i]
+        j += 1
+    for j in range(whole * HALVES, count):
+        s = 0.0
+        for a in range(members):
+            s += <float>factor[a] * rows[member[a]][start + j]
+        f[j] += s
+
+
+cdef inline void add_rows(const value **rows, const Sum *sum, Py_ssize_t count, double *f, Py_ssize_t stride) noexcept nogil:
+    """f[c] += sum_a factor_ca rows[a] over ``count`` columns, by tiles that serve every class while they are in the first cache."""
+    cdef Py_ssize_t start = 0, least, tile
+    cdef int c
+    if value is float:
+        least = VECTORS * HALVES
+    else:
+        least = VECTORS * LANES
+    tile = max(least, CACHED // (sum.room * <Py_ssize_t>sizeof(value)) // least * least)
+    while start < count:
+        for c in range(sum.k):
+            if sum.count[c]:
+                if value is float:
+                    add_class_single(rows, sum.member + c * sum.room, sum.factor + c * sum.room, sum.count[c], start, min(tile, count - start), f + c * stride + start)
+                else:
+                    add_class(rows, sum.member + c * sum.room, sum.factor + c * sum.room, sum.count[c], start, min(tile, count - start), f + c * stride + start)
+        start += tile
+
+
+cdef inline double visit(Run *run, Py_ssize_t i, const double *scores, double diagonal, double skip, double *step, int *moved) noexcept nogil:
+    """Maximise block i at its scores and return its gap before, times s_i w_i; where it moves, write the change of its coefficients to ``step``."""
     cdef Family *s = &run.family
-    cdef int c, moved = 0, kp = s.kp
+    cdef int c, v, kp = s.kp
     cdef double *f = s.work + 8 * kp
     cdef double *new = s.work + 9 * kp
     cdef double *r = run.r + i * kp
-    cdef const double *row = run.kernel + i * run.stride
-    cdef double weight = 1.0, cost = 1.0, gap, change
+    cdef double weight = 1.0, cost = 1.0, gap
+    cdef vec factor
+    moved[0] = False
     if run.sample != NULL:
         weight = run.sample[i]
         if weight == 0.0:
             return 0.0
     if run.cost != NULL:
         cost = run.cost[i]
-        for c in range(s.k):
-            f[c] = run.f[c * run.f_stride + i] / cost
-    else:
-        for c in range(s.k):
-            f[c] = run.f[c * run.f_stride + i]
-    for c in range(s.k, kp):
-        f[c] = 0.0
+    for c in range(kp):
+        f[c] = scores[c] / cost
     s.hint = run.hint + i
-    gap = s.step(s, f, r, run.y[i], weight * row[i] * run.scale / cost, skip, new, NULL, NULL)
+    gap = s.step(s, f, r, run.y[i], weight * diagonal * run.scale / cost, skip, new, NULL, NULL)
     if gap > skip:
-        for c in range(s.k):
-            change = new[c] - r[c]
-            if change != 0.0:
-                run.classes[moved] = c
-                run.step[moved] = -weight * run.scale * change
-                moved += 1
-            r[c] = new[c]
-        add_row(row, run.m, run.f, run.f_stride, run.classes, run.step, moved)
+        moved[0] = True
+        factor = splat(-weight * run.scale)
+        for v in range(kp // LANES):
+            store(step, v, factor * (load(new, v) - load(r, v)))
+            store(r, v, load(new, v))
     return weight * cost * gap
 
 
@@ -155,24 +276,25 @@ cdef inline double open_gap(const Listed *listed, const double *f, int k, Py_ssi
     return listed.value[best[0] - start] - mean
 
 
-cdef inline double visit_listed(Run *run, Py_ssize_t i, double skip) noexcept nogil:
+cdef inline double visit_listed(Run *run, Py_ssize_t i, const double *scores, double diagonal, double skip, double *change, int *moved) noexcept nogil:
     """The same among listed points, by moving weight from one to another until most of the gap is gone."""
     cdef const Listed *listed = run.listed
-    cdef int c, moved = 0, k = run.family.k, step
+    cdef int c, k = run.family.k, move
     cdef Py_ssize_t best, worst, start = listed.first[i], stop = listed.first[i + 1]
-    cdef double *f = run.step + k
-    cdef const double *row = run.kernel + i * run.stride
-    cdef double weight = run.sample[i], cost = run.cost[i], curvature = weight * row[i] * run.scale / cost, gap, t, apart, square, climb
+    cdef double *f = listed.scores
+    cdef double weight = run.sample[i], cost = run.cost[i], curvature = weight * diagonal * run.scale / cost, gap, t, apart, square, climb
+    moved[0] = False
     if weight == 0.0:
         return 0.0
     for c in range(k):
-        f[c] = run.f[c * run.f_stride + i] / cost
+        f[c] = scores[c] / cost
     gap = open_gap(listed, f, k, start, stop, &best, &worst)
     if not gap > skip:
         return weight * cost * gap
+    moved[0] = True
     for c in range(k):
-        run.step[c] = 0.0
-    for step in range(PAIRS):
+        change[c] = 0.0
+    for move in range(PAIRS):
         square = 0.0
         for c in range(k):
             apart = listed.r[best * k + c] - listed.r[worst * k + c]
@@ -185,98 +307,241 @@ cdef inline double visit_listed(Run *run, Py_ssize_t i, double skip) noexcept no
         listed.weight[worst] -= t
         for c in range(k):
             apart = t * (listed.r[best * k + c] - listed.r[worst * k + c])
-            run.step[c] += apart
+            change[c] -= weight * run.scale * apart
             f[c] -= curvature * apart
         if open_gap(listed, f, k, start, stop, &best, &worst) <= 0.05 * gap:
             break
-    for c in range(k):
-        if run.step[c] != 0.0:
-            run.classes[moved] = c
-            run.step[moved] = -weight * run.scale * run.step[c]
-            moved += 1
-    add_row(row, run.m, run.f, run.f_stride, run.classes, run.step, moved)
     return weight * cost * gap
 
 
-cdef double sweep(Run *run, const Py_ssize_t *order, Py_ssize_t count, double skip) noexcept nogil:
-    """Visit the listed examples in order and return the sum of their gaps; prefetches the next scores during a visit."""
-    cdef Py_ssize_t b, i, j
-    cdef double total = 0.0
-    cdef int c
-    for b in range(count):
-        i = order[b]
-        if b + 1 < count:
-            j = order[b + 1]
-            for c in range(run.family.k):
-                prefetch(run.f + c * run.f_stride + j)
+cdef double visit_chunk(Run *run, const Py_ssize_t *rows, int count, double skip) noexcept nogil:
+    """Visit the listed examples in turn, each at scores that know of the steps before; then the scores of all examples follow. Returns the sum of the gaps at the first visits."""
+    cdef Chunk *chunk = &run.chunk
+    cdef Sum *sum = &chunk.sum
+    cdef int a, b, c, v, sweep, sweeps = chunk.sweeps, first, moved, any_moved, members, k = run.family.k, kp = run.family.kp, vectors = kp // LANES
+    cdef Py_ssize_t i, stride = run.f_stride
+    cdef double gap, total = 0.0
+    cdef double *f = run.f
+    cdef double *scores = chunk.scores
+    cdef double *change = chunk.change
+    cdef double *block = chunk.block
+    cdef double *step = chunk.step
+    cdef vec s, t
+    for a in range(count):
+        i = rows[a]
+        for c in range(k):
+            scores[a * kp + c] = f[c * stride + i]
+        if run.single != NULL:
+            chunk.singles[a] = run.single + i * run.stride
+            for b in range(a, count):
+                block[a * count + b] = block[b * count + a] = chunk.singles[a][rows[b]]
+        else:
+            chunk.rows[a] = run.kernel + i * run.stride
+            for b in range(a, count):
+                block[a * count + b] = block[b * count + a] = chunk.rows[a][rows[b]]
+        for v in range(vectors):
+            store(change + a * kp, v, splat(0.0))
+    for sweep in range(sweeps):
+        any_moved = False
+        for a in range(count):
+            i = rows[a]
             if run.listed == NULL:
-                prefetch(run.r + j * run.family.kp)
-        run.gap[i] = visit(run, i, skip) if run.listed == NULL else visit_listed(run, i, skip)
+                gap = visit(run, i, scores + a * kp, block[a * count + a], skip, step, &moved)
+            else:
+                gap = visit_listed(run, i, scores + a * kp, block[a * count + a], skip, step, &moved)
+            if sweep == 0:
+                run.gap[i] = gap
+                total += gap
+            if moved:
+                any_moved = True
+                for v in range(vectors):
+                    store(change + a * kp, v, load(change + a * kp, v) + load(step, v))
+                first = a + 1 if sweep + 1 == sweeps else 0
+                for v in range(vectors):
+                    t = load(step, v)
+                    for b in range(first, count):
+                        store(scores + b * kp, v, load(scores + b * kp, v) + splat(block[a * count + b]) * t)
+        if not any_moved:
+            break
+    for c in range(k):
+        members = 0
+        for a in range(count):
+            if change[a * kp + c] != 0.0:
+                sum.member[c * sum.room + members] = a
+                sum.factor[c * sum.room + members] = change[a * kp + c]
+                members += 1
+        sum.count[c] = members
+    if run.single != NULL:
+        add_rows(chunk.singles, sum, run.m, f, stride)
+    else:
+        add_rows(chunk.rows, sum, run.m, f, stride)
+    return total
+
+
+cdef double sweep(Run *run, const Py_ssize_t *order, Py_ssize_t count, double skip) noexcept nogil:
+    """Visit the listed examples in order, chunk by chunk, and return the sum of their gaps."""
+    cdef Py_ssize_t start = 0
+    cdef double total = 0.0
+    while start < count:
+        total += visit_chunk(run, order + start, <int>min(<Py_ssize_t>run.chunk.room, count - start), skip)
+        start += run.chunk.room
+    return total
+
+
+cdef double survey_lanes(Run *run) noexcept nogil:
+    """Write the gap of every example at the present scores, several side by side, and return their sum."""
+    cdef Family *s = &run.family
+    cdef int width = GROUPS * LANES, lane, c, k = s.k
+    cdef Py_ssize_t i = 0, at, m = run.m
+    cdef double total = 0.0, weight, cost
+    cdef double *f = run.lanes
+    cdef double *r = f + k * width
+    cdef double *gap = r + k * width
+    cdef Py_ssize_t *y = <Py_ssize_t *>(gap + width)
+    while i < m:
+        if run.cost == NULL and i + width <= m:
+            for c in range(k):
+                for lane in range(GROUPS):
+                    store(f, GROUPS * c + lane, load(run.f + c * run.f_stride + i, lane))
+        else:
+            for lane in range(width):
+                at = min(i + lane, m - 1)
+                for c in range(k):
+                    f[c * width + lane] = run.f[c * run.f_stride + at] / (run.cost[at] if run.cost != NULL else 1.0)
+        for lane in range(width):
+            at = min(i + lane, m - 1)
+            y[lane] = run.y[at]
+            for c in range(k):
+                r[c * width + lane] = run.r[at * s.kp + c]
+        s.gaps(s, f, r, y, gap)
+        for lane in range(min(<Py_ssize_t>width, m - i)):
+            at = i + lane
+            weight = run.sample[at] if run.sample != NULL else 1.0
+            cost = run.cost[at] if run.cost != NULL else 1.0
+            run.gap[at] = weight * cost * gap[lane]
+            total += run.gap[at]
+        i += width
+    return total
+
+
+cdef double survey_each(Run *run) noexcept nogil:
+    """The same, one example after the other, for surrogates without such a loop and for listed points."""
+    cdef Family *s = &run.family
+    cdef int c, v, kp = s.kp
+    cdef Py_ssize_t i, best, worst
+    cdef double total = 0.0, weight, cost, value, offset, answer
+    cdef double *f = run.listed.scores if run.listed != NULL else s.work + 8 * kp
+    cdef const double *r
+    cdef vec inner
+    for i in range(run.m):
+        weight = run.sample[i] if run.sample != NULL else 1.0
+        cost = run.cost[i] if run.cost != NULL else 1.0
+        for c in range(s.k):
+            f[c] = run.f[c * run.f_stride + i] / cost
+        if run.listed != NULL:
+            value = open_gap(run.listed, f, s.k, run.listed.first[i], run.listed.first[i + 1], &best, &worst)
+        else:
+            r = run.r + i * kp
+            for c in range(s.k, kp):
+                f[c] = 0.0
+            value = s.oracle(s, f, run.y[i], s.work + 9 * kp, &answer)
+            offset = s.offset(s, r, run.y[i])
+            inner = splat(0.0)
+            for v in range(kp // LANES):
+                inner = inner + load(f, v) * load(r, v)
+            value = value - offset - vsum(inner)
+        run.gap[i] = weight * cost * value
         total += run.gap[i]
     return total
 
 
 cdef int ascend(Run *run, double goal, double skip, double max_visits, double turn, double max_seconds, uint64_t *state, double *visits) except -1 nogil:
-    """Return 0 when the gaps seen in one pass sum to at most ``goal``, 1 at a limit of visits, 2 at the limit of seconds."""
+    """Return 0 when all gaps sum to at most ``goal``, 1 at a limit of visits, 2 at the limit of seconds."""
     cdef Py_ssize_t m = run.m, i, count
-    cdef Py_ssize_t *order = <Py_ssize_t *>malloc((m + 1) * sizeof(Py_ssize_t))
-    cdef double total, active, aim, level, started = seconds(), signals = started, now
-    cdef int inner, code = 1
-    if order == NULL:
-        with gil:
-            raise MemoryError("no memory for the order of the examples")
-    try:
-        while visits[0] + m <= max_visits:
-            for i in range(m):
-                order[i] = i
-            shuffle(order, m, state)
-            total = sweep(run, order, m, skip)
-            visits[0] += <double>m
-            if total <= goal:
-                code = 0
+    cdef Py_ssize_t *order = run.order
+    cdef double total, active, before, level, started = seconds(), signals = started, now
+    cdef int inner, code = 1, passes = 1 if run.lanes != NULL else ACTIVE_PASSES
+    while visits[0] + m <= max_visits:
+        total = survey_lanes(run) if run.lanes != NULL else survey_each(run)
+        visits[0] += <double>m * (SURVEYED if run.lanes != NULL else SURVEYED_EACH)
+        if total <= goal:
+            code = 0
+            break
+        level = (WORTH if run.lanes != NULL else WORTH_EACH) * total / m
+        count = 0
+        before = 0.0
+        for i in range(m):
+            if run.gap[i] > level:
+                order[count] = i
+                count += 1
+                before += run.gap[i]
+        for inner in range(passes):
+            shuffle(order, count, state)
+            active = sweep(run, order, count, skip)
+            visits[0] += <double>count
+            if active <= ENOUGH * before or visits[0] + count > max_visits:
                 break
-            # shrinking: the examples that carry the gap, until they have lost most of it
-            level = 0.02 * total / m
-            count = 0
-            active = 0.0
-            for i in range(m):
-                if run.gap[i] > level:
-                    order[count] = i
-                    count += 1
-                    active += run.gap[i]
-            aim = 0.3 * active
-            if count < 0.9 * m:
-                for inner in range(ACTIVE_PASSES):
-                    if visits[0] + count > max_visits:
-                        break
-                    shuffle(order, count, state)
-                    total -= active
-                    active = sweep(run, order, count, skip)
-                    total += active
-                    visits[0] += <double>count
-                    if active <= aim or total <= goal:
-                        break
-                if total <= goal:
-                    code = 0
-                    break
-            now = seconds()
-            if not visits[0] < turn:
-                break
-            if not now - started <= max_seconds:
-                code = 2
-                break
-            if now - signals > 0.2:
-                signals = now
-                with gil:
-                    PyErr_CheckSignals()
-    finally:
-        free(order)
+        now = seconds()
+        if not visits[0] < turn:
+            break
+        if not now - started <= max_seconds:
+            code = 2
+            break
+        if now - signals > 0.2:
+            signals = now
+            with gil:
+                PyErr_CheckSignals()
     return code
 
 
-def solve(int kind, int k, const double[::1] parameters, const double[:, ::1] K, const Py_ssize_t[::1] y, const double[::1] sample_weight,
+cdef int chunk_new(Chunk *chunk, int room, int sweeps, int k, int kp) noexcept nogil:
+    """Make room for chunks; -1 when memory is short. Release with `chunk_free`, in either case."""
+    chunk.room, chunk.sweeps = room, sweeps
+    chunk.sum.k, chunk.sum.room = k, room
+    chunk.scores = zeros((2 * room + 1) * kp + room * room + k * room)
+    chunk.rows = <const double **>malloc(room * sizeof(double *))
+    chunk.singles = <const float **>malloc(room * sizeof(float *))
+    chunk.sum.count = <int *>malloc((k + k * room) * sizeof(int))
+    if chunk.scores == NULL or chunk.rows == NULL or chunk.singles == NULL or chunk.sum.count == NULL:
+        return -1
+    chunk.change = chunk.scores + room * kp
+    chunk.step = chunk.change + room * kp
+    chunk.block = chunk.step + kp
+    chunk.sum.factor = chunk.block + room * room
+    chunk.sum.member = chunk.sum.count + k
+    return 0
+
+
+cdef void chunk_free(Chunk *chunk) noexcept nogil:
+    free(chunk.scores)
+    free(chunk.rows)
+    free(chunk.singles)
+    free(chunk.sum.count)
+
+
+cdef int take_block(Run *run, K, Py_ssize_t m) except -1:
+    """Let the run read K, (at least m, at least m) in double or single precision."""
+    cdef const double[:, ::1] kernel
+    cdef const float[:, ::1] single
+    run.m = m
+    run.kernel, run.single = NULL, NULL
+    demand(K is not None, "K must be a matrix")
+    if getattr(K, "itemsize", 8) == 4:
+        single = K
+        demand(single.shape[0] >= m and single.shape[1] >= m, "K must be (m, m) or larger")
+        run.single = &single[0, 0]
+        run.stride = single.shape[1]
+    else:
+        kernel = K
+        demand(kernel.shape[0] >= m and kernel.shape[1] >= m, "K must be (m, m) or larger")
+        run.kernel = &kernel[0, 0]
+        run.stride = kernel.shape[1]
+    return 0
+
+
+def solve(int kind, int k, const double[::1] parameters, K, const Py_ssize_t[::1] y, const double[::1] sample_weight,
           const double[::1] cost_weight, double[:, ::1] F, double[:, ::1] R, double scale, double goal, double skip, double max_visits,
-          double max_seconds, unsigned long long seed, double turn=INFINITY):
+          double max_seconds, unsigned long long seed, double turn=INFINITY, int chunk=CHUNK, int sweeps=SWEEPS):
     """Run the ascent in place on F (k, m), class by class, and R (m, kp), padded with zeros, over a symmetric block K (m, m).
 
     F may hold a part that other rows add to K A. Weights may be empty (all 1); ``scale`` is 1/(lambda n). Stops when the gaps of one pass sum to
@@ -285,18 +550,16 @@ def solve(int kind, int k, const double[::1] parameters, const double[:, ::1] K,
     """
     cdef Run run
     cdef double visits = 0.0
-    cdef Py_ssize_t i, m = K.shape[0]
+    cdef Py_ssize_t i, m = F.shape[1]
     cdef int code
     cdef uint64_t state = seed
-    demand(m > 0 and K.shape[1] == m and F.shape[0] == k and F.shape[1] == m and R.shape[0] == m and R.shape[1] == checked_width(k),
-           "K must be (m, m), F (k, m) and R (m, kp), padded")
+    demand(m > 0 and F.shape[0] == k and R.shape[0] == m and R.shape[1] == checked_width(k), "K must be (m, m), F (k, m) and R (m, kp), padded")
+    demand(1 <= chunk <= MOST and 1 <= sweeps <= MOST, "a chunk has at least one row and one sweep, and not too many")
     check_labels(y, m, k)
     check_weights(sample_weight, m)
     check_weights(cost_weight, m)
+    take_block(&run, K, m)
     bind(&run.family, kind, k, parameters)
-    run.m = m
-    run.kernel = &K[0, 0]
-    run.stride = m
     run.f = &F[0, 0]
     run.f_stride = m
     run.r = &R[0, 0]
@@ -305,20 +568,27 @@ def solve(int kind, int k, const double[::1] parameters, const double[:, ::1] K,
     run.cost = &cost_weight[0] if cost_weight.shape[0] else NULL
     run.scale = scale
     run.listed = NULL
-    run.classes = <int *>malloc(k * sizeof(int))
-    run.step = <double *>malloc((k + 2 * m) * sizeof(double))
+    run.lanes = NULL
+    run.hint = <double *>malloc(2 * m * sizeof(double))
+    run.order = <Py_ssize_t *>malloc(m * sizeof(Py_ssize_t))
+    code = chunk_new(&run.chunk, <int>min(<Py_ssize_t>chunk, m), sweeps, k, run.family.kp)
     try:
-        if run.classes == NULL or run.step == NULL:
+        if run.hint == NULL or run.order == NULL or code != 0:
             raise MemoryError("no memory for the surrogate's scratch vectors")
-        run.hint = run.step + k
-        run.gap = run.step + k + m
+        run.gap = run.hint + m
+        if run.family.gaps != NULL:
+            run.lanes = zeros((2 * k + 2) * GROUPS * LANES)
+            if run.lanes == NULL:
+                raise MemoryError("no memory for a survey")
         with nogil:
             for i in range(m):
                 run.hint[i] = -1.0
             code = ascend(&run, goal, skip, max_visits, turn, max_seconds, &state, &visits)
     finally:
-        free(run.classes)
-        free(run.step)
+        free(run.hint)
+        free(run.order)
+        free(run.lanes)
+        chunk_free(&run.chunk)
         family_free(&run.family)
     return code, visits
 
@@ -336,7 +606,6 @@ def solve_listed(const double[:, ::1] K, const Py_ssize_t[::1] first, const doub
     cdef Py_ssize_t i, most = 0, m = K.shape[0], points = r.shape[0]
     cdef int code, k = <int>r.shape[1]
     cdef uint64_t state = seed
-    checked_width(k)
     demand(m > 0 and K.shape[1] == m and first.shape[0] == m + 1 and F.shape[0] == k and F.shape[1] == m and first[0] == 0 and first[m] == points,
            "K must be (m, m), first (m + 1,) from 0 to the number of points, and F (k, m)")
     demand(offset.shape[0] == points and weight.shape[0] == points and sample_weight.shape[0] == m and cost_weight.shape[0] == m,
@@ -346,8 +615,9 @@ def solve_listed(const double[:, ::1] K, const Py_ssize_t[::1] first, const doub
             raise ValueError("every row needs a point")
         most = max(most, first[i + 1] - first[i])
     run.family.k = k
+    run.family.kp = checked_width(k)
     run.m = m
-    run.kernel = &K[0, 0]
+    run.kernel, run.single = &K[0, 0], NULL
     run.stride = m
     run.f = &F[0, 0]
     run.f_stride = m
@@ -356,18 +626,21 @@ def solve_listed(const double[:, ::1] K, const Py_ssize_t[::1] first, const doub
     run.scale = scale
     listed.first, listed.r, listed.offset, listed.weight = &first[0], &r[0, 0], &offset[0], &weight[0]
     run.listed = &listed
-    run.classes = <int *>malloc(k * sizeof(int))
-    run.step = <double *>malloc((2 * k + most + m) * sizeof(double))
+    run.lanes = NULL
+    run.gap = <double *>malloc((k + most + m) * sizeof(double))
+    run.order = <Py_ssize_t *>malloc(m * sizeof(Py_ssize_t))
+    code = chunk_new(&run.chunk, CHUNK, 1, k, run.family.kp)
     try:
-        if run.classes == NULL or run.step == NULL:
+        if run.gap == NULL or run.order == NULL or code != 0:
             raise MemoryError("no memory for the scratch vectors")
-        listed.value = run.step + 2 * k
-        run.gap = run.step + 2 * k + most
+        listed.value = run.gap + m
+        listed.scores = listed.value + most
         with nogil:
             code = ascend(&run, goal, skip, max_visits, turn, max_seconds, &state, &visits)
     finally:
-        free(run.classes)
-        free(run.step)
+        free(run.gap)
+        free(run.order)
+        chunk_free(&run.chunk)
     return code, visits
 
 
@@ -415,6 +688,33 @@ def survey(int kind, int k, const double[::1] parameters, const double[:, ::1] F
     return losses, offsets, inners
 
 
+def lane_gaps(int kind, int k, const double[::1] parameters, const double[:, ::1] F, const Py_ssize_t[::1] y, const double[::1] sample_weight,
+              const double[::1] cost_weight, double[:, ::1] R, double[::1] gap):
+    """Write every row's gap as `survey` does, several rows side by side; return False, and write nothing, where the surrogate has no such loop."""
+    cdef Run run
+    cdef Py_ssize_t n = y.shape[0]
+    cdef bint has
+    demand(n > 0 and F.shape[0] == k and F.shape[1] == n and R.shape[0] == n and R.shape[1] == checked_width(k) and gap.shape[0] == n,
+           "F must be (k, n), R (n, kp), padded, and gap (n,)")
+    check_labels(y, n, k)
+    check_weights(sample_weight, n)
+    check_weights(cost_weight, n)
+    bind(&run.family, kind, k, parameters)
+    has = run.family.gaps != NULL
+    run.m = run.f_stride = n
+    run.f, run.r, run.y, run.gap = <double *>&F[0, 0], &R[0, 0], &y[0], &gap[0]
+    run.sample = &sample_weight[0] if sample_weight.shape[0] else NULL
+    run.cost = &cost_weight[0] if cost_weight.shape[0] else NULL
+    run.lanes = zeros((2 * k + 2) * GROUPS * LANES)
+    if has and run.lanes != NULL:
+        survey_lanes(&run)
+    family_free(&run.family)
+    if run.lanes == NULL:
+        raise MemoryError("no memory for a survey")
+    free(run.lanes)
+    return bool(has)
+
+
 def gather(const double[:, ::1] K, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns, double[:, ::1] out):
     """Copy out[a, b] = K[rows[a], columns[b]]."""
     cdef Py_ssize_t a, b, count = columns.shape[0]
@@ -431,37 +731,152 @@ def gather(const double[:, ::1] K, const Py_ssize_t[::1] rows, const Py_ssize_t[
                 target[b] = source[columns[b]]
 
 
+cdef void fill_block(const double *K, Py_ssize_t n, const Py_ssize_t *rows, Py_ssize_t count, Py_ssize_t held, value *out, Py_ssize_t stride) noexcept nogil:
+    cdef Py_ssize_t a, b, e, last, first = held
+    cdef const double *source
+    cdef const double *ahead
+    cdef value *target
+    while first < count:
+        last = min(first + <Py_ssize_t>TURNED, count)
+        for a in range(first, last):
+            source = K + rows[a] * n
+            ahead = K + rows[min(a + 1, count - 1)] * n
+            target = out + a * stride
+            for b in range(count):
+                prefetch(ahead + rows[b])
+                target[b] = <value>source[rows[b]]
+        # some rows at a time, so that the mirror image is written by whole cache lines
+        for b in range(held):
+            target = out + b * stride
+            for e in range(first, last):
+                target[e] = out[e * stride + b]
+        first = last
+
+
+def extend(const double[:, ::1] K, const Py_ssize_t[::1] rows, Py_ssize_t held, out):
+    """Copy out[a, b] = K[rows[a], rows[b]] where a or b is at least ``held``; K (n, n) must be symmetric, and only its rows from ``held`` on are read.
+
+    ``out`` has room for all rows, (any, any), in double or single precision.
+    """
+    cdef double[:, ::1] wide
+    cdef float[:, ::1] single
+    cdef bint narrow = getattr(out, "itemsize", 8) == 4
+    cdef Py_ssize_t count = rows.shape[0], room
+    demand(out is not None, "out must be a matrix")
+    if narrow:
+        single = out
+        room = min(single.shape[0], single.shape[1])
+    else:
+        wide = out
+        room = min(wide.shape[0], wide.shape[1])
+    demand(K.shape[0] == K.shape[1] and 0 <= held <= count <= room, "out must have room for K among all rows")
+    check_positions(rows, K.shape[0], "rows")
+    if count == 0:
+        return
+    with nogil:
+        if narrow:
+            fill_block(&K[0, 0], K.shape[1], &rows[0], count, held, &single[0, 0], single.shape[1])
+        else:
+            fill_block(&K[0, 0], K.shape[1], &rows[0], count, held, &wide[0, 0], wide.shape[1])
+
+
 def accumulate(const double[:, ::1] K, const Py_ssize_t[::1] rows, const double[:, ::1] A, double[:, ::1] F):
     """Add sum_a A[a, c] K[rows[a], :] to F[c, :] for every class c; A (rows, k), F (k, n), K (any, n)."""
-    cdef Py_ssize_t a, start = 0, count, n = F.shape[1]
-    cdef int c, moved, k = <int>F.shape[0]
-    cdef int *classes
-    cdef double *step
+    cdef Py_ssize_t a, start = 0, n = F.shape[1]
+    cdef int c, members, count, k = <int>F.shape[0]
+    cdef const double *group[GROUP]
+    cdef Sum sum
     demand(K.shape[1] == n and A.shape[0] == rows.shape[0] and A.shape[1] == k, "K must be (any, n), A (rows, k) and F (k, n)")
     check_positions(rows, K.shape[0], "rows")
     if n == 0 or k == 0:
         return
-    classes = <int *>malloc(k * sizeof(int))
-    step = <double *>malloc(k * sizeof(double))
+    sum.k, sum.room = k, GROUP
+    sum.count = <int *>malloc((k + k * GROUP) * sizeof(int))
+    sum.factor = <double *>malloc(k * GROUP * sizeof(double))
     try:
-        if classes == NULL or step == NULL:
+        if sum.count == NULL or sum.factor == NULL:
             raise MemoryError("no memory for the list of classes")
+        sum.member = sum.count + k
         with nogil:
-            while start < n:
-                count = min(<Py_ssize_t>TILE, n - start)
-                for a in range(rows.shape[0]):
-                    moved = 0
-                    for c in range(k):
-                        if A[a, c] != 0.0:
-                            classes[moved] = c
-                            step[moved] = A[a, c]
-                            moved += 1
-                    if moved:
-                        add_row(&K[rows[a], start], count, &F[0, start], n, classes, step, moved)
-                start += TILE
+            while start < rows.shape[0]:
+                count = <int>min(<Py_ssize_t>GROUP, rows.shape[0] - start)
+                for a in range(count):
+                    group[a] = &K[rows[start + a], 0]
+                for c in range(k):
+                    members = 0
+                    for a in range(count):
+                        if A[start + a, c] != 0.0:
+                            sum.member[c * GROUP + members] = <int>a
+                            sum.factor[c * GROUP + members] = A[start + a, c]
+                            members += 1
+                    sum.count[c] = members
+                add_rows(group, &sum, n, &F[0, 0], n)
+                start += GROUP
     finally:
-        free(classes)
-        free(step)
+        free(sum.count)
+        free(sum.factor)
+
+
+cdef enum:
+    BESIDE = 4   # rows that `examine` reads side by side
+
+
+cdef double examine_rows(const double *K, Py_ssize_t n, Py_ssize_t first, int count, const double *v, const double *root, double *u, double *w) noexcept nogil:
+    """Add to u = K v and w = K'v what some rows have in them; return the largest |K_ij| - sqrt(K_ii K_jj) among them."""
+    cdef Py_ssize_t j, whole = n // LANES
+    cdef int a
+    cdef const double *row[BESIDE]
+    cdef vec s[BESIDE]
+    cdef double excess, rest
+    cdef vec most = splat(-1.7976931348623157e308), zero = splat(0.0), x, at, beside, sum
+    for a in range(BESIDE):
+        row[a] = K + (first + (a if a < count else 0)) * n
+        s[a] = zero
+    if count == BESIDE:
+        for j in range(whole):
+            at, beside, sum = load(v, <int>j), load(root, <int>j), load(w, <int>j)
+            for a in range(BESIDE):
+                x = load(row[a], <int>j)
+                s[a] = s[a] + x * at
+                sum = sum + x * splat(v[first + a])
+                most = vmax(most, vmax(x, zero - x) - beside * splat(root[first + a]))
+            store(w, <int>j, sum)
+    else:
+        for a in range(count):
+            for j in range(whole):
+                x = load(row[a], <int>j)
+                s[a] = s[a] + x * load(v, <int>j)
+                store(w, <int>j, load(w, <int>j) + x * splat(v[first + a]))
+                most = vmax(most, vmax(x, zero - x) - load(root, <int>j) * splat(root[first + a]))
+    excess = hmax(most)
+    for a in range(count):
+        u[first + a] = vsum(s[a])
+        for j in range(whole * LANES, n):
+            rest = row[a][j]
+            u[first + a] += rest * v[j]
+            w[j] += rest * v[first + a]
+            rest = (rest if rest > 0.0 else -rest) - root[j] * root[first + a]
+            excess = rest if rest > excess else excess
+    return excess
+
+
+def examine(const double[:, ::1] K, const double[::1] v, const double[::1] root, double[::1] u, double[::1] w):
+    """Write u = K v and w = K'v from one read of K (n, n) and return the largest |K_ij| - root_i root_j, all but NaN."""
+    cdef Py_ssize_t n = K.shape[0], first = 0
+    cdef double excess = -INFINITY, found
+    cdef int count
+    demand(n > 0 and K.shape[1] == n and v.shape[0] == n and root.shape[0] == n and u.shape[0] == n and w.shape[0] == n,
+           "K must be (n, n), the vectors (n,)")
+    with nogil:
+        for first in range(n):
+            w[first] = 0.0
+        first = 0
+        while first < n:
+            count = <int>min(<Py_ssize_t>BESIDE, n - first)
+            found = examine_rows(&K[0, 0], n, first, count, &v[0], &root[0], &u[0], &w[0])
+            excess = found if found > excess else excess
+            first += BESIDE
+    return excess
 
 
 def width(int k):

@@ -97,6 +97,7 @@ class FeatureMap(ABC):
     needs_order: ClassVar[bool] = False  # labels must have a meaningful order
     euclidean: ClassVar[bool] = True  # whether |theta|^2 is the sum of the squared parameters
     keeps_rows: ClassVar[bool] = False  # whether scores at new rows need the training rows
+    checks_rows: ClassVar[bool] = False  # whether `check_rows` refuses numbers that are not finite
     pairwise: ClassVar[bool] = False  # whether X holds values between rows, a square matrix at `fit`
 
     def __init__(self, X: Any, n_classes: int) -> None:
@@ -128,6 +129,10 @@ class FeatureMap(ABC):
     def at(self, X: Any) -> FeatureMap:
         """Return the same map at other rows."""
         return type(self)(X, self.n_classes)
+
+    def check_rows(self) -> None:
+        """Raise for training rows that the map does not take, where their numbers tell."""
+        return
 
     def adopt(self, other: FeatureMap | None) -> None:
         """Take over what a map over the same rows has computed already, where that saves work."""
@@ -266,7 +271,7 @@ class KernelMap(FeatureMap):
 
     euclidean = False
     keeps_rows = True
-    gathered: ClassVar[float] = 0.6  # largest share of the rows whose block of K is worth copying out
+    gathered: ClassVar[float] = 0.6  # share of the rows whose block of K must have room beside K for K to be kept whole
 
     @property
     @abstractmethod
@@ -279,9 +284,19 @@ class KernelMap(FeatureMap):
         """Whether a factor of K fits beside it."""
 
     @property
+    def spare(self) -> float:
+        """Bytes that copies of a part of K may take beside it, when it is whole."""
+        return 8.0 * self.gathered**2 * float(self.n_rows) ** 2
+
+    @property
     @abstractmethod
     def largest_block(self) -> int:
         """Most rows m whose (m, m) block may be asked for."""
+
+    @property
+    @abstractmethod
+    def diagonal(self) -> Array:
+        """K(x_i, x_i) of the training rows, shape (n,)."""
 
     @property
     @abstractmethod

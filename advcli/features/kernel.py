@@ -20,10 +20,12 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack, solve_triangular
 from sklearn.metrics.pairwise import euclidean_distances, polynomial_kernel
+from sklearn.utils import assert_all_finite
 from sklearn.utils.extmath import row_norms
 
 from ..compiled import kernels
 from ..errors import ConfigError, DataError
+from ..rules import LARGEST, refuse_huge
 from .base import Array, Directions, FeatureMap, KernelMap, Labels, register
 from .linear import LinearFeatures
 
@@ -165,6 +167,11 @@ class KernelFeatures(KernelMap):
     def room_for_factor(self) -> bool:
         """Whether n^2 values of a factor fit beside K."""
         return self.whole and 16.0 * float(self.n_rows) ** 2 <= self.memory_mb * _MEBIBYTE
+
+    @property
+    def spare(self) -> float:
+        """What ``memory_mb`` leaves."""
+        return self.memory_mb * _MEBIBYTE - 8.0 * float(self.n_rows) ** 2
 
     @property
     def largest_block(self) -> int:
@@ -507,6 +514,11 @@ class PrecomputedFeatures(KernelFeatures):
     """
 
     pairwise = True
+    checks_rows = True
+
+    def check_rows(self) -> None:
+        """Raise for a matrix that is no kernel matrix."""
+        _ = self.matrix
 
     @property
     def whole(self) -> bool:
@@ -517,6 +529,11 @@ class PrecomputedFeatures(KernelFeatures):
     def room_for_factor(self) -> bool:
         """Always: memory for a given matrix has no limit."""
         return True
+
+    @property
+    def spare(self) -> float:
+        """Half of what the given matrix takes: all of it in single precision."""
+        return 4.0 * float(self.n_rows) ** 2
 
     @property
     def diagonal(self) -> Array:
@@ -589,6 +606,33 @@ def _check_kernel_matrix(K: Array) -> None:
         raise _indefinite("precomputed", f"the diagonal holds {diagonal.min():.3g}")
     root = np.sqrt(diagonal)
     largest = float(diagonal.max(initial=0.0))
+    if not largest <= LARGEST or not _seems_kernel_matrix(K, root, largest):
+        assert_all_finite(K, input_name="X")
+        refuse_huge(K, None, "X")
+        _refuse_entries(K, root, largest)
+    if n <= _EIGENVALUES:
+        least = float(np.linalg.eigvalsh(K)[0])
+        if least < -1e-8 * max(largest, 1e-300) * n:
+            raise _indefinite("precomputed", f"its least eigenvalue is {least:.3g}")
+
+
+def _seems_kernel_matrix(K: Array, root: Array, largest: float) -> bool:
+    """Tell from one read, in the order of memory, whether K is symmetric, finite and keeps |K_ij| <= sqrt(K_ii K_jj).
+
+    K v = K'v holds for a random v if K is symmetric, and but by chance only then (in the manner of Freivalds 1977). Numbers that are not
+    finite show in these products.
+    """
+    n = len(K)
+    random = np.random.default_rng(n)
+    v = random.uniform(1.0, 2.0, size=n) * random.choice([-1.0, 1.0], size=n)
+    u, w = np.empty(n), np.empty(n)
+    excess = kernels.kernel_dual.examine(K, v, np.ascontiguousarray(root), u, w)
+    return bool(np.abs(u - w).max() <= 1e-9 * largest and excess <= 1e-8 * largest)
+
+
+def _refuse_entries(K: Array, root: Array, largest: float) -> None:
+    """Raise `DataError` for the first pair of entries, tile by tile, that no kernel matrix has beyond rounding."""
+    n = len(K)
     # tiles that stay in the cache, each beside its mirror image
     for start in range(0, n, _PIECE):
         rows = slice(start, min(start + _PIECE, n))
@@ -611,7 +655,3 @@ def _check_kernel_matrix(K: Array) -> None:
                 raise _indefinite(
                     "precomputed", f"K[{start + i}, {first + j}]^2 exceeds K[{start + i}, {start + i}] K[{first + j}, {first + j}]"
                 )
-    if n <= _EIGENVALUES:
-        least = float(np.linalg.eigvalsh(K)[0])
-        if least < -1e-8 * max(largest, 1e-300) * n:
-            raise _indefinite("precomputed", f"its least eigenvalue is {least:.3g}")

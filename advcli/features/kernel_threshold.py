@@ -74,6 +74,11 @@ class KernelThresholdFeatures(KernelMap):
         return self.function.largest_block
 
     @property
+    def diagonal(self) -> Array:
+        """K(x_i, x_i) of the training rows."""
+        return self.function.diagonal
+
+    @property
     def matrix(self) -> Array:
         """The matrix K (n, n)."""
         return self.function.matrix

@@ -164,16 +164,19 @@ class View:
     groups: Any = None
 
 
-def _is_plain(X: Any) -> bool:
-    """Return whether rows are a plain array that scikit-learn and `refuse_huge` would return as it is, if its columns fit."""
+def _is_plain(X: Any, read: bool = True) -> bool:
+    """Return whether rows are a plain array that scikit-learn and `refuse_huge` would return as it is, if its columns fit.
+
+    ``read=False``: as far as its shape and type tell.
+    """
     if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2 or not X.flags.c_contiguous or X.size == 0:
         return False
-    return bool(X.min() >= -LARGEST and X.max() <= LARGEST)  # false for nan too
+    return not read or bool(X.min() >= -LARGEST and X.max() <= LARGEST)  # false for nan too
 
 
-def _is_validated(X: Any, y: Any) -> bool:
+def _is_validated(X: Any, y: Any, read: bool) -> bool:
     """Return whether rows and labels are plain arrays that scikit-learn and `refuse_huge` would return as they are."""
-    return type(y) is np.ndarray and y.dtype.kind in "biuUS" and _is_plain(X) and y.shape == X.shape[:1]
+    return type(y) is np.ndarray and y.dtype.kind in "biuUS" and _is_plain(X, read) and y.shape == X.shape[:1]
 
 
 class Learner(ClassifierMixin, BaseEstimator):
@@ -360,6 +363,11 @@ class Learner(ClassifierMixin, BaseEstimator):
         return X, codes, weights
 
     @property
+    def features_read_rows(self) -> bool:
+        """Whether the features look at all numbers of the rows, and refuse any that is not finite, before a fit uses one."""
+        return False
+
+    @property
     def counts_steps(self) -> bool:
         """Whether the fit depends on the order of the classes, so that labels without one are refused."""
         return False
@@ -382,7 +390,8 @@ class Learner(ClassifierMixin, BaseEstimator):
         if isinstance(X, BlockRows):
             self._check_blocks(X, **options)
             return (X, labels_of(X, *y)) if y else X
-        if y and not options and _is_validated(X, *y):  # what scikit-learn asks takes longer than a small fit
+        # what scikit-learn asks takes longer than a small fit
+        if y and not options and _is_validated(X, y[0], not self.features_read_rows):
             self.n_features_in_ = X.shape[1]
             if hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_

@@ -307,6 +307,11 @@ class SurrogateClassifier(Minimiser):
             return "features.moments=box"
         return None
 
+    @property
+    def features_read_rows(self) -> bool:
+        """Whether `bind` has the features check their rows."""
+        return feature_class(self.features).checks_rows
+
     def check_parameters(self) -> None:
         """Refuse a loss, strength, tolerance or limit that no data can mend."""
         super().check_parameters()
@@ -345,6 +350,7 @@ class SurrogateClassifier(Minimiser):
         if rows is not None and not feature_class(self.features).pairwise:
             X, codes, weights, cost, rows = merge_rows(X, codes, weights, cost)
         features = self._bind(X)
+        features.check_rows()
         own = {"loss": loss, "cost": cost, "rows": rows, "total": total, "tolerance": features.tolerance(codes, weights)}
         return Bound(self.classes_, self._facts(), False, features, codes, weights, own)
 

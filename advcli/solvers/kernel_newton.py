@@ -276,7 +276,7 @@ def sketch(kernel: KernelMap, free: int, k: int, shift: float) -> Array | None:
 
 _FIRST_PASSES = 60.0  # of the block method before the first estimate from the support
 _MOST_PASSES = 1500.0  # of the block method: a gap still open then stays open for long
-_STEPS = 6  # Newton steps expected after the block method
+_STEPS = 4  # Newton steps expected after the block method
 _TIMES, _LEAST_C, _LARGEST_C = 10.0, 1.0, 30.0  # the first c of these, between these bounds: from 3 on it matters little
 _FLOPS = 1.5e10  # operations a second of one core
 
@@ -324,7 +324,7 @@ def newton_after(problem: Problem, R: Array) -> tuple[float, float]:
     owner = kernels.tangents(family, kernels.face(family, F, R, problem.y, c)[1], nowhere)[1]
     support[owner] = True
     cost = _STEPS * step_seconds(problem, len(owner), c)
-    return cost / (n * (2e-7 + 1e-9 * int(np.count_nonzero(support)))), c
+    return cost / (n * (2e-7 + 3e-10 * int(np.count_nonzero(support)))), c
 
 
 def step_seconds(problem: Problem, free: int, c: float = 0.0) -> float:

@@ -42,6 +42,7 @@ POSITIONS |= {"stop", "at", "child", "label_start", "label_nodes", "slot", "cent
 ANY_LENGTH = {(f"subgradient.{name}", "order") for name in ("sgd", "adaptive", "dual_averaging", "averaged_gradient")}
 # How many projectors, rows of K or classes there are follows from the positions alone.
 ANY_LENGTH |= {("uma.online", "W"), ("newton.projectors", "M"), ("kernel_dual.gather", "K"), ("kernel_dual.accumulate", "K")}
+ANY_LENGTH |= {("kernel_dual.extend", "rows")}
 # Rows have any number of columns.
 ANY_LENGTH |= {("gaussian.matrix", "X")}
 # Which parts are shared is a matter of how many weights there are.
@@ -49,7 +50,13 @@ ANY_LENGTH |= {("planes.visits", "shared")}
 # There may be any number of outcomes.
 ANY_LENGTH |= {("outcomes.games", "outcomes")}
 # Longer than needed is no fault.
-AT_LEAST = {("subgradient.sgd", "squares"), ("subgradient.sgd", "state"), ("subgradient.dual_averaging", "state")}
+AT_LEAST = {
+    ("kernel_dual.solve", "K"),
+    ("kernel_dual.extend", "out"),
+    ("subgradient.sgd", "squares"),
+    ("subgradient.sgd", "state"),
+    ("subgradient.dual_averaging", "state"),
+}
 # None at all stands for "not wanted", "all 1" or "dense"; a general matrix of no rows has no tight ones.
 OPTIONAL = {
     "sample_weight",
@@ -317,7 +324,10 @@ def kernel_dual_calls(module, random):
         y = labels(random)
         R = padded(shares(random, N, K) - np.eye(K)[y], width)
         both = {"sample_weight": ones, "cost_weight": ones.copy()}
-        yield "solve", {**family, "K": gram, "y": y, **both, "F": np.zeros((K, N)), "R": np.zeros((N, width)), **limits}
+        for dtype in (np.float32, np.float64):
+            given = {"K": gram.astype(dtype), "y": y, **both, "F": np.zeros((K, N)), "R": np.zeros((N, width))}
+            yield "solve", {**family, **given, **limits, "chunk": 3, "sweeps": 2}
+        yield "lane_gaps", {**family, "F": random.normal(size=(K, N)), "y": y, **both, "R": R, "gap": np.empty(N)}
         yield "survey", {**family, "F": random.normal(size=(K, N)), "y": y, **both, "R": R, "gap": np.empty(N)}
     points = 2 * N
     yield (
@@ -335,6 +345,9 @@ def kernel_dual_calls(module, random):
         },
     )
     rows = np.array([4, 0, 6], np.intp)
+    for dtype in (np.float32, np.float64):
+        yield "extend", {"K": gram, "rows": rows, "held": 1, "out": np.zeros((3, 3), dtype)}
+    yield "examine", {"K": gram, "v": ones, "root": ones.copy(), "u": np.empty(N), "w": np.empty(N)}
     yield "gather", {"K": gram, "rows": rows, "columns": np.array([1, 5], np.intp), "out": np.empty((3, 2))}
     yield "accumulate", {"K": gram, "rows": rows, "A": random.normal(size=(3, K)), "F": np.zeros((K, N))}
     yield "width", {"k": K}

@@ -66,9 +66,9 @@ def test_zero_weights_do_not_touch_a_precomputed_kernel(iris):
 def test_the_path_shares_the_kernel_matrix_and_refuses_another_width(iris):
     X, y = iris
     first = SurrogateClassifier(features="rbf", features_options={"gamma": 0.4}, C=1.0).fit(X, y)
-    second = clone(first).set_params(C=8.0).fit(X, y, start=first)
+    second = clone(first).set_params(C=4.0).fit(X, y, start=first)
     assert second.features_.store is first.features_.store
-    cold = clone(first).set_params(C=8.0).fit(X, y)
+    cold = clone(first).set_params(C=4.0).fit(X, y)
     assert second.certificate_.passes < cold.certificate_.passes
     # a start of another kernel is only a dual point
     wider = clone(first).set_params(features_options={"gamma": 2.0}).fit(X, y, start=first)

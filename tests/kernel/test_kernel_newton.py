@@ -143,7 +143,7 @@ def test_newton_begins_with_a_weight_by_the_gap(C, passes, bounds, weights, monk
     assert bounds[0] <= weight <= bounds[1]
     assert [c for c, _ in tried] == [weight]
     support = np.flatnonzero(R.any(axis=1)).size
-    assert 6 * 0.3 / (120 * (2e-7 + 1e-9 * 120)) <= after <= 6 * 0.3 / (120 * (2e-7 + 1e-9 * support))
+    assert 4 * 0.3 / (120 * (2e-7 + 3e-10 * 120)) <= after <= 4 * 0.3 / (120 * (2e-7 + 3e-10 * support))
 
 
 @pytest.mark.parametrize("rows", [0, 1, 63, 64, 65, 150])
