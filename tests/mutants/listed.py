@@ -207,6 +207,28 @@ KERNELS = (
         "kernel_dual",
     ),
     Mutant("_ext/kernel_dual.pyx", "f[c] = F[c, i] / cost", "f[c] = F[c, i]", f"{KERNEL_DUAL} -k survey", "kernel_dual"),
+    *(
+        Mutant("_ext/kernel_dual.pyx", right, wrong, f"{KERNEL_DUAL} -k '{test}'", "kernel_dual")
+        for right, wrong, test in (
+            ("run.gap[at] = weight * cost * gap[lane]", "run.gap[at] = weight * gap[lane]", "side_by_side"),
+            ("run.gap[i] = weight * cost * value", "run.gap[i] = cost * value", "python_one"),
+            ("cdef double WORTH = 0.5", "cdef double WORTH = 0.6", "python_one"),
+            ("factor = splat(-weight * run.scale)", "factor = splat(-run.scale)", "python_one"),
+            ("first = a + 1 if sweep + 1 == sweeps else 0", "first = a + 1", "python_one"),
+            (
+                "v0 = v0 + half_set(<float>factor[a]) * half_load(rows[member[a]] + start, <int>j)",
+                "v0 = half_set(<float>factor[a]) * half_load(rows[member[a]] + start, <int>j)",
+                "python_one",
+            ),
+            ("target[e] = out[e * stride + b]", "target[e] = out[b * stride + e]", "grows"),
+            ("sum = sum + x * splat(v[first + a])", "sum = sum + x * splat(v[first])", "one_read"),
+            (
+                "most = vmax(most, vmax(x, zero - x) - beside * splat(root[first + a]))",
+                "most = vmax(most, x - beside * splat(root[first + a]))",
+                "one_read",
+            ),
+        )
+    ),
     Mutant(
         "_ext/kernel_dual.pyx",
         "inners += weight * cost * vsum(inner)",
