@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Mutant(NamedTuple):
-    """One change: ``tests`` are the words after ``pytest``; ``kernels`` names the modules of ``_ext`` to build again."""
+    """One change: ``tests`` are the words after ``pytest``; ``kernels`` names the modules of ``_ext`` to build again, at that ``level``."""
 
     file: str
     old: str
@@ -18,6 +18,7 @@ class Mutant(NamedTuple):
     tests: str
     kernels: str = ""
     equivalent: str | None = None
+    level: str = "scalar"
 
 
 BLOCK, DUAL, ORACLE = (
