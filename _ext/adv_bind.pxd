@@ -34,6 +34,7 @@ cdef inline int family_new(Family *s, int kind, int k, const double *parameters,
     s.hint = NULL
     s.tight = NULL
     s.gaps = NULL
+    s.value = NULL
     block = zeros((WORK + 3) * s.kp)
     s.work = block
     if block == NULL:

@@ -6,7 +6,7 @@ cdef enum:
     FIXED = 0    # label state of a coordinate of r at an exact block step: does not move with f
     TIED = 1     # moves together with all other tied coordinates
     FREE = 2     # moves on its own
-    WORK = 12    # scratch vectors of length kp in Family.work: 0-3 oracle, offset and step; 4-7 the general block; 8-11 the caller
+    WORK = 20    # scratch vectors of length kp in Family.work: 0-3 oracle, offset and step; 4-7 the general block; 8-19 the caller
 
 ctypedef struct Family:
     int k
@@ -23,6 +23,8 @@ ctypedef struct Family:
     double *hint             # one number that an example keeps between visits (a threshold to start from), or NULL
     # value S(f, y) and the maximising r; c of the answer goes to *c
     double (*oracle)(Family *s, const double *f, Py_ssize_t y, double *r, double *c) noexcept nogil
+    # the value alone, which may start from `hint`; NULL where no way to it is shorter than the oracle's
+    double (*value)(Family *s, const double *f, Py_ssize_t y) noexcept nogil
     # the largest c with (r, c) in the convex hull of R(y)
     double (*offset)(Family *s, const double *r, Py_ssize_t y) noexcept nogil
     # block gap S(f, y) - c(r) - f.r; where it exceeds `skip`, out = argmax c(r') + f.r' - w/2 |r' - r|^2 and the label states

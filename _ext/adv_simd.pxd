@@ -26,6 +26,7 @@ cdef extern from *:
       typedef double adv_vec;
       static inline adv_vec adv_load(const double *p, int j) { return p[j]; }
       static inline void adv_store(double *p, int j, adv_vec a) { p[j] = a; }
+      static inline adv_vec adv_load_first(const double *p, int count) { return count > 0 ? p[0] : 0.0; }
       static inline adv_vec adv_set(double a) { return a; }
       static inline adv_vec adv_max(adv_vec a, adv_vec b) { return a > b ? a : b; }
       static inline adv_vec adv_min(adv_vec a, adv_vec b) { return a < b ? a : b; }
@@ -51,6 +52,21 @@ cdef extern from *:
       typedef int64_t adv_mask __attribute__((vector_size(8 * ADV_LANES)));
       static inline adv_vec adv_load(const double *p, int j) { return *(const adv_vec_u *)(p + j * ADV_LANES); }
       static inline void adv_store(double *p, int j, adv_vec a) { *(adv_vec_u *)(p + j * ADV_LANES) = a; }
+      #if ADV_LANES == 8
+        static inline adv_vec adv_load_first(const double *p, int count) {
+          return (adv_vec)_mm512_maskz_loadu_pd((__mmask8)((1u << count) - 1u), p);
+        }
+      #elif ADV_LANES == 4
+        static inline adv_vec adv_load_first(const double *p, int count) {
+          const __m256i lanes = _mm256_set_epi64x(3, 2, 1, 0);
+          return (adv_vec)_mm256_maskload_pd(p, _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), lanes));
+        }
+      #else
+        static inline adv_vec adv_load_first(const double *p, int count) {
+          adv_vec v = {count > 0 ? p[0] : 0.0, count > 1 ? p[1] : 0.0};
+          return v;
+        }
+      #endif
       static inline adv_vec adv_if_gt(adv_vec a, adv_vec b, adv_vec x, adv_vec z) {
         adv_mask m = a > b;
         return (adv_vec)((m & (adv_mask)x) | (~m & (adv_mask)z));
@@ -123,6 +139,7 @@ cdef extern from *:
     ctypedef double vec "adv_vec"
     int LANES "ADV_LANES"
     vec load "adv_load"(const double *p, int j) noexcept nogil
+    vec load_first "adv_load_first"(const double *p, int count) noexcept nogil   # the first ``count`` numbers, no more are read, and zeros
     void store "adv_store"(double *p, int j, vec a) noexcept nogil
     vec splat "adv_set"(double a) noexcept nogil
     vec vmax "adv_max"(vec a, vec b) noexcept nogil

@@ -2,7 +2,7 @@
 
 from adv_simd cimport vec, load, store, vsum, splat, LANES, prefetch
 from adv_family cimport Family
-from adv_linear cimport Rows, dense_scores, dense_update_scores, row_scores, row_update, prefetch_rows
+from adv_linear cimport GROUP, Rows, dense_group, dense_products, dense_scores, dense_update, dense_update_scores, row_scores, row_update, prefetch_rows
 
 cdef enum:
     ACTIVE_PASSES = 10   # passes over the active set between two full passes
@@ -25,6 +25,14 @@ cdef struct Run:
     int apart                 # between one row's number and the next
 
 
+cdef inline void divide(double *f, int kp, double cost) noexcept nogil:
+    """Divide the scores of a row by its cost weight."""
+    cdef int v
+    cdef vec inverse = splat(1.0 / cost)
+    for v in range(kp // LANES):
+        store(f, v, load(f, v) * inverse)
+
+
 cdef inline void prefetch_row(Run *run, Py_ssize_t i) noexcept nogil:
     """Prefetch what the visit of row i will read."""
     cdef Rows *x = &run.rows
@@ -37,78 +45,159 @@ cdef inline void prefetch_row(Run *run, Py_ssize_t i) noexcept nogil:
         prefetch_rows(run.theta, run.family.kp, x.columns + x.start[i], x.start[i + 1] - x.start[i])
 
 
-cdef inline double step_of(Run *run, Py_ssize_t i, double *f, double skip) noexcept nogil:
+cdef inline double step_of(Run *run, Py_ssize_t i, double *f, double skip, double factor, double *moved) noexcept nogil:
     """Maximise block i, whose scores are ``f``, all but Theta, and return its gap before the step, not times s_i w_i.
 
-    Where that exceeds ``skip``, the change of r is left in the family's scratch vector 9.
+    Where that exceeds ``skip``, ``moved`` receives ``factor`` times the change of r.
     """
     cdef Family *s = &run.family
     cdef int v, kp = s.kp
     cdef double *new = s.work + 9 * kp
     cdef double *r = run.r + i * kp
     cdef double weight = 1.0 if run.sample == NULL else run.sample[i], cost = 1.0, gap, w
-    cdef vec inverse
+    cdef vec change
     if run.cost != NULL:
         cost = run.cost[i]
-        inverse = splat(1.0 / cost)
-        for v in range(kp // LANES):
-            store(f, v, load(f, v) * inverse)
+        divide(f, kp, cost)
     w = weight * run.square[i] * run.scale
     s.hint = run.hint + i * run.apart
     gap = s.step(s, f, r, run.y[i], w / cost, skip, new, NULL, NULL)
     if gap > skip:
         for v in range(kp // LANES):
-            inverse = load(new, v)
-            store(new, v, inverse - load(r, v))
-            store(r, v, inverse)
+            change = load(new, v)
+            store(moved, v, (change - load(r, v)) * splat(factor))
+            store(r, v, change)
     return gap
+
+
+cdef inline double weighed(const Run *run, Py_ssize_t i, double gap) noexcept nogil:
+    """Return a block gap times s_i w_i."""
+    return (1.0 if run.sample == NULL else run.sample[i]) * (1.0 if run.cost == NULL else run.cost[i]) * gap
 
 
 cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
     """Maximise block i and return its gap before the step, times s_i w_i."""
     cdef int kp = run.family.kp
     cdef double *f = run.family.work + 8 * kp
+    cdef double *moved = run.family.work + 10 * kp
     cdef double weight = 1.0 if run.sample == NULL else run.sample[i], gap
     if weight == 0.0:
         return 0.0
     row_scores(&run.rows, i, run.theta, kp, f)
-    gap = step_of(run, i, f, skip)
+    gap = step_of(run, i, f, skip, 1.0, moved)
     if gap > skip:
-        row_update(&run.rows, i, run.theta, kp, run.family.work + 9 * kp, -weight * run.scale, run.moved)
-    return weight * (1.0 if run.cost == NULL else run.cost[i]) * gap
+        row_update(&run.rows, i, run.theta, kp, moved, -weight * run.scale, run.moved)
+    return weighed(run, i, gap)
+
+
+cdef inline void visit_singly(Run *run, const Py_ssize_t *list, Py_ssize_t count, double skip, double *gaps, double *total) noexcept nogil:
+    """Do what `visit_each` does with dense rows one by one: a row's change of Theta and the scores of the next row take one loop."""
+    cdef Py_ssize_t b, i, next
+    cdef int d = run.rows.d, kp = run.family.kp
+    cdef double *f = run.family.work + 8 * kp
+    cdef double *moved = run.family.work + 10 * kp
+    cdef const double *values = run.rows.values
+    cdef double weight, gap
+    if count > 0:
+        dense_scores(values + list[0] * d, d, run.theta, kp, f)
+    for b in range(count):
+        i = list[b]
+        next = list[b + 1] if b + 1 < count else i
+        if b + 2 < count:
+            prefetch_row(run, list[b + 2])
+        weight = 1.0 if run.sample == NULL else run.sample[i]
+        gap = step_of(run, i, f, skip, 1.0, moved) if weight != 0.0 else 0.0
+        if weight != 0.0 and gap > skip:
+            dense_update_scores(values + i * d, d, run.theta, kp, moved, -weight * run.scale, values + next * d, f)
+        else:
+            dense_scores(values + next * d, d, run.theta, kp, f)
+        gap = weighed(run, i, gap)
+        if gaps != NULL:
+            gaps[b] = gap
+        else:
+            run.gap[i] = gap
+        total[0] += gap
+
+
+cdef inline void visit_groups(Run *run, const Py_ssize_t *list, Py_ssize_t count, double skip, double *gaps, double *total) noexcept nogil:
+    """Do what `visit_each` does with dense rows, GROUP of them between two products with Theta.
+
+    A row i that moves by dr changes the scores of a later row j of its group by -s_i/(lambda n) (x_i.x_j) dr. Theta follows after the group, in
+    one loop with the scores of the next one.
+    """
+    cdef Py_ssize_t first = 0, i
+    cdef int d = run.rows.d, kp = run.family.kp, size, later, q, p, v, moves = 0
+    cdef double *F = run.family.work + 12 * kp
+    cdef double *D = run.family.work + (12 + GROUP) * kp
+    cdef double *f
+    cdef double *dr
+    cdef const double *x[GROUP]
+    cdef const double *moved[GROUP]
+    cdef double products[GROUP]
+    cdef double weight, gap
+    for q in range(GROUP):
+        moved[q] = run.rows.values
+    while first < count:
+        size = <int>min(<Py_ssize_t>GROUP, count - first)
+        for q in range(GROUP):
+            x[q] = run.rows.values + list[first + min(q, size - 1)] * d
+        dense_group(moved, moves, d, run.theta, kp, D, x, F)
+        moves = 0
+        for q in range(size):
+            if first + GROUP + q < count:
+                prefetch_row(run, list[first + GROUP + q])
+            i = list[first + q]
+            weight = 1.0 if run.sample == NULL else run.sample[i]
+            gap = 0.0
+            if weight != 0.0:
+                f = F + q * kp
+                dr = D + moves * kp
+                gap = step_of(run, i, f, skip, -weight * run.scale, dr)
+                if gap > skip:
+                    moved[moves] = x[q]
+                    moves += 1
+                    later = size - q - 1
+                    dense_products(x[q], x + q + 1, later, d, products)
+                    for v in range(kp // LANES):
+                        for p in range(later):
+                            store(f + (p + 1) * kp, v, load(f + (p + 1) * kp, v) + splat(products[p]) * load(dr, v))
+            gap = weighed(run, i, gap)
+            if gaps != NULL:
+                gaps[first + q] = gap
+            else:
+                run.gap[i] = gap
+            total[0] += gap
+        first += GROUP
+    for q in range(moves):
+        dense_update(moved[q], d, run.theta, kp, D + q * kp, 1.0)
+
+
+cdef inline bint in_groups(const Run *run) noexcept nogil:
+    """Whether dense rows are visited in groups: the products of a group's rows must take less than the loads and stores of Theta that it saves.
+
+    They do not without vectors, nor for long rows where a row of Theta is one short vector.
+    """
+    return LANES > 1 and (run.family.kp > 4 or run.rows.d <= 128)
 
 
 cdef inline void visit_each(Run *run, const Py_ssize_t *list, Py_ssize_t count, double skip, double *gaps, double *total) noexcept nogil:
     """Visit the listed examples in order, and prefetch what the next ones will read; their gaps are added to ``total`` one by one.
 
-    Each gap goes to its place in the list in ``gaps``, or where that is NULL to its example's in ``run.gap``. A dense row's change of Theta and the
-    scores of the next row take one loop, with the bits of two: Theta is stored more slowly than it is read and multiplied.
+    Each gap goes to its place in the list in ``gaps``, or where that is NULL to its example's in ``run.gap``.
     """
-    cdef Py_ssize_t b, i, next
-    cdef int d = run.rows.d, kp = run.family.kp
-    cdef double *f = run.family.work + 8 * kp
-    cdef const double *values = run.rows.values
-    cdef bint dense = run.rows.start == NULL
-    cdef double weight, gap
-    if dense and count > 0:
-        dense_scores(values + list[0] * d, d, run.theta, kp, f)
+    cdef Py_ssize_t b, i
+    cdef double gap
+    if run.rows.start == NULL:
+        if in_groups(run):
+            visit_groups(run, list, count, skip, gaps, total)
+        else:
+            visit_singly(run, list, count, skip, gaps, total)
+        return
     for b in range(count):
         i = list[b]
-        if not dense:
-            if b + 1 < count:
-                prefetch_row(run, list[b + 1])
-            gap = visit(run, i, skip)
-        else:
-            next = list[b + 1] if b + 1 < count else i
-            if b + 2 < count:
-                prefetch_row(run, list[b + 2])
-            weight = 1.0 if run.sample == NULL else run.sample[i]
-            gap = step_of(run, i, f, skip) if weight != 0.0 else 0.0
-            if weight != 0.0 and gap > skip:
-                dense_update_scores(values + i * d, d, run.theta, kp, run.family.work + 9 * kp, -weight * run.scale, values + next * d, f)
-            else:
-                dense_scores(values + next * d, d, run.theta, kp, f)
-            gap = weight * (1.0 if run.cost == NULL else run.cost[i]) * gap
+        if b + 1 < count:
+            prefetch_row(run, list[b + 1])
+        gap = visit(run, i, skip)
         if gaps != NULL:
             gaps[b] = gap
         else:
@@ -119,27 +208,42 @@ cdef inline void visit_each(Run *run, const Py_ssize_t *list, Py_ssize_t count, 
 cdef inline void judge_rows(Run *run, Py_ssize_t first, Py_ssize_t last, double *loss, double *offsets) noexcept nogil:
     """Add weighted losses and offsets of rows first..last - 1 at the present Theta and r; moves nothing, and refreshes their gaps."""
     cdef Family *s = &run.family
-    cdef int v, kp = s.kp
-    cdef Py_ssize_t i
-    cdef double *f = s.work + 8 * kp
-    cdef double *vertex = s.work + 9 * kp
+    cdef int q, v, kp = s.kp, d = run.rows.d, size
+    cdef Py_ssize_t i = first
+    cdef double *F = s.work + 12 * kp
+    cdef double *f
+    cdef const double *x[GROUP]
     cdef double value, c, best, weight, cost, inner
     cdef vec a
-    for i in range(first, last):
-        weight = 1.0 if run.sample == NULL else run.sample[i]
-        cost = 1.0 if run.cost == NULL else run.cost[i]
-        row_scores(&run.rows, i, run.theta, kp, f)
-        for v in range(kp // LANES):
-            store(f, v, load(f, v) * splat(1.0 / cost))
-        value = s.oracle(s, f, run.y[i], vertex, &c)
-        best = s.offset(s, run.r + i * kp, run.y[i])
-        a = splat(0.0)
-        for v in range(kp // LANES):
-            a = a + load(f, v) * load(run.r + i * kp, v)
-        inner = vsum(a)
-        run.gap[i] = weight * cost * (value - best - inner)
-        loss[0] += weight * cost * value
-        offsets[0] += weight * cost * best
+    while i < last:
+        size = 1
+        if run.rows.start == NULL:
+            size = <int>min(<Py_ssize_t>GROUP, last - i)
+            for q in range(GROUP):
+                x[q] = run.rows.values + (i + min(q, size - 1)) * d
+            dense_group(x, 0, d, run.theta, kp, F, x, F)
+        else:
+            row_scores(&run.rows, i, run.theta, kp, F)
+        for q in range(size):
+            f = F + q * kp
+            weight = 1.0 if run.sample == NULL else run.sample[i]
+            cost = 1.0 if run.cost == NULL else run.cost[i]
+            if run.cost != NULL:
+                divide(f, kp, cost)
+            if s.value != NULL:
+                s.hint = run.hint + i * run.apart
+                value = s.value(s, f, run.y[i])
+            else:
+                value = s.oracle(s, f, run.y[i], s.work + 9 * kp, &c)
+            best = s.offset(s, run.r + i * kp, run.y[i])
+            a = splat(0.0)
+            for v in range(kp // LANES):
+                a = a + load(f, v) * load(run.r + i * kp, v)
+            inner = vsum(a)
+            run.gap[i] = weight * cost * (value - best - inner)
+            loss[0] += weight * cost * value
+            offsets[0] += weight * cost * best
+            i += 1
 
 
 cdef inline void values_of(Run *run, double lam, double loss, double offsets, double *primal, double *dual) noexcept nogil:

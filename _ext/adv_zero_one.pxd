@@ -61,6 +61,16 @@ cdef inline double zero_one_oracle(Family *s, const double *f, Py_ssize_t y, dou
     return 1.0 + tau - b[y]
 
 
+cdef inline double zero_one_value(Family *s, const double *f, Py_ssize_t y) noexcept nogil:
+    cdef double *b = s.work
+    cdef double tau
+    shift(s, f, b, s.kp)
+    tau = threshold(b, s.kp, s.hint[0] if s.hint != NULL else -1.0, 1.0)
+    if s.hint != NULL:
+        s.hint[0] = tau
+    return 1.0 + tau - b[y]
+
+
 cdef inline double zero_one_offset(Family *s, const double *r, Py_ssize_t y) noexcept nogil:
     cdef double *q = s.work
     cdef int j
@@ -147,6 +157,14 @@ cdef inline double zero_one_step_16(Family *s, const double *f, const double *r,
     return zero_one_block(s, f, r, y, w, skip, out, state, 16)
 
 
+cdef inline double zero_one_step_24(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
+    return zero_one_block(s, f, r, y, w, skip, out, state, 24)
+
+
+cdef inline double zero_one_step_32(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
+    return zero_one_block(s, f, r, y, w, skip, out, state, 32)
+
+
 cdef inline double zero_one_step(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, double *normal) noexcept nogil:
     return zero_one_block(s, f, r, y, w, skip, out, state, s.kp)
 
@@ -167,6 +185,15 @@ cdef inline double cs_oracle(Family *s, const double *f, Py_ssize_t y, double *r
     r[y] -= 1.0
     c[0] = 0.0 if best == y else 1.0
     return top
+
+
+cdef inline double cs_value(Family *s, const double *f, Py_ssize_t y) noexcept nogil:
+    cdef int j
+    cdef vec m = splat(0.0), own = splat(f[y]), one = splat(1.0)
+    cdef const double *corner = s.corner - y
+    for j in range(s.kp // LANES):
+        m = vmax(m, (load(f, j) + load(s.mask, j) - own) + (one - load(corner, j)))
+    return hmax(m)
 
 
 cdef inline double cs_offset(Family *s, const double *r, Py_ssize_t y) noexcept nogil:
@@ -267,7 +294,7 @@ cdef inline void cs_gaps(const Family *s, double *f, double *r, const Py_ssize_t
 
 
 cdef inline int bind_zero_one(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
-    s.oracle, s.offset, s.step, s.gaps = zero_one_oracle, zero_one_offset, zero_one_step, zero_one_gaps
+    s.oracle, s.value, s.offset, s.step, s.gaps = zero_one_oracle, zero_one_value, zero_one_offset, zero_one_step, zero_one_gaps
     if s.kp == 4:
         s.step = zero_one_step_4
     elif s.kp == 8:
@@ -276,9 +303,13 @@ cdef inline int bind_zero_one(Family *s, const double *parameters, Py_ssize_t n_
         s.step = zero_one_step_12
     elif s.kp == 16:
         s.step = zero_one_step_16
+    elif s.kp == 24:
+        s.step = zero_one_step_24
+    elif s.kp == 32:
+        s.step = zero_one_step_32
     return 0
 
 
 cdef inline int bind_cs(Family *s, const double *parameters, Py_ssize_t n_parameters) noexcept nogil:
-    s.oracle, s.offset, s.step, s.gaps = cs_oracle, cs_offset, cs_step, cs_gaps
+    s.oracle, s.value, s.offset, s.step, s.gaps = cs_oracle, cs_value, cs_offset, cs_step, cs_gaps
     return 0

@@ -4,7 +4,8 @@ maximise over r_i in conv R(y_i):  D(r) = 1/n sum_i s_i w_i c(r_i) - lambda/2 |T
 
 with sample weights s, n = sum_i s_i, and cost weights w (S_w(f) = w S(f/w)). One visit maximises one block exactly.
 What makes it fast, each measured (docs/notes/kernels.md, section 2): a fresh permutation every pass; shrinking - after a full pass up to
-ten passes over the examples with a large gap; Theta stored d x kp; no work for examples whose gap is negligible.
+ten passes over the examples with a large gap; Theta stored d x kp; no work for examples whose gap is negligible; dense examples in groups
+that share products with Theta.
 """
 
 import threading
@@ -23,6 +24,10 @@ from adv_loop cimport bind, checked_width, gap_scale, random_bits, seconds, shuf
 from adv_rounds cimport CELLS, MOST_THREADS, Member, Rounds, ascend_together
 from adv_team cimport leave
 from adv_visit cimport ACTIVE_PASSES, BLOCK_ROWS, Run, judge_rows, values_of, visit_each
+
+cdef enum:
+    LISTED = 8 * BLOCK_ROWS    # rows that are visited at a call where they stay in blocks
+
 
 cdef void certify(Run *run, double lam, double *primal, double *dual) noexcept nogil:
     """Primal and dual value at the present Theta and r: one pass that moves nothing, and refreshes the gaps."""
@@ -70,7 +75,7 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn
     cdef double total, active_total, goal, level, skip, next_check, started = seconds(), signals = started, now, most = max_passes * n
     cdef double primal = at.primal, dual = at.dual, passes = <double>visits / n
     cdef int inner, code = 1, rounds = 0
-    cdef Py_ssize_t block[BLOCK_ROWS]
+    cdef Py_ssize_t list[LISTED]
     cdef bint check
     if order == NULL:
         with gil:
@@ -104,12 +109,15 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn
                 for i in range(n_blocks):
                     order[i] = i
                 shuffle(order, n_blocks, &at.state)
+                m = 0
                 for b in range(n_blocks):
                     i = order[b] * BLOCK_ROWS
-                    m = min(<Py_ssize_t>BLOCK_ROWS, n - i)
-                    for j in range(m):
-                        block[j] = i + j
-                    visit_each(run, block, m, skip, NULL, &total)
+                    for j in range(i, min(i + BLOCK_ROWS, n)):
+                        list[m] = j
+                        m += 1
+                    if m + BLOCK_ROWS > LISTED or b == n_blocks - 1:
+                        visit_each(run, list, m, skip, NULL, &total)
+                        m = 0
             else:
                 for i in range(n):
                     order[i] = i

@@ -52,7 +52,8 @@ ctypedef fused value:
     float
 
 cdef enum:
-    ACTIVE_PASSES = 3    # passes over the examples with a large gap between two surveys that take them one by one
+    FEW_PASSES = 3       # passes over the examples with a large gap between two surveys that take them one by one
+    ACTIVE_PASSES = 10   # the same of listed points, between two passes over all
     PAIRS = 30           # moves of weight between listed points in a visit
     GROUP = 8            # rows of K that `accumulate` reads side by side
     CACHED = 65536       # bytes of K that a tile has: what stays in the first cache beside the scores
@@ -62,11 +63,12 @@ cdef enum:
     MOST = 1024          # rows of a chunk that a caller may ask for
     TURNED = 16          # rows of a block whose mirror image is written together
 
-cdef double SURVEYED = 1.0 / 64.0  # visits that the gap of an example in a survey counts for
+cdef double SURVEYED = 1.0 / 64.0  # visits that the gap of an example in a survey counts for: surveys and visits have the same limit
 cdef double SURVEYED_EACH = 0.25    # the same where a survey takes them one by one
 cdef double WORTH = 0.5             # examples are visited whose gap is above this share of the mean
 cdef double WORTH_EACH = 0.3        # the same where a survey takes them one by one
-cdef double ENOUGH = 0.3            # share of their gap after which these passes end
+cdef double QUIET = 0.02            # the same of listed points
+cdef double ENOUGH = 0.3            # share of their gap after which such passes end
 
 cdef struct Listed:
     # sets conv R(y_i) that are given by some of their points: those of example i are first_i to first_(i+1)
@@ -425,12 +427,12 @@ cdef double survey_lanes(Run *run) noexcept nogil:
 
 
 cdef double survey_each(Run *run) noexcept nogil:
-    """The same, one example after the other, for surrogates without such a loop and for listed points."""
+    """The same, one example after the other, for surrogates without such a loop."""
     cdef Family *s = &run.family
     cdef int c, v, kp = s.kp
-    cdef Py_ssize_t i, best, worst
+    cdef Py_ssize_t i
     cdef double total = 0.0, weight, cost, value, offset, answer
-    cdef double *f = run.listed.scores if run.listed != NULL else s.work + 8 * kp
+    cdef double *f = s.work + 8 * kp
     cdef const double *r
     cdef vec inner
     for i in range(run.m):
@@ -438,60 +440,106 @@ cdef double survey_each(Run *run) noexcept nogil:
         cost = run.cost[i] if run.cost != NULL else 1.0
         for c in range(s.k):
             f[c] = run.f[c * run.f_stride + i] / cost
-        if run.listed != NULL:
-            value = open_gap(run.listed, f, s.k, run.listed.first[i], run.listed.first[i + 1], &best, &worst)
-        else:
-            r = run.r + i * kp
-            for c in range(s.k, kp):
-                f[c] = 0.0
-            value = s.oracle(s, f, run.y[i], s.work + 9 * kp, &answer)
-            offset = s.offset(s, r, run.y[i])
-            inner = splat(0.0)
-            for v in range(kp // LANES):
-                inner = inner + load(f, v) * load(r, v)
-            value = value - offset - vsum(inner)
+        r = run.r + i * kp
+        for c in range(s.k, kp):
+            f[c] = 0.0
+        value = s.oracle(s, f, run.y[i], s.work + 9 * kp, &answer)
+        offset = s.offset(s, r, run.y[i])
+        inner = splat(0.0)
+        for v in range(kp // LANES):
+            inner = inner + load(f, v) * load(r, v)
+        value = value - offset - vsum(inner)
         run.gap[i] = weight * cost * value
         total += run.gap[i]
     return total
 
 
+cdef Py_ssize_t above(Run *run, double level, double *sum) noexcept nogil:
+    """List the examples whose gap is above ``level``, add up their gaps and return their number."""
+    cdef Py_ssize_t i, count = 0
+    sum[0] = 0.0
+    for i in range(run.m):
+        if run.gap[i] > level:
+            run.order[count] = i
+            count += 1
+            sum[0] += run.gap[i]
+    return count
+
+
+cdef int pause(double started, double max_seconds, double *signals) except -1 nogil:
+    """Return 2 when the time is up, else 0; now and then, let Python see its signals."""
+    cdef double now = seconds()
+    if not now - started <= max_seconds:
+        return 2
+    if now - signals[0] > 0.2:
+        signals[0] = now
+        with gil:
+            PyErr_CheckSignals()
+    return 0
+
+
 cdef int ascend(Run *run, double goal, double skip, double max_visits, double turn, double max_seconds, uint64_t *state, double *visits) except -1 nogil:
     """Return 0 when all gaps sum to at most ``goal``, 1 at a limit of visits, 2 at the limit of seconds."""
-    cdef Py_ssize_t m = run.m, i, count
-    cdef Py_ssize_t *order = run.order
-    cdef double total, active, before, level, started = seconds(), signals = started, now
-    cdef int inner, code = 1, passes = 1 if run.lanes != NULL else ACTIVE_PASSES
-    while visits[0] + m <= max_visits:
-        total = survey_lanes(run) if run.lanes != NULL else survey_each(run)
-        visits[0] += <double>m * (SURVEYED if run.lanes != NULL else SURVEYED_EACH)
+    cdef Py_ssize_t m = run.m, count
+    cdef bint lanes = run.lanes != NULL
+    cdef double total, before, looked = 0.0, started = seconds(), signals = started
+    cdef int inner
+    while visits[0] + m <= max_visits and looked <= max_visits:
+        total = survey_lanes(run) if lanes else survey_each(run)
+        looked += <double>m * (SURVEYED if lanes else SURVEYED_EACH)
         if total <= goal:
-            code = 0
-            break
-        level = (WORTH if run.lanes != NULL else WORTH_EACH) * total / m
-        count = 0
-        before = 0.0
-        for i in range(m):
-            if run.gap[i] > level:
-                order[count] = i
-                count += 1
-                before += run.gap[i]
-        for inner in range(passes):
-            shuffle(order, count, state)
-            active = sweep(run, order, count, skip)
+            return 0
+        count = above(run, (WORTH if lanes else WORTH_EACH) * total / m, &before)
+        for inner in range(1 if lanes else FEW_PASSES):
+            shuffle(run.order, count, state)
+            total = sweep(run, run.order, count, skip)
             visits[0] += <double>count
-            if active <= ENOUGH * before or visits[0] + count > max_visits:
+            if total <= ENOUGH * before or visits[0] + count > max_visits:
                 break
-        now = seconds()
         if not visits[0] < turn:
             break
-        if not now - started <= max_seconds:
-            code = 2
+        if pause(started, max_seconds, &signals):
+            return 2
+    return 1
+
+
+cdef int ascend_listed(Run *run, double goal, double skip, double max_visits, double turn, double max_seconds, uint64_t *state, double *visits) except -1 nogil:
+    """The same over listed points, by passes over all examples and up to ten over those that carry the gap; gaps are those before the visits.
+
+    A master of constraint generation is solved beyond what it asks in this way, which is why few constraints are added.
+    """
+    cdef Py_ssize_t m = run.m, i, count
+    cdef double total, active, aim, started = seconds(), signals = started
+    cdef int inner
+    while visits[0] + m <= max_visits:
+        for i in range(m):
+            run.order[i] = i
+        shuffle(run.order, m, state)
+        total = sweep(run, run.order, m, skip)
+        visits[0] += <double>m
+        if total <= goal:
+            return 0
+        # shrinking: the examples that carry the gap, until they have lost most of it
+        count = above(run, QUIET * total / m, &active)
+        aim = ENOUGH * active
+        if count < 0.9 * m:
+            for inner in range(ACTIVE_PASSES):
+                if visits[0] + count > max_visits:
+                    break
+                shuffle(run.order, count, state)
+                total -= active
+                active = sweep(run, run.order, count, skip)
+                total += active
+                visits[0] += <double>count
+                if active <= aim or total <= goal:
+                    break
+            if total <= goal:
+                return 0
+        if not visits[0] < turn:
             break
-        if now - signals > 0.2:
-            signals = now
-            with gil:
-                PyErr_CheckSignals()
-    return code
+        if pause(started, max_seconds, &signals):
+            return 2
+    return 1
 
 
 cdef int chunk_new(Chunk *chunk, int room, int sweeps, int k, int kp) noexcept nogil:
@@ -629,14 +677,14 @@ def solve_listed(const double[:, ::1] K, const Py_ssize_t[::1] first, const doub
     run.lanes = NULL
     run.gap = <double *>malloc((k + most + m) * sizeof(double))
     run.order = <Py_ssize_t *>malloc(m * sizeof(Py_ssize_t))
-    code = chunk_new(&run.chunk, CHUNK, 1, k, run.family.kp)
+    code = chunk_new(&run.chunk, 1, 1, k, run.family.kp)
     try:
         if run.gap == NULL or run.order == NULL or code != 0:
             raise MemoryError("no memory for the scratch vectors")
         listed.value = run.gap + m
         listed.scores = listed.value + most
         with nogil:
-            code = ascend(&run, goal, skip, max_visits, turn, max_seconds, &state, &visits)
+            code = ascend_listed(&run, goal, skip, max_visits, turn, max_seconds, &state, &visits)
     finally:
         free(run.gap)
         free(run.order)

@@ -517,8 +517,10 @@ class PrecomputedFeatures(KernelFeatures):
     checks_rows = True
 
     def check_rows(self) -> None:
-        """Raise for a matrix that is no kernel matrix."""
-        _ = self.matrix
+        """Raise for a matrix that is no kernel matrix, or holds huge numbers."""
+        K = self.matrix
+        if not self.diagonal.max(initial=0.0) <= LARGEST:  # no other value is above the largest of the diagonal
+            refuse_huge(K, None, "X")
 
     @property
     def whole(self) -> bool:
@@ -606,9 +608,8 @@ def _check_kernel_matrix(K: Array) -> None:
         raise _indefinite("precomputed", f"the diagonal holds {diagonal.min():.3g}")
     root = np.sqrt(diagonal)
     largest = float(diagonal.max(initial=0.0))
-    if not largest <= LARGEST or not _seems_kernel_matrix(K, root, largest):
+    if not _seems_kernel_matrix(K, root, largest):
         assert_all_finite(K, input_name="X")
-        refuse_huge(K, None, "X")
         _refuse_entries(K, root, largest)
     if n <= _EIGENVALUES:
         least = float(np.linalg.eigvalsh(K)[0])

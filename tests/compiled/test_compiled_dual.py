@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 import python_dual
+import python_rounds
 import reference
 import scipy.sparse as sp
 import surrogates as cases
@@ -125,6 +126,37 @@ def test_compiled_and_python_ascent_meet(kernels, name, which, weights):
     assert problem.primal(np.ascontiguousarray(theta[:, :3])) == pytest.approx(primal, rel=1e-10, abs=1e-14)
     assert problem.dual(np.ascontiguousarray(R[:, :3])) == pytest.approx(dual, rel=1e-10, abs=1e-14)
     assert np.abs(problem.parameters(R[:, :3]) - theta[:, :3]).max() <= 1e-10 * (1 + np.abs(theta).max())
+
+
+def one_pass(loss, X, y, lam, sample, cost, seed):
+    """Return R and theta after one pass in plain Python, in the order of the compiled loop: every row sees what those before it changed."""
+    order = list(range(len(y)))
+    python_rounds.Bits(seed).shuffle(order)
+    R, theta, scale = np.zeros((len(y), loss.n_classes)), np.zeros((X.shape[1], loss.n_classes)), 1.0 / (lam * sample.sum())
+    for i in order:
+        if sample[i] > 0.0:
+            new = python_dual.block(loss, X[i] @ theta / cost[i], R[i], y[i], sample[i] * scale * (X[i] @ X[i]) / cost[i])
+            theta -= sample[i] * scale * np.outer(X[i], new - R[i])
+            R[i] = new
+    return R, theta
+
+
+@pytest.mark.parametrize("name", ["zero_one", "cs"])
+@pytest.mark.parametrize("k", [2, 4, 7, 8, 9, 13, 17, 26, 40])
+@pytest.mark.parametrize("d", [1, 2, 5, 8, 15, 37, 130])
+def test_a_pass_over_dense_rows_is_one_row_after_the_other(kernels, name, k, d):
+    """Rows that share products with Theta see what those before them changed: every remainder of d, k and n, and rows without weight."""
+    random = np.random.default_rng(k + d)
+    n = 21 + (k + d) % 4
+    X, y = small_problem(k, n, d, seed=k + d)
+    sample, cost = random.integers(0, 4, size=n).astype(float), random.uniform(0.3, 3.0, size=n)
+    sample[-1] = 2.0
+    loss = make_loss(name, k)
+    code, passes, _, _, R, theta, _ = ascend(kernels, loss, X, y, 0.05, sample, cost, tol=1e-12, max_passes=3.0, seed=k)
+    assert (code, passes) == (1, 3.0)
+    R_slow, theta_slow = one_pass(loss, X, y, 0.05, sample, cost, k)
+    assert np.abs(R[:, :k] - R_slow).max() <= 1e-9
+    assert np.abs(theta[:, :k] - theta_slow).max() <= 1e-9 * (1 + np.abs(theta_slow).max())
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 7, 8, 9, 16, 17, 33])

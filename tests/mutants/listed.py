@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Mutant(NamedTuple):
-    """One change: ``tests`` are the words after ``pytest``; ``kernels`` names the modules of ``_ext`` to build again."""
+    """One change: ``tests`` are the words after ``pytest``; ``kernels`` names the modules of ``_ext`` to build again, at that ``level``."""
 
     file: str
     old: str
@@ -18,6 +18,7 @@ class Mutant(NamedTuple):
     tests: str
     kernels: str = ""
     equivalent: str | None = None
+    level: str = "scalar"
 
 
 BLOCK, DUAL, ORACLE = (
@@ -175,11 +176,26 @@ KERNELS = (
     # the ascents
     Mutant(
         "_ext/adv_visit.pxd",
-        "gap = weight * (1.0 if run.cost == NULL else run.cost[i]) * gap",
-        "gap = weight * gap",
+        "(1.0 if run.sample == NULL else run.sample[i]) * (1.0 if run.cost == NULL else run.cost[i]) * gap",
+        "gap",
         f"{DUAL} -k 'meet or weights'",
         "dual",
         equivalent="the gap of a visit only chooses what is visited next; the certificate of a pass decides",
+    ),
+    Mutant(
+        "_ext/adv_visit.pxd", "products[p]) * load(dr, v)", "products[0]) * load(dr, v)", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"
+    ),
+    Mutant("_ext/adv_visit.pxd", "moved[moves] = x[q]", "moved[moves] = x[0]", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
+    Mutant("_ext/adv_visit.pxd", "-weight * run.scale, dr)", "-run.scale, dr)", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
+    Mutant("_ext/adv_visit.pxd", "for q in range(moves):", "for q in range(moves - 1):", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
+    Mutant("_ext/adv_linear.pxd", "w = w + s * e3", "w = w + s * e2", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
+    Mutant("_ext/adv_linear.pxd", "b2 = b2 + a * load_first(z[2] + j, rest)", "pass", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
+    Mutant(
+        "_ext/adv_zero_one.pxd",
+        "return 1.0 + tau - b[y]\n\n\ncdef inline double zero_one_offset",
+        "return tau - b[y]\n\n\ncdef inline double zero_one_offset",
+        DUAL,
+        "dual",
     ),
     Mutant("_ext/adv_visit.pxd", "next = list[b + 1] if b + 1 < count else i", "next = i", f"{DUAL} -k 'meet'", "dual"),
     Mutant(

@@ -4,8 +4,9 @@
     .venv/bin/python tests/mutants/run.py [--only PATTERN] [--jobs N] [--python-only] [--trust]
 
 The user's tree is only read. Each worker has a copy of it in a temporary folder, with the compiled modules that this Python imports; for a
-change of a kernel a second copy with the scalar level alone, where meson and ninja build again what depends on the changed file. Tests are
-first run without any change, unless --trust says that they have just passed: what fails there proves nothing. Printed per mutant:
+change of a kernel a second copy with the scalar level alone, or with the level that the mutant names beside it, where meson and ninja build
+again what depends on the changed file. Tests are first run without any change, unless --trust says that they have just passed: what fails
+there proves nothing. Printed per mutant:
 
     killed      the tests fail, or do not end
     survived    they pass: a test is missing (exit code 1)
@@ -75,7 +76,8 @@ for line in sys.stdin:
 class Copy:
     """A copy of the checkout in which one mutant after the other lives."""
 
-    def __init__(self, folder: Path, scalar: bool, trust: bool) -> None:
+    def __init__(self, folder: Path, level: str | None, trust: bool) -> None:
+        self.level = level
         self.root, self.site, self.trust = folder / "tree", folder / "site", trust
         self.built: dict[Path, bytes] = {}
         self.passed: dict[str, bool] = {}
@@ -85,7 +87,7 @@ class Copy:
             shutil.copy2(ROOT / name, target)
         self.site.mkdir()
         (self.site / "sitecustomize.py").write_text(SITE)
-        for module in _compiled(scalar):
+        for module in _compiled(level):
             target = self.root / "advcli" / "_ext" / module.name
             target.parent.mkdir(exist_ok=True)
             shutil.copy2(module, target)
@@ -97,8 +99,8 @@ class Copy:
             "OMP_NUM_THREADS": "1",
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         }
-        if scalar:
-            self.environment["ADVCLI_SIMD"] = "scalar"
+        if level is not None:
+            self.environment["ADVCLI_SIMD"] = level
             self._call(["meson", "setup", "build", "."], "meson setup")
         self.parent = subprocess.Popen(
             [sys.executable, "-c", PARENT], cwd=self.root, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -112,9 +114,9 @@ class Copy:
             raise RuntimeError(f"{what} failed:\n{(done.stdout + done.stderr)[-2000:]}")
 
     def build(self, kernels: str) -> None:
-        """Build the scalar level of the named modules and put them in their place."""
+        """Build the copy's level of the named modules and put them in their place."""
         for name in kernels.split():
-            target = next(path for path in self.built if path.name.startswith(f"{name}_scalar."))
+            target = next(path for path in self.built if path.name.startswith(f"{name}_{self.level}."))
             self._call(["ninja", "-C", "build", target.name], f"building {name}")
             shutil.copy2(self.root / "build" / target.name, target)
 
@@ -178,8 +180,8 @@ def _listing() -> list[str]:
     return [name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
-def _compiled(scalar: bool) -> list[Path]:
-    """Return the compiled modules of this checkout that this Python imports.
+def _compiled(level: str | None) -> list[Path]:
+    """Return the compiled modules of this checkout that this Python imports, all of them or those of one level and of scalar.
 
     An editable install of the checkout builds them again where a source is newer. One of another checkout is not asked: it would build
     and hand over the other's modules.
@@ -190,7 +192,7 @@ def _compiled(scalar: bool) -> list[Path]:
     sys.path.insert(0, str(ROOT))
     from advcli.compiled import LEVELS, usable_levels
 
-    levels = ["scalar"] if scalar else usable_levels()
+    levels = usable_levels() if level is None else ["scalar", level]
     kernels = sorted(path.stem for path in (ROOT / "_ext").glob("*.pyx"))
     found = []
     # `utility` is what all others import
@@ -221,25 +223,30 @@ def main() -> int:
         return 2
     # those with the same tests beside each other, kernels first: they take longest
     chosen.sort(key=lambda mutant: (not mutant.kernels, mutant.tests))
-    if not _compiled(scalar=False):
+    modules = _compiled(None)
+    if not modules:
         print(
             f"{sys.executable} has no compiled modules of {ROOT}; make mutants builds them and takes its .venv/bin/python", file=sys.stderr
         )
         return 2
+    missing = [mutant for mutant in chosen if mutant.kernels and not any(f"_{mutant.level}." in module.name for module in modules)]
+    chosen = [mutant for mutant in chosen if mutant not in missing]
+    if missing:
+        print(f"{len(missing)} mutants are left out: this processor or build lacks their level")
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copies: dict[bool, queue.SimpleQueue[Copy]] = {True: queue.SimpleQueue(), False: queue.SimpleQueue()}
-        for scalar, copy in copies.items():
-            wanted = sum(bool(mutant.kernels) == scalar for mutant in chosen)
+        copies: dict[str | None, queue.SimpleQueue[Copy]] = {}
+        for level, wanted in Counter(map(_level, chosen)).items():
+            copies[level] = queue.SimpleQueue()
             for number in range(min(given.jobs, wanted)):
-                copy.put(Copy(Path(folder) / f"{'scalar' if scalar else 'all'}{number}", scalar, given.trust))
+                copies[level].put(Copy(Path(folder) / f"{level or 'all'}{number}", level, given.trust))
 
         def fate(mutant: Mutant) -> tuple[Mutant, str]:
-            began, scalar = time.monotonic(), bool(mutant.kernels)
-            copy = copies[scalar].get()
+            began, level = time.monotonic(), _level(mutant)
+            copy = copies[level].get()
             try:
                 found = copy.try_out(mutant)
             finally:
-                copies[scalar].put(copy)
+                copies[level].put(copy)
             print(f"{found:10} {time.monotonic() - began:5.0f} s  {mutant.file}: {_short(mutant.old)} -> {_short(mutant.new)}", flush=True)
             return mutant, found
 
@@ -254,6 +261,11 @@ def main() -> int:
         if found == "killed" and mutant.equivalent:
             print(f"called equivalent, but killed: {mutant.file}: {_short(mutant.old)}; it is not: mend the list")
     return 1 if counts.keys() & {"survived", "stale", "broken"} else 0
+
+
+def _level(mutant: Mutant) -> str | None:
+    """Return the level at which its kernels are built again, None where it has none."""
+    return mutant.level if mutant.kernels else None
 
 
 def _short(text: str) -> str:
