@@ -50,8 +50,9 @@ _NEWTON_PASSES = 300.0
 # last digits.
 _SEPARATE_PASSES, _SPLITTING_PASSES = 10.0, 3000.0
 # Where few variables stay free after all, Newton takes over once splitting has cost as much as the last Newton steps, about _LAST_STEPS of
-# them; an iteration of splitting takes about _READ n^2 seconds.
-_LAST_STEPS, _READ = 20.0, 2e-9
+# them; an iteration of splitting with K takes about _READ n^2 seconds. What a step costs may take a factor of K to say, as long as about
+# _ESTIMATE iterations.
+_LAST_STEPS, _READ, _ESTIMATE = 20.0, 2e-9, 10.0
 # Classes from which lists of them pay, measured on three sets of sparse rows (docs/notes/kernels.md, section 12).
 _MANY = 1000
 # A solver that takes over reads its start, and has to make a step beside it.
@@ -59,15 +60,17 @@ _LEAST = 10.0
 
 
 class _SplittingFirst(KernelSplittingSolver):
-    """Splitting, until the last Newton steps would cost no more than the iterations made."""
+    """Splitting, until the last Newton steps would cost no more than the iterations made, in units of those with all of K."""
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         rows, n = np.arange(len(problem.y)), len(problem.y)
 
-        def enough(iterations: int, R: Array) -> bool:
+        def enough(work: float, R: Array) -> bool:
+            if work < _ESTIMATE:
+                return False
             A = R - R[rows, problem.y][:, None]
             free = int(np.count_nonzero((A > 0.0) & (A < 1.0)))
-            return _LAST_STEPS * step_seconds(problem, free) <= iterations * _READ * n**2
+            return _LAST_STEPS * step_seconds(problem, free) <= work * _READ * n**2
 
         found = self.minimise(problem, limits, start, enough)
         found.memory["c"] = 1e-3 * problem.C / WARM
