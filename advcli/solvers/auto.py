@@ -4,7 +4,8 @@ rows read in blocks    the block method, a batch of blocks at a time
 moments in a box       the solver that is made for them
 hinges of own numbers  (abstain_ova) the solver of binary problems, one for each
 kernel features        the block method on working sets; Newton once its cost is lower, compared again as the support settles
-kernel, llw            the block method for a few passes, then splitting on a factor of K + sigma I: nearly all rows keep free variables
+kernel, llw            the block method for a few passes, then splitting on a sketch of K or a factor of K + sigma I: nearly all rows keep
+                       free variables
 kernel thresholds      Newton on a factor of K; splitting where rows are many
 linear, d k <= 6000    the block method; Newton where the gap is still open after the passes that its factorisations would cost:
                        data that are not separable at large C = 1/(lambda n), where the block method's time grows like C
