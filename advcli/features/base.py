@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -266,6 +267,28 @@ class ExplicitMap(FeatureMap):
         return self.width * self.standard_errors(y, sample_weight) if self.box else None
 
 
+@dataclass(frozen=True)
+class Sketch:
+    """A kernel map over L L' in the place of K = L L' + what the first p pivots of a Cholesky factor leave.
+
+    Attributes
+    ----------
+    features : KernelMap
+        The map over L L'.
+    rows : ndarray (p, n)
+        L'.
+    pivots : ndarray (p,)
+        The pivot rows, on which L' is upper triangular.
+    left : ndarray (n,)
+        The diagonal of K - L L'.
+    """
+
+    features: KernelMap
+    rows: Array
+    pivots: Labels
+    left: Array
+
+
 class KernelMap(FeatureMap):
     """What solvers ask of a map whose parameters are coefficients over the n training rows: the kernel matrix K, whole or by blocks."""
 
@@ -319,6 +342,25 @@ class KernelMap(FeatureMap):
     def sketch(self, left: float, most: int) -> Array | None:
         """Return rows of L', ``most`` at most, that leave no diagonal value of K above ``left``; None where none are known."""
         return None
+
+    def pivots_for(self, left: float, most: int) -> int | None:
+        """Return how many pivots of K leave no diagonal value above ``left``; None if more than ``most``, or where none are found."""
+        return None
+
+    def sketched(self, p: int) -> Sketch:
+        """Return K's sketch by at most p pivots."""
+        raise NotImplementedError(f"features={self.name} have no sketch of their kernel matrix")
+
+    def unsketched(self, theta: Array, sketch: Sketch) -> Array:
+        """Return parameters, with coefficients on the pivots alone, that have the scores and the norm of theta under the sketch.
+
+        The rows of the pivots are those of K itself, so that a function of the sketch is one of K.
+        """
+        raise NotImplementedError(f"features={self.name} have no sketch of their kernel matrix")
+
+    def unseen(self, theta: Array, sketch: Sketch) -> float:
+        """Return about what |theta|^2 is above its value under the sketch: the part that the diagonal of K - L L' says."""
+        raise NotImplementedError(f"features={self.name} have no sketch of their kernel matrix")
 
     @abstractmethod
     def explicit(self) -> FeatureMap:

@@ -26,12 +26,14 @@ from sklearn.utils.extmath import row_norms
 from ..compiled import kernels
 from ..errors import ConfigError, DataError
 from ..rules import LARGEST, refuse_huge
-from .base import Array, Directions, FeatureMap, KernelMap, Labels, register
+from .base import Array, Directions, FeatureMap, KernelMap, Labels, Sketch, register
 from .linear import LinearFeatures
 
 _RANK_TOLERANCE = 1e-11  # pivots below this share of the largest are rounding
 _CLEARLY = 10.0  # times that share: what rounding cannot make of a pivot below it
 _DENSE = 0.5  # share of rows with coefficients above which a product with all of K is faster than one with these rows
+_BLOCK, _WEAKEST = 64, 0.3  # pivots that are found at a time, and the least of them in units of the largest
+_LOOK = 4  # part of the most pivots allowed after which it is asked whether they will do
 _PIECE = 256  # kernel rows that are computed by one matrix product
 _FEW_COLUMNS = 32  # up to which differences of rows are faster than a product of matrices
 _EIGENVALUES = 500  # rows up to which a given matrix is checked by its eigenvalues
@@ -64,6 +66,8 @@ class _Pivots:
         self.K, self.left, self.rows = K, diagonal.copy(), np.empty((0, len(K)))
         self.lefts = [float(diagonal.max(initial=0.0))]  # largest value of the diagonal of K - L L' for no rows of L', one, two, ...
         self.least = _CLEARLY * _RANK_TOLERANCE * self.lefts[0]
+        self.chosen: list[int] = []  # the pivot of every row
+        self.products = np.empty((0, 0))  # L'L of the first rows
 
     def reach(self, most: int) -> None:
         """Find rows until there are ``most``, or the rest may be rounding."""
@@ -73,7 +77,66 @@ class _Pivots:
         while (p := len(self.lefts) - 1) < most and left[pivot := int(np.argmax(left))] > self.least:
             rows[p] = (self.K[pivot] - rows[:p, pivot] @ rows[:p]) / np.sqrt(left[pivot])
             left -= rows[p] ** 2
+            self.chosen.append(pivot)
             self.lefts.append(float(left.max()))
+
+    def cover(self, left: float, most: int) -> int | None:
+        """Return how many rows leave no diagonal value above ``left``; None if more than ``most``, or if rounding hides it.
+
+        The search also ends, from a part of ``most`` on, where that would not do if the logarithm of what is left kept falling as over
+        the last half of the rows: in the end it falls ever more slowly.
+        """
+        while (now := self.lefts[-1]) > left:
+            p = len(self.chosen)
+            slow = False
+            if p >= max(_BLOCK, most // _LOOK) and left > 0.0:
+                slow = (p - p // 2) * np.log(now / left) > (most - p) * np.log(self.lefts[p // 2] / now)
+            if p >= most or slow or not self._extend(min(_BLOCK, most - p)):
+                return None
+        p = bisect_left(self.lefts, -left, key=neg)
+        return p if p <= most else None
+
+    def grow(self, most: int) -> int:
+        """Find rows by blocks until there are ``most``, or the rest may be rounding; return how many there are, at most ``most``."""
+        while len(self.chosen) < most and self._extend(min(_BLOCK, most - len(self.chosen))):
+            pass
+        return min(most, len(self.chosen))
+
+    def _extend(self, count: int) -> bool:
+        """Find at most ``count`` rows by one product of matrices, behind a Cholesky factor with pivoting; False where they may be rounding.
+
+        Candidates are the rows with the largest values left. Those that others of the block leave less than `_WEAKEST` of the largest wait.
+        """
+        n, p, top = len(self.K), len(self.chosen), self.lefts[-1]
+        if top <= self.least:
+            return False
+        rows = np.argpartition(self.left, n - count)[n - count :]
+        rows = rows[self.left[rows] >= _WEAKEST * top]
+        found = self.K[rows]
+        if p:
+            found -= self.rows[:p, rows].T @ self.rows[:p]
+        packed, order, rank, _ = lapack.dpstrf(found[:, rows], tol=max(_WEAKEST * top, self.least), lower=1)
+        if rank == 0:
+            return False
+        order = order[:rank] - 1
+        if p + rank > len(self.rows):
+            self.rows = np.concatenate([self.rows[:p], np.empty((min(max(p, 2 * _BLOCK), n - p), n))])
+        new = self.rows[p : p + rank]
+        new[:] = solve_triangular(packed[:rank, :rank], found[order], lower=True, check_finite=False)
+        self.left -= np.einsum("ij,ij->j", new, new)
+        self.chosen += rows[order].tolist()
+        self.lefts += [top] * (rank - 1) + [float(self.left.max())]
+        return True
+
+    def gram(self, p: int) -> Array:
+        """Return L'L of the first p rows of L', (p, p); what is known is kept."""
+        known = len(self.products)
+        if known < p:
+            below = self.rows[known:p] @ self.rows[:p].T
+            products = np.empty((p, p))
+            products[:known, :known], products[known:], products[:known, known:] = self.products, below, below[:, :known].T
+            self.products = products
+        return self.products[:p, :p]
 
 
 class KernelFeatures(KernelMap):
@@ -174,6 +237,11 @@ class KernelFeatures(KernelMap):
         return self.memory_mb * _MEBIBYTE - 8.0 * float(self.n_rows) ** 2
 
     @property
+    def room_for_sketch(self) -> bool:
+        """Whether a sketch of K fits beside K and a factor, which may have to take its place."""
+        return self.room_for_factor and 24.0 * float(self.n_rows) ** 2 <= self.memory_mb * _MEBIBYTE
+
+    @property
     def largest_block(self) -> int:
         """Most rows m whose (m, m) block may be asked for."""
         if self.whole:
@@ -248,6 +316,29 @@ class KernelFeatures(KernelMap):
             store.pivots = _Pivots(self.matrix, self.diagonal)
         store.pivots.reach(most)
         return store.pivots
+
+    def pivots_for(self, left: float, most: int) -> int | None:
+        """Return how many pivots leave no diagonal value above ``left``; None if more than ``most``, or without memory for their rows."""
+        return self._pivots(0).cover(left, min(most, self.n_rows)) if self.room_for_sketch else None
+
+    def sketched(self, p: int) -> Sketch:
+        """Return the sketch by p pivots, or by as many as are clearly above rounding."""
+        found = self._pivots(0)
+        p = found.grow(min(p, self.n_rows))
+        rows = found.rows[:p]
+        left = np.maximum(self.diagonal - np.einsum("ij,ij->j", rows, rows), 0.0)
+        return Sketch(_SketchedFeatures(rows, found.gram(p), self.n_classes), rows, np.array(found.chosen[:p], dtype=np.intp), left)
+
+    def unsketched(self, theta: Array, sketch: Sketch) -> Array:
+        """Return A = L1^{-T} L'A' on the pivot rows, where L1 are the rows of L at the pivots: K A = L L1' A = L L'A'."""
+        coefficients = np.zeros(self.shape)
+        upper = sketch.rows[:, sketch.pivots]
+        coefficients[sketch.pivots] = solve_triangular(upper, sketch.rows @ theta, lower=False, check_finite=False)
+        return coefficients
+
+    def unseen(self, theta: Array, sketch: Sketch) -> float:
+        """Return the sum over the diagonal of <A, (K - L L') A>."""
+        return float(sketch.left @ np.einsum("ij,ij->i", theta, theta))
 
     def explicit(self) -> FeatureMap:
         """Return linear features on the rows of L."""
@@ -382,6 +473,57 @@ class KernelFeatures(KernelMap):
     def directions(self, B: Array, owner: Labels) -> Directions:
         """Kernel maps have no Jacobian rows to hand out."""
         raise NotImplementedError("kernel features have no explicit parameters")
+
+
+class _SketchedFeatures(KernelFeatures):
+    """The kernel L L': inner products of rows of L, the rows of X.
+
+    Parameters
+    ----------
+    rows : ndarray (p, n)
+        L'.
+    gram : ndarray (p, p)
+        L'L.
+    n_classes : int
+        Number k of scores per row.
+    """
+
+    name = "sketched"
+
+    def __init__(self, rows: Array, gram: Array, n_classes: int) -> None:
+        super().__init__(rows.T, n_classes)
+        self.rows, self.gram = rows, gram
+
+    def kernel(self, X: Any, Z: Any) -> Array:
+        """Return inner products."""
+        return np.asarray(X @ Z.T)
+
+    @property
+    def diagonal(self) -> Array:
+        """Squared rows of L."""
+        return self.squares
+
+    def scores(self, theta: Array) -> Array:
+        """Return L L'A."""
+        return np.ascontiguousarray(((theta.T @ self.rows.T) @ self.rows).T)
+
+    def square_norm(self, theta: Array) -> float:
+        """Return |L'A|^2."""
+        along = theta.T @ self.rows.T
+        return float(np.vdot(along, along))
+
+    def proximal(self, G: Array, sigma: float) -> tuple[Array, Array]:
+        """Return X = sigma (L L' + sigma I)^{-1} G = G - L (L'L + sigma I)^{-1} L'G, by Woodbury's formula, and its coefficients -X."""
+        store = self.store
+        if store.shifted is None or store.shifted[0] != sigma:
+            shifted = np.array(self.gram, order="F")
+            shifted[np.diag_indices_from(shifted)] += sigma
+            store.shifted = sigma, cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+        # products class by class: twice as fast as those of narrow columns
+        along = np.ascontiguousarray(G.T) @ self.rows.T
+        along = cho_solve(store.shifted[1], along.T, overwrite_b=True, check_finite=False)
+        X = G - (along.T @ self.rows).T
+        return X, -X
 
 
 def _squared_distances(X: Any, Z: Any) -> Array:
@@ -536,6 +678,11 @@ class PrecomputedFeatures(KernelFeatures):
     def spare(self) -> float:
         """Half of what the given matrix takes: all of it in single precision."""
         return 4.0 * float(self.n_rows) ** 2
+
+    @property
+    def room_for_sketch(self) -> bool:
+        """Always, for the same reason."""
+        return True
 
     @property
     def diagonal(self) -> Array:

@@ -10,11 +10,13 @@ the dual: the adversary's label totals are those of the data. No block of one ro
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from .base import Array, Directions, FeatureMap, KernelMap, Labels, register
+from .base import Array, Directions, FeatureMap, KernelMap, Labels, Sketch, register
 from .kernel import GaussianFeatures, KernelFeatures, PolynomialFeatures, PrecomputedFeatures
 from .threshold import ThresholdFeatures, threshold_totals
 
@@ -87,6 +89,26 @@ class KernelThresholdFeatures(KernelMap):
     def factor(self) -> tuple[Array, Labels]:
         """L (n, p) with K = L L', and its pivot rows."""
         return self.function.factor
+
+    def pivots_for(self, left: float, most: int) -> int | None:
+        """Return how many pivots of K leave no diagonal value above ``left``; None if more than ``most``."""
+        return self.function.pivots_for(left, most)
+
+    def sketched(self, p: int) -> Sketch:
+        """Return the same thresholds over a sketch of K."""
+        found = self.function.sketched(p)
+        other = copy.copy(self)
+        other.function = found.features  # type: ignore[assignment]
+        return replace(found, features=other)
+
+    def unsketched(self, theta: Array, sketch: Sketch) -> Array:
+        """Return (a, eta) with a on the pivot rows."""
+        a, eta = self._parts(theta)
+        return np.concatenate([self.function.unsketched(a, sketch).ravel(), eta])
+
+    def unseen(self, theta: Array, sketch: Sketch) -> float:
+        """Return the sum over the diagonal of a'(K - L L')a."""
+        return self.function.unseen(self._parts(theta)[0], sketch)
 
     def explicit(self) -> FeatureMap:
         """Return threshold features on the rows of L."""

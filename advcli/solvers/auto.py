@@ -4,7 +4,8 @@ rows read in blocks    the block method, a batch of blocks at a time
 moments in a box       the solver that is made for them
 hinges of own numbers  (abstain_ova) the solver of binary problems, one for each
 kernel features        the block method on working sets; Newton once its cost is lower, compared again as the support settles
-kernel, llw            the block method for a few passes, then splitting on a factor of K + sigma I: nearly all rows keep free variables
+kernel, llw            the block method for a few passes, then splitting on a sketch of K or a factor of K + sigma I: nearly all rows keep
+                       free variables
 kernel thresholds      Newton on a factor of K; splitting where rows are many
 linear, d k <= 6000    the block method; Newton where the gap is still open after the passes that its factorisations would cost:
                        data that are not separable at large C = 1/(lambda n), where the block method's time grows like C
@@ -50,8 +51,9 @@ _NEWTON_PASSES = 300.0
 # last digits.
 _SEPARATE_PASSES, _SPLITTING_PASSES = 10.0, 3000.0
 # Where few variables stay free after all, Newton takes over once splitting has cost as much as the last Newton steps, about _LAST_STEPS of
-# them; an iteration of splitting takes about _READ n^2 seconds.
-_LAST_STEPS, _READ = 20.0, 2e-9
+# them; an iteration of splitting with K takes about _READ n^2 seconds. What a step costs may take a factor of K to say, as long as about
+# _ESTIMATE iterations.
+_LAST_STEPS, _READ, _ESTIMATE = 20.0, 2e-9, 10.0
 # Classes from which lists of them pay, measured on three sets of sparse rows (docs/notes/kernels.md, section 12).
 _MANY = 1000
 # A solver that takes over reads its start, and has to make a step beside it.
@@ -59,15 +61,17 @@ _LEAST = 10.0
 
 
 class _SplittingFirst(KernelSplittingSolver):
-    """Splitting, until the last Newton steps would cost no more than the iterations made."""
+    """Splitting, until the last Newton steps would cost no more than the iterations made, in units of those with all of K."""
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         rows, n = np.arange(len(problem.y)), len(problem.y)
 
-        def enough(iterations: int, R: Array) -> bool:
+        def enough(work: float, R: Array) -> bool:
+            if work < _ESTIMATE:
+                return False
             A = R - R[rows, problem.y][:, None]
             free = int(np.count_nonzero((A > 0.0) & (A < 1.0)))
-            return _LAST_STEPS * step_seconds(problem, free) <= iterations * _READ * n**2
+            return _LAST_STEPS * step_seconds(problem, free) <= work * _READ * n**2
 
         found = self.minimise(problem, limits, start, enough)
         found.memory["c"] = 1e-3 * problem.C / WARM

@@ -9,7 +9,7 @@ from advcli.errors import DataError
 from advcli.features import make_features
 from advcli.losses import make_loss
 from advcli.problem import Problem
-from advcli.solvers import Limits, make_solver
+from advcli.solvers import Limits, kernel_splitting, make_solver
 from advcli.solvers.auto import choose
 from advcli.solvers.kernel_newton import MAX_FACTORED
 
@@ -159,3 +159,169 @@ def test_the_factor_counts_against_the_memory_limit():
     assert make_solver("kernel_splitting").lacks(large) is None
     assert "kernel_splitting" in [solver.name for solver in choose(large)[0]]
     assert "kernel_splitting" not in [solver.name for solver in choose(small)[0]]
+
+
+def sketch_of(name="rbf", k=3, gamma=0.02, p=17, n=120):
+    """Features with rows that occur twice, and a sketch of their kernel matrix."""
+    X = np.random.default_rng(3).normal(size=(n, 3))
+    X[n // 2 :] = X[: n - n // 2]
+    features = make_features(name, X, k, gamma=gamma)
+    return features, features.sketched(p)
+
+
+@pytest.mark.parametrize("first", [0, 5])
+@pytest.mark.parametrize("gamma", [1e-3, 0.03, 1.0])
+def test_a_sketch_is_the_kernel_matrix_but_for_what_it_leaves(gamma, first):
+    random = np.random.default_rng(4)
+    X = random.normal(size=(300, 3))
+    X[200:] = X[:100]
+    features, K = make_features("rbf", X, 3, gamma=gamma), rbf_kernel(X, gamma=gamma)
+    features.outranks(first)  # rows that are found one by one may stand before those found by blocks
+    counts = []
+    for left in (0.5, 1e-2, 1e-4, 1e-6):
+        counts.append(features.pivots_for(left, 100))
+        if counts[-1] is None:
+            assert np.linalg.eigvalsh(K)[-101 + 1 :].min() > 0.0
+            assert features.sketched(100).left.max() > left
+            continue
+        sketch = features.sketched(counts[-1])
+        rest = K - sketch.rows.T @ sketch.rows
+        np.testing.assert_allclose(rest.diagonal(), sketch.left, atol=1e-12)
+        assert sketch.left.max() <= left + 1e-15
+        assert np.linalg.eigvalsh(rest)[0] > -1e-10
+        assert len(sketch.pivots) == counts[-1]
+        np.testing.assert_allclose(np.tril(sketch.rows[:, sketch.pivots], -1), 0.0, atol=1e-7)
+        np.testing.assert_allclose(sketch.features.gram, sketch.rows @ sketch.rows.T, atol=1e-10)
+    known = [count for count in counts if count is not None]
+    assert known == sorted(known)
+    assert counts[len(known) :] == [None] * (4 - len(known))
+    assert (counts[-1] is None) == (gamma == 1.0)
+
+
+def test_a_sketch_ends_where_rounding_begins():
+    features, sketch = sketch_of(gamma=1e-4, p=100)
+    assert len(sketch.pivots) < 60
+    assert features.pivots_for(0.0, 120) is None
+    nothing = make_features("precomputed", np.zeros((9, 9)), 2)
+    assert nothing.pivots_for(1e-3, 5) == 0
+    assert nothing.sketched(5).rows.shape == (0, 9)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("name", ["rbf", "rbf_threshold"])
+def test_the_proximal_step_of_a_sketch_is_that_of_its_matrix(name, k):
+    _, sketch = sketch_of(name, k)
+    same = make_features(name.replace("rbf", "precomputed"), sketch.rows.T @ sketch.rows, k)
+    random = np.random.default_rng(5)
+    for sigma in (0.3, 1e-3):
+        G = random.normal(size=(120, k))
+        G -= G.mean(axis=1, keepdims=True)
+        (X, theta), (other, expected) = sketch.features.proximal(G, sigma), same.proximal(G, sigma)
+        np.testing.assert_allclose(X, other, atol=1e-9)
+        np.testing.assert_allclose(sketch.features.scores(theta), same.scores(expected), atol=1e-9)
+        assert sketch.features.square_norm(theta) == pytest.approx(same.square_norm(expected), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rbf", "rbf_threshold"])
+def test_a_function_of_the_sketch_is_one_of_the_kernel_with_coefficients_on_the_pivots(name):
+    features, sketch = sketch_of(name)
+    theta = np.random.default_rng(6).normal(size=features.shape)
+    moved = features.unsketched(theta, sketch)
+    np.testing.assert_allclose(features.scores(moved), sketch.features.scores(theta), atol=1e-9)
+    assert features.square_norm(moved) == pytest.approx(sketch.features.square_norm(theta), rel=1e-9)
+    assert np.flatnonzero(moved[:120].reshape(120, -1).any(axis=1)).tolist() == sorted(sketch.pivots.tolist())
+    assert sketch.features.square_norm(theta) < features.square_norm(theta)
+    single = np.zeros(features.shape)
+    single[7] = 2.0
+    assert features.unseen(single, sketch) == pytest.approx(features.square_norm(single) - sketch.features.square_norm(single), abs=1e-12)
+
+
+@pytest.fixture
+def systems(monkeypatch):
+    """The maps whose systems splitting has solved, by name, in the order of the iterations."""
+    seen = []
+    found = kernel_splitting._Iteration._take
+
+    def take(self, left, before, limit):
+        found(self, left, before, limit)
+        seen.append(0 if self.sketch is None else len(self.sketch.pivots))
+
+    monkeypatch.setattr(kernel_splitting._Iteration, "_take", take)
+    return seen
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize(("name", "features"), [("llw", "rbf"), ("ww", "rbf"), ("zero_one", "rbf"), ("absolute", "rbf_threshold")])
+def test_a_sketch_leads_to_the_optimum_of_the_whole_matrix(name, features, weights, tol, systems, monkeypatch):
+    for C in (8.0, 2.0**9):
+        problem = problem_of(C, name, 240, 0.01, weights, features)
+        certificate = solved(problem, tol, max_passes=20_000)[1]
+        assert systems.pop(0) > 0
+        systems.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(kernel_splitting, "_COARSE", 0.0)
+            other = solved(problem_of(C, name, 240, 0.01, weights, features), tol, max_passes=20_000)[1]
+        assert systems == []
+        assert certificate.converged
+        assert other.converged
+        assert certificate.dual <= other.primal * (1 + 1e-12)
+        assert other.dual <= certificate.primal * (1 + 1e-12)
+
+
+def test_a_sketch_serves_kernels_with_a_constant_and_warm_starts(systems):
+    X = np.random.default_rng(7).normal(size=(300, 4))
+    y = (X[:, 0] + 0.3 * X[:, 1] ** 2 > 0.5).astype(np.intp) + (X[:, 2] > 0.8)
+    features, previous = make_features("rbf", X, 3, gamma=0.01, constant=1.0), None
+    for C in (1.0, 8.0, 64.0, 512.0, 4096.0):
+        problem = Problem(features, make_loss("llw", 3), y, 1.0 / (C * 300))
+        previous = make_solver("kernel_splitting").solve(problem, Limits(1e-3), previous)
+        certificate = certify(problem, previous, 1e-3)
+        assert certificate.converged
+        other = Problem(make_features("rbf", X, 3, gamma=0.01, constant=1.0), problem.loss, y, problem.lam)
+        assert certify(other, make_solver("kernel_newton").solve(other, Limits(1e-6)), 1e-6).primal >= certificate.dual * (1 - 1e-9)
+        assert systems
+        systems.clear()
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_no_gap_is_claimed_that_the_kernel_matrix_does_not_confirm(weights, systems, monkeypatch):
+    """Sketches that are far too coarse: their own gap closes long before that of K, and more rows are taken, at last all."""
+    monkeypatch.setattr(kernel_splitting, "_LOST", 1e-9)
+    monkeypatch.setattr(kernel_splitting, "_COARSE", 10.0)
+    monkeypatch.setattr(kernel_splitting, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(kernel_splitting, "_LARGEST_CUT", 4.0)
+    problem = problem_of(2.0**8, n=240, gamma=0.05, weights=weights)
+    solution, certificate = solved(problem, 1e-3)
+    assert solution.status == "converged"
+    assert certificate.converged
+    assert len(systems) > 2
+    short, judged = solved(problem, 1e-3, max_passes=25)
+    assert short.passes <= 25
+    assert short.status == "max_passes"
+    assert not judged.converged
+    late = make_solver("kernel_splitting").solve(problem, Limits(1e-3, max_seconds=0.0))
+    assert late.status == "max_seconds"
+
+
+def test_a_sketch_that_ends_at_rounding_makes_way_for_the_matrix(systems, monkeypatch):
+    monkeypatch.setattr(kernel_splitting, "_MOST_ROWS", 1.0)
+    problem = problem_of(64.0, n=240, gamma=1e-4)
+    run = kernel_splitting._Iteration(problem, Limits(1e-3), None)
+    run._take(0.0, 0, 240)
+    rows = systems[-1]
+    assert 0 < rows < 240
+    run._take(0.0, rows, 240)
+    assert systems[-1] == 0
+    assert run.near is problem
+
+
+def test_without_room_for_a_sketch_the_factor_serves(systems):
+    """K of 240 rows takes 0.44 MB, and a factor as much."""
+    problem = problem_of(64.0, n=240, gamma=0.01)
+    small = Problem(make_features("rbf", problem.features.X, 3, gamma=0.01, memory_mb=1.0), problem.loss, problem.y, problem.lam)
+    assert make_solver("kernel_splitting").lacks(small) is None
+    assert solved(small, 1e-3)[1].converged
+    assert systems == []
+    assert solved(problem, 1e-3)[1].converged
+    assert systems

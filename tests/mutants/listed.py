@@ -1085,7 +1085,7 @@ MODELS = (
 HINGES, KERNEL_NEWTON = "tests/solvers/test_solvers_hinges.py", "tests/kernel/test_kernel_newton.py"
 BINARY, THRESHOLD = "tests/compiled/test_compiled_binary.py", "tests/compiled/test_compiled_threshold.py"
 PAIRS, GAUSSIAN = "tests/compiled/test_compiled_pairs.py", "tests/compiled/test_compiled_gaussian.py"
-SYSTEMS = "tests/learners/test_learners_kernel_systems.py"
+SYSTEMS, KERNEL_SPLITTING = "tests/learners/test_learners_kernel_systems.py", "tests/kernel/test_kernel_splitting.py"
 REDUCTIONS, ORDINAL, ABSTAINING = (
     "tests/learners/test_methods_reductions.py",
     "tests/learners/test_methods_ordinal.py",
@@ -1106,6 +1106,13 @@ RIVALS = (
         "bisect_left(pivots.lefts, -2.0 * left",
         f"{KERNEL_NEWTON} -k fewest",
     ),
+    # sketches of a kernel matrix, and splitting over them
+    Mutant("advcli/features/kernel.py", "found -= self.rows[:p, rows].T @ self.rows[:p]", "pass", f"{KERNEL_SPLITTING} -k but_for"),
+    Mutant("advcli/features/kernel.py", "order = order[:rank] - 1", "order = np.arange(rank)", f"{KERNEL_SPLITTING} -k but_for"),
+    Mutant("advcli/features/kernel.py", "X = G - (along.T", "X = G + (along.T", f"{KERNEL_SPLITTING} -k of_its_matrix"),
+    Mutant("advcli/features/kernel.py", "upper, sketch.rows @ theta", "upper.T, sketch.rows @ theta", f"{KERNEL_SPLITTING} -k pivots"),
+    Mutant("advcli/solvers/kernel_splitting.py", "dual = problem.dual(R)", "dual = self.near.dual(R)", f"{KERNEL_SPLITTING} -k claimed"),
+    Mutant("advcli/solvers/kernel_splitting.py", "> before:  # else", ">= before:  # else", f"{KERNEL_SPLITTING} -k rounding"),
     Mutant("advcli/solvers/kernel_newton.py", "root * (scaled - G @ cho", "root * (scaled + G @ cho", f"{KERNEL_NEWTON} -k sketch"),
     Mutant(
         "advcli/solvers/kernel_newton.py", "min(max(_TIMES * gap / square", "min(max(_TIMES * square / gap", f"{KERNEL_NEWTON} -k begins"
