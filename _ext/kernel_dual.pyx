@@ -56,7 +56,7 @@ cdef enum:
     ACTIVE_PASSES = 10   # the same of listed points, between two passes over all
     PAIRS = 30           # moves of weight between listed points in a visit
     GROUP = 8            # rows of K that `accumulate` reads side by side
-    CACHED = 65536       # bytes of K that a tile has: what stays in the first cache beside the scores
+    CACHED = 65536       # bytes of K that a tile has: what stays in the second cache
     VECTORS = 8          # of scores that are summed in registers
     CHUNK = 32           # rows that are visited before the scores of all others follow
     SWEEPS = 2           # visits of each
@@ -120,112 +120,108 @@ cdef struct Run:
     Chunk chunk
 
 
-cdef inline void add_class(const double **rows, const int *member, const double *factor, int members, Py_ssize_t start, Py_ssize_t count, double *f) noexcept nogil:
-    """f += sum over the members a of factor_a rows[a][start:start + count]; eight sums in flight hide the latency of a multiply-add."""
-    cdef Py_ssize_t j = 0, whole = count // LANES
+cdef inline void sum_rows(const double **rows, const int *member, const double *factor, int members, Py_ssize_t start, const double *f, double *sums) noexcept nogil:
+    """sums = f + sum over the members a of factor_a rows[a], VECTORS of them from column ``start`` on: enough in flight to hide the latency of a multiply-add."""
     cdef int a
     cdef const double *row
-    cdef double s
     cdef vec t, v0, v1, v2, v3, v4, v5, v6, v7
-    while j + VECTORS <= whole:
-        v0, v1, v2, v3 = load(f, <int>j), load(f, <int>j + 1), load(f, <int>j + 2), load(f, <int>j + 3)
-        v4, v5, v6, v7 = load(f, <int>j + 4), load(f, <int>j + 5), load(f, <int>j + 6), load(f, <int>j + 7)
-        for a in range(members):
-            row = rows[member[a]] + start
-            t = splat(factor[a])
-            v0 = v0 + t * load(row, <int>j)
-            v1 = v1 + t * load(row, <int>j + 1)
-            v2 = v2 + t * load(row, <int>j + 2)
-            v3 = v3 + t * load(row, <int>j + 3)
-            v4 = v4 + t * load(row, <int>j + 4)
-            v5 = v5 + t * load(row, <int>j + 5)
-            v6 = v6 + t * load(row, <int>j + 6)
-            v7 = v7 + t * load(row, <int>j + 7)
-        store(f, <int>j, v0)
-        store(f, <int>j + 1, v1)
-        store(f, <int>j + 2, v2)
-        store(f, <int>j + 3, v3)
-        store(f, <int>j + 4, v4)
-        store(f, <int>j + 5, v5)
-        store(f, <int>j + 6, v6)
-        store(f, <int>j + 7, v7)
-        j += VECTORS
-    while j < whole:
-        v0 = load(f, <int>j)
-        for a in range(members):
-            v0 = v0 + splat(factor[a]) * load(rows[member[a]] + start, <int>j)
-        store(f, <int>j, v0)
-        j += 1
-    for j in range(whole * LANES, count):
-        s = f[j]
-        for a in range(members):
-            s += factor[a] * rows[member[a]][start + j]
-        f[j] = s
+    v0, v1, v2, v3 = load(f, 0), load(f, 1), load(f, 2), load(f, 3)
+    v4, v5, v6, v7 = load(f, 4), load(f, 5), load(f, 6), load(f, 7)
+    for a in range(members):
+        row = rows[member[a]] + start
+        t = splat(factor[a])
+        v0 = v0 + t * load(row, 0)
+        v1 = v1 + t * load(row, 1)
+        v2 = v2 + t * load(row, 2)
+        v3 = v3 + t * load(row, 3)
+        v4 = v4 + t * load(row, 4)
+        v5 = v5 + t * load(row, 5)
+        v6 = v6 + t * load(row, 6)
+        v7 = v7 + t * load(row, 7)
+    store(sums, 0, v0)
+    store(sums, 1, v1)
+    store(sums, 2, v2)
+    store(sums, 3, v3)
+    store(sums, 4, v4)
+    store(sums, 5, v5)
+    store(sums, 6, v6)
+    store(sums, 7, v7)
 
 
-cdef inline void add_class_single(const float **rows, const int *member, const double *factor, int members, Py_ssize_t start, Py_ssize_t count, double *f) noexcept nogil:
-    """The same with rows and sums over the members in single precision."""
-    cdef Py_ssize_t j = 0, whole = count // HALVES, i
+cdef inline void sum_singles(const float **rows, const int *member, const double *factor, int members, Py_ssize_t start, float *sums) noexcept nogil:
+    """The same in single precision, of twice as many columns and without f."""
     cdef int a
     cdef const float *row
-    cdef float s
-    cdef float sums[VECTORS * 16]
     cdef half t, v0, v1, v2, v3, v4, v5, v6, v7
-    while j + VECTORS <= whole:
-        v0 = v1 = v2 = v3 = v4 = v5 = v6 = v7 = half_set(0.0)
-        for a in range(members):
-            row = rows[member[a]] + start
-            t = half_set(<float>factor[a])
-            v0 = v0 + t * half_load(row, <int>j)
-            v1 = v1 + t * half_load(row, <int>j + 1)
-            v2 = v2 + t * half_load(row, <int>j + 2)
-            v3 = v3 + t * half_load(row, <int>j + 3)
-            v4 = v4 + t * half_load(row, <int>j + 4)
-            v5 = v5 + t * half_load(row, <int>j + 5)
-            v6 = v6 + t * half_load(row, <int>j + 6)
-            v7 = v7 + t * half_load(row, <int>j + 7)
-        half_store(sums, 0, v0)
-        half_store(sums, 1, v1)
-        half_store(sums, 2, v2)
-        half_store(sums, 3, v3)
-        half_store(sums, 4, v4)
-        half_store(sums, 5, v5)
-        half_store(sums, 6, v6)
-        half_store(sums, 7, v7)
-        for i in range(VECTORS * HALVES):
-            f[j * HALVES + i] += sums[i]
-        j += VECTORS
-    while j < whole:
-        v0 = half_set(0.0)
-        for a in range(members):
-            v0 = v0 + half_set(<float>factor[a]) * half_load(rows[member[a]] + start, <int>j)
-        half_store(sums, 0, v0)
-        for i in range(HALVES):
-            f[j * HALVES + i] += sums[i]
-        j += 1
-    for j in range(whole * HALVES, count):
-        s = 0.0
-        for a in range(members):
-            s += <float>factor[a] * rows[member[a]][start + j]
-        f[j] += s
+    v0 = v1 = v2 = v3 = v4 = v5 = v6 = v7 = half_set(0.0)
+    for a in range(members):
+        row = rows[member[a]] + start
+        t = half_set(<float>factor[a])
+        v0 = v0 + t * half_load(row, 0)
+        v1 = v1 + t * half_load(row, 1)
+        v2 = v2 + t * half_load(row, 2)
+        v3 = v3 + t * half_load(row, 3)
+        v4 = v4 + t * half_load(row, 4)
+        v5 = v5 + t * half_load(row, 5)
+        v6 = v6 + t * half_load(row, 6)
+        v7 = v7 + t * half_load(row, 7)
+    half_store(sums, 0, v0)
+    half_store(sums, 1, v1)
+    half_store(sums, 2, v2)
+    half_store(sums, 3, v3)
+    half_store(sums, 4, v4)
+    half_store(sums, 5, v5)
+    half_store(sums, 6, v6)
+    half_store(sums, 7, v7)
+
+
+cdef inline void add_class(const value **rows, const int *member, const double *factor, int members, Py_ssize_t start, Py_ssize_t stop, double *f) noexcept nogil:
+    """f += sum over the members a of factor_a rows[a] over the columns start..stop - 1; f and the rows are those from column 0 on."""
+    cdef Py_ssize_t j = start, begin, i
+    cdef int a
+    cdef value s
+    cdef double wide[VECTORS * 8]
+    cdef float narrow[VECTORS * 16]
+    while j < stop:
+        if value is float:
+            begin = min(j, stop - VECTORS * HALVES)
+        else:
+            begin = min(j, stop - VECTORS * LANES)
+        if begin < 0:
+            break
+        # the last columns are summed beside some before them, which is as fast as a whole block
+        if value is float:
+            sum_singles(rows, member, factor, members, begin, narrow)
+            for i in range(j - begin, VECTORS * HALVES):
+                f[begin + i] += narrow[i]
+            j = begin + VECTORS * HALVES
+        else:
+            if begin == j:
+                sum_rows(rows, member, factor, members, begin, f + begin, f + begin)
+            else:
+                sum_rows(rows, member, factor, members, begin, f + begin, wide)
+                for i in range(j - begin, VECTORS * LANES):
+                    f[begin + i] = wide[i]
+            j = begin + VECTORS * LANES
+    for j in range(j, stop):
+        if value is float:
+            s = 0.0
+            for a in range(members):
+                s += <float>factor[a] * rows[member[a]][j]
+            f[j] += s
+        else:
+            for a in range(members):
+                f[j] += factor[a] * rows[member[a]][j]
 
 
 cdef inline void add_rows(const value **rows, const Sum *sum, Py_ssize_t count, double *f, Py_ssize_t stride) noexcept nogil:
-    """f[c] += sum_a factor_ca rows[a] over ``count`` columns, by tiles that serve every class while they are in the first cache."""
-    cdef Py_ssize_t start = 0, least, tile
+    """f[c] += sum_a factor_ca rows[a] over ``count`` columns, by tiles that serve every class while they are in the second cache."""
+    cdef Py_ssize_t start = 0, least = VECTORS * 16, tile = max(least, CACHED // (sum.room * <Py_ssize_t>sizeof(value)) // least * least)
     cdef int c
-    if value is float:
-        least = VECTORS * HALVES
-    else:
-        least = VECTORS * LANES
-    tile = max(least, CACHED // (sum.room * <Py_ssize_t>sizeof(value)) // least * least)
     while start < count:
         for c in range(sum.k):
             if sum.count[c]:
-                if value is float:
-                    add_class_single(rows, sum.member + c * sum.room, sum.factor + c * sum.room, sum.count[c], start, min(tile, count - start), f + c * stride + start)
-                else:
-                    add_class(rows, sum.member + c * sum.room, sum.factor + c * sum.room, sum.count[c], start, min(tile, count - start), f + c * stride + start)
+                add_class(rows, sum.member + c * sum.room, sum.factor + c * sum.room, sum.count[c], start, min(start + tile, count), f + c * stride)
         start += tile
 
 

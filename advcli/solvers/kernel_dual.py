@@ -28,14 +28,14 @@ _SAMPLE = 400  # least rows of a round; with fewer than twice as many, every rou
 _SHARE = 8  # the first round takes this fraction of the rows
 _GROWTH = 3.0  # most rows that join in a round, in rows that were there before
 _QUIET = 0.02  # a row does not join while its gap is below this share of the mean gap
-_LEFT = 0.1  # share of the gap of the rows which joined that a round leaves
+_LEFT = 0.01  # share of the gap of the rows which joined that a round leaves
 _ALLOWED = 0.7  # share of the gap allowed at the end that a round leaves at least
 _AFRESH = 0.7  # share of the rows with coefficients beyond which all scores are computed afresh after a round, which takes no longer
 _STRAIGHT = 1.0  # C K_ii below which rows settle in so few visits that copies of K do not pay
 _CHUNK = 16  # rows that are visited before the scores of all rows follow, where K itself is read
 _SINGLE = 5000.0  # C K_ii up to which a round's copy of K is in single precision
 _DOUBT = 2  # rounds that do not raise the dual value after which it is in double precision
-_SPARE = 1.25  # room for further rows in such a copy
+_SPARE = 1.3  # room in such a copy, in rows that are there
 _MAX_IDLE = 20  # rounds that do not raise the dual value after which the solver gives up
 
 
@@ -201,7 +201,7 @@ class _Working:
             self.rows, self.held = None, self.held[:0, :0].copy()
             return
         if m > len(self.held):
-            room = min(most, max(m, int(_SPARE * held)))
+            room = min(most, int(_SPARE * m))
             block = np.empty((room, room), dtype=self.held.dtype)
             block[:held, :held] = self.held[:held, :held]
             self.held = block

@@ -231,11 +231,8 @@ KERNELS = (
             ("cdef double WORTH = 0.5", "cdef double WORTH = 0.6", "python_one"),
             ("factor = splat(-weight * run.scale)", "factor = splat(-run.scale)", "python_one"),
             ("first = a + 1 if sweep + 1 == sweeps else 0", "first = a + 1", "python_one"),
-            (
-                "v0 = v0 + half_set(<float>factor[a]) * half_load(rows[member[a]] + start, <int>j)",
-                "v0 = half_set(<float>factor[a]) * half_load(rows[member[a]] + start, <int>j)",
-                "python_one",
-            ),
+            ("v0 = v0 + t * half_load(row, 0)", "v0 = t * half_load(row, 0)", "python_one"),
+            ("for i in range(j - begin, VECTORS * LANES):", "for i in range(VECTORS * LANES):", "rows_of_K"),
             ("target[e] = out[e * stride + b]", "target[e] = out[b * stride + e]", "grows"),
             ("sum = sum + x * splat(v[first + a])", "sum = sum + x * splat(v[first])", "one_read"),
             (
