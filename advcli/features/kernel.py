@@ -775,7 +775,8 @@ def _seems_kernel_matrix(K: Array, root: Array, largest: float) -> bool:
     v = random.uniform(1.0, 2.0, size=n) * random.choice([-1.0, 1.0], size=n)
     u, w = np.empty(n), np.empty(n)
     excess = kernels.kernel_dual.examine(K, v, np.ascontiguousarray(root), u, w)
-    return bool(np.abs(u - w).max() <= 1e-9 * largest and excess <= 1e-8 * largest)
+    with np.errstate(invalid="ignore"):
+        return bool(np.abs(u - w).max() <= 1e-9 * largest and excess <= 1e-8 * largest)
 
 
 def _refuse_entries(K: Array, root: Array, largest: float) -> None:

@@ -63,6 +63,25 @@ def test_zero_weights_do_not_touch_a_precomputed_kernel(iris):
     assert not all_rows.theta_[~kept].any()
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e60])
+@pytest.mark.parametrize("where", ["one", "two", "diagonal", "all"])
+def test_a_kernel_matrix_with_a_number_that_none_has_is_refused(where, value, iris):
+    """By the one read that checks it: numbers that are not finite, huge ones, and such that are too large for the diagonal."""
+    X, y = iris
+    K = rbf_kernel(X)
+    if where == "all":
+        K *= value
+    else:
+        K[(7, 7) if where == "diagonal" else (3, 7)] = value
+    if where == "two":
+        K[7, 3] = value
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=r"NaN|infinity|symmetric|positive semi-definite|change its unit"):
+        SurrogateClassifier(features="precomputed").fit(K, y)
+    if where != "all":  # the same for a matrix that scikit-learn has to convert first
+        with pytest.raises(ValueError, match=r"NaN|infinity|symmetric|positive semi-definite|change its unit"):
+            SurrogateClassifier(features="precomputed").fit(K.tolist(), y)
+
+
 def test_the_path_shares_the_kernel_matrix_and_refuses_another_width(iris):
     X, y = iris
     first = SurrogateClassifier(features="rbf", features_options={"gamma": 0.4}, C=1.0).fit(X, y)
