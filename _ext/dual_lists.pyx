@@ -38,7 +38,7 @@ cdef enum:
     MOST = 32            # classes that an evaluation adds to a list that is no longer
     FIRST = 16           # classes of a first list beside the row's own
     TILE = 64            # columns of Theta that lie together in an evaluation
-    PADS = 16            # lanes that a list may be filled up with
+    PADS = 32            # lanes that a list may be filled up with
     TOGETHER = 1 << 15   # rows of an evaluation whose largest scores are kept at a time
 
 cdef double SLACK = 0.02      # how far below the threshold a class may lie and stay on a list

@@ -174,7 +174,7 @@ def _is_plain(X: Any, read: bool = True) -> bool:
     return not read or bool(X.min() >= -LARGEST and X.max() <= LARGEST)  # false for nan too
 
 
-def _is_validated(X: Any, y: Any, read: bool) -> bool:
+def _is_validated(X: Any, y: Any, read: bool = True) -> bool:
     """Return whether rows and labels are plain arrays that scikit-learn and `refuse_huge` would return as they are."""
     return type(y) is np.ndarray and y.dtype.kind in "biuUS" and _is_plain(X, read) and y.shape == X.shape[:1]
 

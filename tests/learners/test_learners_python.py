@@ -152,9 +152,9 @@ def test_a_warm_start_is_the_fit_from_the_last_one(learner, drawn):
     X, y, _ = drawn
     first = clone(learner).set_params(warm_start=True, tol=1e-6).fit(X, y)
     last = pickle.loads(pickle.dumps(first))
-    warm = first.set_params(C=1.5).fit(X, y)
-    started = clone(learner).set_params(tol=1e-6, C=1.5).fit(X, y, start=last)
-    cold = clone(learner).set_params(tol=1e-6, C=1.5).fit(X, y)
+    warm = first.set_params(C=2.0).fit(X, y)
+    started = clone(learner).set_params(tol=1e-6, C=2.0).fit(X, y, start=last)
+    cold = clone(learner).set_params(tol=1e-6, C=2.0).fit(X, y)
     assert np.array_equal(warm.potentials(X), started.potentials(X))
     assert warm.certificate_.converged
     assert warm.certificate_.passes <= cold.certificate_.passes

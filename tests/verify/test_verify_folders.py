@@ -195,7 +195,8 @@ def alter_r(path: Path, random: np.random.Generator, forge: bool) -> None:
         if kind == 0:  # as in the audit: every r a little lower, not all by the same, which is nothing to potentials that sum to 0 (llw)
             R -= 0.0021 * np.arange(1, R.shape[1] + 1)
         elif kind == 1:
-            R[random.integers(len(R))] += random.uniform(0.05, 0.5, R.shape[1])
+            row = random.integers(len(R))  # halved first: more than 1 is nothing to a variable of ww or llw that is 1 already
+            R[row] = 0.5 * R[row] + random.uniform(0.05, 0.5, R.shape[1])
         elif kind == 2:
             R *= random.uniform(0.5, 0.99)
         else:
