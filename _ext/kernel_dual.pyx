@@ -422,30 +422,33 @@ cdef double survey_lanes(Run *run) noexcept nogil:
     return total
 
 
+cdef inline double row_gap(Family *s, const double *F, Py_ssize_t stride, const double *r, Py_ssize_t y, double cost, double *value, double *offset, double *inner) noexcept nogil:
+    """Return S - c - r.f/w of a row whose scores lie ``stride`` apart, and write S, c and r.f/w."""
+    cdef int c, v, kp = s.kp
+    cdef double *f = s.work + 8 * kp
+    cdef double answer
+    cdef vec sum = splat(0.0)
+    for c in range(s.k):
+        f[c] = F[c * stride] / cost
+    for c in range(s.k, kp):
+        f[c] = 0.0
+    value[0] = s.oracle(s, f, y, s.work + 9 * kp, &answer)
+    offset[0] = s.offset(s, r, y)
+    for v in range(kp // LANES):
+        sum = sum + load(f, v) * load(r, v)
+    inner[0] = vsum(sum)
+    return value[0] - offset[0] - inner[0]
+
+
 cdef double survey_each(Run *run) noexcept nogil:
     """The same, one example after the other, for surrogates without such a loop."""
-    cdef Family *s = &run.family
-    cdef int c, v, kp = s.kp
     cdef Py_ssize_t i
-    cdef double total = 0.0, weight, cost, value, offset, answer
-    cdef double *f = s.work + 8 * kp
-    cdef const double *r
-    cdef vec inner
+    cdef double total = 0.0, weight, cost, gap, value, offset, inner
     for i in range(run.m):
         weight = run.sample[i] if run.sample != NULL else 1.0
         cost = run.cost[i] if run.cost != NULL else 1.0
-        for c in range(s.k):
-            f[c] = run.f[c * run.f_stride + i] / cost
-        r = run.r + i * kp
-        for c in range(s.k, kp):
-            f[c] = 0.0
-        value = s.oracle(s, f, run.y[i], s.work + 9 * kp, &answer)
-        offset = s.offset(s, r, run.y[i])
-        inner = splat(0.0)
-        for v in range(kp // LANES):
-            inner = inner + load(f, v) * load(r, v)
-        value = value - offset - vsum(inner)
-        run.gap[i] = weight * cost * value
+        gap = row_gap(&run.family, run.f + i, run.f_stride, run.r + i * run.family.kp, run.y[i], cost, &value, &offset, &inner)
+        run.gap[i] = weight * cost * gap
         total += run.gap[i]
     return total
 
@@ -696,12 +699,7 @@ def survey(int kind, int k, const double[::1] parameters, const double[:, ::1] F
     """
     cdef Family family
     cdef Py_ssize_t i, n = y.shape[0], stride = F.shape[1]
-    cdef int c, v
-    cdef double value, offset, weight, cost, losses = 0.0, offsets = 0.0, inners = 0.0, answer
-    cdef double *f
-    cdef double *vertex
-    cdef const double *r
-    cdef vec inner
+    cdef double own, value, offset, inner, weight, cost, losses = 0.0, offsets = 0.0, inners = 0.0
     demand(F.shape[0] == k and stride == n and R.shape[0] == n and R.shape[1] == checked_width(k) and gap.shape[0] == n,
            "F must be (k, n), R (n, kp), padded, and gap (n,)")
     check_labels(y, n, k)
@@ -709,25 +707,14 @@ def survey(int kind, int k, const double[::1] parameters, const double[:, ::1] F
     check_weights(cost_weight, n)
     bind(&family, kind, k, parameters)
     with nogil:
-        f = family.work + 8 * family.kp
-        vertex = family.work + 9 * family.kp
         for i in range(n):
             weight = sample_weight[i] if sample_weight.shape[0] else 1.0
             cost = cost_weight[i] if cost_weight.shape[0] else 1.0
-            for c in range(k):
-                f[c] = F[c, i] / cost
-            for c in range(k, family.kp):
-                f[c] = 0.0
-            r = &R[i, 0]
-            value = family.oracle(&family, f, y[i], vertex, &answer)
-            offset = family.offset(&family, r, y[i])
-            inner = splat(0.0)
-            for v in range(family.kp // LANES):
-                inner = inner + load(f, v) * load(r, v)
-            gap[i] = weight * cost * (value - offset - vsum(inner))
+            own = row_gap(&family, &F[0, i], stride, &R[i, 0], y[i], cost, &value, &offset, &inner)
+            gap[i] = weight * cost * own
             losses += weight * cost * value
             offsets += weight * cost * offset
-            inners += weight * cost * vsum(inner)
+            inners += weight * cost * inner
     family_free(&family)
     return losses, offsets, inners
 

@@ -307,9 +307,9 @@ class KernelMap(FeatureMap):
         """Whether a factor of K fits beside it."""
 
     @property
+    @abstractmethod
     def spare(self) -> float:
         """Bytes that copies of a part of K may take beside it, when it is whole."""
-        return 8.0 * self.gathered**2 * float(self.n_rows) ** 2
 
     @property
     @abstractmethod
@@ -343,24 +343,24 @@ class KernelMap(FeatureMap):
         """Return rows of L', ``most`` at most, that leave no diagonal value of K above ``left``; None where none are known."""
         return None
 
+    @abstractmethod
     def pivots_for(self, left: float, most: int) -> int | None:
-        """Return how many pivots of K leave no diagonal value above ``left``; None if more than ``most``, or where none are found."""
-        return None
+        """Return how many pivots of K leave no diagonal value above ``left``; None if more than ``most``, or without memory for them."""
 
+    @abstractmethod
     def sketched(self, p: int) -> Sketch:
         """Return K's sketch by at most p pivots."""
-        raise NotImplementedError(f"features={self.name} have no sketch of their kernel matrix")
 
+    @abstractmethod
     def unsketched(self, theta: Array, sketch: Sketch) -> Array:
         """Return parameters, with coefficients on the pivots alone, that have the scores and the norm of theta under the sketch.
 
         The rows of the pivots are those of K itself, so that a function of the sketch is one of K.
         """
-        raise NotImplementedError(f"features={self.name} have no sketch of their kernel matrix")
 
+    @abstractmethod
     def unseen(self, theta: Array, sketch: Sketch) -> float:
         """Return about what |theta|^2 is above its value under the sketch: the part that the diagonal of K - L L' says."""
-        raise NotImplementedError(f"features={self.name} have no sketch of their kernel matrix")
 
     @abstractmethod
     def explicit(self) -> FeatureMap:

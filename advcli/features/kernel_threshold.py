@@ -71,6 +71,11 @@ class KernelThresholdFeatures(KernelMap):
         return self.function.room_for_factor
 
     @property
+    def spare(self) -> float:
+        """Bytes that copies of a part of K may take beside it."""
+        return self.function.spare
+
+    @property
     def largest_block(self) -> int:
         """Most rows m whose (m, m) block may be asked for."""
         return self.function.largest_block

@@ -187,8 +187,8 @@ class _Working:
         return new if self.rows is not None else slice(0)
 
     def refine(self) -> None:
-        """Hold K in double precision."""
-        if self.rows is not None and self.held.dtype != np.float64:
+        """Hold K in double precision; blocks of a K that is not whole are so already."""
+        if self.features.whole and self.rows is not None and self.held.dtype != np.float64:
             self.held = np.empty((0, 0))
             self._fill(0)
 

@@ -146,6 +146,18 @@ def test_a_small_memory_reaches_the_same_optimum(large):
     assert Problem(features, loss, y, 1e-3).dual(solution.R) == pytest.approx(certificate.dual, rel=1e-9)
 
 
+def test_rounds_that_do_not_rise_need_no_whole_matrix(large, monkeypatch):
+    X, y, _ = large
+    limited = make_features("rbf", X, 4, gamma=0.5, memory_mb=7.0)
+    refined, refine = [], kernel_dual._Working.refine
+    monkeypatch.setattr(kernel_dual, "_DOUBT", 0)
+    monkeypatch.setattr(kernel_dual._Working, "refine", lambda self: (refine(self), refined.append(self))[0])
+    _, certificate = solve(Problem(limited, make_loss("zero_one", 4), y, 1e-3), 1e-3)
+    assert certificate.converged
+    assert refined
+    assert limited.store.matrix is None
+
+
 @pytest.mark.parametrize("name", ["zero_one", "llw", "absolute"])
 @pytest.mark.parametrize("C", [1.0, 5000.0])
 def test_rounded_copies_of_K_reach_the_same_optimum(name, C, large, monkeypatch):

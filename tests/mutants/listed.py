@@ -217,17 +217,17 @@ KERNELS = (
     ),
     Mutant(
         "_ext/kernel_dual.pyx",
-        "gap[i] = weight * cost * (value - offset - vsum(inner))",
-        "gap[i] = weight * (value - offset - vsum(inner))",
+        "            gap[i] = weight * cost * own",
+        "            gap[i] = weight * own",
         f"{KERNEL_DUAL} -k survey",
         "kernel_dual",
     ),
-    Mutant("_ext/kernel_dual.pyx", "f[c] = F[c, i] / cost", "f[c] = F[c, i]", f"{KERNEL_DUAL} -k survey", "kernel_dual"),
+    Mutant("_ext/kernel_dual.pyx", "f[c] = F[c * stride] / cost", "f[c] = F[c * stride]", f"{KERNEL_DUAL} -k survey", "kernel_dual"),
     *(
         Mutant("_ext/kernel_dual.pyx", right, wrong, f"{KERNEL_DUAL} -k '{test}'", "kernel_dual")
         for right, wrong, test in (
             ("run.gap[at] = weight * cost * gap[lane]", "run.gap[at] = weight * gap[lane]", "side_by_side"),
-            ("run.gap[i] = weight * cost * value", "run.gap[i] = cost * value", "python_one"),
+            ("run.gap[i] = weight * cost * gap\n        total", "run.gap[i] = cost * gap\n        total", "python_one"),
             ("cdef double WORTH = 0.5", "cdef double WORTH = 0.6", "python_one"),
             ("factor = splat(-weight * run.scale)", "factor = splat(-run.scale)", "python_one"),
             ("first = a + 1 if sweep + 1 == sweeps else 0", "first = a + 1", "python_one"),
@@ -244,8 +244,8 @@ KERNELS = (
     ),
     Mutant(
         "_ext/kernel_dual.pyx",
-        "inners += weight * cost * vsum(inner)",
-        "inners += weight * vsum(inner)",
+        "inners += weight * cost * inner",
+        "inners += weight * inner",
         f"{KERNEL_DUAL} -k survey",
         "kernel_dual",
     ),
