@@ -190,6 +190,7 @@ class Kernels:
         self.outcomes = _at_most("outcomes", level)
         self.chain = _at_most("chain", level)
         self.scores = _at_most("scores", level)
+        self.equal_rows = _at_most("equal_rows", level)
 
     @property
     def families(self) -> tuple[str, ...]:

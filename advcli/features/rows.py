@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiled import kernels
 from .base import Array, Labels
 
 _MERGE_LIMIT = 1_000_000  # entries of X up to which looking for equal rows costs little beside the fit
@@ -21,8 +22,9 @@ def equal_rows(X: Any, tail: Array) -> tuple[Labels, Labels] | None:
     else:
         if X.size > _MERGE_LIMIT:
             return None
-        keyed = np.ascontiguousarray(np.column_stack([X + 0.0, tail]))  # + 0.0: -0.0 and 0.0 are the same number
-        keys = keyed.view(np.dtype((np.void, keyed.itemsize * keyed.shape[1]))).ravel()
+        first, inverse = np.empty((2, len(X)), dtype=np.intp)
+        X, tail = (np.ascontiguousarray(part, dtype=np.float64) for part in (X, tail))
+        return first[: kernels.equal_rows.sets(X, tail, first, inverse)], inverse
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return first, inverse
 

@@ -44,7 +44,7 @@ ANY_LENGTH = {(f"subgradient.{name}", "order") for name in ("sgd", "adaptive", "
 ANY_LENGTH |= {("uma.online", "W"), ("newton.projectors", "M"), ("kernel_dual.gather", "K"), ("kernel_dual.accumulate", "K")}
 ANY_LENGTH |= {("kernel_dual.extend", "rows")}
 # Rows have any number of columns.
-ANY_LENGTH |= {("gaussian.matrix", "X")}
+ANY_LENGTH |= {("gaussian.matrix", "X"), ("equal_rows.sets", "X"), ("equal_rows.sets", "tail")}
 # Which parts are shared is a matter of how many weights there are.
 ANY_LENGTH |= {("planes.visits", "shared")}
 # There may be any number of outcomes.
@@ -570,6 +570,18 @@ def pairs_calls(_, random):
             yield "ascend", {**given, "offset": offset, "coupling": coupling, **moving}
 
 
+def equal_rows_calls(_, random):
+    yield (
+        "sets",
+        {
+            "X": random.integers(0, 2, size=(N, D)) * 1.0,
+            "tail": random.integers(0, 2, size=(N, 2)) * 1.0,
+            "leader": np.empty(N, dtype=np.intp),
+            "inverse": np.empty(N, dtype=np.intp),
+        },
+    )
+
+
 def gaussian_calls(_, random):
     yield "matrix", {"X": random.normal(size=(N, D)), "gamma": 0.5, "constant": 1.0, "K": np.empty((N, N))}
 
@@ -689,6 +701,7 @@ CALLS = {
     "subgradient": subgradient_calls,
     "threshold": threshold_calls,
     "pairs": pairs_calls,
+    "equal_rows": equal_rows_calls,
     "gaussian": gaussian_calls,
     "outcomes": outcomes_calls,
     "scores": scores_calls,
