@@ -56,7 +56,7 @@ cdef enum:
     ACTIVE_PASSES = 10   # the same of listed points, between two passes over all
     PAIRS = 30           # moves of weight between listed points in a visit
     GROUP = 8            # rows of K that `accumulate` reads side by side
-    CACHED = 65536       # bytes of K that a tile has: what stays in the second cache
+    CACHED = 16384       # bytes of K that a tile has: half of a small first cache
     VECTORS = 8          # of scores that are summed in registers
     CHUNK = 32           # rows that are visited before the scores of all others follow
     SWEEPS = 2           # visits of each
@@ -91,10 +91,10 @@ cdef struct Chunk:
     # rows that are visited in turn before the scores of all others follow
     int room          # most rows
     int sweeps
-    double *scores    # (room, kp)
+    double *scores    # (room, kp): before the first visit
     double *change    # (room, kp): of the coefficients A
     double *block     # (room, room): K among the rows
-    double *step      # (kp)
+    double *step      # (2 kp): the change of a visit, and the scores before it
     const double **rows
     const float **singles
     Sum sum
@@ -215,7 +215,7 @@ cdef inline void add_class(const value **rows, const int *member, const double *
 
 
 cdef inline void add_rows(const value **rows, const Sum *sum, Py_ssize_t count, double *f, Py_ssize_t stride) noexcept nogil:
-    """f[c] += sum_a factor_ca rows[a] over ``count`` columns, by tiles that serve every class while they are in the second cache."""
+    """f[c] += sum_a factor_ca rows[a] over ``count`` columns, by tiles that serve every class while they are in the first cache."""
     cdef Py_ssize_t start = 0, least = VECTORS * 16, tile = max(least, CACHED // (sum.room * <Py_ssize_t>sizeof(value)) // least * least)
     cdef int c
     while start < count:
@@ -241,10 +241,11 @@ cdef inline double visit(Run *run, Py_ssize_t i, const double *scores, double di
             return 0.0
     if run.cost != NULL:
         cost = run.cost[i]
-    for c in range(kp):
-        f[c] = scores[c] / cost
+        for c in range(kp):
+            f[c] = scores[c] / cost
+        scores = f
     s.hint = run.hint + i
-    gap = s.step(s, f, r, run.y[i], weight * diagonal * run.scale / cost, skip, new, NULL, NULL)
+    gap = s.step(s, scores, r, run.y[i], weight * diagonal * run.scale / cost, skip, new, NULL, NULL)
     if gap > skip:
         moved[0] = True
         factor = splat(-weight * run.scale)
@@ -312,11 +313,29 @@ cdef inline double visit_listed(Run *run, Py_ssize_t i, const double *scores, do
     return weight * cost * gap
 
 
+cdef inline void own_scores(const double *base, const double *block, const double *change, const int *moved, int count, int kp, double *scores) noexcept nogil:
+    """scores = base + sum over the rows b that moved of block_b change_b; in two sums, each of which waits for itself alone."""
+    cdef int v, b
+    cdef vec s, other
+    for v in range(kp // LANES):
+        s, other = load(base, v), splat(0.0)
+        b = 0
+        while b + 1 < count:
+            s = s + splat(block[moved[b]]) * load(change + moved[b] * kp, v)
+            other = other + splat(block[moved[b + 1]]) * load(change + moved[b + 1] * kp, v)
+            b += 2
+        if b < count:
+            s = s + splat(block[moved[b]]) * load(change + moved[b] * kp, v)
+        store(scores, v, s + other)
+
+
 cdef double visit_chunk(Run *run, const Py_ssize_t *rows, int count, double skip) noexcept nogil:
     """Visit the listed examples in turn, each at scores that know of the steps before; then the scores of all examples follow. Returns the sum of the gaps at the first visits."""
     cdef Chunk *chunk = &run.chunk
     cdef Sum *sum = &chunk.sum
-    cdef int a, b, c, v, sweep, sweeps = chunk.sweeps, first, moved, any_moved, members, k = run.family.k, kp = run.family.kp, vectors = kp // LANES
+    cdef int a, b, c, v, sweep, moved, any_moved, members, ever = 0, k = run.family.k, kp = run.family.kp, vectors = kp // LANES
+    cdef int order[MOST]     # rows that have moved, as they did
+    cdef char known[MOST]    # whether a row has
     cdef Py_ssize_t i, stride = run.f_stride
     cdef double gap, total = 0.0
     cdef double *f = run.f
@@ -324,7 +343,7 @@ cdef double visit_chunk(Run *run, const Py_ssize_t *rows, int count, double skip
     cdef double *change = chunk.change
     cdef double *block = chunk.block
     cdef double *step = chunk.step
-    cdef vec s, t
+    cdef double *now = chunk.step + kp
     for a in range(count):
         i = rows[a]
         for c in range(k):
@@ -337,38 +356,42 @@ cdef double visit_chunk(Run *run, const Py_ssize_t *rows, int count, double skip
             chunk.rows[a] = run.kernel + i * run.stride
             for b in range(a, count):
                 block[a * count + b] = block[b * count + a] = chunk.rows[a][rows[b]]
-        for v in range(vectors):
-            store(change + a * kp, v, splat(0.0))
-    for sweep in range(sweeps):
+        known[a] = 0
+    for sweep in range(chunk.sweeps):
         any_moved = False
         for a in range(count):
             i = rows[a]
+            own_scores(scores + a * kp, block + a * count, change, order, ever, kp, now)
             if run.listed == NULL:
-                gap = visit(run, i, scores + a * kp, block[a * count + a], skip, step, &moved)
+                gap = visit(run, i, now, block[a * count + a], skip, step, &moved)
             else:
-                gap = visit_listed(run, i, scores + a * kp, block[a * count + a], skip, step, &moved)
+                gap = visit_listed(run, i, now, block[a * count + a], skip, step, &moved)
             if sweep == 0:
                 run.gap[i] = gap
                 total += gap
             if moved:
                 any_moved = True
-                for v in range(vectors):
-                    store(change + a * kp, v, load(change + a * kp, v) + load(step, v))
-                first = a + 1 if sweep + 1 == sweeps else 0
-                for v in range(vectors):
-                    t = load(step, v)
-                    for b in range(first, count):
-                        store(scores + b * kp, v, load(scores + b * kp, v) + splat(block[a * count + b]) * t)
+                if known[a]:
+                    for v in range(vectors):
+                        store(change + a * kp, v, load(change + a * kp, v) + load(step, v))
+                else:
+                    known[a] = 1
+                    order[ever] = a
+                    ever += 1
+                    for v in range(vectors):
+                        store(change + a * kp, v, load(step, v))
         if not any_moved:
             break
     for c in range(k):
-        members = 0
-        for a in range(count):
-            if change[a * kp + c] != 0.0:
-                sum.member[c * sum.room + members] = a
-                sum.factor[c * sum.room + members] = change[a * kp + c]
-                members += 1
-        sum.count[c] = members
+        sum.count[c] = 0
+    for b in range(ever):
+        a = order[b]
+        for c in range(k):
+            # without a branch, which would be mispredicted half of the time
+            members = sum.count[c]
+            sum.member[c * sum.room + members] = a
+            sum.factor[c * sum.room + members] = change[a * kp + c]
+            sum.count[c] = members + (change[a * kp + c] != 0.0)
     if run.single != NULL:
         add_rows(chunk.singles, sum, run.m, f, stride)
     else:
@@ -545,7 +568,7 @@ cdef int chunk_new(Chunk *chunk, int room, int sweeps, int k, int kp) noexcept n
     """Make room for chunks; -1 when memory is short. Release with `chunk_free`, in either case."""
     chunk.room, chunk.sweeps = room, sweeps
     chunk.sum.k, chunk.sum.room = k, room
-    chunk.scores = zeros((2 * room + 1) * kp + room * room + k * room)
+    chunk.scores = zeros(2 * (room + 1) * kp + room * room + k * room)
     chunk.rows = <const double **>malloc(room * sizeof(double *))
     chunk.singles = <const float **>malloc(room * sizeof(float *))
     chunk.sum.count = <int *>malloc((k + k * room) * sizeof(int))
@@ -553,7 +576,7 @@ cdef int chunk_new(Chunk *chunk, int room, int sweeps, int k, int kp) noexcept n
         return -1
     chunk.change = chunk.scores + room * kp
     chunk.step = chunk.change + room * kp
-    chunk.block = chunk.step + kp
+    chunk.block = chunk.step + 2 * kp
     chunk.sum.factor = chunk.block + room * room
     chunk.sum.member = chunk.sum.count + k
     return 0

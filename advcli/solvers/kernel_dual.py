@@ -29,7 +29,8 @@ _SHARE = 8  # the first round takes this fraction of the rows
 _GROWTH = 3.0  # most rows that join in a round, in rows that were there before
 _QUIET = 0.02  # a row does not join while its gap is below this share of the mean gap
 _LEFT = 0.01  # share of the gap of the rows which joined that a round leaves
-_ALLOWED = 0.7  # share of the gap allowed at the end that a round leaves at least
+_LEFT_APART = 0.1  # the same where K is not whole: what its rounds add to the gaps of other rows is brought in sooner
+_ALLOWED = 0.85  # share of the gap allowed at the end that a round leaves at least
 _AFRESH = 0.7  # share of the rows with coefficients beyond which all scores are computed afresh after a round, which takes no longer
 _STRAIGHT = 1.0  # C K_ii below which rows settle in so few visits that copies of K do not pay
 _CHUNK = 16  # rows that are visited before the scores of all rows follow, where K itself is read
@@ -104,7 +105,10 @@ class KernelDualSolver(Solver):
                 goal = allowed
             else:
                 rest = float(gap.sum()) - float(gap[rows].sum())
-                goal = max(_ALLOWED * allowed - rest, _LEFT * float(gap[joined].sum()), _LEFT * allowed * m / n)
+                enough = _ALLOWED * allowed - rest
+                left_over = _LEFT if features.whole else _LEFT_APART
+                goal = max(enough, left_over * float(gap[joined].sum()), left_over * allowed * m / n)
+                last = goal == enough
             settings = (
                 goal,
                 1e-3 * wanted,  # rows whose gap the stopping rule cannot see are read, not moved
@@ -123,7 +127,7 @@ class KernelDualSolver(Solver):
                 change = part[:, :k] - R[rows, :k]
                 moved = np.flatnonzero(change.any(axis=1))
                 R[rows] = part
-                if len(moved) > _AFRESH * np.count_nonzero(R.any(axis=1)):
+                if last or len(moved) > _AFRESH * np.count_nonzero(R.any(axis=1)):
                     F, fresh = np.ascontiguousarray(features.scores(problem.parameters(R[:, :k])).T), True
                 else:
                     change = change[moved] * (-scale if problem.sample_weight is None else -scale * sample[rows[moved], None])
