@@ -274,7 +274,10 @@ def scalar_override(text: str) -> tuple[str, Any] | None:
 
 def unknown_key(key: str, overrides: Sequence[str]) -> ConfigError:
     """Return the error about a key that does not exist, with the nearest keys of the config that the overrides choose."""
-    return ConfigError(f"unknown key {key!r}; {nearest_key(key, _known_keys(overrides))}")
+    known = _known_keys(overrides)
+    if key.startswith("dataset.") and key not in known and key in _known_keys(["dataset=csv"]):
+        return ConfigError(f"unknown key {key!r}: for a file of your own add dataset=csv")
+    return ConfigError(f"unknown key {key!r}; {nearest_key(key, known)}")
 
 
 def nearest_key(key: str, known: Sequence[str]) -> str:

@@ -60,6 +60,7 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
         (["solver.tl=1"], "unknown key 'solver.tl'; did you mean solver.tol"),
         (["hyper.c=1"], "unknown key 'hyper.c'; did you mean hyper.C"),
         (["tol=1"], "unknown key 'tol'; did you mean solver.tol?"),
+        (["dataset.path=a.csv"], "unknown key 'dataset.path': for a file of your own add dataset=csv"),
         (["+seeed=1"], "unknown key 'seeed'; did you mean seed?"),
         (["+dataset.pth=a.csv", "dataset=csv"], "unknown key 'dataset.pth'; did you mean dataset.path"),
         (["protocol.metric=eror"], "unknown metric 'eror': did you mean error?"),
