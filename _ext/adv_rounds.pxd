@@ -3,12 +3,13 @@
 
 from libc.math cimport fmax, fmin
 from libc.stdint cimport uint64_t
-from libc.string cimport memcpy
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
 from cpython.exc cimport PyErr_CheckSignals
 
-from adv_simd cimport vec, load, store, vsum, splat, LANES
+from adv_simd cimport vec, load, store, vsum, splat, zeros, LANES
 from adv_loop cimport gap_scale, random_bits, seconds, shuffle
-from adv_team cimport Barrier, wait_for_all
+from adv_team cimport Barrier, leave, wait_for_all
 from adv_visit cimport ACTIVE_PASSES, BLOCK_ROWS, Run, judge_rows, values_of, visit_each
 
 cdef enum:
@@ -41,6 +42,50 @@ cdef struct Member:
     uint64_t state
     Py_ssize_t counts[MOST_THREADS]     # rows of each owner's list
     Py_ssize_t actives[MOST_THREADS]
+
+
+cdef inline int copies_new(Rounds *rounds, int threads, int together, size_t size) noexcept nogil:
+    """Make room for every thread's copies of a Theta of ``size`` numbers; -1 when memory is short. Release with `copies_free`, in either case."""
+    memset(rounds, 0, sizeof(Rounds))
+    rounds.size, rounds.together = threads, together
+    rounds.length = (size + CELLS - 1) // CELLS * CELLS
+    rounds.theta = zeros(threads * rounds.length)
+    rounds.moved = zeros(2 * threads * rounds.length)
+    rounds.cells = zeros(2 * threads * CELLS)
+    return -1 if rounds.theta == NULL or rounds.moved == NULL or rounds.cells == NULL else 0
+
+
+cdef inline void copies_free(Rounds *rounds) noexcept nogil:
+    free(rounds.theta)
+    free(rounds.moved)
+    free(rounds.cells)
+
+
+cdef inline void enter(Member *m, Rounds *team, Run *run, int t, const double *theta, size_t size, uint64_t *seed) noexcept nogil:
+    """Let thread t begin at ``theta`` with its own stream of random bits; ``run`` is its own, with the scale of one thread."""
+    m.team, m.run, m.t = team, run, t
+    m.sigma = m.mean = 1.0
+    m.scale = run.scale
+    m.state = random_bits(seed)
+    memcpy(team.theta + t * team.length, theta, size * sizeof(double))
+
+
+cdef inline int work_together(work, int threads, Barrier *barrier) except? -2:
+    """Call ``work(t)`` for every thread t at once, and return what it gives for thread 0."""
+    import threading
+    others = [threading.Thread(target=work, args=(t,), daemon=True) for t in range(1, threads)]
+    started = []
+    try:
+        for thread in others:
+            thread.start()
+            started.append(thread)
+        return work(0)
+    except BaseException:
+        leave(barrier)
+        raise
+    finally:
+        for thread in started:
+            thread.join()
 
 
 cdef inline Py_ssize_t cut(Py_ssize_t n, int size, int t) noexcept nogil:

@@ -8,8 +8,6 @@ ten passes over the examples with a large gap; Theta stored d x kp; no work for 
 that share products with Theta.
 """
 
-import threading
-
 from libc.math cimport INFINITY
 from libc.stdlib cimport calloc, malloc, free
 from libc.stdint cimport uint64_t
@@ -20,8 +18,8 @@ from adv_simd cimport zeros
 from adv_bind cimport family_free
 from adv_check cimport check_labels, check_rows, check_weights, demand
 from adv_linear cimport rows_of
-from adv_loop cimport bind, checked_width, gap_scale, random_bits, seconds, shuffle
-from adv_rounds cimport CELLS, MOST_THREADS, Member, Rounds, ascend_together
+from adv_loop cimport bind, checked_width, gap_scale, seconds, shuffle
+from adv_rounds cimport MOST_THREADS, Member, Rounds, ascend_together, copies_free, copies_new, enter, work_together
 from adv_team cimport leave
 from adv_visit cimport ACTIVE_PASSES, BLOCK_ROWS, Run, judge_rows, values_of, visit_each
 
@@ -202,12 +200,10 @@ cdef class Team:
         free(self.runs)
         free(self.members)
         free(self.answers)
-        free(self.rounds.theta)
-        free(self.rounds.moved)
         free(self.rounds.rows)
         free(self.rounds.active)
         free(self.rounds.gaps)
-        free(self.rounds.cells)
+        copies_free(&self.rounds)
 
 
 cdef Team gather(Run *run, int kind, int k, const double[::1] parameters, double lam, uint64_t seed, bint blocks, int threads, int together):
@@ -217,20 +213,15 @@ cdef Team gather(Run *run, int kind, int k, const double[::1] parameters, double
     cdef Py_ssize_t n = run.rows.n
     cdef size_t size = <size_t>run.rows.d * run.family.kp
     cdef int t
-    memset(rounds, 0, sizeof(Rounds))
-    rounds.size, rounds.together, rounds.blocks = threads, together, blocks
-    rounds.length = (size + CELLS - 1) // CELLS * CELLS
-    rounds.theta = zeros(threads * rounds.length)
-    rounds.moved = zeros(2 * threads * rounds.length)
+    cdef int failed = copies_new(rounds, threads, together, size)
+    rounds.blocks = blocks
     rounds.rows = <Py_ssize_t *>malloc(2 * n * sizeof(Py_ssize_t))
     rounds.active = <Py_ssize_t *>malloc(2 * n * sizeof(Py_ssize_t))
     rounds.gaps = zeros(n)
-    rounds.cells = zeros(2 * threads * CELLS)
     team.runs = <Run *>calloc(threads, sizeof(Run))
     team.members = <Member *>calloc(threads, sizeof(Member))
     team.answers = <double *>calloc(3 * threads, sizeof(double))
-    if (rounds.theta == NULL or rounds.moved == NULL or rounds.rows == NULL or rounds.active == NULL or rounds.gaps == NULL
-            or rounds.cells == NULL or team.runs == NULL or team.members == NULL or team.answers == NULL):
+    if (failed or rounds.rows == NULL or rounds.active == NULL or rounds.gaps == NULL or team.runs == NULL or team.members == NULL or team.answers == NULL):
         raise MemoryError("no memory for the threads' copies of theta")
     for t in range(threads):
         team.runs[t] = run[0]
@@ -241,13 +232,7 @@ cdef Team gather(Run *run, int kind, int k, const double[::1] parameters, double
         team.runs[t].moved = <int *>malloc(run.family.kp * sizeof(int))
         if team.runs[t].moved == NULL:
             raise MemoryError("no memory for the surrogate's scratch vectors")
-        memcpy(rounds.theta + t * rounds.length, run.theta, size * sizeof(double))
-        team.members[t].team = rounds
-        team.members[t].run = &team.runs[t]
-        team.members[t].t = t
-        team.members[t].sigma = team.members[t].mean = 1.0
-        team.members[t].scale = run.scale
-        team.members[t].state = random_bits(&seed)
+        enter(team.members + t, rounds, team.runs + t, t, run.theta, size, &seed)
     return team
 
 
@@ -255,21 +240,8 @@ cdef int ascend_in_threads(Run *run, int kind, int k, const double[::1] paramete
                            double max_seconds, uint64_t seed, bint blocks, int threads, int together, double *passes, double *primal, double *dual) except -1:
     """Return what `ascend` returns; the same bits for the same seed, number of threads and visits of a round."""
     cdef Team team = gather(run, kind, k, parameters, lam, seed, blocks, threads, together)
-    cdef int code
     team.lam, team.tol, team.max_passes, team.turn, team.max_seconds = lam, tol, max_passes, turn, max_seconds
-    others = [threading.Thread(target=team.work, args=(t,), daemon=True) for t in range(1, threads)]
-    started = []
-    try:
-        for thread in others:
-            thread.start()
-            started.append(thread)
-        code = team.work(0)
-    except BaseException:
-        leave(&team.rounds.barrier)
-        raise
-    finally:
-        for thread in started:
-            thread.join()
+    cdef int code = work_together(team.work, threads, &team.rounds.barrier)
     memcpy(run.theta, team.rounds.theta, <size_t>run.rows.d * run.family.kp * sizeof(double))
     passes[0], primal[0], dual[0] = team.answers[0], team.answers[1], team.answers[2]
     return code

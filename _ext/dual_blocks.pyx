@@ -4,6 +4,8 @@ A batch of blocks is read at a time, blocks in random order: rows are standardis
 precision, dual numbers are unpacked beside them, and the batch's rows are visited in random order. Blocks keep neighbours together for the
 sake of reading; a batch takes its blocks from everywhere, so that rows which are sorted by label do not come label by label.
 Shrinking is that of `_ext/dual.pyx`: passes over the rows with a large gap read those alone.
+
+Several threads each take a part of the blocks, dealt anew in every pass, into a batch of their own, and visit in the rounds of `adv_rounds.pxd`.
 """
 
 from libc.math cimport INFINITY
@@ -17,6 +19,8 @@ from adv_bind cimport family_free
 from adv_blocks cimport MOST_LABELS, Label, Stored, Supports, deflate, first_row, inflate, load_row, rows_in
 from adv_check cimport check_list, check_weights, demand
 from adv_loop cimport bind, checked_width, gap_scale, seconds, shuffle
+from adv_rounds cimport CELLS, MOST_THREADS, Member, Rounds, add_up, combine, copies_free, copies_new, cut, enter, work_together
+from adv_team cimport leave, wait_for_all
 from adv_visit cimport ACTIVE_PASSES, Run, judge_rows, values_of, visit_each
 
 cdef extern from "limits.h":
@@ -100,6 +104,38 @@ cdef struct Batch:
     Py_ssize_t *order         # rows of the batch that are to be visited
 
 
+cdef int batch_new(Batch *b, Run *run, Py_ssize_t most, int kp) noexcept nogil:
+    """Make room for a batch of at most ``most`` rows, and let the run visit them; -1 when memory is short. Release with `batch_free`, in either case."""
+    b.blocks = <Py_ssize_t *>malloc(b.most * sizeof(Py_ssize_t))
+    b.order = <Py_ssize_t *>malloc(2 * most * sizeof(Py_ssize_t))
+    b.x = zeros(<size_t>most * b.stored.d)
+    b.r = zeros(<size_t>most * kp)
+    b.square = zeros(5 * most)
+    run.moved = <int *>malloc(kp * sizeof(int))
+    if b.blocks == NULL or b.order == NULL or b.x == NULL or b.r == NULL or b.square == NULL or run.moved == NULL:
+        return -1
+    b.labels = b.order + most
+    b.samples, b.costs = b.square + most, b.square + 2 * most
+    b.gaps, b.hints = b.square + 3 * most, b.square + 4 * most
+    run.rows.n, run.rows.d, run.rows.values, run.rows.columns, run.rows.start = b.stored.n, b.stored.d, b.x, NULL, NULL
+    run.y = b.labels
+    run.square = b.square
+    run.sample = b.samples if b.sample != NULL else NULL
+    run.cost = b.costs if b.cost != NULL else NULL
+    run.r, run.gap = b.r, b.gaps
+    run.hint, run.apart = b.hints, 1
+    return 0
+
+
+cdef void batch_free(Batch *b, Run *run) noexcept nogil:
+    free(b.blocks)
+    free(b.order)
+    free(b.x)
+    free(b.r)
+    free(b.square)
+    free(run.moved)
+
+
 cdef void fill(Batch *b, int d, int kp, double level, bint read) noexcept nogil:
     """Unpack the batch's blocks, and list and read those of their rows whose gap exceeds ``level``; all rows where that is negative."""
     cdef Py_ssize_t s, i, first, base = 0, count
@@ -150,20 +186,26 @@ cdef bint stop_now(double *signals, double until) except -1 nogil:
     return now > until
 
 
-cdef int certify(Run *run, Batch *b, Py_ssize_t n_blocks, bint read, double lam, double *signals, double *primal, double *dual) except -1 nogil:
-    """Primal and dual value at the present Theta and r: one pass that moves nothing, and refreshes the gaps."""
-    cdef double loss = 0.0, offsets = 0.0
-    cdef Py_ssize_t block = 0
-    while block < n_blocks:
+cdef int judge_blocks(Run *run, Batch *b, Py_ssize_t block, Py_ssize_t last, bint read, double *signals, double *loss, double *offsets) except -1 nogil:
+    """Add what blocks block..last - 1 have of the sums of S and c, and refresh their gaps; without ``signals``, Python's are left alone."""
+    while block < last:
         b.count = 0
-        while b.count < b.most and block < n_blocks:
+        while b.count < b.most and block < last:
             b.blocks[b.count] = block
             b.count += 1
             block += 1
         fill(b, run.rows.d, run.family.kp, -1.0, read)
-        judge_rows(run, 0, b.size, &loss, &offsets)
+        judge_rows(run, 0, b.size, loss, offsets)
         keep(b, run.family.kp, False)
-        stop_now(signals, INFINITY)
+        if signals != NULL:
+            stop_now(signals, INFINITY)
+    return 0
+
+
+cdef int certify(Run *run, Batch *b, Py_ssize_t n_blocks, bint read, double lam, double *signals, double *primal, double *dual) except -1 nogil:
+    """Primal and dual value at the present Theta and r: one pass that moves nothing, and refreshes the gaps."""
+    cdef double loss = 0.0, offsets = 0.0
+    judge_blocks(run, b, 0, n_blocks, read, signals, &loss, &offsets)
     values_of(run, lam, loss, offsets, primal, dual)
     return 0
 
@@ -176,15 +218,29 @@ cdef bint has_active(const Batch *b, Py_ssize_t block, double level) noexcept no
     return False
 
 
+cdef void visit_some(Run *run, Batch *b, Py_ssize_t e, Py_ssize_t last, double skip, double *change) noexcept nogil:
+    """Visit rows e..last - 1 of the batch's list, and add to ``change`` by how much their gaps exceed those of the visits before."""
+    cdef Py_ssize_t i, j, count
+    cdef double gaps[TOGETHER]
+    cdef double total = 0.0
+    while e < last:
+        count = min(<Py_ssize_t>TOGETHER, last - e)
+        visit_each(run, b.order + e, count, skip, gaps, &total)
+        for j in range(count):
+            i = b.order[e + j]
+            change[0] -= run.gap[i]
+            run.gap[i] = gaps[j]
+            change[0] += gaps[j]
+        e += count
+
+
 cdef int sweep(Run *run, Batch *b, Py_ssize_t *order, Py_ssize_t n_blocks, double level, double skip, uint64_t *state, double *signals,
                double until, Py_ssize_t *visits, double *change) except -2 nogil:
     """Visit the rows whose gap exceeds ``level``, batch by batch; 1 when the time was up before the end, -1 when memory is short.
 
     ``change`` receives by how much the gaps that were found exceed those of the visits before.
     """
-    cdef Py_ssize_t block = 0, e, i, j, count
-    cdef double gaps[TOGETHER]
-    cdef double total = 0.0
+    cdef Py_ssize_t block = 0
     shuffle(order, n_blocks, state)
     change[0] = 0.0
     while block < n_blocks:
@@ -196,16 +252,7 @@ cdef int sweep(Run *run, Batch *b, Py_ssize_t *order, Py_ssize_t n_blocks, doubl
             block += 1
         fill(b, run.rows.d, run.family.kp, level, True)
         shuffle(b.order, b.listed, state)
-        e = 0
-        while e < b.listed:
-            count = min(<Py_ssize_t>TOGETHER, b.listed - e)
-            visit_each(run, b.order + e, count, skip, gaps, &total)
-            for j in range(count):
-                i = b.order[e + j]
-                change[0] -= run.gap[i]
-                run.gap[i] = gaps[j]
-                change[0] += gaps[j]
-            e += count
+        visit_some(run, b, 0, b.listed, skip, change)
         visits[0] += b.listed
         if keep(b, run.family.kp, True):
             return -1
@@ -279,16 +326,255 @@ cdef int ascend(Run *run, Batch *b, bint empty, double lam, double tol, double m
     return code
 
 
+cdef struct Part:
+    # one thread's part of an ascent
+    Member member
+    Run run
+    Batch batch
+    Py_ssize_t n_blocks
+    Py_ssize_t *order     # (n_blocks) blocks as a pass takes them, the same for all threads
+    uint64_t common       # random bits that shuffle them, the same for all threads
+    bint *late            # (2) whether the time is up, for the rounds in turn: no thread writes what another has yet to read
+    Py_ssize_t next       # blocks of `order` that are the thread's and not yet read
+    Py_ssize_t last
+    Py_ssize_t at         # rows of the batch's list that have been visited
+
+
+cdef bint refill(Part *p, double level) noexcept nogil:
+    """Read the thread's next batch with rows to visit; False where there is none left."""
+    cdef Batch *b = &p.batch
+    while p.next < p.last:
+        b.count = 0
+        while b.count < b.most and p.next < p.last:
+            if level < 0.0 or has_active(b, p.order[p.next], level):
+                b.blocks[b.count] = p.order[p.next]
+                b.count += 1
+            p.next += 1
+        fill(b, p.run.rows.d, p.run.family.kp, level, True)
+        if b.listed:
+            shuffle(b.order, b.listed, &p.member.state)
+            p.at = 0
+            return True
+    return False
+
+
+cdef Py_ssize_t to_visit(const Part *p, double level) noexcept nogil:
+    """Return how many rows of the thread's blocks have a gap above ``level``; all where that is negative."""
+    cdef Py_ssize_t block, i, first, last, count = 0
+    for block in range(p.next, p.last):
+        first = first_row(p.batch.supports, p.order[block])
+        last = first + rows_in(p.batch.supports, p.order[block])
+        for i in range(first, last):
+            count += level < 0.0 or p.batch.gap[i] > level
+    return count
+
+
+cdef int sweep_together(Part *p, double level, double skip, double until, double *signals, double *sums) except -2 nogil:
+    """Do what `sweep` does, in rounds: 1 when the time was up before the end, 3 where another thread has left, -1 when memory is short.
+
+    sums[0] and sums[1] receive the visits of all threads, and by how much the gaps that they found exceed those of the visits before.
+    """
+    cdef Member *m = &p.member
+    cdef Rounds *team = m.team
+    cdef Batch *b = &p.batch
+    cdef double rows
+    cdef Py_ssize_t left, count, longest = 0, first = 0
+    cdef int u, turn, late = 0
+    shuffle(p.order, p.n_blocks, &p.common)
+    p.next, p.last = cut(p.n_blocks, team.size, m.t), cut(p.n_blocks, team.size, m.t + 1)
+    b.listed = p.at = 0
+    rows = <double>to_visit(p, level)
+    if add_up(m, &rows, 1):
+        return 3
+    for u in range(team.size):
+        longest = max(longest, <Py_ssize_t>team.cells[((m.cell ^ 1) * team.size + u) * CELLS])
+    sums[0] = sums[1] = 0.0
+    while first < longest and not late:
+        p.run.theta = team.moved + (m.turn * team.size + m.t) * team.length
+        memcpy(p.run.theta, team.theta + m.t * team.length, team.length * sizeof(double))
+        p.run.scale = m.sigma * m.scale
+        left = team.together
+        while left > 0 and (p.at < b.listed or refill(p, level)):
+            count = min(left, b.listed - p.at)
+            visit_some(&p.run, b, p.at, p.at + count, skip, sums + 1)
+            p.at += count
+            left -= count
+            sums[0] += <double>count
+            if p.at == b.listed and keep(b, p.run.family.kp, True):
+                return -1
+        turn = m.turn
+        if m.t == 0:
+            p.late[turn] = stop_now(signals, until)
+        if wait_for_all(&team.barrier, team.size):
+            return 3
+        combine(m)
+        late = p.late[turn]
+        first += team.together
+    if p.at < b.listed and keep(b, p.run.family.kp, True):
+        return -1
+    return 3 if add_up(m, sums, 2) else (late if first < longest else 0)
+
+
+cdef int judge_together(Part *p, bint read, double lam, double until, double *signals, double *primal, double *dual, int *late) except -2 nogil:
+    """Primal and dual value: every thread judges its part of the rows. ``late`` receives whether the time is up."""
+    cdef Member *m = &p.member
+    cdef double sums[3]
+    sums[0] = sums[1] = 0.0
+    p.run.theta = m.team.theta + m.t * m.team.length
+    judge_blocks(&p.run, &p.batch, cut(p.n_blocks, m.team.size, m.t), cut(p.n_blocks, m.team.size, m.t + 1), read, signals if m.t == 0 else NULL,
+                 &sums[0], &sums[1])
+    sums[2] = 1.0 if m.t == 0 and not seconds() <= until else 0.0
+    if add_up(m, sums, 3):
+        return 3
+    values_of(&p.run, lam, sums[0], sums[1], primal, dual)
+    late[0] = sums[2] > 0.0
+    return 0
+
+
+cdef int ascend_in_parts(Part *p, bint empty, double lam, double tol, double max_passes, double turn, double max_seconds, double *passes,
+                         double *primal, double *dual) except -2 nogil:
+    """Return what `ascend` returns, on every thread; 3 where another thread has left."""
+    cdef Member *m = &p.member
+    cdef const float *gap = p.batch.gap
+    cdef Py_ssize_t n = p.run.rows.n, rows = p.batch.supports.rows, i
+    cdef Py_ssize_t first = cut(p.n_blocks, m.team.size, m.t) * rows, last = min(cut(p.n_blocks, m.team.size, m.t + 1) * rows, n)
+    cdef double total, goal, level, skip, next_check = 2.0, started = seconds(), signals = started, most = max_passes * n, visits = <double>n
+    cdef double until = started + max_seconds if max_seconds >= 0.0 else -INFINITY
+    cdef double sums[2]
+    cdef double active[2]
+    cdef int inner, code, late = 0
+    code = judge_together(p, not empty, lam, until, &signals, primal, dual, &late)
+    if code:
+        return code
+    passes[0] = 1.0
+    while True:
+        if primal[0] - dual[0] <= tol * gap_scale(primal[0], dual[0]):
+            return 0
+        if not passes[0] < turn or visits + 2.0 * n > most:
+            return 1
+        if late:
+            return 2
+        skip = 1e-3 * tol * gap_scale(primal[0], dual[0])
+        late = sweep_together(p, -1.0, skip, until, &signals, sums)
+        if late == 3 or late < 0:
+            return late
+        visits += sums[0]
+        total = 0.0
+        for i in range(first, last):
+            total += gap[i]
+        if add_up(m, &total, 1):
+            return 3
+        # shrinking, as in one thread: rows that carry the gap, until they have lost most of it
+        level = 0.02 * total / n
+        active[0] = active[1] = 0.0
+        for i in range(first, last):
+            if gap[i] > level:
+                active[0] += 1.0
+                active[1] += gap[i]
+        if add_up(m, active, 2):
+            return 3
+        goal = 0.3 * active[1]
+        if active[0] < 0.9 * n:
+            for inner in range(ACTIVE_PASSES):
+                if visits + active[0] + n > most or late:
+                    break
+                late = sweep_together(p, level, skip, until, &signals, sums)
+                if late == 3 or late < 0:
+                    return late
+                visits += sums[0]
+                total += sums[1]
+                active[1] += sums[1]
+                if active[1] <= goal:
+                    break
+        passes[0] = visits / n
+        if (total / p.run.mass <= 1.2 * tol * gap_scale(primal[0], dual[0]) or passes[0] >= next_check or passes[0] >= turn
+                or visits + 2.0 * n > most or late):
+            code = judge_together(p, True, lam, until, &signals, primal, dual, &late)
+            if code:
+                return code
+            visits += n
+            passes[0] = visits / n
+            next_check = 1.5 * passes[0] + 2.0
+
+
+cdef class Team:
+    """The threads of one ascent; `work` is one thread's part."""
+    cdef Rounds rounds
+    cdef Part *parts
+    cdef bint late[2]
+    cdef bint empty
+    cdef double lam, tol, max_passes, turn, max_seconds
+    cdef double *answers      # (K, 3) passes, primal and dual value
+    cdef int *codes           # (K)
+
+    def work(self, int t):
+        """Take part as thread t to the end; return its code."""
+        demand(self.parts != NULL and 0 <= t < self.rounds.size, "a team has threads of its own")
+        cdef double *answer = self.answers + 3 * t
+        try:
+            with nogil:
+                self.codes[t] = ascend_in_parts(self.parts + t, self.empty, self.lam, self.tol, self.max_passes, self.turn, self.max_seconds,
+                                                answer, answer + 1, answer + 2)
+                if self.codes[t] == -1:
+                    leave(&self.rounds.barrier)
+        except BaseException:
+            leave(&self.rounds.barrier)
+            raise
+        return self.codes[t]
+
+    def __dealloc__(self):
+        cdef int t
+        if self.parts != NULL:
+            for t in range(self.rounds.size):
+                family_free(&self.parts[t].run.family)
+                batch_free(&self.parts[t].batch, &self.parts[t].run)
+                free(self.parts[t].order)
+        free(self.parts)
+        free(self.answers)
+        free(self.codes)
+        copies_free(&self.rounds)
+
+
+cdef Team gather(Run *run, Batch *batch, int kind, int k, const double[::1] parameters, uint64_t seed, Py_ssize_t most, int kp, int threads, int together):
+    """Return a team whose threads share the rows of ``batch`` and begin at Theta of ``run``; each has a batch of at most ``most`` rows."""
+    cdef Team team = Team.__new__(Team)
+    cdef size_t size = <size_t>batch.stored.d * kp
+    cdef Py_ssize_t i, n_blocks = (batch.stored.n - 1) // batch.supports.rows + 1
+    cdef uint64_t common = seed
+    cdef int t, failed = copies_new(&team.rounds, threads, together, size)
+    cdef Part *p
+    team.parts = <Part *>calloc(threads, sizeof(Part))
+    team.answers = <double *>calloc(3 * threads, sizeof(double))
+    team.codes = <int *>calloc(threads, sizeof(int))
+    if failed or team.parts == NULL or team.answers == NULL or team.codes == NULL:
+        raise MemoryError("no memory for the threads' copies of theta")
+    for t in range(threads):
+        p = team.parts + t
+        bind(&p.run.family, kind, k, parameters)
+        p.run.mass, p.run.scale = run.mass, run.scale
+        p.batch.stored, p.batch.supports, p.batch.y, p.batch.sample, p.batch.cost = batch.stored, batch.supports, batch.y, batch.sample, batch.cost
+        p.batch.gap, p.batch.most = batch.gap, batch.most
+        p.n_blocks, p.common, p.late = n_blocks, common, team.late
+        p.order = <Py_ssize_t *>malloc(n_blocks * sizeof(Py_ssize_t))
+        if batch_new(&p.batch, &p.run, most, kp) or p.order == NULL:
+            raise MemoryError("no memory for a batch of rows")
+        for i in range(n_blocks):
+            p.order[i] = i
+        enter(&p.member, &team.rounds, &p.run, t, run.theta, size, &seed)
+    return team
+
+
 def solve(int kind, int k, const double[::1] parameters, const float[::1] single, const double[::1] whole, const long long[::1] at,
           Py_ssize_t n, int own, bint constant, const double[::1] mean, const double[::1] inverse, const double[::1] shift, const int[::1] y,
           const double[::1] sample_weight, const double[::1] cost_weight, Store store not None, double[:, ::1] theta, float[::1] gap, double lam,
-          double mass, double tol, double max_passes, double max_seconds, unsigned long long seed, Py_ssize_t together, double turn=INFINITY):
+          double mass, double tol, double max_passes, double max_seconds, unsigned long long seed, Py_ssize_t together, double turn=INFINITY,
+          int threads=1, int visits=512):
     """Run the ascent in place on the dual point of ``store`` and theta (d, kp), which is padded with zeros and Theta(R) on entry.
 
     The rows are those of ``single`` or ``whole``, of which the other is empty: all of them in their order, or those that ``at`` (n)
     names. A number x of column j stands for (x - mean_j) inverse_j + shift_j; ``constant`` appends a column of ones. Weights may be empty
     (all 1). A batch has ``together`` rows, and one block at least. ``gap`` (n) is scratch. Returns (code, passes, primal, dual) as `solve` of
-    `_ext/dual.pyx`.
+    `_ext/dual.pyx`. Several ``threads``, at most one for each block, add up what they changed after every ``visits`` visits of each.
     """
     cdef Run run
     cdef Batch batch
@@ -297,6 +583,7 @@ def solve(int kind, int k, const double[::1] parameters, const float[::1] single
     cdef Py_ssize_t i, j, most, there
     cdef int code, kp = checked_width(k)
     cdef bint empty = True
+    cdef Team team
     demand(n >= 1 and 1 <= own < INT_MAX, "no rows, or no columns")
     demand((single.shape[0] == 0) != (whole.shape[0] == 0), "rows are single or double numbers")
     there = single.shape[0] + whole.shape[0]
@@ -312,6 +599,8 @@ def solve(int kind, int k, const double[::1] parameters, const float[::1] single
     stored.d = own + constant
     demand(theta.shape[0] == stored.d and theta.shape[1] == kp and gap.shape[0] == n, "theta must be (d, kp), padded, and gap (n)")
     demand(together >= 1, "a batch has a row at least")
+    demand(1 <= threads <= min(<Py_ssize_t>MOST_THREADS, store.n_blocks) and visits >= 1,
+           f"an ascent has 1 to {MOST_THREADS} threads, no more than blocks, and at least one visit a round")
     stored.n, stored.own = n, own
     stored.single = &single[0] if single.shape[0] else NULL
     stored.whole = &whole[0] if whole.shape[0] else NULL
@@ -327,38 +616,26 @@ def solve(int kind, int k, const double[::1] parameters, const float[::1] single
     for i in range(theta.shape[0]):
         for j in range(kp):
             empty = empty and theta[i, j] == 0.0
+    run.theta, run.mass, run.scale = &theta[0, 0], mass, 1.0 / (lam * mass)
+    if threads > 1:
+        team = gather(&run, &batch, kind, k, parameters, seed, most, kp, threads, visits)
+        team.empty, team.lam, team.tol, team.max_passes, team.turn, team.max_seconds = empty, lam, tol, max_passes, turn, max_seconds
+        code = work_together(team.work, threads, &team.rounds.barrier)
+        for i in range(threads):
+            if team.codes[i] == -1:
+                raise MemoryError("no memory for the dual point")
+        memcpy(run.theta, team.rounds.theta, <size_t>stored.d * kp * sizeof(double))
+        return code, team.answers[0], team.answers[1], team.answers[2]
     bind(&run.family, kind, k, parameters)
-    batch.blocks = <Py_ssize_t *>malloc(batch.most * sizeof(Py_ssize_t))
-    batch.order = <Py_ssize_t *>malloc(2 * most * sizeof(Py_ssize_t))
-    batch.x = zeros(<size_t>most * stored.d)
-    batch.r = zeros(<size_t>most * kp)
-    batch.square = zeros(5 * most)
-    run.moved = <int *>malloc(kp * sizeof(int))
     try:
-        if (batch.blocks == NULL or batch.order == NULL or batch.x == NULL or batch.r == NULL or batch.square == NULL or run.moved == NULL):
+        if batch_new(&batch, &run, most, kp):
             raise MemoryError("no memory for a batch of rows")
-        batch.labels = batch.order + most
-        batch.samples, batch.costs = batch.square + most, batch.square + 2 * most
-        batch.gaps, batch.hints = batch.square + 3 * most, batch.square + 4 * most
-        run.rows.n, run.rows.d, run.rows.values, run.rows.columns, run.rows.start = n, stored.d, batch.x, NULL, NULL
-        run.y = batch.labels
-        run.square = batch.square
-        run.sample = batch.samples if batch.sample != NULL else NULL
-        run.cost = batch.costs if batch.cost != NULL else NULL
-        run.r, run.theta, run.gap = batch.r, &theta[0, 0], batch.gaps
-        run.mass, run.scale = mass, 1.0 / (lam * mass)
-        run.hint, run.apart = batch.hints, 1
         with nogil:
             code = ascend(&run, &batch, empty, lam, tol, max_passes, turn, max_seconds, seed, &passes, &primal, &dual)
         if code == -1:
             raise MemoryError("no memory for the dual point")
     finally:
-        free(batch.blocks)
-        free(batch.order)
-        free(batch.x)
-        free(batch.r)
-        free(batch.square)
-        free(run.moved)
+        batch_free(&batch, &run)
         family_free(&run.family)
     return code, passes, primal, dual
 

@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .losses.base import ROUNDING
 from .problem import Array, Problem
 from .supports import Supports
+from .teams import shared
+
+Answer = TypeVar("Answer")
+
+_AHEAD = 4  # parts that a thread works on before their answers are taken
 
 
 class BlockProblem(Problem):
     """`Problem` on `BlockRows`: parameters are linear in the rows, moments lie in a ball, and dual points are `Supports`."""
 
-    def parts(self) -> Iterator[tuple[slice, Problem]]:
-        """Yield the problems on the parts of the rows, in their order; a part's n is its share of n."""
-        rows = self.features.X
-        for part in rows.parts():
-            features = self.features.at(rows.dense(part.start, part.stop))
-            sample, cost = (None if weights is None else weights[part] for weights in (self.sample_weight, self.cost_weight))
-            yield part, Problem(features, self.loss, self.y[part].astype(np.intp), self.lam, sample, cost)
+    def part(self, rows: slice) -> Problem:
+        """Return the problem on some of the rows; its n is their share of n."""
+        features = self.features.at(self.features.X.dense(rows.start, rows.stop))
+        sample, cost = (None if weights is None else weights[rows] for weights in (self.sample_weight, self.cost_weight))
+        return Problem(features, self.loss, self.y[rows].astype(np.intp), self.lam, sample, cost)
+
+    def over_parts(self, work: Callable[[slice], Answer]) -> Iterator[Answer]:
+        """Yield what ``work`` gives for the parts of the rows, in their order; the problem's threads take one part each."""
+        threads = self.threads if self.loss.compiled else 1
+        parts = self.features.X.parts()
+        while some := list(itertools.islice(parts, _AHEAD * threads)):  # answers take memory
+            yield from shared(work, some, threads)
 
     def empirical_at(self, theta: Array) -> float:
         """Return the mean weighted surrogate at parameters theta."""
-        return sum(part.summed_loss(part.features.scores(theta)) for _, part in self.parts()) / self.n
+
+        def loss(rows: slice) -> float:
+            part = self.part(rows)
+            return part.summed_loss(part.features.scores(theta))
+
+        return sum(self.over_parts(loss)) / self.n
 
     def dual(self, R: Any) -> float:
         """Return D(r), as in `Problem`."""
@@ -38,11 +54,14 @@ class BlockProblem(Problem):
         return self._offsets_and_parameters(R)[1]
 
     def _offsets_and_parameters(self, R: Any) -> tuple[float, Array]:
+        def sums(rows: slice) -> tuple[float, Array | float]:
+            part, own = self.part(rows), R.read(rows)
+            return part.summed_offset(own), part.dual_gradient(own) * part.n if part.n else 0.0
+
         offsets, gradient = 0.0, np.zeros(self.features.shape)
-        for rows, part in self.parts():
-            own = R.read(rows)
-            offsets += part.summed_offset(own)
-            gradient += part.dual_gradient(own) * part.n if part.n else 0.0
+        for offset, own in self.over_parts(sums):
+            offsets += offset
+            gradient += own
         return offsets, gradient / (-self.lam * self.n)
 
     @cached_property
@@ -58,7 +77,8 @@ class BlockProblem(Problem):
     def subgradients(self, theta: Array) -> Supports:
         """Return the dual point of the r_i that attain the surrogates at the scores of theta."""
         found = self.nothing()
-        for rows, part in self.parts():
+        for rows in self.features.X.parts():
+            part = self.part(rows)
             found.write(rows, part.loss.oracle(part.scaled(part.features.scores(theta)), part.y).R)
         return found
 

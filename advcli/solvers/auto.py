@@ -92,8 +92,11 @@ def choose(problem: Problem, threads: int | str = 1) -> tuple[list[Solver], str]
     """
     features = problem.features
     if isinstance(problem, BlockProblem):
-        blocks = BlockDualSolver()
-        return [blocks] if blocks.lacks(problem) is None else [], f"{len(problem.y)} rows, read in blocks"
+        blocks = BlockDualSolver(threads=threads)
+        if blocks.lacks(problem) is not None:
+            return [], ""
+        shared = f", {count} threads" if (count := blocks.threads_for(problem)) > 1 else ""
+        return [blocks], f"{len(problem.y)} rows, read in blocks{shared}"
     if problem.tolerance is not None:
         box = BoxSolver()
         return ([box], "moments in a box") if box.lacks(problem) is None else ([], "")

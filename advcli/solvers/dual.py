@@ -21,6 +21,11 @@ STATUS = {0: "converged", 1: "max_passes", 2: "max_seconds"}
 _PAUSED = 3
 
 
+def visits_of_a_round(threads: int) -> int:
+    """Return how many rows each of the threads visits between two sums of what they changed."""
+    return max(_VISITS // threads, 16)
+
+
 @register("dual")
 class DualSolver(ThreadedSolver):
     """Maximises the dual one example at a time; its time grows like C on data that are not separable (see solver=newton).
@@ -92,7 +97,7 @@ class DualSolver(ThreadedSolver):
                 seed,
                 order is not None,
                 threads,
-                max(_VISITS // threads, 16),
+                visits_of_a_round(threads),
                 float(limits.turn),
                 progress,
             )

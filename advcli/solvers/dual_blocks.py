@@ -12,15 +12,16 @@ from ..blocks import BlockRows
 from ..compiled import aligned_zeros, kernels
 from ..problem import Problem, Solution
 from ..supports import MOST_CLASSES, Supports
-from .base import Limits, Solver, register, warm_start, whole_option
-from .dual import STATUS
+from .base import Limits, register, warm_start, whole_option
+from .dual import STATUS, visits_of_a_round
+from .threaded import ThreadedSolver
 
 # Rows of a batch: as many as keep their numbers within a second-level cache, but enough to hold all classes.
 _BATCH_BYTES, _FEWEST = 2**20, 256
 
 
 @register("dual_blocks")
-class BlockDualSolver(Solver):
+class BlockDualSolver(ThreadedSolver):
     """The block method of `DualSolver`, one batch of blocks in memory at a time and r by its supports.
 
     Dense rows in memory are taken as well; beyond the cache that takes less time than `DualSolver`, which shuffles a copy of them
@@ -30,12 +31,22 @@ class BlockDualSolver(Solver):
     ----------
     together : int or None
         Rows of a batch; None: by the length of a row.
+    threads : int or "auto"
+        Threads that visit rows, each a batch of its own, and share the certificate. A fit has the same bits for the same seed and number of
+        threads, a certificate the same for any number. ``"auto"`` as in `DualSolver`; no more than there are blocks.
     """
 
     takes_blocks = True
 
-    def __init__(self, together: int | None = None) -> None:
+    def __init__(self, together: int | None = None, threads: int | str = 1) -> None:
+        super().__init__(threads)
         self.together = None if together is None else whole_option("together", together)
+
+    def threads_for(self, problem: Problem) -> int:
+        """Return the number of threads that a fit of this problem takes: each has a block at least."""
+        X = problem.features.X
+        rows = X if isinstance(X, BlockRows) else BlockRows(np.ascontiguousarray(X))
+        return min(super().threads_for(problem), -(-len(problem.y) // rows.rows_of_a_block))
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs dense multiclass linear features, and no more classes than two bytes count."""
@@ -53,7 +64,7 @@ class BlockDualSolver(Solver):
         R, theta = self._start(problem, start, y, rows)
         padded = aligned_zeros((d, kernels.dual_blocks.width(k)))
         padded[:, :k] = theta
-        stored, none = rows.stored.reshape(-1), np.empty(0)
+        stored, none, threads = rows.stored.reshape(-1), np.empty(0), self.threads_for(problem)
         single = stored.dtype == np.float32
 
         def given(weights: Any) -> Any:
@@ -84,10 +95,13 @@ class BlockDualSolver(Solver):
             seed & 0xFFFFFFFFFFFFFFFF,
             self.together or max(_BATCH_BYTES // (8 * d), _FEWEST),
             float(limits.turn),
+            threads,
+            visits_of_a_round(threads),
         )
         seconds = time.perf_counter() - started
         found: Any = R if isinstance(problem, BlockProblem) else R.read(slice(0, n))
-        return Solution(np.ascontiguousarray(padded[:, :k]), found, problem.lam, self.name, passes, seconds, STATUS[code])
+        memory: dict[str, Any] = {"threads": threads} if threads > 1 else {}
+        return Solution(np.ascontiguousarray(padded[:, :k]), found, problem.lam, self.name, passes, seconds, STATUS[code], memory)
 
     @staticmethod
     def _start(problem: Problem, start: Solution | None, y: Any, rows: BlockRows) -> tuple[Supports, Any]:

@@ -283,6 +283,8 @@ def dual_blocks_calls(module, random):
                 "seed": 1,
                 "together": 4,
                 "turn": 15.0,
+                "threads": 1 + at % 2,
+                "visits": 4,
             },
         )
     yield "width", {"k": K}

@@ -5,7 +5,7 @@ Random bits, permutations and the order of visits are those of the compiled loop
 
 import numpy as np
 import python_dual
-from python_rounds import ACTIVE_PASSES, Bits
+from python_rounds import ACTIVE_PASSES, Bits, Rounds, cut
 
 
 class Ascent:
@@ -19,7 +19,7 @@ class Ascent:
         self.order = list(range(-(-len(y) // rows)))
         self.gap = np.zeros(len(y), dtype=np.float32)
         self.theta, self.R = np.zeros((X.shape[1], loss.n_classes)), np.zeros((len(y), loss.n_classes))
-        self.visits = 0
+        self.visits, self.sigma = 0, 1.0
 
     def gap_of(self, i):
         """Return the gap of a block, and the scores it is found at, both without weights."""
@@ -41,7 +41,7 @@ class Ascent:
             return 0.0
         gap, f = self.gap_of(i)
         if gap > skip:
-            step = self.sample[i] / (self.lam * self.sample.sum())
+            step = self.sigma * self.sample[i] / (self.lam * self.sample.sum())
             new = python_dual.block(self.loss, f, self.R[i], self.y[i], step * (self.X[i] @ self.X[i]) / self.cost[i])
             self.theta -= step * np.outer(self.X[i], new - self.R[i])
             self.R[i] = new
@@ -50,23 +50,54 @@ class Ascent:
     def sweep(self, level, skip):
         """Visit the rows whose gap exceeds the level, batch by batch; return the change of the gaps that are known."""
         self.bits.shuffle(self.order)
-        n, change = len(self.y), 0.0
-        blocks = [range(b * self.rows, min((b + 1) * self.rows, n)) for b in self.order]
+        return sum(self.change(i, skip) for i in self.listed(self.order, level, self.bits))
+
+    def listed(self, order, level, bits):
+        """Return the rows of these blocks whose gap exceeds the level, shuffled batch by batch."""
+        blocks = [range(b * self.rows, min((b + 1) * self.rows, len(self.y))) for b in order]
         blocks = [block for block in blocks if level is None or any(self.gap[i] > level for i in block)]
+        rows = []
         for first in range(0, len(blocks), self.most):
-            listed = [i for block in blocks[first : first + self.most] for i in block if level is None or self.gap[i] > level]
-            self.bits.shuffle(listed)
-            for i in listed:
-                found = self.visit(i, skip)
-                change += found - float(self.gap[i])
-                self.gap[i] = found
-            self.visits += len(listed)
+            batch = [i for block in blocks[first : first + self.most] for i in block if level is None or self.gap[i] > level]
+            bits.shuffle(batch)
+            rows += batch
+        return rows
+
+    def change(self, i, skip):
+        """Visit a row; return by how much its gap exceeds that of the visit before."""
+        found = self.visit(i, skip)
+        change, self.gap[i] = found - float(self.gap[i]), found
+        self.visits += 1
         return change
 
 
-def ascend(loss, X, y, lam, sample=None, cost=None, rows=16, together=64, tol=1e-6, max_passes=100.0, seed=0):
+class Together(Ascent, Rounds):
+    """Several threads, one after the other: each takes a part of the blocks, and all add up what a round changed."""
+
+    def __init__(self, *given, threads, together):
+        super().__init__(*given)
+        self.start(self.theta, threads, together, given[-1])
+
+    def sweep(self, level, skip):
+        """Do what one thread does, in rounds."""
+        self.bits.shuffle(self.order)
+        size, change, n = self.threads, 0.0, len(self.order)
+        parts = [self.listed(self.order[cut(n, size, t) : cut(n, size, t + 1)], level, bits) for t, bits in enumerate(self.own_bits)]
+        for first in range(0, max(map(len, parts)), self.together):
+            theta, changes = self.theta, []
+            for part in parts:
+                self.theta = theta.copy()
+                change += sum(self.change(i, skip) for i in part[first : first + self.together])
+                changes.append(self.theta - theta)
+            self.theta = theta
+            self.combine(changes)
+        return change
+
+
+def ascend(loss, X, y, lam, sample=None, cost=None, rows=16, together=64, tol=1e-6, max_passes=100.0, seed=0, threads=1, visits=512):
     """Return (code, passes, primal, dual, R, theta)."""
-    state = Ascent(loss, X, y, lam, sample, cost, rows, together, seed)
+    given = (loss, X, y, lam, sample, cost, rows, together, seed)
+    state = Ascent(*given) if threads == 1 else Together(*given, threads=threads, together=visits)
     n, mass = len(y), state.sample.sum()
     primal, dual = state.certify()
     state.visits, next_check = n, 2.0

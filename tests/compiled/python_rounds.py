@@ -25,15 +25,34 @@ def cut(n, size, t):
     return n // size * t + (n % size) * t // size
 
 
-class Ascent:
-    """The state that all threads share, and each thread's own stream of bits."""
+class Rounds:
+    """Theta of all threads, what a round's steps count for, and each thread's own stream of bits."""
+
+    def start(self, theta, threads, together, seed):
+        """Begin at Theta, with rounds of so many visits of each thread."""
+        self.theta, self.threads, self.together = theta, threads, together
+        seeds = Bits(seed)
+        self.own_bits = [Bits(seeds()) for _ in range(threads)]
+        self.sigma = self.mean = 1.0
+
+    def combine(self, changes):
+        """Add up what the threads changed, sigma times, and measure the next sigma."""
+        both = sum(changes)
+        self.theta = self.theta + both / self.sigma
+        apart = sum((change**2).sum() for change in changes)
+        if apart > 0.0:
+            least = (both**2).sum() / apart
+            self.mean += (0.5 if least > self.mean else 0.1) * (least - self.mean)
+            self.sigma = min(float(self.threads), max(1.0, self.mean))
+
+
+class Ascent(Rounds):
+    """The state that all threads share."""
 
     def __init__(self, loss, X, y, lam, threads, together, blocks, seed):
-        self.loss, self.X, self.y, self.lam, self.threads, self.together, self.blocks = loss, X, y, lam, threads, together, blocks
-        seeds = Bits(seed)
-        self.bits = [Bits(seeds()) for _ in range(threads)]
-        self.theta, self.R = np.zeros((X.shape[1], loss.n_classes)), np.zeros((len(y), loss.n_classes))
-        self.sigma = self.mean = 1.0
+        self.loss, self.X, self.y, self.lam, self.blocks = loss, X, y, lam, blocks
+        self.start(np.zeros((X.shape[1], loss.n_classes)), threads, together, seed)
+        self.R = np.zeros((len(y), loss.n_classes))
 
     def certify(self):
         """Return the primal and the dual value."""
@@ -62,18 +81,12 @@ class Ascent:
                 theta = self.theta.copy()
                 found += [self.visit(i, theta, skip) for i in part[first : first + self.together]]
                 changes.append(theta - self.theta)
-            both = sum(changes)
-            self.theta = self.theta + both / self.sigma
-            apart = sum((change**2).sum() for change in changes)
-            if apart > 0.0:
-                least = (both**2).sum() / apart
-                self.mean += (0.5 if least > self.mean else 0.1) * (least - self.mean)
-                self.sigma = min(float(self.threads), max(1.0, self.mean))
+            self.combine(changes)
         return gaps
 
     def deal(self, parts):
         """Shuffle every part; thread t owns the t-th slice of each."""
-        for bits, part in zip(self.bits, parts, strict=True):
+        for bits, part in zip(self.own_bits, parts, strict=True):
             bits.shuffle(part)
         size = self.threads
         return [[i for part in parts for i in part[cut(len(part), size, t) : cut(len(part), size, t + 1)]] for t in range(size)]
@@ -81,7 +94,7 @@ class Ascent:
     def shuffle_blocks(self):
         """Return every thread's own rows, by shuffled blocks of neighbours."""
         n, size, parts = len(self.y), self.threads, []
-        for t, bits in enumerate(self.bits):
+        for t, bits in enumerate(self.own_bits):
             last = cut(n, size, t + 1)
             starts = list(range(cut(n, size, t), last, BLOCK_ROWS))
             bits.shuffle(starts)

@@ -52,6 +52,8 @@ def ascend(kernels, loss, X, y, lam, sample=None, cost=None, rows=16, together=6
         own.get("max_seconds", 600.0),
         seed,
         together,
+        threads=own.get("threads", 1),
+        visits=own.get("visits", 512),
     )
     R = np.empty((n, k))
     for block in range(-(-n // rows)):
@@ -79,12 +81,34 @@ def test_the_ascent_is_that_of_plain_python(kernels, n, rows, together, dtype):
         assert np.abs(fast[5] - slow[5]).max() <= 1e-7
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("n", "rows", "together", "threads", "visits"),
+    [(17, 16, 1, 2, 1), (90, 8, 24, 2, 5), (90, 8, 16, 3, 7), (61, 7, 1000, 4, 100), (90, 3, 6, 2, 2)],
+)
+def test_the_ascent_of_several_threads_is_that_of_plain_python(kernels, n, rows, together, threads, visits, dtype):
+    X, y, random = problem(3, n, 4, seed=n, dtype=dtype)
+    loss = make_loss("zero_one", 3)
+    sample, cost = random.integers(0, 3, size=n).astype(float) + (n < 20), random.uniform(0.5, 2.0, size=n)
+    for passes in (4.0, 12.0, 40.0):
+        limits = {"rows": rows, "together": together, "tol": 1e-5, "max_passes": passes, "seed": 5, "threads": threads, "visits": visits}
+        fast = ascend(kernels, loss, X, y, 0.02, sample, cost, **limits)
+        slow = python_blocks.ascend(loss, X.astype(float), y, 0.02, sample, cost, **limits)
+        assert fast[:2] == slow[:2]
+        assert fast[2:4] == pytest.approx(slow[2:4], rel=1e-9, abs=1e-12)
+        assert np.abs(fast[4] - slow[4]).max() <= 1e-7
+        assert np.abs(fast[5] - slow[5]).max() <= 1e-7
+
+
+@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("name", cases.compiled_names())
-def test_every_surrogate_reaches_the_optimum_of_the_rows_in_memory(kernels, name):
+def test_every_surrogate_reaches_the_optimum_of_the_rows_in_memory(kernels, name, threads):
     X, y, random = problem(4, 40, 3, seed=3)
     sample, cost = random.integers(0, 3, size=40).astype(float), random.uniform(0.5, 2.0, size=40)
     loss = cases.surrogates(name, 4)[0]
-    code, _, primal, dual, R, theta = ascend(kernels, loss, X, y, 0.05, sample, cost, rows=7, together=14, max_passes=20_000.0)
+    code, _, primal, dual, R, theta = ascend(
+        kernels, loss, X, y, 0.05, sample, cost, rows=7, together=14, max_passes=20_000.0, threads=threads, visits=4
+    )
     whole = Problem(LinearFeatures(X.astype(float), 4), loss, y.astype(np.intp), 0.05, sample, cost)
     assert code == 0
     assert whole.dual(R) == pytest.approx(dual, rel=1e-10, abs=1e-14)
@@ -103,16 +127,17 @@ def test_listed_rows_are_those_rows(kernels):
     assert np.array_equal(listed[4], copied[4])
 
 
-def test_same_seed_same_bits_and_limits_hold(kernels):
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_same_seed_same_bits_and_limits_hold(kernels, threads):
     X, y, _ = problem(5, 200, 6, seed=2)
-    loss = make_loss("zero_one", 5)
-    first, again, other = (ascend(kernels, loss, X, y, 1e-3, tol=1e-4, seed=seed) for seed in (1, 1, 2))
+    loss, rounds = make_loss("zero_one", 5), {"threads": threads, "visits": 16}
+    first, again, other = (ascend(kernels, loss, X, y, 1e-3, tol=1e-4, seed=seed, **rounds) for seed in (1, 1, 2))
     assert first[:4] == again[:4]
     assert np.array_equal(first[4], again[4])
     assert not np.array_equal(first[4], other[4])
-    code, passes, primal, dual, *_ = ascend(kernels, loss, X, y, 1e-7, tol=1e-12, max_passes=20.0)
+    code, passes, primal, dual, *_ = ascend(kernels, loss, X, y, 1e-7, tol=1e-12, max_passes=20.0, **rounds)
     assert (code, passes <= 20.0, dual <= primal) == (1, True, True)
-    code, _, primal, dual, *_ = ascend(kernels, loss, X, y, 1e-7, tol=1e-12, max_seconds=0.0)
+    code, _, primal, dual, *_ = ascend(kernels, loss, X, y, 1e-7, tol=1e-12, max_seconds=0.0, **rounds)
     assert (code, dual <= primal) == (2, True)
 
 
@@ -145,6 +170,9 @@ def test_arguments_that_cannot_be_are_refused(kernels):
         ascend(kernels, loss, X, y + 3, 0.1)
     with pytest.raises(ValueError, match="listed"):
         ascend(kernels, loss, X, y, 0.1, at=np.array([0, 1, 2, 3, 4, 6], np.int64))
+    for wrong in ({"threads": 0}, {"threads": 3}, {"threads": 257}, {"threads": 2, "visits": 0}):  # 6 rows in blocks of 4
+        with pytest.raises(ValueError, match="threads"):
+            ascend(kernels, loss, X, y, 0.1, rows=4, **wrong)
     with pytest.raises(ValueError, match="block"):
         store.read(2, y, np.empty((2, 3)))
     with pytest.raises(ValueError, match="its rows"):

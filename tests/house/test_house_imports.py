@@ -39,7 +39,7 @@ outputs.hierarchical   hierarchy.multilabel
 problem                losses.base features.base teams
 binary                 features.base
 certificate            problem
-block_problem          supports problem losses.base
+block_problem          supports problem losses.base teams
 solvers                problem binary compiled losses.base features.base features.kernel features.linear features.threshold
 solvers                blocks block_problem supports teams
 learners               certificate problem binary solvers losses features hierarchy confusion compiled costs hyper outputs groups stored

@@ -135,6 +135,46 @@ def test_a_path_of_strengths_begins_at_the_solution_before():
     assert warm.certificate_.passes < cold.certificate_.passes
 
 
+@pytest.mark.parametrize("solver", ["auto", "dual_blocks"])
+def test_threads_find_the_optimum_of_one_and_the_same_certificate(solver):
+    X, y = data(700, seed=2)
+    sample = np.random.default_rng(0).integers(0, 3, size=len(y)).astype(float)
+    one, two, again = (
+        AdversarialClassifier(C=0.1, tol=1e-5, solver=solver, solver_options={"threads": threads}, random_state=3).fit(
+            BlockRows(X), y, sample
+        )
+        for threads in (1, 2, 2)
+    )
+    assert two.certificate_.converged
+    assert (two.solution_.memory["threads"], "threads" in one.solution_.memory) == (2, False)
+    assert overlap(one.certificate_, two.certificate_)
+    assert np.array_equal(two.theta_, again.theta_)
+    assert not np.array_equal(two.theta_, one.theta_)
+    given = (LinearFeatures(BlockRows(X).with_constant(), 3), two.loss_, np.unique(y, return_inverse=True)[1], two.lam_, sample)
+    alone, shared = (certify(BlockProblem(*given, threads=threads), two.solution_, 1e-5) for threads in (1, 3))
+    assert (shared.primal, shared.dual, shared.status) == (alone.primal, alone.dual, alone.status)
+    assert alone.primal == pytest.approx(two.certificate_.primal, rel=1e-12)
+
+
+def test_threads_are_no_more_than_blocks():
+    X, y = data(2 * BLOCK + 3)
+    fitted = AdversarialClassifier(C=0.1, solver="dual_blocks", solver_options={"threads": 64}).fit(BlockRows(X), y)
+    assert fitted.solution_.memory["threads"] == 3
+    fitted = AdversarialClassifier(C=0.1, solver="dual_blocks", solver_options={"threads": "auto"}).fit(BlockRows(X), y)
+    assert "threads" not in fitted.solution_.memory
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_limit_of_seconds_ends_a_pass(threads):
+    X, y = data(30_000, seed=1)
+    with pytest.warns(NotConvergedWarning):
+        fitted = AdversarialClassifier(C=1e3, tol=1e-9, max_seconds=0.2, solver="dual_blocks", solver_options={"threads": threads}).fit(
+            BlockRows(X), y
+        )
+    assert fitted.certificate_.status == "max_seconds"
+    assert fitted.certificate_.dual <= fitted.certificate_.primal
+
+
 def test_a_fit_that_is_stopped_says_so():
     X, y = data(300, seed=1)
     with pytest.warns(NotConvergedWarning):
