@@ -4,7 +4,7 @@
 # maximum (docs/notes/oracles.md, section 9); for many classes climb from max - 1 by Newton in lanes, as in `threshold`. The two thresholds of a
 # block step (docs/notes/oracles.md, section 2) come from one sorted list.
 
-from libc.stdlib cimport free
+from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy
 
 from adv_family cimport Family, FIXED, TIED, FREE
@@ -103,6 +103,13 @@ cdef inline void newton_thresholds(double *buffer, int k, double *tau) noexcept 
     store(tau, 1, other)
 
 
+cdef inline void thresholds(double *buffer, int k, double *tau) noexcept nogil:
+    if k <= NETWORK:
+        network_thresholds(buffer, k, tau)
+    else:
+        newton_thresholds(buffer, k, tau)
+
+
 cdef inline int zero_one_values(const double *F, const Py_ssize_t *y, Py_ssize_t n, int k, double *value) noexcept nogil:
     """Write 1 + tau(f) - f_y for every row of F (n, k), without copies beyond a few vectors; -1 when memory is short."""
     cdef int lane, width = GROUPS * LANES
@@ -114,10 +121,7 @@ cdef inline int zero_one_values(const double *F, const Py_ssize_t *y, Py_ssize_t
     tau = buffer + k * width
     while i < n:
         gather(F, n, i, k, buffer)
-        if k <= NETWORK:
-            network_thresholds(buffer, k, tau)
-        else:
-            newton_thresholds(buffer, k, tau)
+        thresholds(buffer, k, tau)
         for lane in range(width):
             if i + lane < n:
                 value[i + lane] = 1.0 + tau[lane] + (buffer[lane] - F[(i + lane) * k + y[i + lane]])
@@ -126,13 +130,62 @@ cdef inline int zero_one_values(const double *F, const Py_ssize_t *y, Py_ssize_t
     return 0
 
 
+cdef inline void steps_in_lanes(double *g, double *q, double *ordered, double *face, const double *weight, double *total, int k) noexcept nogil:
+    """Write block steps from q = r + e_y at scores g (k, lanes) to q, their label states to ``face`` and their sums before the division to ``total``.
+
+    A lane is right where its total is its weight, but for rounding; the scores are lost.
+    """
+    cdef int j, group
+    cdef Py_ssize_t v
+    cdef vec a, b, upper, lower, one_less, less, peak, scale, inverse, zero = splat(0.0)
+    cdef vec fixed = splat(FIXED), tied = splat(TIED), loose = splat(FREE)
+    for group in range(GROUPS):
+        peak = load(g, group)
+        for j in range(1, k):
+            peak = vmax(peak, load(g, GROUPS * j + group))
+        scale = load(weight, group)
+        for j in range(k):
+            v = GROUPS * j + group
+            a = load(g, v) - peak + scale * load(q, v)
+            store(g, v, a)
+            store(ordered, v, a)
+    sort_lanes(ordered, k)
+    for group in range(GROUPS):
+        # relative to the largest, against cancellation
+        peak = load(ordered, group)
+        one_less = splat(-1.0)
+        less = one_less - load(weight, group)
+        upper = one_less
+        lower = less
+        for j in range(1, k):
+            inverse = splat(1.0 / (j + 1))
+            a = load(ordered, GROUPS * j + group) - peak
+            one_less = one_less + a
+            less = less + a
+            upper = vmax(upper, one_less * inverse)
+            lower = vmax(lower, less * inverse)
+        b = zero
+        for j in range(k):
+            v = GROUPS * j + group
+            a = load(g, v) - peak
+            store(face, v, if_greater(a, upper, tied, if_greater(a, lower, loose, fixed)))
+            a = vmax(vmin(a, upper) - lower, zero)
+            store(q, v, a)
+            b = b + a
+        store(total, group, b)
+        scale = splat(1.0) / b
+        for j in range(k):
+            v = GROUPS * j + group
+            store(q, v, load(q, v) * scale)
+
+
 cdef inline int zero_one_blocks(Family *s, const double *F, const double *R, const Py_ssize_t *y, const double *w, Py_ssize_t n, double *out,
                                 signed char *state) noexcept nogil:
     """Write the block steps and label states of rows F, R (n, k); -1 when memory is short.
 
     A row whose w is so small that the quadratic term drowns is left to the family's own step.
     """
-    cdef int j, lane, k = s.k, group, width = GROUPS * LANES
+    cdef int j, lane, k = s.k, width = GROUPS * LANES
     cdef double *g = zeros((4 * k + 2) * width)
     cdef double *q = g + k * width
     cdef double *ordered = g + 2 * k * width
@@ -140,9 +193,7 @@ cdef inline int zero_one_blocks(Family *s, const double *F, const double *R, con
     cdef double *weight = g + 4 * k * width
     cdef double *total = weight + width
     cdef double *row
-    cdef Py_ssize_t i = 0, at, v
-    cdef vec a, b, upper, lower, one_less, less, peak, scale, inverse, zero = splat(0.0)
-    cdef vec fixed = splat(FIXED), tied = splat(TIED), loose = splat(FREE)
+    cdef Py_ssize_t i = 0, at
     if g == NULL:
         return -1
     while i < n:
@@ -152,44 +203,7 @@ cdef inline int zero_one_blocks(Family *s, const double *F, const double *R, con
             at = i + lane if i + lane < n else n - 1
             q[y[at] * width + lane] += 1.0
             weight[lane] = w[at]
-        for group in range(GROUPS):
-            peak = load(g, group)
-            for j in range(1, k):
-                peak = vmax(peak, load(g, GROUPS * j + group))
-            scale = load(weight, group)
-            for j in range(k):
-                v = GROUPS * j + group
-                a = load(g, v) - peak + scale * load(q, v)
-                store(g, v, a)
-                store(ordered, v, a)
-        sort_lanes(ordered, k)
-        for group in range(GROUPS):
-            # relative to the largest, against cancellation
-            peak = load(ordered, group)
-            one_less = splat(-1.0)
-            less = one_less - load(weight, group)
-            upper = one_less
-            lower = less
-            for j in range(1, k):
-                inverse = splat(1.0 / (j + 1))
-                a = load(ordered, GROUPS * j + group) - peak
-                one_less = one_less + a
-                less = less + a
-                upper = vmax(upper, one_less * inverse)
-                lower = vmax(lower, less * inverse)
-            b = zero
-            for j in range(k):
-                v = GROUPS * j + group
-                a = load(g, v) - peak
-                store(face, v, if_greater(a, upper, tied, if_greater(a, lower, loose, fixed)))
-                a = vmax(vmin(a, upper) - lower, zero)
-                store(q, v, a)
-                b = b + a
-            store(total, group, b)
-            scale = splat(1.0) / b
-            for j in range(k):
-                v = GROUPS * j + group
-                store(q, v, load(q, v) * scale)
+        steps_in_lanes(g, q, ordered, face, weight, total, k)
         for lane in range(min(width, n - i)):
             at = i + lane
             row = out + at * k
@@ -214,3 +228,195 @@ cdef inline void alone(Family *s, const double *f, const double *r, Py_ssize_t y
     memcpy(old, r, s.k * sizeof(double))
     s.step(s, scores, old, y, w, -1e300, new, state, s.work + 11 * s.kp)
     memcpy(out, new, s.k * sizeof(double))
+
+
+ctypedef struct Tiles:
+    int k
+    Py_ssize_t count         # rows
+    Py_ssize_t tiles         # of GROUPS * LANES rows each, class by class
+    double *block            # owned
+    double *f                # scores at the beginning of the line
+    double *d                # and their change along it
+    double *q                # r + e_y of the center
+    double *moved            # where the last steps ended, in q
+    double *face             # and their label states
+    double *share            # weight of every row's part of the slope, 0 beyond the last
+    double *own              # change of the label's score
+    double *scratch          # two tiles, their weights and their totals
+
+
+cdef inline int tiles_new(Tiles *t, Py_ssize_t count, int k) noexcept nogil:
+    """Make tiles for as many rows; 0, or -1 when memory is short."""
+    cdef int width = GROUPS * LANES
+    cdef Py_ssize_t tiles = (count + width - 1) // width, size = tiles * k * width
+    t.k = k
+    # nothing is read before it is written; vectors begin at multiples of 64 bytes
+    t.block = <double *>malloc((5 * size + 2 * tiles * width + (2 * k + 2) * width + 8) * sizeof(double))
+    if t.block == NULL:
+        return -1
+    t.f = t.block + (-(<size_t>t.block) % 64) // sizeof(double)
+    t.d, t.q, t.moved, t.face, t.share = t.f + size, t.f + 2 * size, t.f + 3 * size, t.f + 4 * size, t.f + 5 * size
+    t.own = t.share + tiles * width
+    t.scratch = t.own + tiles * width
+    return 0
+
+
+cdef inline void tiles_fill(Tiles *t, const double *F, const double *dF, const double *R, const Py_ssize_t *y, const double *sample,
+                            const Py_ssize_t *rows, Py_ssize_t count) noexcept nogil:
+    """Take some of the rows, at most as many as the tiles are for."""
+    cdef int lane, j, k = t.k, width = GROUPS * LANES
+    cdef Py_ssize_t tile, at, i
+    cdef double *f
+    cdef double *d
+    cdef double *q
+    cdef const double *a
+    cdef const double *b
+    cdef const double *c
+    t.count = count
+    t.tiles = (count + width - 1) // width
+    for tile in range(t.tiles):
+        for lane in range(width):
+            at = tile * width + lane
+            i = rows[at if at < count else count - 1]
+            f, d, q = t.f + tile * k * width + lane, t.d + tile * k * width + lane, t.q + tile * k * width + lane
+            a, b, c = F + i * k, dF + i * k, R + i * k
+            for j in range(k):
+                f[j * width] = a[j]
+                d[j * width] = b[j]
+                q[j * width] = c[j]
+            q[y[i] * width] += 1.0
+            t.own[at] = b[y[i]]
+            t.share[at] = 0.0 if at >= count else sample[i] if sample != NULL else 1.0
+
+
+cdef inline bint all_settled(const double *total, const double *weight) noexcept nogil:
+    """Whether the sums of steps are their weights but for rounding, in every lane."""
+    cdef int group
+    cdef vec a, w, one = splat(1.0), zero = splat(0.0), found = splat(0.0)
+    for group in range(GROUPS):
+        a, w = load(total, group), load(weight, group)
+        found = found + if_greater(a, splat(0.999) * w, if_greater(splat(1.001) * w, a, one, zero), zero)
+    return vsum(found) == GROUPS * LANES
+
+
+cdef inline double tiles_step(Family *s, Tiles *t, double step, double w, const Py_ssize_t *y, const Py_ssize_t *rows) noexcept nogil:
+    """Take block steps at scores f + step d and return the sum of share_i r_i.d_i over the rows."""
+    cdef int j, lane, group, k = t.k, width = GROUPS * LANES
+    cdef double *g = t.scratch
+    cdef double *ordered = g + k * width
+    cdef double *weight = ordered + k * width
+    cdef double *total = weight + width
+    cdef double *q
+    cdef const double *d
+    cdef double *face
+    cdef double slope = 0.0
+    cdef Py_ssize_t tile, at
+    cdef vec by = splat(step), a, kept = splat(0.0), other = splat(0.0)
+    for group in range(GROUPS):
+        store(weight, group, splat(w))
+    for tile in range(t.tiles):
+        q, d, face = t.moved + tile * k * width, t.d + tile * k * width, t.face + tile * k * width
+        for j in range(GROUPS * k):
+            store(g, j, load(t.f + tile * k * width, j) + by * load(d, j))
+        memcpy(q, t.q + tile * k * width, k * width * sizeof(double))
+        steps_in_lanes(g, q, ordered, face, weight, total, k)
+        if not all_settled(total, weight):
+            for lane in range(width):
+                at = tile * width + lane
+                if not (0.999 * w < total[lane] < 1.001 * w):  # beyond the last row too, whose parts must be numbers
+                    lane_alone(s, t, tile, lane, step, w, y[rows[at if at < t.count else t.count - 1]])
+        for group in range(GROUPS):
+            a = splat(0.0) - load(t.own + tile * width, group)
+            for j in range(k):
+                a = a + load(q, GROUPS * j + group) * load(d, GROUPS * j + group)
+            if group == 0:
+                kept = kept + load(t.share + tile * width, group) * a
+            else:
+                other = other + load(t.share + tile * width, group) * a
+    return vsum(kept + other)
+
+
+cdef inline void lane_alone(Family *s, Tiles *t, Py_ssize_t tile, int lane, double step, double w, Py_ssize_t y) noexcept nogil:
+    """Take one row's block step by the family's own function."""
+    cdef int j, k = t.k, width = GROUPS * LANES
+    cdef double *scores = s.work + 8 * s.kp
+    cdef double *old = s.work + 9 * s.kp
+    cdef double *new = s.work + 10 * s.kp
+    cdef Py_ssize_t at
+    cdef signed char *state = <signed char *>(s.work + 12 * s.kp)
+    for j in range(k):
+        at = (tile * k + j) * width + lane
+        scores[j], old[j] = t.f[at] + step * t.d[at], t.q[at]
+    old[y] -= 1.0
+    s.step(s, scores, old, y, w, -1e300, new, state, s.work + 11 * s.kp)
+    new[y] += 1.0
+    for j in range(k):
+        at = (tile * k + j) * width + lane
+        t.moved[at], t.face[at] = new[j], state[j]
+
+
+cdef inline void tiles_write(const Tiles *t, const Py_ssize_t *y, const Py_ssize_t *rows, double *R, signed char *state) noexcept nogil:
+    """Write where the last steps ended to their rows of R and state (n, k)."""
+    cdef int j, lane, k = t.k, width = GROUPS * LANES
+    cdef Py_ssize_t at, i
+    cdef const double *q
+    cdef const double *face
+    cdef double *r
+    cdef signed char *label
+    for at in range(t.count):
+        i, lane = rows[at], <int>(at % width)
+        q, face = t.moved + (at - lane) * k + lane, t.face + (at - lane) * k + lane
+        r, label = R + i * k, state + i * k
+        for j in range(k):
+            r[j] = q[j * width]
+            label[j] = <signed char>face[j * width]
+        r[y[i]] -= 1.0
+
+
+cdef inline int zero_one_judged(const double *F, const double *R, const Py_ssize_t *y, const double *weight, Py_ssize_t n, int k,
+                                double *sums) noexcept nogil:
+    """Write the weighted sums of the values, of c(r) and of the block gaps of the rows; -1 when memory is short."""
+    cdef int j, lane, group, width = GROUPS * LANES
+    cdef double *f = zeros((2 * k + 5) * width)
+    cdef double *q = f + k * width
+    cdef double *tau = q + k * width
+    cdef double *share = tau + width
+    cdef double *own = share + width
+    cdef double *top = own + width
+    cdef double *gap = top + width
+    cdef vec a, b, c, level, value = splat(0.0), offset = splat(0.0), gaps = splat(0.0), one = splat(1.0)
+    cdef Py_ssize_t i = 0, at
+    if f == NULL:
+        return -1
+    while i < n:
+        gather(F, n, i, k, f)
+        gather(R, n, i, k, q)
+        for lane in range(width):
+            at = i + lane if i + lane < n else n - 1
+            q[y[at] * width + lane] += 1.0
+            own[lane] = f[y[at] * width + lane]
+            share[lane] = weight[at] if i + lane < n else 0.0
+        for group in range(GROUPS):
+            level = load(f, group)
+            for j in range(1, k):
+                level = vmax(level, load(f, GROUPS * j + group))
+            store(top, group, level)
+            # relative to the largest, against cancellation
+            a = splat(0.0)
+            b = load(q, group)
+            for j in range(k):
+                c = load(q, GROUPS * j + group)
+                a = a + c * (load(f, GROUPS * j + group) - level)
+                b = vmax(b, c)
+            store(gap, group, b - a)
+            offset = offset + load(share, group) * (one - b)
+        thresholds(f, k, tau)
+        for group in range(GROUPS):
+            a = load(share, group)
+            b = load(tau, group)
+            value = value + a * (one + b + (load(top, group) - load(own, group)))
+            gaps = gaps + a * (b + load(gap, group))
+        i += width
+    sums[0], sums[1], sums[2] = vsum(value), vsum(offset), vsum(gaps)
+    free(f)
+    return 0

@@ -7,7 +7,7 @@ The tangent space of that face is {d: d fixed = 0, d equal on the tied, sum d = 
 
 from libc.math cimport fabs, sqrt
 from libc.stdlib cimport malloc, free
-from libc.string cimport memcmp
+from libc.string cimport memchr, memcmp
 
 from adv_check cimport check_labels, check_positions, demand
 
@@ -20,15 +20,23 @@ cdef enum:
 CLASSES = "there must be 1 to 16,777,215 classes"
 
 
-def ranks(const signed char[:, ::1] state, const double[:, ::1] normal, int[::1] rank):
-    """Write the dimension of every example's face and return their sum."""
+cdef inline bint loose(const signed char[:, ::1] state, Py_ssize_t i, int k) noexcept nogil:
+    """Whether a label of the row is free, without which its face is a point; near the optimum few rows have one."""
+    return memchr(&state[i, 0], FREE, k) != NULL
+
+
+def ranks(const signed char[:, ::1] state, const double[:, ::1] normal, const signed char[::1] skip, int[::1] rank):
+    """Write the dimension of every example's face, 0 for those in ``skip`` (n,), and return their sum."""
     cdef Py_ssize_t i, n = state.shape[0], total = 0
     cdef int j, k = state.shape[1], size, tied, r
     cdef double mean, group, largest
     cdef bint bent
-    demand(normal.shape[0] == n and normal.shape[1] == k and rank.shape[0] == n, "normals must be (n, k) and ranks (n,)")
+    demand(normal.shape[0] == n and normal.shape[1] == k and rank.shape[0] == n and skip.shape[0] == n, "normals must be (n, k), ranks and skip (n,)")
     with nogil:
         for i in range(n):
+            rank[i] = 0
+            if skip[i] or not loose(state, i, k):
+                continue
             size = 0
             tied = 0
             mean = 0.0
@@ -64,6 +72,8 @@ cdef Py_ssize_t ranked(const signed char[:, ::1] state, const int[::1] rank, Py_
     cdef Py_ssize_t i, total = 0
     cdef int j, size, tied
     for i in range(n):
+        if rank[i] == 0:
+            continue
         size = 0
         tied = 0
         for j in range(k):
@@ -83,8 +93,9 @@ def bases(const signed char[:, ::1] state, const double[:, ::1] normal, const in
     """
     cdef Py_ssize_t i, n = state.shape[0], row = 0
     cdef int j, c, e, k = state.shape[1], a, b, m
-    cdef double scale, beta, length, t
+    cdef double scale, beta, length, t, tied
     cdef int *index
+    cdef int *bound
     cdef double *w
     cdef double *v
     cdef double *u
@@ -95,7 +106,8 @@ def bases(const signed char[:, ::1] state, const double[:, ::1] normal, const in
     demand(normal.shape[0] == n and normal.shape[1] == k and rank.shape[0] == n, "normals must be (n, k) and ranks (n,)")
     fits = B.shape[1] == k and B.shape[0] == owner.shape[0] and ranked(state, rank, n, k) == B.shape[0]
     demand(fits, "ranks must be those of the faces, and their sum the rows of the bases (rows, k)")
-    index = <int *>malloc(k * sizeof(int))
+    index = <int *>malloc(2 * k * sizeof(int))
+    bound = index + k
     w = <double *>malloc(5 * k * sizeof(double))
     v, u, v2, z = w + k, w + 2 * k, w + 3 * k, w + 4 * k
     if index == NULL or w == NULL:
@@ -113,6 +125,7 @@ def bases(const signed char[:, ::1] state, const double[:, ::1] normal, const in
                     index[a] = j
                     a += 1
                 elif state[i, j] == TIED:
+                    bound[b] = j
                     b += 1
             m = a + (1 if b else 0)        # coordinates; the last is the tied group when there is one
             scale = 1.0 / sqrt(<double>(a + b))
@@ -152,21 +165,20 @@ def bases(const signed char[:, ::1] state, const double[:, ::1] normal, const in
                 v2[m - 2] += t
                 t = 1.0 / (1.0 + (v2[m - 2] - t) * t)
             else:
-                for c in range(m):
-                    v2[c] = 0.0
                 t = 0.0
             for e in range(rank[i]):
                 # column e of the second reflection, then column of the first
                 for c in range(m):
                     z[c] = 0.0
                 z[e] = 1.0
+                length = v[e]
                 if t != 0.0:
                     length = v2[e] * t
                     for c in range(m - 1):
                         z[c] -= length * v2[c]
-                length = 0.0
-                for c in range(m):
-                    length += v[c] * z[c]
+                    length = 0.0
+                    for c in range(m):
+                        length += v[c] * z[c]
                 for c in range(m):
                     z[c] -= beta * length * v[c]
                 for j in range(k):
@@ -174,9 +186,9 @@ def bases(const signed char[:, ::1] state, const double[:, ::1] normal, const in
                 for c in range(a):
                     B[row, index[c]] = z[c]
                 if b:
-                    for j in range(k):
-                        if state[i, j] == TIED:
-                            B[row, j] = z[a] / sqrt(<double>b)
+                    tied = z[a] / sqrt(<double>b)
+                    for c in range(b):
+                        B[row, bound[c]] = tied
                 owner[row] = i
                 row += 1
     free(index)
@@ -306,12 +318,12 @@ def projectors(const double[:, ::1] B, const Py_ssize_t[::1] slot, double[:, :, 
 
 
 def differing(const Py_ssize_t[::1] owner, const double[:, ::1] B, const Py_ssize_t[::1] other_owner, const double[:, ::1] other,
-              signed char[::1] left, signed char[::1] entered):
-    """Flag the rows of two lists of bases, owners ascending, that belong to examples whose rows are not the same in both."""
-    cdef Py_ssize_t a = 0, b = 0, m = B.shape[0], size = other.shape[0], first, second, i, row, k = B.shape[1]
+              Py_ssize_t[::1] left, Py_ssize_t[::1] entered):
+    """Write which rows of two lists of bases, owners ascending, belong to examples whose rows are not the same in both; return how many of each."""
+    cdef Py_ssize_t a = 0, b = 0, m = B.shape[0], size = other.shape[0], first, second, i, row, k = B.shape[1], gone = 0, come = 0
     cdef bint differ
     demand(owner.shape[0] == m and other_owner.shape[0] == size and other.shape[1] == k and left.shape[0] == m and entered.shape[0] == size,
-           "every row of both bases (any, k) needs an owner and a flag")
+           "every row of both bases (any, k) needs an owner and a place")
     with nogil:
         while a < m or b < size:
             i = owner[a] if a < m and (b >= size or owner[a] <= other_owner[b]) else other_owner[b]
@@ -323,10 +335,38 @@ def differing(const Py_ssize_t[::1] owner, const double[:, ::1] B, const Py_ssiz
             differ = a - first != b - second
             if not differ:
                 differ = memcmp(&B[first, 0], &other[second, 0], (a - first) * k * sizeof(double)) != 0
-            for row in range(first, a):
-                left[row] = differ
-            for row in range(second, b):
-                entered[row] = differ
+            if differ:
+                for row in range(first, a):
+                    left[gone] = row
+                    gone += 1
+                for row in range(second, b):
+                    entered[come] = row
+                    come += 1
+    return gone, come
+
+
+def products(const double[:, ::1] X, const Py_ssize_t[::1] owner, const double[:, ::1] B, const double[::1] weight, const Py_ssize_t[::1] rows,
+             int k, double[:, ::1] Z):
+    """Write sqrt(weight) x (x) b of some rows b of B, x the row of X that owns b, with the first k classes of b."""
+    cdef Py_ssize_t at, i, a, m = rows.shape[0], d = X.shape[1]
+    cdef int j
+    cdef double scale
+    cdef const double *b
+    cdef double *z
+    demand(owner.shape[0] == B.shape[0] and weight.shape[0] == B.shape[0] and Z.shape[0] == m, "every row of the bases needs an owner and a weight")
+    demand(0 <= k <= B.shape[1] and Z.shape[1] == d * k, "the products must be (rows, d k), k at most the classes of the bases")
+    if Z.shape[1] == 0:
+        return
+    check_positions(owner, X.shape[0], "owners")
+    check_positions(rows, B.shape[0], "rows")
+    with nogil:
+        for at in range(m):
+            i = rows[at]
+            b, z = &B[i, 0], &Z[at, 0]
+            for a in range(d):
+                scale = X[owner[i], a] * sqrt(weight[i])
+                for j in range(k):
+                    z[a * k + j] = scale * b[j]
 
 
 def separate_face(const double[:, ::1] F, const double[:, ::1] center, const Py_ssize_t[::1] y, double c, double[:, ::1] R,

@@ -251,6 +251,45 @@ class Kernels:
         self._oracle.block(*self.arguments(family), F, R, y, w, out, state, normal, tight, np.empty(0) if gap is None else gap)
         return out, Face(state, normal, tight)
 
+    def search(
+        self,
+        family: Family,
+        F: Array,
+        dF: Array,
+        center: Array,
+        y: Labels,
+        curvature: float,
+        slope: tuple[float, float, float, float],
+        before: tuple[Array, Face],
+        cost: Array | None = None,
+        sample: Array | None = None,
+        most: int = 40,
+    ) -> tuple[float, Array, Face, int]:
+        """Return t, the block steps (n, k) at scores F + t dF, their faces, and how many t were tried, at most ``most``.
+
+        ``slope`` is (slope0, base, square, factor): the slope base + t square + factor sum_i s_i r_i.dF_i is slope0 < 0 at t = 0, and at
+        most half of it in size at the t returned. ``before`` are the block steps at t = 0 and their faces; ``cost`` and ``sample`` are
+        weights (n,) or None.
+        """
+        F, y = _scores(F, y, family[1])
+        dF, center = np.ascontiguousarray(dF, dtype=np.float64), np.ascontiguousarray(center, dtype=np.float64)
+        out, state, tight = np.empty_like(F), np.empty(F.shape, dtype=np.int8), np.zeros_like(before[1].tight)
+        normal = before[1].normal if family[0] == "zero_one" else np.empty_like(F)  # zeros there
+        slope0, base, square, factor = slope
+        t, trials = self._oracle.search(
+            *self.arguments(family), F, dF, center, y, _weights(cost), _weights(sample), curvature, factor, slope0, base, square, most,
+            before[0], before[1].state, out, state, normal, tight,
+        )  # fmt: skip
+        return t, out, Face(state, normal, tight), trials
+
+    def judge(self, family: Family, F: Array, R: Array, y: Labels, weight: Array) -> tuple[float, float, float]:
+        """Return the sums over the rows, weighted by (n,), of the surrogates S, of c(r) and of the block gaps S - c(r) - f.r."""
+        F, y = _scores(F, y, family[1])
+        found: tuple[float, float, float] = self._oracle.judge(
+            *self.arguments(family), F, np.ascontiguousarray(R, dtype=np.float64), y, weight
+        )
+        return found
+
     def separate_face(self, F: Array, center: Array, y: Labels, c: float) -> tuple[Array, Array]:
         """Return r (n, k) of a loss whose dual variables move alone in [0, 1], and these variables before they are held there."""
         F, y = _scores(F, y, F.shape[1])
@@ -273,9 +312,7 @@ class Kernels:
             B, owner = np.empty((most, k)), np.empty(most, dtype=np.intp)
             found = self.newton.matrix_bases(matrix, face.state, face.tight, rank, B, owner)
             return np.ascontiguousarray(B[:found]), owner[:found].copy()
-        self.newton.ranks(face.state, face.normal, rank)
-        rank[skip] = 0
-        m = int(rank.sum())
+        m = self.newton.ranks(face.state, face.normal, skip.view(np.int8), rank)
         B, owner = np.empty((m, k)), np.empty(m, dtype=np.intp)
         self.newton.bases(face.state, face.normal, rank, B, owner)
         return B, owner
@@ -287,6 +324,10 @@ def aligned_zeros(shape: tuple[int, ...]) -> Array:
     block = np.zeros(size + 8)
     begin = -block.ctypes.data % 64 // block.itemsize
     return block[begin : begin + size].reshape(shape)
+
+
+def _weights(given: Array | None) -> Array:
+    return np.empty(0) if given is None else np.ascontiguousarray(given, dtype=np.float64)
 
 
 def _scores(F: Array, y: Labels, k: int) -> tuple[Array, Labels]:

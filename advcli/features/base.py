@@ -58,6 +58,14 @@ class Directions(ABC):
         Free parameters carry a trace of ridge instead of I. ``weight`` (m,) may depend on the owner only.
         """
 
+    def reduced_hessian(self, weight: Array, factor: float = 1.0) -> Array:
+        """Return the lower triangle at least of the form of I + factor Z' diag(weight) Z on parameters (d, k) whose rows sum to zero.
+
+        In terms of E (d, k - 1), the parameters being E and a class of zeros less the means over the classes. Only where the directions
+        sum to zero and the parameters are multiclass linear.
+        """
+        raise NotImplementedError  # pragma: no cover - only called for linear features
+
     def follow(self, before: Directions) -> None:
         """Take over the sums of earlier directions of the same rows, where these are of use; the earlier directions lose the sums."""
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +15,7 @@ from .base import Array, Directions, ExplicitMap, Labels, register
 
 MAX_UPDATES = 30  # of a sum over rows before the next full sum, so that rounding errors stay small
 _ROWS = 4096  # rows of a sparse product that are added up before the next
-_FEW = 4  # directions per parameter up to which Z is written out
+_FEW, _SMALL = 4, 2**17  # directions per parameter, and numbers in Z, up to which Z is written out
 # Products of a part: where a matrix product is small, BLAS takes other loops, whose sums have other bits.
 _PRODUCTS = 2**23
 _SCORES = 2**18  # scores of a part of sparse rows
@@ -42,7 +43,7 @@ class _LinearDirections(Directions):
     """Rows b (x) x: Z Z' = (B B') o (X X'); Z' Z is updated by the faces that differ from those of the directions before."""
 
     def __init__(self, features: LinearFeatures, B: Array, owner: Labels) -> None:
-        super().__init__(B, owner)
+        super().__init__(B, np.ascontiguousarray(owner))
         self.features = features
         self.shape = features.shape
         self.before: _LinearDirections | None = None
@@ -52,7 +53,7 @@ class _LinearDirections(Directions):
 
     @property
     def low_rank(self) -> bool:
-        return len(self.owner) <= self.shape[0] * self.shape[1]
+        return len(self.owner) <= self.shape[0] * (self.shape[1] - 1)
 
     @cached_property
     def X(self) -> Array:
@@ -79,40 +80,57 @@ class _LinearDirections(Directions):
         before.before = None
 
     def hessian(self, weight: Array, factor: float = 1.0) -> Array:
-        before, self.before = self.before, None
-        total = None
-        if before is not None and before.moments is not None:
-            left, entered = np.empty(len(before.owner), dtype=np.bool_), np.empty(len(self.owner), dtype=np.bool_)
-            kernels.newton.differing(before.owner, before.B, self.owner, self.B, left.view(np.int8), entered.view(np.int8))
-            changed = int(np.count_nonzero(left) + np.count_nonzero(entered))
-            if pays_to_update(before.updates, changed, len(self.owner)):
-                total, self.updates = before.moments, before.updates + 1
-                before._add(total, np.flatnonzero(left), before.weight[left], -1.0)
-                self._add(total, np.flatnonzero(entered), weight[entered], 1.0)
-        if total is None:
-            total = self._sum(weight)
-        self.moments, self.weight = total, weight
-        H = total * factor
+        H = self._sum(self.B, weight, _FEW * math.prod(self.shape)) * factor
         H.flat[:: len(H) + 1] += 1.0
         return H
 
-    def _add(self, total: Array, rows: Labels, weight: Array, sign: float) -> None:
-        """Add sign times Z' diag(weight) Z of some rows of Z, written out, to the lower triangle of ``total``."""
-        X = _dense(self.features.X[self.owner[rows]]) * np.sqrt(weight)[:, None]
-        add_squares(total, (X[:, :, None] * self.B[rows][:, None, :]).reshape(len(rows), len(total)), sign)
-
-    def _sum(self, weight: Array) -> Array:
+    def reduced_hessian(self, weight: Array, factor: float = 1.0) -> Array:
+        before, self.before = self.before, None
+        total = None
+        if before is not None and before.moments is not None:
+            left, entered = np.empty(len(before.owner), dtype=np.intp), np.empty(len(self.owner), dtype=np.intp)
+            gone, come = kernels.newton.differing(before.owner, before.B, self.owner, self.B, left, entered)
+            if pays_to_update(before.updates, gone + come, len(self.owner)):
+                total, self.updates = before.moments, before.updates + 1
+                before._add(total, before.B, left[:gone], before.weight, -1.0)
+                self._add(total, self.B, entered[:come], weight, 1.0)
+        if total is None:
+            size = self.shape[0] * (self.shape[1] - 1)
+            total = self._sum(np.ascontiguousarray(self.B[:, :-1]), weight, max(_FEW * size, _SMALL // size))
+        self.moments, self.weight = total, weight
+        H = total * factor
+        # the ridge: I - 11'/k among the classes of a feature, whose k - 1 parameters stand side by side
         d, k = self.shape
+        blocks = np.einsum("iaib->iab", H.T.reshape(d, k - 1, d, k - 1))
+        blocks += np.eye(k - 1) - 1.0 / k
+        return H
+
+    def _add(self, total: Array, B: Array, rows: Labels, weight: Array, sign: float) -> None:
+        """Add sign times Z' diag(weight) Z of some rows of Z = x (x) b, written out, to the lower triangle of ``total``.
+
+        As many classes of b count as ``total`` has.
+        """
+        X, Z, k = self.features.X, np.empty((len(rows), len(total))), len(total) // self.shape[0]
+        if hasattr(X, "tocsr"):
+            places = np.arange(len(rows))
+            kernels.newton.products(X[self.owner[rows]].toarray(), places, B[rows], weight[rows], places, k, Z)
+        else:
+            kernels.newton.products(X, self.owner, B, weight, rows, k, Z)
+        add_squares(total, Z, sign)
+
+    def _sum(self, B: Array, weight: Array, most: int) -> Array:
+        """Return Z' diag(weight) Z for the rows x (x) b with b of B, its lower triangle at least; up to ``most`` rows are written out."""
+        d, k = self.shape[0], B.shape[1]
         size = d * k
-        if len(self.owner) <= _FEW * size:
+        if len(self.owner) <= most:
             total = np.zeros((size, size), order="F")
-            self._add(total, np.arange(len(self.owner)), weight, 1.0)
+            self._add(total, B, np.arange(len(self.owner)), weight, 1.0)
             return total
         # by pairs of classes, over the examples that move both: Z would be large, with several rows for most examples
         first = np.diff(self.owner, prepend=-1) > 0  # owners ascend
         examples = self.owner[first]
         M = np.zeros((len(examples), k, k))
-        kernels.newton.projectors(self.B, np.cumsum(first) - 1, M)
+        kernels.newton.projectors(B, np.cumsum(first) - 1, M)
         M *= weight[first][:, None, None]
         X = _dense(self.features.X[examples])
         H = np.zeros((d, k, d, k))

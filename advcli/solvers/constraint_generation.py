@@ -36,7 +36,7 @@ from ..features.kernel import KernelFeatures
 from ..problem import Array, Labels, Problem, Solution
 from .base import Limits, Solver, register, whole_option
 from .kernel_newton import CoefficientSmoothed, lacks_kernel
-from .newton import NewtonPoint, NewtonSolver, ProximalStep
+from .newton import NewtonPoint, NewtonSolver, ProximalStep, search_by_steps
 
 _ACCURACY = 1e-6  # of slacks, in units of the loss: smaller violations do not count; a master that is less accurate has stalled
 _TIGHT = 1e-8  # of slacks in the same units: what a master aims at
@@ -112,6 +112,8 @@ class _Master(ProximalStep):
             positive = above
         beta = np.where(positive, target - threshold[self.owner], 0.0)
         return self.combine(beta), beta
+
+    search = search_by_steps
 
     def combine(self, beta: Array) -> Array:
         """Return sum_k beta_ik r_ik, shape (n, k)."""

@@ -61,17 +61,33 @@ class ProximalStep:
         ones = np.ones(len(problem.y))
         self.sample = ones if problem.sample_weight is None else problem.sample_weight
         self.cost = ones if problem.cost_weight is None else problem.cost_weight
-        self.plain = problem.sample_weight is None
+        # weights as an (n, k) array: a product with a column takes several times as long
+        self.counts = None if problem.sample_weight is None else np.repeat(self.sample[:, None], problem.loss.n_classes, axis=1)
+        self.nowhere = self.sample == 0.0  # examples that have no curvature
+        self.ratio = self.sample / self.cost
         self.center: Array = np.zeros((len(problem.y), problem.loss.n_classes))
         self.c = 1.0
         self.projections = 0
         self.latest: Directions | None = None
+        # directions sum to zero over the classes: Newton systems have a class less
+        self.reduced = problem.features.multiclass_linear and problem.features.regularised is None
 
     def block_step(self, F: Array) -> tuple[Array, Any]:
         """Return the block steps r (n, k) at scores F, and their label states."""
         self.projections += 1
         R, face = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
         return R, face
+
+    def search(self, point: NewtonPoint, D: Array, dF: Array, slope0: float, most: int) -> tuple[float, Array, Any]:
+        """Return the step t along D, of scores dF, that the line search takes, with the block steps there (`kernels.search`)."""
+        problem = self.problem
+        slope = (slope0, self.inner(point.theta, D, dF), self.inner(D, D, dF), self.C)
+        t, R, face, trials = kernels.search(
+            problem.loss.family, point.F, dF, self.center, problem.y, self.c, slope, (point.R, point.where),
+            problem.cost_weight, problem.sample_weight, most,
+        )  # fmt: skip
+        self.projections += trials
+        return t, R, face
 
     def spent(self, limits: Limits) -> bool:
         """Return whether it is another solver's turn, or one more evaluation would be one too many."""
@@ -88,13 +104,12 @@ class ProximalStep:
 
     def tangents(self, point: NewtonPoint) -> tuple[Array, Labels, Array]:
         """Return bases of the faces (m, k), the example i of every basis vector (m,), and C s_i / (c w_i) of those examples (m,)."""
-        # examples of weight 0 have no curvature
-        B, owner = kernels.tangents(self.problem.loss.family, point.where, self.sample == 0.0)
+        B, owner = kernels.tangents(self.problem.loss.family, point.where, self.nowhere)
         return B, owner, self.scale(owner)
 
     def scale(self, owner: Labels) -> Array:
         """Return C s_i / (c w_i) of examples."""
-        scale: Array = (self.C / self.c) * (self.sample / self.cost)[owner]
+        scale: Array = (self.C / self.c) * self.ratio[owner]
         return scale
 
     def direction(self, point: NewtonPoint) -> tuple[Array, Array, float]:
@@ -116,11 +131,18 @@ class ProximalStep:
         if not directions.low_rank:
             unit = self.C / self.c  # the factor that changes from one proximal step to the next
             try:
-                factor = _factor(directions.hessian(scale / unit, unit))
+                factor = _factor((directions.reduced_hessian if self.reduced else directions.hessian)(scale / unit, unit))
             except LinAlgError:
                 self.latest = None  # the rounding of many updates may be the cause: the next Hessian is summed anew
                 raise
-            return -dpotrs(factor, residual.ravel(), lower=1)[0].reshape(residual.shape)
+            if not self.reduced:
+                return -dpotrs(factor, residual.ravel(), lower=1)[0].reshape(residual.shape)
+            # no direction sees what the classes have in common, where H is the identity
+            D, each = np.zeros(residual.shape), np.full(residual.shape[1], 1.0 / residual.shape[1])
+            common = (residual @ each)[:, None]
+            D[:, :-1] = dpotrs(factor, (common - residual[:, :-1]).ravel(), lower=1)[0].reshape(len(D), -1)
+            D -= (D @ each)[:, None] + common
+            return D
         if len(owner) == 0:
             return -residual
         # Woodbury: D = -r + Z'(diag(1/scale) + Z Z')^{-1} Z r, with one step of refinement against cancellation at large scale
@@ -137,26 +159,51 @@ class ProximalStep:
     def residual(self, theta: Array, R: Array) -> Array:
         """Return the gradient of psi: the regularised part of theta plus C J'(s r)."""
         mask = self.features.regularised
-        gradient = self.C * self.features.shared_adjoint(R if self.plain else R * self.sample[:, None], self.problem.threads)
+        gradient = self.C * self.features.shared_adjoint(R if self.counts is None else R * self.counts, self.problem.threads)
         return gradient + (theta if mask is None else theta * mask)
 
     def values(self, point: NewtonPoint) -> tuple[float, float, float, Array]:
         """Return, in C form, P(theta), D, the block gaps C sum_i s_i w_i [S - c(r) - f.r], and the dual point of D."""
         problem = self.problem
         F = problem.scaled(point.F)
-        value = problem.loss.value(F, problem.y)
-        offset = problem.loss.offset(point.R, problem.y)
-        mismatch = self.C * float(problem.weight @ (value - offset - np.einsum("ij,ij->i", F, point.R)))
-        mask = self.features.regularised
-        primal = 0.5 * self.inner(point.theta, point.theta, point.F) + self.C * float(problem.weight @ value)
-        if mask is None:
+        if problem.loss.compiled:
+            value, offset, mismatch = kernels.judge(problem.loss.family, F, point.R, problem.y, problem.weight)
+        else:
+            values, offsets = problem.loss.value(F, problem.y), problem.loss.offset(point.R, problem.y)
+            value, offset = float(problem.weight @ values), float(problem.weight @ offsets)
+            mismatch = float(problem.weight @ (values - offsets - np.einsum("ij,ij->i", F, point.R)))
+        primal = 0.5 * self.inner(point.theta, point.theta, point.F) + self.C * value
+        if self.features.regularised is None:
             R, model = point.R, point.theta - point.residual  # theta(r)
         else:
             R = self.features.feasible(point.R, problem.y, problem.sample_weight)
             model = problem.parameters(R)
-            offset = problem.loss.offset(R, problem.y)
-        dual = self.C * float(problem.weight @ offset) - 0.5 * self.inner(model, model, point.F - point.pull)
-        return primal, dual, mismatch, R
+            offset = float(problem.weight @ problem.loss.offset(R, problem.y))
+        dual = self.C * offset - 0.5 * self.inner(model, model, point.F - point.pull)
+        return primal, dual, self.C * mismatch, R
+
+
+def search_by_steps(smoothed: ProximalStep, point: NewtonPoint, D: Array, dF: Array, slope0: float, most: int) -> tuple[float, Array, Any]:
+    """Search as `kernels.search` does, for block steps that have no compiled family."""
+    inner_theta, inner_D = smoothed.inner(point.theta, D, dF), smoothed.inner(D, D, dF)
+    weighted = smoothed.C * (dF if smoothed.counts is None else smoothed.counts * dF)
+    low, slope_low, high, slope_high, t = 0.0, slope0, None, 0.0, 1.0
+    for _ in range(most):
+        last, (R, where) = t, smoothed.block_step(point.F + t * dF)
+        now = inner_theta + t * inner_D + float(np.vdot(R, weighted))
+        if abs(now) <= 0.5 * abs(slope0):
+            break
+        if now < 0:
+            low, slope_low = t, now
+            if high is None:
+                t *= 2.0
+                continue
+        else:
+            high, slope_high = t, now
+        assert high is not None
+        share = slope_low / (slope_low - slope_high)
+        t = low + min(max(share, 0.1), 0.9) * (high - low)
+    return last, R, where
 
 
 class Separate(ProximalStep):
@@ -179,6 +226,8 @@ class Separate(ProximalStep):
         """Return r (n, k), and a (n, k) before clipping to [0, 1]."""
         self.projections += 1
         return kernels.separate_face(self.problem.scaled(F), self.center, self.problem.y, self.c)
+
+    search = search_by_steps
 
     def free(self, point: NewtonPoint) -> NDArray[np.bool_]:
         """Return which a_j lie inside their boxes, (n, k)."""
@@ -412,26 +461,5 @@ class NewtonSolver(ThreadedSolver):
         """
         if not slope0 < 0:
             return None
-        inner_theta, inner_D = smoothed.inner(point.theta, D, dF), smoothed.inner(D, D, dF)
-        weighted = smoothed.C * (dF if smoothed.plain else smoothed.sample[:, None] * dF)
-
-        def slope(t: float) -> tuple[float, tuple[Array, Any]]:
-            step = smoothed.block_step(point.F + t * dF)
-            return inner_theta + t * inner_D + float(np.vdot(step[0], weighted)), step
-
-        low, slope_low, high, slope_high, t = 0.0, slope0, None, 0.0, 1.0
-        for _ in range(int(min(most, _TRIALS))):
-            now, step = slope(t)
-            if abs(now) <= 0.5 * abs(slope0):
-                break
-            if now < 0:
-                low, slope_low = t, now
-                if high is None:
-                    t *= 2.0
-                    continue
-            else:
-                high, slope_high = t, now
-            assert high is not None
-            share = slope_low / (slope_low - slope_high)
-            t = low + min(max(share, 0.1), 0.9) * (high - low)
-        return smoothed.at(point.theta + t * D, point.F + t * dF, *step)
+        t, R, where = smoothed.search(point, D, dF, slope0, int(min(most, _TRIALS)))
+        return smoothed.at(point.theta + t * D, point.F + t * dF, R, where)

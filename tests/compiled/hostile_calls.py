@@ -43,6 +43,8 @@ ANY_LENGTH = {(f"subgradient.{name}", "order") for name in ("sgd", "adaptive", "
 # How many projectors, rows of K or classes there are follows from the positions alone.
 ANY_LENGTH |= {("uma.online", "W"), ("newton.projectors", "M"), ("kernel_dual.gather", "K"), ("kernel_dual.accumulate", "K")}
 ANY_LENGTH |= {("kernel_dual.extend", "rows")}
+# Owners say which rows of X count, and the first classes of a basis may be all that do.
+ANY_LENGTH |= {("newton.products", "X"), ("newton.products", "B")}
 # Rows have any number of columns.
 ANY_LENGTH |= {("gaussian.matrix", "X"), ("equal_rows.sets", "X"), ("equal_rows.sets", "tail")}
 # Which parts are shared is a matter of how many weights there are.
@@ -167,6 +169,20 @@ def oracle_calls(_, random):
                 "gap": np.empty(N if l else 0),
             },
         )
+        search = {"F": F, "dF": random.normal(size=(N, K)), "center": R, "y": y, "cost_weight": np.ones(N if l else 0)}
+        search |= {
+            "sample_weight": np.ones(N),
+            "curvature": 0.5,
+            "factor": 1.0,
+            "slope0": -1.0,
+            "base": 0.0,
+            "square": 0.1,
+            "most": 20,
+            "before": R.copy(),
+        }
+        search |= {"before_state": np.zeros((N, K), np.int8), "R": np.empty((N, K)), "state": np.zeros((N, K), np.int8)}
+        yield "search", {**family, **search, "normal": np.zeros((N, K)), "tight": np.zeros((N if l else 0, l), np.int8)}
+        yield "judge", {**family, "F": F, "R": R, "y": y, "weight": np.ones(N)}
     yield (
         "games",
         {
@@ -372,8 +388,9 @@ def newton_calls(module, random):
     state = random.integers(0, 3, size=(N, K)).astype(np.int8)
     normal = random.normal(size=(N, K))
     rank = np.empty(N, np.int32)
-    yield "ranks", {"state": state, "normal": normal, "rank": rank}
-    total = module.ranks(state, normal, rank)
+    skip = np.zeros(N, np.int8)
+    yield "ranks", {"state": state, "normal": normal, "skip": skip, "rank": rank}
+    total = module.ranks(state, normal, skip, rank)
     yield (
         "bases",
         {"state": state, "normal": normal, "rank": rank.copy(), "B": np.empty((total, K)), "owner": np.empty(total, np.intp)},
@@ -396,8 +413,11 @@ def newton_calls(module, random):
     B = random.normal(size=(5, K))
     yield "projectors", {"B": B, "slot": np.array([0, 0, 1, 2, 2], np.intp), "M": np.zeros((3, K, K))}
     owners = np.array([0, 0, 1, 4, 4], np.intp)
-    marks = {"left": np.empty(5, np.int8), "entered": np.empty(4, np.int8)}
-    yield "differing", {"owner": owners, "B": B, "other_owner": owners[1:].copy(), "other": B[1:].copy(), **marks}
+    places = {"left": np.empty(5, np.intp), "entered": np.empty(4, np.intp)}
+    yield "differing", {"owner": owners, "B": B, "other_owner": owners[1:].copy(), "other": B[1:].copy(), **places}
+    rows = np.array([4, 1, 1], np.intp)
+    spread = {"X": random.normal(size=(5, D)), "owner": owners, "B": B, "weight": random.random(5), "rows": rows}
+    yield "products", {**spread, "k": K - 1, "Z": np.empty((3, D * (K - 1)))}
     y, center = labels(random), random.normal(size=(N, K))
     yield (
         "separate_face",

@@ -26,8 +26,15 @@ def tangent_projector(state, normal):
 def bases(kernels, state, normal):
     n, k = state.shape
     rank = np.empty(n, dtype=np.int32)
-    total = kernels.newton.ranks(state, normal, rank)
+    skip = np.zeros(n, dtype=np.int8)
+    skip[1::2] = 1
+    total = kernels.newton.ranks(state, normal, skip, rank)
     assert total == rank.sum()
+    assert not rank[1::2].any()
+    some = rank[::2].copy()
+    total = kernels.newton.ranks(state, normal, np.zeros(n, dtype=np.int8), rank)
+    assert total == rank.sum()
+    assert np.array_equal(rank[::2], some)
     B, owner = np.full((total, k), np.nan), np.full(total, -1, dtype=np.intp)
     kernels.newton.bases(state, normal, rank, B, owner)
     return rank, B, owner
@@ -182,9 +189,19 @@ def test_differing_rows_are_those_of_examples_that_changed(kernels):
         owner = np.sort(random.integers(6, size=random.integers(9))).astype(np.intp)
         other_owner = np.sort(random.integers(6, size=random.integers(9))).astype(np.intp)
         B, other = (random.integers(2, size=(len(each), 2)).astype(np.float64) for each in (owner, other_owner))
-        left, entered = np.full(len(B), 7, dtype=np.int8), np.full(len(other), 7, dtype=np.int8)
-        kernels.newton.differing(owner, B, other_owner, other, left, entered)
-        for i in range(6):
-            same = np.array_equal(B[owner == i], other[other_owner == i])
-            assert (left[owner == i] == (not same)).all()
-            assert (entered[other_owner == i] == (not same)).all()
+        left, entered = np.full(len(B), -1, dtype=np.intp), np.full(len(other), -1, dtype=np.intp)
+        gone, come = kernels.newton.differing(owner, B, other_owner, other, left, entered)
+        changed = [i for i in range(6) if not np.array_equal(B[owner == i], other[other_owner == i])]
+        assert np.array_equal(left[:gone], np.flatnonzero(np.isin(owner, changed)))
+        assert np.array_equal(entered[:come], np.flatnonzero(np.isin(other_owner, changed)))
+
+
+@pytest.mark.parametrize("classes", [1, 3, 4])
+def test_products_of_features_and_the_first_classes(kernels, classes):
+    random = np.random.default_rng(classes)
+    X, B, owner = random.normal(size=(6, 3)), random.normal(size=(9, 4)), random.integers(6, size=9)
+    weight, rows = random.random(9), np.array([8, 2, 2, 0], dtype=np.intp)
+    Z = np.full((4, 3 * classes), np.nan)
+    kernels.newton.products(X, owner, B, weight, rows, classes, Z)
+    expected = [np.sqrt(weight[i]) * np.outer(X[owner[i]], B[i, :classes]).ravel() for i in rows]
+    assert np.abs(Z - expected).max() <= 1e-15

@@ -26,6 +26,7 @@ BLOCK, DUAL, ORACLE = (
     "tests/compiled/test_compiled_dual.py",
     "tests/compiled/test_compiled_oracle.py",
 )
+SEARCH = "tests/compiled/test_compiled_search.py"
 FACES, SUBGRADIENT, KERNEL_DUAL = (
     "tests/compiled/test_compiled_faces.py",
     "tests/compiled/test_compiled_subgradient.py",
@@ -148,6 +149,17 @@ KERNELS = (
     ),
     Mutant(
         "_ext/adv_lanes.pxd", "level = level + (s - one) / c", "level = level + (s - one) / (c + one)", f"{ORACLE} -k 'zero_one'", "oracle"
+    ),
+    # line searches, and the sums at their ends
+    Mutant("_ext/oracle.pyx", "total -= along_row(a, i, a.R + i * k)", "total += along_row(a, i, a.R + i * k)", SEARCH, "oracle"),
+    Mutant("_ext/oracle.pyx", "fabs(a.R[j] - low[j]) <= 1e-14", "fabs(a.R[j] - low[j]) <= 1e-1", SEARCH, "oracle"),
+    Mutant("_ext/adv_lanes.pxd", "t.own[at] = b[y[i]]", "t.own[at] = 0.0", SEARCH, "oracle"),
+    Mutant(
+        "_ext/adv_lanes.pxd",
+        "offset = offset + load(share, group) * (one - b)",
+        "offset = offset + (one - b)",
+        f"{SEARCH} -k sums",
+        "oracle",
     ),
     # the other surrogates
     Mutant(
@@ -1081,6 +1093,7 @@ MODELS = (
 )
 
 HINGES, KERNEL_NEWTON = "tests/solvers/test_solvers_hinges.py", "tests/kernel/test_kernel_newton.py"
+NEWTON = "tests/solvers/test_solvers_newton.py"
 BINARY, THRESHOLD = "tests/compiled/test_compiled_binary.py", "tests/compiled/test_compiled_threshold.py"
 PAIRS, GAUSSIAN = "tests/compiled/test_compiled_pairs.py", "tests/compiled/test_compiled_gaussian.py"
 SYSTEMS, KERNEL_SPLITTING = "tests/learners/test_learners_kernel_systems.py", "tests/kernel/test_kernel_splitting.py"
@@ -1117,6 +1130,9 @@ RIVALS = (
     ),
     Mutant("advcli/solvers/kernel_newton.py", "pull = F + product", "pull = F - product", f"{KERNEL_NEWTON} -k follow"),
     Mutant("advcli/solvers/kernel_newton.py", "by_class += np.asc", "by_class = np.asc", f"{KERNEL_NEWTON} -k product"),
+    # Newton systems with a class less
+    Mutant("advcli/features/linear.py", "blocks += np.eye(k - 1) - 1.0 / k", "blocks += np.eye(k - 1)", f"{NEWTON} -k hessian"),
+    Mutant("advcli/solvers/newton.py", "D -= (D @ each)[:, None] + common", "D -= (D @ each)[:, None]", f"{NEWTON} -k newton_system"),
     # binary problems
     Mutant("_ext/binary.pyx", "linear += t.a * t.margin", "linear += t.a", BINARY, "binary"),
     Mutant(

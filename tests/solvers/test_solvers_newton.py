@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from advcli.certificate import certify
 from advcli.features.linear import LinearFeatures
 from advcli.solvers import Limits, make_solver
-from advcli.solvers.newton import ProximalStep, Separate, _factor, falls_into_blocks
+from advcli.solvers.newton import ProximalStep, Separate, _factor, falls_into_blocks, search_by_steps
 
 
 def smoothed_problem(n, d, k, sparse=False):
@@ -129,6 +129,63 @@ def test_a_matrix_whose_ridge_is_lost_to_rounding_is_factorised_all_the_same():
     np.testing.assert_allclose(1e8 * Z @ (Z.T @ (Z @ found)), Z @ right, rtol=0.2)
 
 
+def summing_to_zero(random, m, k):
+    B = random.normal(size=(m, k))
+    return B - B.mean(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("name", ["zero_one", "cs", "absolute", "abstain"])
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize(("n", "d", "k"), [(200, 3, 4), (200, 4, 2), (6, 9, 3)])
+def test_the_direction_solves_the_newton_system(name, weights, n, d, k):
+    """Systems with a class less and, for few rows, the Woodbury form; parameters whose rows do not sum to zero."""
+    data = problems.make_data("noisy", n=n, d=d, k=k)
+    sample, cost = problems.weights_of(data) if weights else (None, None)
+    problem = problems.make_problem(data, name, C=3.0, sample_weight=sample, cost_weight=cost)
+    smoothed = ProximalStep(problem)
+    smoothed.c = 20.0
+    theta = 0.1 * np.random.default_rng(0).normal(size=(d, k))
+    F = problem.features.scores(theta)
+    point = smoothed.at(theta, F, *smoothed.block_step(F))
+    B, owner, scale = smoothed.tangents(point)
+    assert (len(owner) > d * (k - 1)) == (n > 10)
+    Z = (data.X[owner][:, :, None] * B[:, None, :]).reshape(len(owner), -1)
+    expected = -np.linalg.solve(np.eye(d * k) + Z.T @ (scale[:, None] * Z), point.residual.ravel())
+    np.testing.assert_allclose(smoothed.step(point).ravel(), expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", ["zero_one", "absolute", "general"])
+@pytest.mark.parametrize("weights", [False, True])
+def test_a_compiled_line_search_goes_the_way_of_one_by_steps(name, weights):
+    """From the same point to the same point, by as many block steps; P, D and gaps are the problem's own."""
+    data = problems.make_data("noisy", n=80, d=4, k=4)
+    sample, cost = problems.weights_of(data) if weights else (None, None)
+    problem = problems.make_problem(data, name, C=50.0, sample_weight=sample, cost_weight=cost)
+    most = 0
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        smoothed = ProximalStep(problem)
+        smoothed.c = 10.0 ** random.uniform(-2, 1)
+        theta = random.normal(size=(4, 4))
+        F = problem.features.scores(theta)
+        point = smoothed.at(theta, F, *smoothed.block_step(F))
+        primal, dual, gaps, R = smoothed.values(point)
+        assert primal == pytest.approx(problem.primal(theta) / problem.lam, rel=1e-12)
+        assert dual == pytest.approx(problem.dual(R) / problem.lam, rel=1e-9)
+        assert primal - dual == pytest.approx(gaps + 0.5 * float(np.vdot(point.residual, point.residual)), rel=1e-9)
+        D, dF, slope0 = smoothed.direction(point)
+        D, dF, slope0 = 3.0 * D, 3.0 * dF, 3.0 * slope0  # too far
+        before = smoothed.projections
+        t, R, _ = smoothed.search(point, D, dF, slope0, 40)
+        between = smoothed.projections
+        expected, its, _ = search_by_steps(smoothed, point, D, dF, slope0, 40)
+        assert between - before == smoothed.projections - between
+        assert t == pytest.approx(expected, rel=1e-9)
+        np.testing.assert_allclose(R, its, rtol=0, atol=1e-9)
+        most = max(most, between - before)
+    assert most > 1
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("d", [3, 8])
 def test_a_hessian_that_follows_another_is_the_one_summed_anew(d, sparse):
@@ -139,12 +196,14 @@ def test_a_hessian_that_follows_another_is_the_one_summed_anew(d, sparse):
     features = LinearFeatures(sp.csr_array(X) if sparse else X, k)
     sample = random.uniform(0.5, 2.0, size=n)
     owner = np.sort(random.integers(n, size=70))
-    B = random.normal(size=(70, k))
+    B = summing_to_zero(random, 70, k)
+    # parameters of k - 1 classes and a class of zeros, less the means over the classes
+    to_all = np.kron(np.eye(d), np.eye(k)[:, :-1] - 1.0 / k)
     before, updated = None, 0
     for step in range(40):
         chosen = random.random(len(owner)) > 0.05
         changed = random.random(len(owner)) < (0.9 if step % 13 == 12 else 0.03)
-        B[changed] = random.normal(size=(int(changed.sum()), k))
+        B[changed] = summing_to_zero(random, int(changed.sum()), k)
         directions = features.directions(B[chosen].copy(), owner[chosen])
         if before is not None:
             directions.follow(before)
@@ -152,10 +211,13 @@ def test_a_hessian_that_follows_another_is_the_one_summed_anew(d, sparse):
         if step % 7 == 3:
             continue
         weight, factor = sample[owner[chosen]], 10.0 ** random.uniform(-2, 2)
-        found = np.tril(directions.hessian(weight, factor))
+        found = np.tril(directions.reduced_hessian(weight, factor))
         Z = (X[owner[chosen]][:, :, None] * B[chosen][:, None, :]).reshape(int(chosen.sum()), -1)
-        expected = np.tril(np.eye(d * k) + factor * Z.T @ (weight[:, None] * Z))
+        whole = np.eye(d * k) + factor * Z.T @ (weight[:, None] * Z)
+        expected = np.tril(to_all.T @ whole @ to_all)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+        found = np.tril(directions.hessian(weight, factor))
+        np.testing.assert_allclose(found, np.tril(whole), rtol=0, atol=1e-11 * np.abs(whole).max())
         updated += directions.updates > 0
     assert 10 <= updated <= 33
 
