@@ -337,13 +337,13 @@ cdef struct Part:
     bint *late            # (2) whether the time is up, for the rounds in turn: no thread writes what another has yet to read
     Py_ssize_t next       # blocks of `order` that are the thread's and not yet read
     Py_ssize_t last
-    Py_ssize_t at         # rows of the batch's list that have been visited
 
 
-cdef bint refill(Part *p, double level) noexcept nogil:
-    """Read the thread's next batch with rows to visit; False where there is none left."""
+cdef void refill(Part *p, double level) noexcept nogil:
+    """Read the thread's next batch with rows to visit, and list them; none where its blocks have no more."""
     cdef Batch *b = &p.batch
-    while p.next < p.last:
+    b.listed = 0
+    while b.listed == 0 and p.next < p.last:
         b.count = 0
         while b.count < b.most and p.next < p.last:
             if level < 0.0 or has_active(b, p.order[p.next], level):
@@ -351,68 +351,51 @@ cdef bint refill(Part *p, double level) noexcept nogil:
                 b.count += 1
             p.next += 1
         fill(b, p.run.rows.d, p.run.family.kp, level, True)
-        if b.listed:
-            shuffle(b.order, b.listed, &p.member.state)
-            p.at = 0
-            return True
-    return False
-
-
-cdef Py_ssize_t to_visit(const Part *p, double level) noexcept nogil:
-    """Return how many rows of the thread's blocks have a gap above ``level``; all where that is negative."""
-    cdef Py_ssize_t block, i, first, last, count = 0
-    for block in range(p.next, p.last):
-        first = first_row(p.batch.supports, p.order[block])
-        last = first + rows_in(p.batch.supports, p.order[block])
-        for i in range(first, last):
-            count += level < 0.0 or p.batch.gap[i] > level
-    return count
+    shuffle(b.order, b.listed, &p.member.state)
 
 
 cdef int sweep_together(Part *p, double level, double skip, double until, double *signals, double *sums) except -2 nogil:
-    """Do what `sweep` does, in rounds: 1 when the time was up before the end, 3 where another thread has left, -1 when memory is short.
+    """Do what `sweep` does, in rounds: 1 when the time was up, 3 where another thread has left, -1 when memory is short.
 
-    sums[0] and sums[1] receive the visits of all threads, and by how much the gaps that they found exceed those of the visits before.
+    All threads read a batch at the same time, which may take longer than the rounds of its visits. sums[0] and sums[1] receive the visits of all threads,
+    and by how much the gaps that they found exceed those of the visits before.
     """
     cdef Member *m = &p.member
     cdef Rounds *team = m.team
     cdef Batch *b = &p.batch
     cdef double rows
-    cdef Py_ssize_t left, count, longest = 0, first = 0
+    cdef Py_ssize_t longest, first
     cdef int u, turn, late = 0
     shuffle(p.order, p.n_blocks, &p.common)
     p.next, p.last = cut(p.n_blocks, team.size, m.t), cut(p.n_blocks, team.size, m.t + 1)
-    b.listed = p.at = 0
-    rows = <double>to_visit(p, level)
-    if add_up(m, &rows, 1):
-        return 3
-    for u in range(team.size):
-        longest = max(longest, <Py_ssize_t>team.cells[((m.cell ^ 1) * team.size + u) * CELLS])
     sums[0] = sums[1] = 0.0
-    while first < longest and not late:
-        p.run.theta = team.moved + (m.turn * team.size + m.t) * team.length
-        memcpy(p.run.theta, team.theta + m.t * team.length, team.length * sizeof(double))
-        p.run.scale = m.sigma * m.scale
-        left = team.together
-        while left > 0 and (p.at < b.listed or refill(p, level)):
-            count = min(left, b.listed - p.at)
-            visit_some(&p.run, b, p.at, p.at + count, skip, sums + 1)
-            p.at += count
-            left -= count
-            sums[0] += <double>count
-            if p.at == b.listed and keep(b, p.run.family.kp, True):
-                return -1
-        turn = m.turn
-        if m.t == 0:
-            p.late[turn] = stop_now(signals, until)
-        if wait_for_all(&team.barrier, team.size):
+    while not late:
+        refill(p, level)
+        rows = <double>b.listed
+        if add_up(m, &rows, 1):
             return 3
-        combine(m)
-        late = p.late[turn]
-        first += team.together
-    if p.at < b.listed and keep(b, p.run.family.kp, True):
-        return -1
-    return 3 if add_up(m, sums, 2) else (late if first < longest else 0)
+        if rows == 0.0:
+            break
+        longest = first = 0
+        for u in range(team.size):
+            longest = max(longest, <Py_ssize_t>team.cells[((m.cell ^ 1) * team.size + u) * CELLS])
+        while first < longest and not late:
+            p.run.theta = team.moved + (m.turn * team.size + m.t) * team.length
+            memcpy(p.run.theta, team.theta + m.t * team.length, team.length * sizeof(double))
+            p.run.scale = m.sigma * m.scale
+            visit_some(&p.run, b, min(first, b.listed), min(first + team.together, b.listed), skip, sums + 1)
+            turn = m.turn
+            if m.t == 0:
+                p.late[turn] = stop_now(signals, until)
+            if wait_for_all(&team.barrier, team.size):
+                return 3
+            combine(m)
+            late = p.late[turn]
+            first += team.together
+        sums[0] += <double>min(first, b.listed)
+        if b.listed and keep(b, p.run.family.kp, True):
+            return -1
+    return 3 if add_up(m, sums, 2) else late
 
 
 cdef int judge_together(Part *p, bint read, double lam, double until, double *signals, double *primal, double *dual, int *late) except -2 nogil:

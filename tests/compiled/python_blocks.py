@@ -3,6 +3,8 @@
 Random bits, permutations and the order of visits are those of the compiled loop, so the two agree to rounding at every pass.
 """
 
+import itertools
+
 import numpy as np
 import python_dual
 from python_rounds import ACTIVE_PASSES, Bits, Rounds, cut
@@ -50,18 +52,18 @@ class Ascent:
     def sweep(self, level, skip):
         """Visit the rows whose gap exceeds the level, batch by batch; return the change of the gaps that are known."""
         self.bits.shuffle(self.order)
-        return sum(self.change(i, skip) for i in self.listed(self.order, level, self.bits))
+        return sum(self.change(i, skip) for batch in self.batches(self.order, level, self.bits) for i in batch)
 
-    def listed(self, order, level, bits):
-        """Return the rows of these blocks whose gap exceeds the level, shuffled batch by batch."""
+    def batches(self, order, level, bits):
+        """Return the rows of these blocks whose gap exceeds the level, batch by batch, each shuffled."""
         blocks = [range(b * self.rows, min((b + 1) * self.rows, len(self.y))) for b in order]
         blocks = [block for block in blocks if level is None or any(self.gap[i] > level for i in block)]
-        rows = []
+        found = []
         for first in range(0, len(blocks), self.most):
             batch = [i for block in blocks[first : first + self.most] for i in block if level is None or self.gap[i] > level]
             bits.shuffle(batch)
-            rows += batch
-        return rows
+            found.append(batch)
+        return found
 
     def change(self, i, skip):
         """Visit a row; return by how much its gap exceeds that of the visit before."""
@@ -82,15 +84,16 @@ class Together(Ascent, Rounds):
         """Do what one thread does, in rounds."""
         self.bits.shuffle(self.order)
         size, change, n = self.threads, 0.0, len(self.order)
-        parts = [self.listed(self.order[cut(n, size, t) : cut(n, size, t + 1)], level, bits) for t, bits in enumerate(self.own_bits)]
-        for first in range(0, max(map(len, parts)), self.together):
-            theta, changes = self.theta, []
-            for part in parts:
-                self.theta = theta.copy()
-                change += sum(self.change(i, skip) for i in part[first : first + self.together])
-                changes.append(self.theta - theta)
-            self.theta = theta
-            self.combine(changes)
+        parts = [self.batches(self.order[cut(n, size, t) : cut(n, size, t + 1)], level, bits) for t, bits in enumerate(self.own_bits)]
+        for batches in itertools.zip_longest(*parts, fillvalue=[]):
+            for first in range(0, max(map(len, batches)), self.together):
+                theta, changes = self.theta, []
+                for batch in batches:
+                    self.theta = theta.copy()
+                    change += sum(self.change(i, skip) for i in batch[first : first + self.together])
+                    changes.append(self.theta - theta)
+                self.theta = theta
+                self.combine(changes)
         return change
 
 
