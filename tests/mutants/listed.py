@@ -81,8 +81,8 @@ ROWS_IN_BLOCKS = (
     ),
     Mutant(
         "_ext/dual_blocks.pyx",
-        "level = 0.02 * total / n\n        m = 0",
-        "level = 0.2 * total / n\n        m = 0",
+        "level = 0.02 * total / n\n            m = 0",
+        "level = 0.2 * total / n\n            m = 0",
         f"{BLOCKS} -k plain",
         "dual_blocks",
     ),
