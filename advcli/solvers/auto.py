@@ -169,7 +169,8 @@ class AutoSolver(ThreadedSolver):
         if len(solvers) == 1:
             found = first.solve(problem, limits, start, seed)
             return _said(found, f"{first.name}: {reason}")
-        if any(isinstance(solver, KernelSplittingSolver) for solver in solvers):
+        if splitting := [solver for solver in solvers if isinstance(solver, KernelSplittingSolver)]:
+            splitting[0].reserve = start  # of the path; the block method's point, from which it begins, may be a bad one
             limits_of = {KernelDualSolver.name: _SEPARATE_PASSES, KernelSplittingSolver.name: _SPLITTING_PASSES}
             turns = [(solver, limits_of.get(solver.name, float("inf"))) for solver in solvers[:-1]]
             return self._in_turn(problem, limits, start, seed, [*turns, (solvers[-1], float("inf"))], reason)

@@ -40,6 +40,9 @@ _LOST = 10.0  # what a sketch loses of the dual value, in units of what the diag
 _SHARE, _LEAST_CUT, _LARGEST_CUT = 0.2, 4.0, 64.0  # of the gap allowed, what a sketch should lose; by how much it is refined
 _WORTHWHILE = 1.4  # times the rows that a sketch without an end in sight must gain
 _MEAN_LEFT = 0.3  # mean of the diagonal left over, in units of its largest
+# A gap that keeps more than this share of its size between these two checks stands still; the reserve serves where C is at most so many
+# times its own.
+_FROM, _UNTIL, _STILL, _NEAR = 15, 30, 0.5, 4.0
 _STEPS_BESIDE = 0.025  # cost of what is done beside a sketch's system, in iterations with K
 
 
@@ -48,6 +51,7 @@ class KernelSplittingSolver(Solver):
     """Douglas-Rachford splitting of the dual with a kernel whose matrix fits in memory twice; any surrogate, free thresholds too."""
 
     precision = 1e-4
+    reserve: Solution | None = None  # at another C: where a fit begins once more whose gap stands still
 
     def lacks(self, problem: Problem) -> str | None:
         """The solver needs kernel features and memory for K; free thresholds as in `newton`."""
@@ -60,18 +64,17 @@ class KernelSplittingSolver(Solver):
         """Return the parameters and the dual point with the best values seen."""
         return self.minimise(problem, limits, start, lambda work, R: False)
 
-    @classmethod
-    def minimise(cls, problem: Problem, limits: Limits, start: Solution | None, enough: Callable[[float, Array], bool]) -> Solution:
+    def minimise(self, problem: Problem, limits: Limits, start: Solution | None, enough: Callable[[float, Array], bool]) -> Solution:
         """Return what `solve` does, or end with status "max_passes" at the first check at which ``enough(work, R)`` holds.
 
         ``work`` is the cost of the iterations so far, in iterations with all of K.
         """
         started = time.perf_counter()
-        run = _Iteration(problem, limits, start)
+        run = _Iteration(problem, limits, start, self.reserve)
         status = run.until(limits, started, enough)
         seconds = time.perf_counter() - started
         memory = {"support": int(run.best_R.any(axis=1).sum())}
-        return Solution(run.best_theta, run.best_R, problem.lam, cls.name, run.passes, seconds, status, memory)
+        return Solution(run.best_theta, run.best_R, problem.lam, self.name, run.passes, seconds, status, memory)
 
 
 class _Iteration:
@@ -80,32 +83,42 @@ class _Iteration:
     The iterations solve the ``system`` of a sketch of K (`KernelMap.sketched`) or of K itself; ``near`` is the problem with these features.
     """
 
-    def __init__(self, problem: Problem, limits: Limits, start: Solution | None) -> None:
+    def __init__(self, problem: Problem, limits: Limits, start: Solution | None, reserve: Solution | None) -> None:
         features, loss = problem.features, problem.loss
         assert isinstance(features, KernelMap)
         self.problem, self.near, self.features, self.limits = problem, problem, features, limits
         self.sketch: Sketch | None = None
         self.system: KernelMap = features
         n, k = len(problem.y), loss.n_classes
-        sample = np.ones(n) if problem.sample_weight is None else problem.sample_weight
+        self.sample = np.ones(n) if problem.sample_weight is None else problem.sample_weight
         self.cost = np.ones(n) if problem.cost_weight is None else problem.cost_weight
         self.sigma = _sigma(problem, features)
-        self.largest, self.curvature = (problem.C * sample)[:, None], self.sigma * problem.C * sample / self.cost
+        self.largest, self.curvature = (problem.C * self.sample)[:, None], self.sigma * problem.C * self.sample / self.cost
         self.origin = np.zeros((n, k))
         theta, R = np.zeros(features.shape), features.feasible(self.origin, problem.y, problem.sample_weight)
         self.V = self.origin
-        self.iterations, self.checks, self.work = 0, 0, 0.0
+        self.iterations, self.checks, self.work, self.gap, self.gap_before = 0, 0, 0.0, np.inf, np.inf
+        self.reserve = reserve if reserve is not None and self._fits(reserve) and _near(reserve.lam, problem.lam) else None
         if limits.max_passes >= 2.0:
             self.checks = 2  # values of a start
-            if start is not None and start.R is not None and start.R.shape == (n, k) and start.theta.shape == features.shape:
+            if start is not None and self._fits(start):
+                assert start.R is not None
                 theta, R = start.theta, start.R
-                F = features.scores(theta)
-                # the iteration's point of rest if coefficients and scores of the start are optimal
-                self.V = R * (sample / (start.lam * problem.n))[:, None] + (F - F.mean(axis=1, keepdims=True)) / self.sigma
+                self.V = self._rest(start)
         self.best_primal, self.best_theta, self.best_dual, self.best_R = problem.primal(theta), theta, problem.dual(R), R
         self.lost = _LOST
         if self.open():
             self._sketch_first(problem.parameters(R))
+
+    def _fits(self, start: Solution) -> bool:
+        """Return whether a solution has coefficients and a dual point of the problem's shapes."""
+        return start.R is not None and start.R.shape == self.origin.shape and start.theta.shape == self.features.shape
+
+    def _rest(self, start: Solution) -> Array:
+        """Return V (n, k) at which the iteration rests if coefficients and scores of the start are optimal."""
+        assert start.R is not None
+        F = self.features.scores(start.theta)
+        return start.R * (self.sample / (start.lam * self.problem.n))[:, None] + (F - F.mean(axis=1, keepdims=True)) / self.sigma
 
     @property
     def passes(self) -> float:
@@ -144,8 +157,21 @@ class _Iteration:
                 self._judge(X, G, theta, R, last or late or stop)
                 if stop and self.open():
                     return "max_passes"
+                if self._stands_still():
+                    assert self.reserve is not None
+                    self.V, self.reserve = self._rest(self.reserve), None
+                    self.checks += 1
+                    continue
             self.V = self.V + _RELAXATION * (X - Z)
         return "converged"
+
+    def _stands_still(self) -> bool:
+        """Return whether it is time to begin once more, from the reserve."""
+        if self.iterations == _FROM:
+            self.gap_before = self.gap
+        if self.iterations != _UNTIL or self.reserve is None or self.passes + 3.0 > self.limits.max_passes:
+            return False
+        return self.gap > _STILL * self.gap_before
 
     def _judge(self, X: Array, G: Array, theta: Array, R: Array, last: bool) -> None:
         """Take the values of the iterates; refine the sketch where it, not the iteration, keeps the gap open."""
@@ -156,9 +182,9 @@ class _Iteration:
         if sketch is not None:
             bound, A = self.near.dual(R), problem.parameters(R)
             expected = 0.5 * problem.lam * self.features.unseen(A, sketch)
-            gap, allowed = primal - bound, self.allowed(primal, bound)
-            if gap > allowed and not last:
-                if 2.0 * max(gap, 0.5 * allowed) < self.lost * expected:
+            self.gap, allowed = primal - bound, self.allowed(primal, bound)
+            if self.gap > allowed and not last:
+                if 2.0 * max(self.gap, 0.5 * allowed) < self.lost * expected:
                     self._refine(A)
                 return
         dual = problem.dual(R)
@@ -175,7 +201,9 @@ class _Iteration:
             primal = problem.primal(theta)  # free of the factor's rounding
         if primal < self.best_primal:
             self.best_primal, self.best_theta = primal, theta
-        if sketch is not None and not last and self.open():
+        if sketch is None:
+            self.gap = self.best_primal - self.best_dual
+        elif not last and self.open():
             if expected > 0.0:
                 self.lost = min(max((bound - dual) / expected, 1.0), 1e3)
             self._refine(problem.parameters(R))
@@ -218,6 +246,11 @@ class _Iteration:
     def few_rows(self) -> int:
         """The rows of a sketch that are taken at once."""
         return max(int(_FEW_ROWS * len(self.problem.y)), min(_FEWEST_ROWS, self.most_rows))
+
+
+def _near(lam: float, other: float) -> bool:
+    """Return whether a point of rest at one regularisation is a start at the other."""
+    return max(lam, other) <= _NEAR * min(lam, other)
 
 
 def _sigma(problem: Problem, features: KernelMap) -> float:

@@ -1,5 +1,7 @@
 """Operator splitting with a kernel: beside the block method, Newton and plain linear algebra, for every kind of dual variables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
@@ -307,13 +309,56 @@ def test_no_gap_is_claimed_that_the_kernel_matrix_does_not_confirm(weights, syst
 def test_a_sketch_that_ends_at_rounding_makes_way_for_the_matrix(systems, monkeypatch):
     monkeypatch.setattr(kernel_splitting, "_MOST_ROWS", 1.0)
     problem = problem_of(64.0, n=240, gamma=1e-4)
-    run = kernel_splitting._Iteration(problem, Limits(1e-3), None)
+    run = kernel_splitting._Iteration(problem, Limits(1e-3), None, None)
     run._take(0.0, 0, 240)
     rows = systems[-1]
     assert 0 < rows < 240
     run._take(0.0, rows, 240)
     assert systems[-1] == 0
     assert run.near is problem
+
+
+def distant(problem):
+    """A start far from rest: the coefficients of a fit to moved labels, a thousand times as large."""
+    moved = replace(problem, y=(problem.y + 1) % 3)
+    found = make_solver("kernel_splitting").solve(moved, Limits(1e-3))
+    return replace(found, theta=1e3 * found.theta, R=np.zeros_like(found.R))
+
+
+@pytest.fixture
+def rests(monkeypatch):
+    """The solutions that splitting has begun at."""
+    seen = []
+    found = kernel_splitting._Iteration._rest
+    monkeypatch.setattr(kernel_splitting._Iteration, "_rest", lambda self, start: seen.append(start) or found(self, start))
+    return seen
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_a_fit_that_stands_still_begins_once_more_at_a_neighbouring_C(weights, rests):
+    problem = problem_of(512.0, n=240, weights=weights)
+    before = solved(problem_of(256.0, n=240, weights=weights), 1e-3)[0]
+    start, found = distant(problem), {}
+    for name, reserve in (("alone", None), ("neighbour", before), ("far", replace(before, lam=8.0 * before.lam))):
+        solver, _ = make_solver("kernel_splitting"), rests.clear()
+        solver.reserve = reserve
+        found[name] = solver.solve(problem, Limits(1e-3, max_passes=20_000), start)
+        assert rests == ([start, before] if name == "neighbour" else [start])
+        assert certify(problem, found[name], 1e-3).converged
+        for most in (20.0, 37.0, 38.0, 39.0, 40.0, 45.0):
+            assert solver.solve(problem, Limits(1e-9, max_passes=most), start).passes <= most
+    assert found["neighbour"].passes < found["alone"].passes == found["far"].passes
+
+
+def test_the_path_of_C_is_the_reserve_behind_the_block_method(rests, monkeypatch):
+    monkeypatch.setattr(kernel_splitting, "_STILL", 0.0)
+    auto, problem = make_solver("auto"), problem_of(512.0, n=240, gamma=1.0)
+    before = auto.solve(problem_of(256.0, n=240, gamma=1.0), Limits(1e-3))
+    rests.clear()
+    found = auto.solve(problem, Limits(1e-6), before)
+    assert found.solver.startswith("kernel_dual+kernel_splitting")
+    assert rests[1] is before
+    assert certify(problem, found, 1e-6).converged
 
 
 def test_without_room_for_a_sketch_the_factor_serves(systems):
