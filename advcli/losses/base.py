@@ -68,8 +68,6 @@ class Loss(ABC):
     thresholded: ClassVar[bool] = False  # whether S = tau + 1 - f_y with a tau that classes below it do not move
     separate: ClassVar[bool] = False  # whether r = a - mean a and c = sum a with a_y = 0 and every other a_j in [0, 1] alone
 
-    visits: ClassVar[float] = 1.0  # processor time of a block step, in units of that of zero_one
-
     matrix: Array | None = None  # the loss matrix (l, k), where the surrogate is that of a game
     row_names: tuple[str, ...] | None = None  # the predictions by name, where a file names the rows of the matrix
     alpha: float | None = None  # cost of abstaining, where the last prediction is to abstain

@@ -44,7 +44,6 @@ class WestonWatkinsLoss(Loss):
     """Sum of relative hinges over the other classes."""
 
     kernel = "ww"
-    visits = 2.0
 
     def infeasibility(self, R: Array, y: Labels) -> Array:
         """Return how far a lies outside [0, 1]^k or r from summing to zero; a_j = r_j off the label, shape (n,)."""

@@ -324,7 +324,7 @@ def newton_after(problem: Problem, R: Array) -> tuple[float, float]:
     owner = kernels.tangents(family, kernels.face(family, F, R, problem.y, c)[1], nowhere)[1]
     support[owner] = True
     cost = _STEPS * step_seconds(problem, len(owner), c)
-    return cost / (n * (2e-7 * problem.loss.visits + 3e-10 * int(np.count_nonzero(support)))), c
+    return cost / (n * (2e-7 + 3e-10 * int(np.count_nonzero(support)))), c
 
 
 def step_seconds(problem: Problem, free: int, c: float = 0.0) -> float:

@@ -169,9 +169,7 @@ class _Iteration:
         """Return whether it is time to begin once more, from the reserve."""
         if self.iterations == _FROM:
             self.gap_before = self.gap
-        if self.iterations != _UNTIL or self.reserve is None or self.passes + 3.0 > self.limits.max_passes:
-            return False
-        return self.gap > _STILL * self.gap_before
+        return self.iterations == _UNTIL and self.reserve is not None and self.gap > _STILL * self.gap_before
 
     def _judge(self, X: Array, G: Array, theta: Array, R: Array, last: bool) -> None:
         """Take the values of the iterates; refine the sketch where it, not the iteration, keeps the gap open."""
