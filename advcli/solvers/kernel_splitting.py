@@ -98,7 +98,8 @@ class _Iteration:
         theta, R = np.zeros(features.shape), features.feasible(self.origin, problem.y, problem.sample_weight)
         self.V = self.origin
         self.iterations, self.checks, self.work, self.gap, self.gap_before = 0, 0, 0.0, np.inf, np.inf
-        self.reserve = reserve if reserve is not None and self._fits(reserve) and _near(reserve.lam, problem.lam) else None
+        usable = reserve is not None and reserve is not start and self._fits(reserve) and _near(reserve.lam, problem.lam)
+        self.reserve = reserve if usable else None
         if limits.max_passes >= 2.0:
             self.checks = 2  # values of a start
             if start is not None and self._fits(start):

@@ -347,6 +347,9 @@ def test_a_fit_that_stands_still_begins_once_more_at_a_neighbouring_C(weights, r
         assert certify(problem, found[name], 1e-3).converged
         for most in (20.0, 37.0, 38.0, 39.0, 40.0, 45.0):
             assert solver.solve(problem, Limits(1e-9, max_passes=most), start).passes <= most
+        solver.reserve = start
+        rests.clear()
+        assert solver.solve(problem, Limits(1e-3, max_passes=20_000), start).passes == found["alone"].passes
     assert found["neighbour"].passes < found["alone"].passes == found["far"].passes
 
 

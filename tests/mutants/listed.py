@@ -1131,7 +1131,7 @@ RIVALS = (
     Mutant("advcli/features/kernel.py", "upper, sketch.rows @ theta", "upper.T, sketch.rows @ theta", f"{KERNEL_SPLITTING} -k pivots"),
     Mutant("advcli/solvers/kernel_splitting.py", "dual = problem.dual(R)", "dual = self.near.dual(R)", f"{KERNEL_SPLITTING} -k claimed"),
     Mutant("advcli/solvers/kernel_splitting.py", "self.gap > _STILL * self.gap_before", "False", f"{KERNEL_SPLITTING} -k neighbouring"),
-    Mutant("advcli/solvers/kernel_splitting.py", "and _near(reserve.lam, problem.lam) else", "else", f"{KERNEL_SPLITTING} -k neighbouring"),
+    Mutant("advcli/solvers/kernel_splitting.py", " and _near(reserve.lam, problem.lam)", "", f"{KERNEL_SPLITTING} -k neighbouring"),
     Mutant("advcli/solvers/kernel_splitting.py", "> before:  # else", ">= before:  # else", f"{KERNEL_SPLITTING} -k rounding"),
     Mutant("advcli/solvers/kernel_newton.py", "root * (scaled - G @ cho", "root * (scaled + G @ cho", f"{KERNEL_NEWTON} -k sketch"),
     Mutant(
