@@ -5,6 +5,8 @@
 # Block (docs/notes/oracles.md, section 2): g = f + w q; u solves sum (g-u)_+ = 1, mu solves sum (g-mu)_+ = 1 + w; q' = (min(g, u) - mu)_+ / w.
 # CS: c(r) = 1 - q_y is linear, so the block is the projection of q + (f + 1 - e_y)/w on the simplex.
 
+from libc.math cimport fabs
+
 from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, hmax, if_greater, count_greater, LANES, maximum, dot, threshold, two_thresholds
 from adv_family cimport Family, FIXED, TIED, FREE
 from adv_lanes cimport GROUPS, NETWORK, network_thresholds, newton_thresholds
@@ -23,6 +25,11 @@ cdef inline double normalise(double *q, int kp) noexcept nogil:
         for j in range(kp // LANES):
             store(q, j, load(q, j) * s)
     return total
+
+
+cdef inline bint rounded(double total, double wanted, int k) noexcept nogil:
+    """Whether the sum of k numbers is ``wanted`` > 0 but for their rounding. A branch, which is guessed: nothing waits for the sum."""
+    return fabs(total - wanted) < 8.9e-16 * k * wanted
 
 
 cdef inline void uniform_on_support(const double *b, double tau, int kp, double *q) noexcept nogil:
@@ -61,14 +68,22 @@ cdef inline double zero_one_oracle(Family *s, const double *f, Py_ssize_t y, dou
     return 1.0 + tau - b[y]
 
 
+cdef inline void beside_own(Family *s, const double *f, Py_ssize_t y, double *b, int kp) noexcept nogil:
+    """Write b = f - f_y, -inf on the padding: as `shift`, without waiting for a largest score."""
+    cdef int j
+    cdef vec own = splat(f[y])
+    for j in range(kp // LANES):
+        store(b, j, load(f, j) + load(s.mask, j) - own)
+
+
 cdef inline double zero_one_value(Family *s, const double *f, Py_ssize_t y) noexcept nogil:
     cdef double *b = s.work
     cdef double tau
-    shift(s, f, b, s.kp)
+    beside_own(s, f, y, b, s.kp)
     tau = threshold(b, s.kp, s.hint[0] if s.hint != NULL else -1.0, 1.0)
     if s.hint != NULL:
         s.hint[0] = tau
-    return 1.0 + tau - b[y]
+    return 1.0 + tau
 
 
 cdef inline double zero_one_offset(Family *s, const double *r, Py_ssize_t y) noexcept nogil:
@@ -81,23 +96,25 @@ cdef inline double zero_one_offset(Family *s, const double *r, Py_ssize_t y) noe
 
 
 cdef inline double zero_one_block(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, int kp) noexcept nogil:
+    """The block step. Its chain of sums that wait for each other is what a visit takes, so that thresholds start beside each other, from the last
+    visit's, and a sum that only confirms is not waited for."""
     cdef int j, near
     cdef double *b = s.work
     cdef double *g = s.work + kp
-    cdef double tau, largest, gap, u, mu, total
+    cdef double tau, largest, gap, u, mu, total, start
     cdef vec scale = splat(w), m, inner, q, upper, lower, zero = splat(0.0)
     cdef const double *corner = s.corner - y
-    shift(s, f, b, kp)
+    beside_own(s, f, y, b, kp)
     if r[y] == 0.0 and skip >= 0.0:
         # q = e_y: nothing to gain when no other score comes within 1 of the label's, which is most visits late in a fit
-        if b[y] == 0.0:
-            near = 0
-            m = splat(-1.0)
-            for j in range(kp // LANES):
-                near += count_greater(load(b, j), m)
-            if near == 1:
-                return 0.0
-    tau = threshold(b, kp, s.hint[0] if s.hint != NULL else -1.0, 1.0)
+        near = 0
+        m = splat(-1.0)
+        for j in range(kp // LANES):
+            near += count_greater(load(b, j), m)
+        if near == 1:
+            return 0.0
+    start = s.hint[0] if s.hint != NULL else -1.0
+    tau = threshold(b, kp, start, 1.0)
     if s.hint != NULL:
         s.hint[0] = tau
     # q = r + e_y goes to out; sum_j b_j q_j over the k lanes only (b is -inf on the padding)
@@ -108,30 +125,29 @@ cdef inline double zero_one_block(Family *s, const double *f, const double *r, P
         store(out, j, q)
         m = vmax(m, q)
         inner = inner + q * vmax(load(b, j), splat(-1.7976931348623157e308))
+        store(g, j, load(b, j) + scale * q)
     largest = hmax(m)
     gap = tau + largest - vsum(inner)
     if gap <= skip:
         return gap
-    for j in range(kp // LANES):
-        store(g, j, load(b, j) + scale * load(out, j))
-    u, mu = tau + w * largest, tau
+    u, mu = start + w * largest, start
     two_thresholds(g, kp, 1.0, &u, 1.0 + w, &mu)
+    total = 0.0
     if w > 0.0:
         upper = splat(u)
         lower = splat(mu)
+        scale = splat(1.0 / w)
         m = zero
         for j in range(kp // LANES):
             q = vmax(vmin(load(g, j), upper) - lower, zero)
-            store(out, j, q)
             m = m + q
+            store(out, j, q * scale)
         total = vsum(m)  # w, but for rounding
-        scale = splat(1.0 / total)
-        for j in range(kp // LANES):
-            store(out, j, load(out, j) * scale)
-    else:
-        total = 0.0
-    if not (0.999 * w < total < 1.001 * w):  # w so small that the quadratic term has drowned: the oracle's vertex is the answer
-        uniform_on_support(b, tau, kp, out)
+    if not rounded(total, w, s.k):
+        if 0.999 * w < total < 1.001 * w:
+            normalise(out, kp)
+        else:  # w so small that the quadratic term has drowned: the oracle's vertex is the answer
+            uniform_on_support(b, tau, kp, out)
     if state != NULL:
         for j in range(s.k):
             state[j] = TIED if g[j] > u else (FREE if g[j] > mu else FIXED)
@@ -205,41 +221,45 @@ cdef inline double cs_step(Family *s, const double *f, const double *r, Py_ssize
     cdef double *b = s.work
     cdef double *g = s.work + kp
     cdef const double *corner = s.corner - y
-    cdef double top, gap, t, total, largest
-    cdef vec scale = splat(w), level, inner, q, zero = splat(0.0), one = splat(1.0)
-    # b = f + 1 - e_y, shifted to a maximum of 0
+    cdef double gap, t, total = 0.0
+    cdef vec own = splat(f[y]), scale = splat(w), level, top, inner, q, value, sum, zero = splat(0.0), one = splat(1.0)
+    # b = f + 1 - e_y less f_y, -inf on the padding
+    top = inner = zero
     for j in range(kp // LANES):
-        store(b, j, load(f, j) + one + load(s.mask, j) - load(corner, j))
-        store(out, j, load(r, j) + load(corner, j))
-    top = maximum(b, kp)
-    level = splat(top)
-    inner = zero
-    for j in range(kp // LANES):
-        q = load(b, j) - level
-        store(b, j, q)
-        inner = inner + load(out, j) * vmax(q, splat(-1.7976931348623157e308))
-    gap = -vsum(inner)
+        q = load(r, j) + load(corner, j)
+        value = (load(f, j) + load(s.mask, j) - own) + (one - load(corner, j))
+        top = vmax(top, value)
+        inner = inner + q * vmax(value, splat(-1.7976931348623157e308))
+        store(out, j, q)
+        store(b, j, value)
+        store(g, j, value + scale * q)
+    gap = hmax(top) - vsum(inner)
     if gap <= skip:
         return gap
-    for j in range(kp // LANES):
-        store(g, j, load(b, j) + scale * load(out, j))
-    t = 0.0
-    total = 0.0
     if w > 0.0:
-        largest = maximum(g, kp)
-        t = threshold(g, kp, largest - w, w)
+        if s.hint == NULL:
+            t = threshold(g, kp, maximum(g, kp) - w, w)
+        else:
+            t = threshold(g, kp, s.hint[0], w)
+            s.hint[0] = t
         level = splat(t)
         scale = splat(1.0 / w)
+        sum = zero
         for j in range(kp // LANES):
-            store(out, j, vmax(load(g, j) - level, zero) * scale)
-        total = normalise(out, kp)
-    if not (0.999 < total < 1.001):
-        best = 0
-        for j in range(kp):
-            out[j] = 0.0
-            if j < s.k and b[j] > b[best]:
-                best = j
-        out[best] = 1.0
+            q = vmax(load(g, j) - level, zero) * scale
+            sum = sum + q
+            store(out, j, q)
+        total = vsum(sum)
+    if not rounded(total, 1.0, s.k):
+        if 0.999 < total < 1.001:
+            normalise(out, kp)
+        else:
+            best = 0
+            for j in range(kp):
+                out[j] = 0.0
+                if j < s.k and b[j] > b[best]:
+                    best = j
+            out[best] = 1.0
     if state != NULL:
         for j in range(s.k):
             state[j] = FREE if out[j] > 0.0 else FIXED
