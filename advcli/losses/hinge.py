@@ -18,7 +18,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Answer, Array, Labels, Loss, SimplexLoss, register
+from .base import Answer, Array, Labels, Loss, SimplexLoss, by_class, register
 
 
 def _columns(F: Array, y: Labels) -> NDArray[np.bool_]:
@@ -30,7 +30,8 @@ def _columns(F: Array, y: Labels) -> NDArray[np.bool_]:
 
 def _outside(A: Array, R: Array) -> Array:
     """Return how far a lies outside [0, 1]^k, or r from summing to zero, shape (n,)."""
-    return np.maximum(np.maximum(-A.min(axis=1), A.max(axis=1) - 1.0), np.abs(R.sum(axis=1)))
+    A, total = by_class(A), by_class(R).sum(axis=0)
+    return np.maximum(np.maximum(-A.min(axis=0), A.max(axis=0) - 1.0), np.abs(total))
 
 
 def _sums(R: Array) -> list[tuple[Array, float]]:
