@@ -5,9 +5,12 @@ At an exact block step every coordinate of r is fixed, free, or tied to the othe
 The tangent space of that face is {d: d fixed = 0, d equal on the tied, sum d = 0, d.normal = 0}; dr/df = M / w with M the projector on it.
 """
 
+from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.math cimport fabs, sqrt
 from libc.stdlib cimport malloc, free
-from libc.string cimport memchr, memcmp
+from libc.string cimport memchr, memcmp, memcpy, memset
+
+from scipy.linalg import cython_blas, cython_lapack
 
 from adv_check cimport check_labels, check_positions, demand
 
@@ -16,13 +19,43 @@ cdef enum:
     TIED = 1
     FREE = 2
     MOST = 1 << 24    # classes, so that no count of scratch numbers leaves an int
+    WRITTEN = 256     # products that are written out before they are added up
+    LARGEST = 1 << 15 # parameters of a system, so that its numbers can be counted in an int
 
 CLASSES = "there must be 1 to 16,777,215 classes"
 
+ctypedef void (*Syrk)(char *, char *, int *, int *, double *, const double *, int *, double *, double *, int *) noexcept nogil
+ctypedef void (*Potrf)(char *, int *, double *, int *, int *) noexcept nogil
+ctypedef void (*Potrs)(char *, int *, int *, const double *, int *, double *, int *, int *) noexcept nogil
 
-cdef inline bint loose(const signed char[:, ::1] state, Py_ssize_t i, int k) noexcept nogil:
-    """Whether a label of the row is free, without which its face is a point; near the optimum few rows have one."""
-    return memchr(&state[i, 0], FREE, k) != NULL
+
+cdef void *of_scipy(object module, str name, str kinds) except NULL:
+    """Return a function of SciPy's BLAS or LAPACK whose arguments are characters (c), whole numbers (i) and doubles (d).
+
+    Asked for when the module is loaded, so that building needs no SciPy.
+    """
+    cdef object capsule = module.__pyx_capi__[name]
+    cdef const char *signature = PyCapsule_GetName(capsule)
+    found = "".join(
+        "c" if each == "char *" else "i" if each == "int *" else "d" if each.endswith("_d *") else "?"
+        for each in (<bytes>signature).decode().partition("(")[2].rstrip(")").split(", ")
+    )
+    if found != kinds:
+        raise ImportError(f"SciPy's {name} has the arguments {found}, not {kinds}: this SciPy has other whole numbers than advcli knows")
+    return PyCapsule_GetPointer(capsule, signature)
+
+
+cdef Syrk dsyrk = <Syrk>of_scipy(cython_blas, "dsyrk", "cciiddiddi")
+cdef Potrf dpotrf = <Potrf>of_scipy(cython_lapack, "dpotrf", "cidii")
+cdef Potrs dpotrs = <Potrs>of_scipy(cython_lapack, "dpotrs", "ciididii")
+
+cdef inline Py_ssize_t next_loose(const signed char[:, ::1] state, Py_ssize_t i) noexcept nogil:
+    """Return the first row from i on with a free label, without which a face is a point, or n; near the optimum few rows have one."""
+    cdef Py_ssize_t n = state.shape[0], k = state.shape[1]
+    cdef const signed char *found = NULL
+    if i < n:
+        found = <const signed char *>memchr(&state[i, 0], FREE, (n - i) * k)
+    return n if found == NULL else (found - &state[0, 0]) // k
 
 
 def ranks(const signed char[:, ::1] state, const double[:, ::1] normal, const signed char[::1] skip, int[::1] rank):
@@ -32,10 +65,15 @@ def ranks(const signed char[:, ::1] state, const double[:, ::1] normal, const si
     cdef double mean, group, largest
     cdef bint bent
     demand(normal.shape[0] == n and normal.shape[1] == k and rank.shape[0] == n and skip.shape[0] == n, "normals must be (n, k), ranks and skip (n,)")
+    if n == 0 or k == 0:
+        rank[:] = 0
+        return 0
     with nogil:
-        for i in range(n):
-            rank[i] = 0
-            if skip[i] or not loose(state, i, k):
+        memset(&rank[0], 0, n * sizeof(int))
+        i = next_loose(state, 0)
+        while i < n:
+            if skip[i]:
+                i = next_loose(state, i + 1)
                 continue
             size = 0
             tied = 0
@@ -64,6 +102,7 @@ def ranks(const signed char[:, ::1] state, const double[:, ::1] normal, const si
             r = size + (1 if tied else 0) - 1 - (1 if bent else 0)
             rank[i] = r if r > 0 else 0
             total += rank[i]
+            i = next_loose(state, i + 1)
     return total
 
 
@@ -345,28 +384,139 @@ def differing(const Py_ssize_t[::1] owner, const double[:, ::1] B, const Py_ssiz
     return gone, come
 
 
-def products(const double[:, ::1] X, const Py_ssize_t[::1] owner, const double[:, ::1] B, const double[::1] weight, const Py_ssize_t[::1] rows,
-             int k, double[:, ::1] Z):
-    """Write sqrt(weight) x (x) b of some rows b of B, x the row of X that owns b, with the first k classes of b."""
-    cdef Py_ssize_t at, i, a, m = rows.shape[0], d = X.shape[1]
-    cdef int j
-    cdef double scale
+def add_products(const double[:, ::1] X, const Py_ssize_t[::1] owner, const double[:, ::1] B, const double[::1] weight,
+                 const Py_ssize_t[::1] rows, double sign, double[:, ::1] total):
+    """Add sign Z'Z to the upper triangle of ``total`` (d k, d k), in place: Z has a row sqrt(weight) x (x) b for some rows b of B.
+
+    x is the row of X (any, d) that owns b, of which the first k classes count.
+    """
+    cdef Py_ssize_t at = 0, i, a, m = rows.shape[0], d = X.shape[1], last
+    cdef int j, k, p, count
+    cdef double scale, one = 1.0
     cdef const double *b
+    cdef const double *x
     cdef double *z
-    demand(owner.shape[0] == B.shape[0] and weight.shape[0] == B.shape[0] and Z.shape[0] == m, "every row of the bases needs an owner and a weight")
-    demand(0 <= k <= B.shape[1] and Z.shape[1] == d * k, "the products must be (rows, d k), k at most the classes of the bases")
-    if Z.shape[1] == 0:
-        return
+    cdef double *Z
+    demand(owner.shape[0] == B.shape[0] and weight.shape[0] == B.shape[0], "every row of the bases needs an owner and a weight")
+    demand(total.shape[0] == total.shape[1] and total.shape[0] < LARGEST, "sums must be square, for at most 32,767 parameters")
+    demand(total.shape[0] % d == 0 and total.shape[0] // d <= B.shape[1] if d else total.shape[0] == 0,
+           "sums must be (d k, d k), k at most the classes of the bases")
     check_positions(owner, X.shape[0], "owners")
     check_positions(rows, B.shape[0], "rows")
+    p = <int>total.shape[0]
+    if m == 0 or p == 0:
+        return
+    k = p // <int>d
+    Z = <double *>malloc(min(m, <Py_ssize_t>WRITTEN) * p * sizeof(double))
+    if Z == NULL:
+        raise MemoryError("no memory for the products of a Hessian")
     with nogil:
-        for at in range(m):
-            i = rows[at]
-            b, z = &B[i, 0], &Z[at, 0]
+        while at < m:
+            last = min(m, at + WRITTEN)
+            count, z = <int>(last - at), Z
+            for at in range(at, last):
+                i = rows[at]
+                b, x, scale = &B[i, 0], &X[owner[i], 0], sqrt(weight[i])
+                for a in range(d):
+                    for j in range(k):
+                        z[j] = x[a] * scale * b[j]
+                    z += k
+            # column by column, as BLAS has it, the upper triangle is the lower one
+            dsyrk(b"L", b"N", &p, &count, &sign, Z, &p, &one, &total[0, 0], &p)
+            at = last
+    free(Z)
+
+
+cdef bint factorised(const double *H, double *L, int p) noexcept nogil:
+    """Write the lower Cholesky factor of H (p, p), column by column, or of H plus a tiny ridge where rounding has made H indefinite.
+
+    Neither has an upper triangle. False where both fail.
+    """
+    cdef int attempt, j, failed
+    cdef double largest
+    for attempt in range(2):
+        for j in range(p):
+            memcpy(L + <Py_ssize_t>j * (p + 1), H + <Py_ssize_t>j * (p + 1), (p - j) * sizeof(double))
+        if attempt:
+            largest = H[0]
+            for j in range(1, p):
+                largest = max(largest, H[<Py_ssize_t>j * (p + 1)])
+            for j in range(p):
+                L[<Py_ssize_t>j * (p + 1)] += 1e-13 * largest
+        dpotrf(b"L", &p, L, &p, &failed)
+        if failed == 0:
+            return True
+    return False
+
+
+def cholesky(const double[:, ::1] H, double[:, ::1] factor):
+    """Write the Cholesky factor U of the upper triangle of H (p, p), H = U'U, to that of ``factor``; return whether there is one.
+
+    It is that of H plus a tiny ridge where rounding has made H indefinite.
+    """
+    cdef Py_ssize_t p = H.shape[0]
+    cdef bint found
+    demand(H.shape[1] == p and factor.shape[0] == p and factor.shape[1] == p and 0 < p < LARGEST, "H and its factor must be (p, p), 0 < p < 32,768")
+    with nogil:
+        found = factorised(&H[0, 0], &factor[0, 0], <int>p)
+    return found
+
+
+def direction(const double[:, ::1] moments, double factor, const double[:, ::1] gradient, double[:, ::1] D):
+    """Write D (d, k) with (I + factor Z'WZ) D = -gradient; return whether the system could be factorised.
+
+    ``moments`` (d (k - 1), d (k - 1)) has Z'WZ without the last class in its upper triangle: rows of Z sum to zero over the classes. On
+    parameters E of k - 1 classes and a class of zeros, less their means over the classes, the system is factor Z'WZ + I (x) (I - 11'/k);
+    no row of Z sees what the classes have in common, where it is the identity (docs/notes/large-c.md, section 4).
+    """
+    cdef Py_ssize_t d = gradient.shape[0], k = gradient.shape[1], a
+    cdef int p = 0, i, j, last, failed = 0, one = 1
+    cdef double each, common, mean
+    cdef bint found
+    cdef const double *g
+    cdef double *H
+    cdef double *L
+    cdef double *right
+    demand(k > 1 and d > 0 and d < LARGEST and k < LARGEST and d * (k - 1) < LARGEST, "there must be 1 to 32,767 parameters, of 2 classes or more")
+    demand(D.shape[0] == d and D.shape[1] == k and moments.shape[0] == d * (k - 1) and moments.shape[1] == moments.shape[0],
+           "gradient and D must be (d, k), moments (d (k - 1), d (k - 1))")
+    p = <int>(d * (k - 1))
+    H = <double *>malloc((2 * <Py_ssize_t>p + 1) * p * sizeof(double))
+    if H == NULL:
+        raise MemoryError("no memory for the Newton system")
+    L = H + <Py_ssize_t>p * p
+    right = L + <Py_ssize_t>p * p
+    each = 1.0 / k
+    with nogil:
+        for j in range(p):
+            for i in range(j, p):
+                H[<Py_ssize_t>j * p + i] = factor * moments[j, i]
+            last = j - j % <int>(k - 1) + <int>k - 1
+            for i in range(j, last):
+                H[<Py_ssize_t>j * p + i] -= each
+            H[<Py_ssize_t>j * p + j] += 1.0
+        found = factorised(H, L, p)
+        if found:
             for a in range(d):
-                scale = X[owner[i], a] * sqrt(weight[i])
+                g, common = &gradient[a, 0], 0.0
                 for j in range(k):
-                    z[a * k + j] = scale * b[j]
+                    common += g[j]
+                common *= each
+                for j in range(k - 1):
+                    right[a * (k - 1) + j] = common - g[j]
+            dpotrs(b"L", &p, &one, L, &p, right, &p, &failed)
+            for a in range(d):
+                common, mean = 0.0, 0.0
+                for j in range(k):
+                    common += gradient[a, j]
+                for j in range(k - 1):
+                    mean += right[a * (k - 1) + j]
+                mean = (mean + common) * each
+                for j in range(k - 1):
+                    D[a, j] = right[a * (k - 1) + j] - mean
+                D[a, k - 1] = -mean
+    free(H)
+    return found
 
 
 def separate_face(const double[:, ::1] F, const double[:, ::1] center, const Py_ssize_t[::1] y, double c, double[:, ::1] R,

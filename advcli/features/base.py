@@ -58,11 +58,10 @@ class Directions(ABC):
         Free parameters carry a trace of ridge instead of I. ``weight`` (m,) may depend on the owner only.
         """
 
-    def reduced_hessian(self, weight: Array, factor: float = 1.0) -> Array:
-        """Return the lower triangle at least of the form of I + factor Z' diag(weight) Z on parameters (d, k) whose rows sum to zero.
+    def reduced_direction(self, weight: Array, factor: float, gradient: Array) -> Array | None:
+        """Return D (d, k) with (I + factor Z' diag(weight) Z) D = -gradient, or None where rounding has made the system indefinite.
 
-        In terms of E (d, k - 1), the parameters being E and a class of zeros less the means over the classes. Only where the directions
-        sum to zero and the parameters are multiclass linear.
+        Only where the directions sum to zero over the classes and the parameters are multiclass linear: the system has a class less.
         """
         raise NotImplementedError  # pragma: no cover - only called for linear features
 

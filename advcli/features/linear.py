@@ -47,7 +47,7 @@ class _LinearDirections(Directions):
         self.features = features
         self.shape = features.shape
         self.before: _LinearDirections | None = None
-        self.moments: Array | None = None  # Z' diag(weight) Z, its lower triangle
+        self.moments: Array | None = None  # Z' diag(weight) Z without the last class, its upper triangle
         self.weight = np.empty(0)
         self.updates = 0  # of `moments` since the last full sum
 
@@ -80,11 +80,11 @@ class _LinearDirections(Directions):
         before.before = None
 
     def hessian(self, weight: Array, factor: float = 1.0) -> Array:
-        H = self._sum(self.B, weight, _FEW * math.prod(self.shape)) * factor
+        H = self._sum(self.B, weight, _FEW * math.prod(self.shape)).T * factor  # its columns contiguous
         H.flat[:: len(H) + 1] += 1.0
         return H
 
-    def reduced_hessian(self, weight: Array, factor: float = 1.0) -> Array:
+    def reduced_direction(self, weight: Array, factor: float, gradient: Array) -> Array | None:
         before, self.before = self.before, None
         total = None
         if before is not None and before.moments is not None:
@@ -98,32 +98,26 @@ class _LinearDirections(Directions):
             size = self.shape[0] * (self.shape[1] - 1)
             total = self._sum(np.ascontiguousarray(self.B[:, :-1]), weight, max(_FEW * size, _SMALL // size))
         self.moments, self.weight = total, weight
-        H = total * factor
-        # the ridge: I - 11'/k among the classes of a feature, whose k - 1 parameters stand side by side
-        d, k = self.shape
-        blocks = np.einsum("iaib->iab", H.T.reshape(d, k - 1, d, k - 1))
-        blocks += np.eye(k - 1) - 1.0 / k
-        return H
+        D = np.empty(self.shape)
+        return D if kernels.newton.direction(total, factor, gradient, D) else None
 
     def _add(self, total: Array, B: Array, rows: Labels, weight: Array, sign: float) -> None:
-        """Add sign times Z' diag(weight) Z of some rows of Z = x (x) b, written out, to the lower triangle of ``total``.
+        """Add sign times Z' diag(weight) Z of some rows of Z = x (x) b to the upper triangle of ``total``.
 
         As many classes of b count as ``total`` has.
         """
-        X, Z, k = self.features.X, np.empty((len(rows), len(total))), len(total) // self.shape[0]
+        X, owner = self.features.X, self.owner
         if hasattr(X, "tocsr"):
-            places = np.arange(len(rows))
-            kernels.newton.products(X[self.owner[rows]].toarray(), places, B[rows], weight[rows], places, k, Z)
-        else:
-            kernels.newton.products(X, self.owner, B, weight, rows, k, Z)
-        add_squares(total, Z, sign)
+            X, B, weight = X[owner[rows]].toarray(), B[rows], weight[rows]
+            owner = rows = np.arange(len(rows))
+        kernels.newton.add_products(X, owner, B, weight, rows, sign, total)
 
     def _sum(self, B: Array, weight: Array, most: int) -> Array:
-        """Return Z' diag(weight) Z for the rows x (x) b with b of B, its lower triangle at least; up to ``most`` rows are written out."""
+        """Return Z' diag(weight) Z for the rows x (x) b with b of B, its upper triangle at least; up to ``most`` rows are written out."""
         d, k = self.shape[0], B.shape[1]
         size = d * k
         if len(self.owner) <= most:
-            total = np.zeros((size, size), order="F")
+            total = np.zeros((size, size))
             self._add(total, B, np.arange(len(self.owner)), weight, 1.0)
             return total
         # by pairs of classes, over the examples that move both: Z would be large, with several rows for most examples
@@ -144,8 +138,7 @@ class _LinearDirections(Directions):
                 H[:, b, :, a] = H[:, a, :, b]
 
         shared(write, [(a, b) for a in range(k) for b in range(a + 1)], self.threads)
-        flat: Array = H.reshape(size, size).T  # symmetric: the transpose only makes columns contiguous
-        return flat
+        return H.reshape(size, size)
 
 
 def _tiles(k: int, parts: int) -> list[int]:

@@ -37,6 +37,7 @@ _MAX_INNER = 30  # Newton steps after which a proximal step counts as failed: c 
 _SMALLEST_C = 1e-9
 WARM = 30.0  # largest ratio of the first c of a fit to the last c of the fit before
 _MAX_FAILURES = 25
+_INDEFINITE = "the Newton system is not positive definite"
 _MAX_RESTARTS = 1  # from the best point, with the first c, where as many proximal steps have failed
 
 
@@ -130,18 +131,12 @@ class ProximalStep:
         self.latest = directions
         if not directions.low_rank:
             unit = self.C / self.c  # the factor that changes from one proximal step to the next
-            try:
-                factor = _factor((directions.reduced_hessian if self.reduced else directions.hessian)(scale / unit, unit))
-            except LinAlgError:
-                self.latest = None  # the rounding of many updates may be the cause: the next Hessian is summed anew
-                raise
             if not self.reduced:
-                return -dpotrs(factor, residual.ravel(), lower=1)[0].reshape(residual.shape)
-            # no direction sees what the classes have in common, where H is the identity
-            D, each = np.zeros(residual.shape), np.full(residual.shape[1], 1.0 / residual.shape[1])
-            common = (residual @ each)[:, None]
-            D[:, :-1] = dpotrs(factor, (common - residual[:, :-1]).ravel(), lower=1)[0].reshape(len(D), -1)
-            D -= (D @ each)[:, None] + common
+                return -dpotrs(_factor(directions.hessian(scale / unit, unit)), residual.ravel(), lower=1)[0].reshape(residual.shape)
+            D = directions.reduced_direction(scale / unit, unit, residual)
+            if D is None:
+                self.latest = None  # the rounding of many updates may be the cause: the next Hessian is summed anew
+                raise LinAlgError(_INDEFINITE)
             return D
         if len(owner) == 0:
             return -residual
@@ -292,15 +287,10 @@ class Separate(ProximalStep):
 
 def _factor(H: Array) -> Array:
     """Return the lower Cholesky factor of H, or of H plus a tiny ridge where rounding has made H indefinite."""
-    factor, failed = dpotrf(H, lower=1)
-    if failed:
-        ridged = H.copy(order="F")
-        ridged.flat[:: len(H) + 1] += 1e-13 * float(H.diagonal().max())
-        factor, failed = dpotrf(ridged, lower=1, overwrite_a=1)
-    if failed:
-        raise LinAlgError("the Newton system is not positive definite")
-    lower: Array = factor
-    return lower
+    factor = np.zeros_like(H, order="F")
+    if not kernels.newton.cholesky(np.ascontiguousarray(H.T), factor.T):
+        raise LinAlgError(_INDEFINITE)
+    return factor
 
 
 def falls_into_blocks(problem: Problem) -> bool:

@@ -188,7 +188,7 @@ def test_a_compiled_line_search_goes_the_way_of_one_by_steps(name, weights):
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("d", [3, 8])
-def test_a_hessian_that_follows_another_is_the_one_summed_anew(d, sparse):
+def test_a_direction_that_follows_another_is_that_of_a_hessian_summed_anew(d, sparse):
     """A chain of directions, few of which change at once, some without a Hessian of their own; both ways of summing."""
     random = np.random.default_rng(0)
     n, k = 40, 4
@@ -197,8 +197,6 @@ def test_a_hessian_that_follows_another_is_the_one_summed_anew(d, sparse):
     sample = random.uniform(0.5, 2.0, size=n)
     owner = np.sort(random.integers(n, size=70))
     B = summing_to_zero(random, 70, k)
-    # parameters of k - 1 classes and a class of zeros, less the means over the classes
-    to_all = np.kron(np.eye(d), np.eye(k)[:, :-1] - 1.0 / k)
     before, updated = None, 0
     for step in range(40):
         chosen = random.random(len(owner)) > 0.05
@@ -211,11 +209,15 @@ def test_a_hessian_that_follows_another_is_the_one_summed_anew(d, sparse):
         if step % 7 == 3:
             continue
         weight, factor = sample[owner[chosen]], 10.0 ** random.uniform(-2, 2)
-        found = np.tril(directions.reduced_hessian(weight, factor))
+        gradient = random.normal(size=(d, k))
+        found = directions.reduced_direction(weight, factor, gradient)
         Z = (X[owner[chosen]][:, :, None] * B[chosen][:, None, :]).reshape(int(chosen.sum()), -1)
-        whole = np.eye(d * k) + factor * Z.T @ (weight[:, None] * Z)
-        expected = np.tril(to_all.T @ whole @ to_all)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+        moments = Z.T @ (weight[:, None] * Z)
+        whole = np.eye(d * k) + factor * moments
+        expected = np.triu(moments.reshape(d, k, d, k)[:, :-1, :, :-1].reshape(d * (k - 1), -1))
+        np.testing.assert_allclose(np.triu(directions.moments), expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+        expected = -np.linalg.solve(whole, gradient.ravel()).reshape(d, k)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
         found = np.tril(directions.hessian(weight, factor))
         np.testing.assert_allclose(found, np.tril(whole), rtol=0, atol=1e-11 * np.abs(whole).max())
         updated += directions.updates > 0
