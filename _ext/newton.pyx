@@ -10,6 +10,7 @@ from libc.math cimport fabs, sqrt
 from libc.stdlib cimport malloc, free
 from libc.string cimport memchr, memcmp, memcpy, memset
 
+import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
 
 from adv_check cimport check_labels, check_positions, demand
@@ -49,6 +50,7 @@ cdef Syrk dsyrk = <Syrk>of_scipy(cython_blas, "dsyrk", "cciiddiddi")
 cdef Potrf dpotrf = <Potrf>of_scipy(cython_lapack, "dpotrf", "cidii")
 cdef Potrs dpotrs = <Potrs>of_scipy(cython_lapack, "dpotrs", "ciididii")
 
+
 cdef inline Py_ssize_t next_loose(const signed char[:, ::1] state, Py_ssize_t i) noexcept nogil:
     """Return the first row from i on with a free label, without which a face is a point, or n; near the optimum few rows have one."""
     cdef Py_ssize_t n = state.shape[0], k = state.shape[1]
@@ -58,81 +60,59 @@ cdef inline Py_ssize_t next_loose(const signed char[:, ::1] state, Py_ssize_t i)
     return n if found == NULL else (found - &state[0, 0]) // k
 
 
-def ranks(const signed char[:, ::1] state, const double[:, ::1] normal, const signed char[::1] skip, int[::1] rank):
-    """Write the dimension of every example's face, 0 for those in ``skip`` (n,), and return their sum."""
+cdef Py_ssize_t ranks(const signed char[:, ::1] state, const double[:, ::1] normal, const signed char[::1] skip, int *rank) noexcept nogil:
+    """Write the dimension of every example's face, 0 for those in ``skip``, and return their sum; there is an example and a label."""
     cdef Py_ssize_t i, n = state.shape[0], total = 0
     cdef int j, k = state.shape[1], size, tied, r
     cdef double mean, group, largest
     cdef bint bent
-    demand(normal.shape[0] == n and normal.shape[1] == k and rank.shape[0] == n and skip.shape[0] == n, "normals must be (n, k), ranks and skip (n,)")
-    if n == 0 or k == 0:
-        rank[:] = 0
-        return 0
-    with nogil:
-        memset(&rank[0], 0, n * sizeof(int))
-        i = next_loose(state, 0)
-        while i < n:
-            if skip[i]:
-                i = next_loose(state, i + 1)
-                continue
-            size = 0
-            tied = 0
-            mean = 0.0
-            group = 0.0
-            largest = 0.0
-            for j in range(k):
-                if state[i, j] == FIXED:
-                    continue
-                if state[i, j] == FREE:
-                    size += 1
-                else:
-                    tied += 1
-                    group += normal[i, j]
-                mean += normal[i, j]
-                largest = max(largest, fabs(normal[i, j]))
-            # a normal takes a dimension away when it sees a move of the free labels and the group that keeps their sum
-            bent = False
-            if largest > 0.0:
-                mean /= size + tied
-                if tied and fabs(group / tied - mean) > 1e-12 * largest:
-                    bent = True
-                for j in range(k):
-                    if state[i, j] == FREE and fabs(normal[i, j] - mean) > 1e-12 * largest:
-                        bent = True
-            r = size + (1 if tied else 0) - 1 - (1 if bent else 0)
-            rank[i] = r if r > 0 else 0
-            total += rank[i]
+    memset(rank, 0, n * sizeof(int))
+    i = next_loose(state, 0)
+    while i < n:
+        if skip[i]:
             i = next_loose(state, i + 1)
-    return total
-
-
-cdef Py_ssize_t ranked(const signed char[:, ::1] state, const int[::1] rank, Py_ssize_t n, int k) noexcept nogil:
-    """Return the sum of the ranks; -1 where one is no dimension that the face can have."""
-    cdef Py_ssize_t i, total = 0
-    cdef int j, size, tied
-    for i in range(n):
-        if rank[i] == 0:
             continue
         size = 0
         tied = 0
+        mean = 0.0
+        group = 0.0
+        largest = 0.0
         for j in range(k):
-            size += state[i, j] == FREE
-            tied |= state[i, j] == TIED
-        if rank[i] < 0 or (rank[i] > 0 and rank[i] >= size + tied):
-            return -1
+            if state[i, j] == FIXED:
+                continue
+            if state[i, j] == FREE:
+                size += 1
+            else:
+                tied += 1
+                group += normal[i, j]
+            mean += normal[i, j]
+            largest = max(largest, fabs(normal[i, j]))
+        # a normal takes a dimension away when it sees a move of the free labels and the group that keeps their sum
+        bent = False
+        if largest > 0.0:
+            mean /= size + tied
+            if tied and fabs(group / tied - mean) > 1e-12 * largest:
+                bent = True
+            for j in range(k):
+                if state[i, j] == FREE and fabs(normal[i, j] - mean) > 1e-12 * largest:
+                    bent = True
+        r = size + (1 if tied else 0) - 1 - (1 if bent else 0)
+        rank[i] = r if r > 0 else 0
         total += rank[i]
+        i = next_loose(state, i + 1)
     return total
 
 
-def bases(const signed char[:, ::1] state, const double[:, ::1] normal, const int[::1] rank, double[:, ::1] B, Py_ssize_t[::1] owner):
-    """Write the orthonormal bases, one direction (k numbers) a row of B, and the example that owns it.
+def tangents(const signed char[:, ::1] state, const double[:, ::1] normal, const signed char[::1] skip):
+    """Return orthonormal bases of the faces (m, k), one direction a row, and the examples (m,) that own them; none of those in ``skip`` (n,).
 
     In coordinates (free..., tied group / sqrt(size)) the sum is the unit vector w; a Householder reflection that takes w to the last axis
     leaves the other axes as a basis of its complement. A normal is reflected along and removed the same way.
     """
-    cdef Py_ssize_t i, n = state.shape[0], row = 0
+    cdef Py_ssize_t i, n = state.shape[0], row = 0, total = 0
     cdef int j, c, e, k = state.shape[1], a, b, m
     cdef double scale, beta, length, t, tied
+    cdef int *rank
     cdef int *index
     cdef int *bound
     cdef double *w
@@ -140,19 +120,25 @@ def bases(const signed char[:, ::1] state, const double[:, ::1] normal, const in
     cdef double *u
     cdef double *v2
     cdef double *z
-    cdef bint fits
+    cdef double[:, ::1] B
+    cdef Py_ssize_t[::1] owner
     demand(0 < k < MOST, CLASSES)
-    demand(normal.shape[0] == n and normal.shape[1] == k and rank.shape[0] == n, "normals must be (n, k) and ranks (n,)")
-    fits = B.shape[1] == k and B.shape[0] == owner.shape[0] and ranked(state, rank, n, k) == B.shape[0]
-    demand(fits, "ranks must be those of the faces, and their sum the rows of the bases (rows, k)")
-    index = <int *>malloc(2 * k * sizeof(int))
-    bound = index + k
-    w = <double *>malloc(5 * k * sizeof(double))
-    v, u, v2, z = w + k, w + 2 * k, w + 3 * k, w + 4 * k
-    if index == NULL or w == NULL:
-        free(index)
-        free(w)
+    demand(normal.shape[0] == n and normal.shape[1] == k and skip.shape[0] == n, "normals must be (n, k) and skip (n,)")
+    w = <double *>malloc(5 * k * sizeof(double) + (n + 2 * k) * sizeof(int))
+    if w == NULL:
         raise MemoryError("no memory for the bases of the faces")
+    v, u, v2, z = w + k, w + 2 * k, w + 3 * k, w + 4 * k
+    index = <int *>(w + 5 * k)
+    bound, rank = index + k, index + 2 * k
+    if n:
+        with nogil:
+            total = ranks(state, normal, skip, rank)
+    try:
+        bases, owners = np.empty((total, k)), np.empty(total, dtype=np.intp)
+    except MemoryError:
+        free(w)
+        raise
+    B, owner = bases, owners
     with nogil:
         for i in range(n):
             if rank[i] == 0:
@@ -230,8 +216,8 @@ def bases(const signed char[:, ::1] state, const double[:, ::1] normal, const in
                         B[row, bound[c]] = tied
                 owner[row] = i
                 row += 1
-    free(index)
     free(w)
+    return bases, owners
 
 
 cdef inline double leave_span(double *v, const double *Q, int size, int spanned) noexcept nogil:
@@ -356,13 +342,15 @@ def projectors(const double[:, ::1] B, const Py_ssize_t[::1] slot, double[:, :, 
                         M[slot[row], a, b] += B[row, a] * B[row, b]
 
 
-def differing(const Py_ssize_t[::1] owner, const double[:, ::1] B, const Py_ssize_t[::1] other_owner, const double[:, ::1] other,
-              Py_ssize_t[::1] left, Py_ssize_t[::1] entered):
-    """Write which rows of two lists of bases, owners ascending, belong to examples whose rows are not the same in both; return how many of each."""
+def differing(const Py_ssize_t[::1] owner, const double[:, ::1] B, const Py_ssize_t[::1] other_owner, const double[:, ::1] other):
+    """Return which rows of two lists of bases, owners ascending, belong to examples whose rows are not the same in both: of the one, of the other."""
     cdef Py_ssize_t a = 0, b = 0, m = B.shape[0], size = other.shape[0], first, second, i, row, k = B.shape[1], gone = 0, come = 0
     cdef bint differ
-    demand(owner.shape[0] == m and other_owner.shape[0] == size and other.shape[1] == k and left.shape[0] == m and entered.shape[0] == size,
-           "every row of both bases (any, k) needs an owner and a place")
+    cdef Py_ssize_t[::1] left
+    cdef Py_ssize_t[::1] entered
+    demand(owner.shape[0] == m and other_owner.shape[0] == size and other.shape[1] == k, "every row of both bases (any, k) needs an owner")
+    all_left, all_entered = np.empty(m, dtype=np.intp), np.empty(size, dtype=np.intp)
+    left, entered = all_left, all_entered
     with nogil:
         while a < m or b < size:
             i = owner[a] if a < m and (b >= size or owner[a] <= other_owner[b]) else other_owner[b]
@@ -381,7 +369,7 @@ def differing(const Py_ssize_t[::1] owner, const double[:, ::1] B, const Py_ssiz
                 for row in range(second, b):
                     entered[come] = row
                     come += 1
-    return gone, come
+    return all_left[:gone], all_entered[:come]
 
 
 def add_products(const double[:, ::1] X, const Py_ssize_t[::1] owner, const double[:, ::1] B, const double[::1] weight,

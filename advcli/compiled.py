@@ -302,20 +302,17 @@ class Kernels:
 
         Shapes (m, k) and (m,), examples ascending; those in ``skip`` (n,) get none.
         """
-        n, k = face.state.shape
-        rank = np.empty(n, dtype=np.int32)
         if len(face.tight):
+            k = face.state.shape[1]
             matrix = np.ascontiguousarray(family[2][1:].reshape(-1, k))
-            rank[:] = np.maximum((face.state != 0).sum(axis=1) - 1, 0)
+            rank = np.maximum((face.state != 0).sum(axis=1, dtype=np.int32) - 1, 0, dtype=np.int32)
             rank[skip] = 0
             most = int(rank.sum())
             B, owner = np.empty((most, k)), np.empty(most, dtype=np.intp)
-            found = self.newton.matrix_bases(matrix, face.state, face.tight, rank, B, owner)
-            return np.ascontiguousarray(B[:found]), owner[:found].copy()
-        m = self.newton.ranks(face.state, face.normal, skip.view(np.int8), rank)
-        B, owner = np.empty((m, k)), np.empty(m, dtype=np.intp)
-        self.newton.bases(face.state, face.normal, rank, B, owner)
-        return B, owner
+            m = self.newton.matrix_bases(matrix, face.state, face.tight, rank, B, owner)
+            return np.ascontiguousarray(B[:m]), owner[:m].copy()
+        found: tuple[Array, Labels] = self.newton.tangents(face.state, face.normal, skip.view(np.int8))
+        return found
 
 
 def aligned_zeros(shape: tuple[int, ...]) -> Array:

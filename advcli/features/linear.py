@@ -88,12 +88,11 @@ class _LinearDirections(Directions):
         before, self.before = self.before, None
         total = None
         if before is not None and before.moments is not None:
-            left, entered = np.empty(len(before.owner), dtype=np.intp), np.empty(len(self.owner), dtype=np.intp)
-            gone, come = kernels.newton.differing(before.owner, before.B, self.owner, self.B, left, entered)
-            if pays_to_update(before.updates, gone + come, len(self.owner)):
+            left, entered = kernels.newton.differing(before.owner, before.B, self.owner, self.B)
+            if pays_to_update(before.updates, len(left) + len(entered), len(self.owner)):
                 total, self.updates = before.moments, before.updates + 1
-                before._add(total, before.B, left[:gone], before.weight, -1.0)
-                self._add(total, self.B, entered[:come], weight, 1.0)
+                before._add(total, before.B, left, before.weight, -1.0)
+                self._add(total, self.B, entered, weight, 1.0)
         if total is None:
             size = self.shape[0] * (self.shape[1] - 1)
             total = self._sum(np.ascontiguousarray(self.B[:, :-1]), weight, max(_FEW * size, _SMALL // size))

@@ -44,7 +44,7 @@ ANY_LENGTH = {(f"subgradient.{name}", "order") for name in ("sgd", "adaptive", "
 ANY_LENGTH |= {("uma.online", "W"), ("newton.projectors", "M"), ("kernel_dual.gather", "K"), ("kernel_dual.accumulate", "K")}
 ANY_LENGTH |= {("kernel_dual.extend", "rows")}
 # Owners say which rows of X count, and the first classes of a basis may be all that do.
-ANY_LENGTH |= {("newton.products", "X"), ("newton.products", "B")}
+ANY_LENGTH |= {("newton.add_products", "X"), ("newton.add_products", "B"), ("newton.add_products", "rows")}
 # Rows have any number of columns.
 ANY_LENGTH |= {("gaussian.matrix", "X"), ("equal_rows.sets", "X"), ("equal_rows.sets", "tail")}
 # Which parts are shared is a matter of how many weights there are.
@@ -387,14 +387,7 @@ def uma_calls(_, random):
 def newton_calls(module, random):
     state = random.integers(0, 3, size=(N, K)).astype(np.int8)
     normal = random.normal(size=(N, K))
-    rank = np.empty(N, np.int32)
-    skip = np.zeros(N, np.int8)
-    yield "ranks", {"state": state, "normal": normal, "skip": skip, "rank": rank}
-    total = module.ranks(state, normal, skip, rank)
-    yield (
-        "bases",
-        {"state": state, "normal": normal, "rank": rank.copy(), "B": np.empty((total, K)), "owner": np.empty(total, np.intp)},
-    )
+    yield "tangents", {"state": state, "normal": normal, "skip": np.zeros(N, np.int8)}
     free = (2 * (state > 0)).astype(np.int8)
     most = np.maximum((free > 0).sum(axis=1) - 1, 0).astype(np.int32)
     flags = random.integers(0, 2, size=(N, L)).astype(np.int8)
@@ -413,11 +406,14 @@ def newton_calls(module, random):
     B = random.normal(size=(5, K))
     yield "projectors", {"B": B, "slot": np.array([0, 0, 1, 2, 2], np.intp), "M": np.zeros((3, K, K))}
     owners = np.array([0, 0, 1, 4, 4], np.intp)
-    places = {"left": np.empty(5, np.intp), "entered": np.empty(4, np.intp)}
-    yield "differing", {"owner": owners, "B": B, "other_owner": owners[1:].copy(), "other": B[1:].copy(), **places}
+    yield "differing", {"owner": owners, "B": B, "other_owner": owners[1:].copy(), "other": B[1:].copy()}
     rows = np.array([4, 1, 1], np.intp)
     spread = {"X": random.normal(size=(5, D)), "owner": owners, "B": B, "weight": random.random(5), "rows": rows}
-    yield "products", {**spread, "k": K - 1, "Z": np.empty((3, D * (K - 1)))}
+    p = D * (K - 1)
+    moments = np.eye(p) + 0.1
+    yield "add_products", {**spread, "sign": -1.0, "total": np.zeros((p, p))}
+    yield "cholesky", {"H": moments, "factor": np.zeros((p, p))}
+    yield "direction", {"moments": moments, "factor": 2.0, "gradient": random.normal(size=(D, K)), "D": np.empty((D, K))}
     y, center = labels(random), random.normal(size=(N, K))
     yield (
         "separate_face",

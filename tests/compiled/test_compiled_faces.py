@@ -25,19 +25,13 @@ def tangent_projector(state, normal):
 
 def bases(kernels, state, normal):
     n, k = state.shape
-    rank = np.empty(n, dtype=np.int32)
     skip = np.zeros(n, dtype=np.int8)
+    B, owner = kernels.newton.tangents(state, normal, skip)
     skip[1::2] = 1
-    total = kernels.newton.ranks(state, normal, skip, rank)
-    assert total == rank.sum()
-    assert not rank[1::2].any()
-    some = rank[::2].copy()
-    total = kernels.newton.ranks(state, normal, np.zeros(n, dtype=np.int8), rank)
-    assert total == rank.sum()
-    assert np.array_equal(rank[::2], some)
-    B, owner = np.full((total, k), np.nan), np.full(total, -1, dtype=np.intp)
-    kernels.newton.bases(state, normal, rank, B, owner)
-    return rank, B, owner
+    some, its = kernels.newton.tangents(state, normal, skip)
+    assert np.array_equal(its, owner[owner % 2 == 0])
+    assert np.array_equal(some, B[owner % 2 == 0])
+    return B, owner
 
 
 def projectors(kernels, loss, face):
@@ -69,13 +63,13 @@ def test_bases_span_the_tangent_space(kernels, k, bent):
         for row in normal[12:18]:
             row[row != 0.0] -= row[row != 0.0].mean() if row.any() else 0.0
         normal[18] = 1.0
-    rank, B, owner = bases(kernels, state, normal)
+    B, owner = bases(kernels, state, normal)
     assert (np.diff(owner) >= 0).all()
     assert np.isfinite(B).all()
     for i in range(n):
         mine = B[owner == i]
         expected = tangent_projector(state[i], normal[i])
-        assert len(mine) == rank[i] == round(np.trace(expected))
+        assert len(mine) == round(np.trace(expected))
         assert np.abs(mine @ mine.T - np.eye(len(mine))).max(initial=0.0) <= 1e-13 * k
         assert np.abs(mine[:, state[i] == FIXED]).max(initial=0.0) == 0.0
         if (state[i] == TIED).any():
@@ -189,19 +183,56 @@ def test_differing_rows_are_those_of_examples_that_changed(kernels):
         owner = np.sort(random.integers(6, size=random.integers(9))).astype(np.intp)
         other_owner = np.sort(random.integers(6, size=random.integers(9))).astype(np.intp)
         B, other = (random.integers(2, size=(len(each), 2)).astype(np.float64) for each in (owner, other_owner))
-        left, entered = np.full(len(B), -1, dtype=np.intp), np.full(len(other), -1, dtype=np.intp)
-        gone, come = kernels.newton.differing(owner, B, other_owner, other, left, entered)
+        left, entered = kernels.newton.differing(owner, B, other_owner, other)
         changed = [i for i in range(6) if not np.array_equal(B[owner == i], other[other_owner == i])]
-        assert np.array_equal(left[:gone], np.flatnonzero(np.isin(owner, changed)))
-        assert np.array_equal(entered[:come], np.flatnonzero(np.isin(other_owner, changed)))
+        assert np.array_equal(left, np.flatnonzero(np.isin(owner, changed)))
+        assert np.array_equal(entered, np.flatnonzero(np.isin(other_owner, changed)))
 
 
 @pytest.mark.parametrize("classes", [1, 3, 4])
-def test_products_of_features_and_the_first_classes(kernels, classes):
-    random = np.random.default_rng(classes)
+@pytest.mark.parametrize("m", [0, 4, 600])
+def test_products_of_features_and_the_first_classes_are_added_up(kernels, classes, m):
+    random = np.random.default_rng([classes, m])
     X, B, owner = random.normal(size=(6, 3)), random.normal(size=(9, 4)), random.integers(6, size=9)
-    weight, rows = random.random(9), np.array([8, 2, 2, 0], dtype=np.intp)
-    Z = np.full((4, 3 * classes), np.nan)
-    kernels.newton.products(X, owner, B, weight, rows, classes, Z)
-    expected = [np.sqrt(weight[i]) * np.outer(X[owner[i]], B[i, :classes]).ravel() for i in rows]
-    assert np.abs(Z - expected).max() <= 1e-15
+    weight, rows = random.random(9), random.integers(9, size=m)
+    total = random.normal(size=(3 * classes, 3 * classes))
+    Z = np.array([np.sqrt(weight[i]) * np.outer(X[owner[i]], B[i, :classes]).ravel() for i in rows]).reshape(m, 3 * classes)
+    expected = total + np.triu(-0.5 * Z.T @ Z)
+    kernels.newton.add_products(X, owner, B, weight, rows, -0.5, total)
+    assert np.abs(total - expected).max() <= 1e-13 * max(m, 1)
+
+
+@pytest.mark.parametrize("p", [1, 7, 130])
+def test_a_factor_is_the_one_of_lapack(kernels, p):
+    """The upper triangle alone is read and written; an indefinite matrix has no factor, one that rounding has made so that of a ridge more."""
+    random = np.random.default_rng(p)
+    A = random.normal(size=(p, p + 2))
+    H, factor = A @ A.T + np.tril(random.normal(size=(p, p)), -1), np.full((p, p), 7.0)
+    assert kernels.newton.cholesky(H, factor)
+    whole = np.triu(H) + np.triu(H, 1).T
+    np.testing.assert_allclose(np.triu(factor), np.linalg.cholesky(whole).T, rtol=0, atol=1e-12 * np.abs(whole).max())
+    assert (factor[np.tril_indices(p, -1)] == 7.0).all()
+    H[-1, -1] = -1.0
+    assert not kernels.newton.cholesky(H, factor)
+    ones = np.ones((p + 1, p + 1))
+    ones[-1, -1] -= 1e-15
+    factor = np.empty_like(ones)
+    assert kernels.newton.cholesky(ones, factor)
+    np.testing.assert_allclose(np.triu(factor).T @ np.triu(factor), ones, rtol=0, atol=2e-13)
+
+
+@pytest.mark.parametrize(("d", "k"), [(1, 2), (4, 2), (1, 5), (6, 4)])
+def test_a_direction_solves_the_whole_system(kernels, d, k):
+    """From the moments without the last class, of rows that sum to zero over the classes; gradients need not."""
+    random = np.random.default_rng([d, k])
+    for factor in (0.0, 1e-3, 1e3):
+        Z = random.normal(size=(3 * d * k, d, k))
+        Z -= Z.mean(axis=2, keepdims=True)
+        moments = np.triu(np.tensordot(Z[:, :, :-1], Z[:, :, :-1], (0, 0)).reshape(d * (k - 1), -1))
+        gradient, D = random.normal(size=(d, k)), np.full((d, k), np.nan)
+        assert kernels.newton.direction(moments, factor, gradient, D)
+        flat = Z.reshape(len(Z), -1)
+        whole = np.eye(d * k) + factor * flat.T @ flat
+        left = whole @ D.ravel() + gradient.ravel()
+        assert np.abs(left).max() <= 1e-14 * d * k * np.abs(whole).max() * np.abs(D).max()
+    assert not kernels.newton.direction(-moments, 1e3, gradient, D)
