@@ -13,7 +13,7 @@ from libc.string cimport memchr, memcmp, memcpy, memset
 import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
 
-from adv_check cimport check_labels, check_positions, demand
+from adv_check cimport check_labels, check_positions, check_rows, demand
 
 cdef enum:
     FIXED = 0
@@ -342,77 +342,114 @@ def projectors(const double[:, ::1] B, const Py_ssize_t[::1] slot, double[:, :, 
                         M[slot[row], a, b] += B[row, a] * B[row, b]
 
 
-def differing(const Py_ssize_t[::1] owner, const double[:, ::1] B, const Py_ssize_t[::1] other_owner, const double[:, ::1] other):
-    """Return which rows of two lists of bases, owners ascending, belong to examples whose rows are not the same in both: of the one, of the other."""
-    cdef Py_ssize_t a = 0, b = 0, m = B.shape[0], size = other.shape[0], first, second, i, row, k = B.shape[1], gone = 0, come = 0
+cdef void differing(const Py_ssize_t *owner, const double *B, Py_ssize_t m, const Py_ssize_t *other_owner, const double *other, Py_ssize_t size,
+                    Py_ssize_t k, Py_ssize_t *left, Py_ssize_t *entered, Py_ssize_t *counts) noexcept nogil:
+    """Write which rows of two lists of bases, owners ascending, belong to examples whose rows are not the same in both, and how many of each."""
+    cdef Py_ssize_t a = 0, b = 0, first, second, i, row
     cdef bint differ
-    cdef Py_ssize_t[::1] left
-    cdef Py_ssize_t[::1] entered
-    demand(owner.shape[0] == m and other_owner.shape[0] == size and other.shape[1] == k, "every row of both bases (any, k) needs an owner")
-    all_left, all_entered = np.empty(m, dtype=np.intp), np.empty(size, dtype=np.intp)
-    left, entered = all_left, all_entered
-    with nogil:
-        while a < m or b < size:
-            i = owner[a] if a < m and (b >= size or owner[a] <= other_owner[b]) else other_owner[b]
-            first, second = a, b
-            while a < m and owner[a] == i:
-                a += 1
-            while b < size and other_owner[b] == i:
-                b += 1
-            differ = a - first != b - second
-            if not differ:
-                differ = memcmp(&B[first, 0], &other[second, 0], (a - first) * k * sizeof(double)) != 0
-            if differ:
-                for row in range(first, a):
-                    left[gone] = row
-                    gone += 1
-                for row in range(second, b):
-                    entered[come] = row
-                    come += 1
-    return all_left[:gone], all_entered[:come]
+    counts[0] = 0
+    counts[1] = 0
+    while a < m or b < size:
+        i = owner[a] if a < m and (b >= size or owner[a] <= other_owner[b]) else other_owner[b]
+        first, second = a, b
+        while a < m and owner[a] == i:
+            a += 1
+        while b < size and other_owner[b] == i:
+            b += 1
+        differ = a - first != b - second
+        if not differ:
+            differ = memcmp(B + first * k, other + second * k, (a - first) * k * sizeof(double)) != 0
+        if differ:
+            for row in range(first, a):
+                left[counts[0]] = row
+                counts[0] += 1
+            for row in range(second, b):
+                entered[counts[1]] = row
+                counts[1] += 1
 
 
-def add_products(const double[:, ::1] X, const Py_ssize_t[::1] owner, const double[:, ::1] B, const double[::1] weight,
-                 const Py_ssize_t[::1] rows, double sign, double[:, ::1] total):
-    """Add sign Z'Z to the upper triangle of ``total`` (d k, d k), in place: Z has a row sqrt(weight) x (x) b for some rows b of B.
+cdef struct Sum:
+    const double *values        # rows of X, dense where start is NULL
+    const int *columns
+    const long long *start
+    Py_ssize_t d
+    const double *weight        # of the rows
+    double *total               # (p, p), its upper triangle
+    int p
+    double *Z                   # room for WRITTEN products
 
-    x is the row of X (any, d) that owns b, of which the first k classes count.
-    """
-    cdef Py_ssize_t at = 0, i, a, m = rows.shape[0], d = X.shape[1], last
-    cdef int j, k, p, count
+
+cdef void add(const Sum *s, const Py_ssize_t *owner, const double *B, Py_ssize_t width, const Py_ssize_t *rows, Py_ssize_t m,
+              double sign) noexcept nogil:
+    """Add sign Z'Z, of rows sqrt(weight) x (x) b for some rows b of B (any, width), of which as many classes count as p has."""
+    cdef Py_ssize_t at = 0, last, i, a, k = s.p // s.d
+    cdef long long e
+    cdef int j, count, p = s.p
     cdef double scale, one = 1.0
     cdef const double *b
-    cdef const double *x
     cdef double *z
-    cdef double *Z
-    demand(owner.shape[0] == B.shape[0] and weight.shape[0] == B.shape[0], "every row of the bases needs an owner and a weight")
-    demand(total.shape[0] == total.shape[1] and total.shape[0] < LARGEST, "sums must be square, for at most 32,767 parameters")
-    demand(total.shape[0] % d == 0 and total.shape[0] // d <= B.shape[1] if d else total.shape[0] == 0,
-           "sums must be (d k, d k), k at most the classes of the bases")
-    check_positions(owner, X.shape[0], "owners")
-    check_positions(rows, B.shape[0], "rows")
-    p = <int>total.shape[0]
-    if m == 0 or p == 0:
-        return
-    k = p // <int>d
-    Z = <double *>malloc(min(m, <Py_ssize_t>WRITTEN) * p * sizeof(double))
-    if Z == NULL:
+    while at < m:
+        last = min(m, at + WRITTEN)
+        count, z = <int>(last - at), s.Z
+        for at in range(at, last):
+            i, b = owner[rows[at]], B + rows[at] * width
+            scale = sqrt(s.weight[i])
+            if s.start == NULL:
+                for a in range(s.d):
+                    for j in range(k):
+                        z[a * k + j] = s.values[i * s.d + a] * scale * b[j]
+            else:
+                memset(z, 0, p * sizeof(double))
+                for e in range(s.start[i], s.start[i + 1]):
+                    a = s.columns[e]
+                    for j in range(k):
+                        z[a * k + j] += s.values[e] * scale * b[j]
+            z += p
+        # column by column, as BLAS has it, the upper triangle is the lower one
+        dsyrk(b"L", b"N", &p, &count, &sign, s.Z, &p, &one, s.total, &p)
+        at = last
+
+
+def follow(const double[::1] values, const int[::1] columns, const long long[::1] start, Py_ssize_t n, Py_ssize_t d, const double[::1] weight,
+           const Py_ssize_t[::1] example, const double[:, ::1] B, const Py_ssize_t[::1] new_example, const double[:, ::1] new, double[:, ::1] total,
+           Py_ssize_t most):
+    """Turn the sum over the rows of one list of bases into that over another's; return whether at most ``most`` rows of them differ, else leave it.
+
+    ``total`` (d k, d k) has Z'Z in its upper triangle: Z has a row sqrt(weight_i) x_i (x) b for every row b of B, whose first k classes
+    count and whose example is i, examples ascending. Only rows of examples whose bases are not the same in both lists are written out.
+    """
+    cdef Py_ssize_t m = B.shape[0], size = new.shape[0], width = B.shape[1]
+    cdef Py_ssize_t[2] counts
+    cdef Py_ssize_t *left
+    cdef Sum s
+    cdef bint pays
+    check_rows(values, columns, start, n, d)
+    demand(weight.shape[0] == n, "every row of X needs a weight")
+    demand(example.shape[0] == m and new_example.shape[0] == size and new.shape[1] == width, "every row of both bases (any, k) needs an example")
+    check_positions(example, n, "examples")
+    check_positions(new_example, n, "examples")
+    demand(total.shape[0] == total.shape[1] and 0 < total.shape[0] < LARGEST, "sums must be square, for 1 to 32,767 parameters")
+    demand(d > 0 and total.shape[0] % d == 0 and total.shape[0] // d <= width, "sums must be (d k, d k), k at most the classes of the bases")
+    s.values, s.columns, s.start, s.d = &values[0], NULL, NULL, d
+    if start.shape[0]:
+        s.start = &start[0]
+        s.columns = &columns[0] if columns.shape[0] else NULL
+    s.weight, s.total, s.p = &weight[0], &total[0, 0], <int>total.shape[0]
+    left = <Py_ssize_t *>malloc((m + size + 1) * sizeof(Py_ssize_t))
+    s.Z = <double *>malloc(<Py_ssize_t>WRITTEN * s.p * sizeof(double))
+    if left == NULL or s.Z == NULL:
+        free(left)
+        free(s.Z)
         raise MemoryError("no memory for the products of a Hessian")
     with nogil:
-        while at < m:
-            last = min(m, at + WRITTEN)
-            count, z = <int>(last - at), Z
-            for at in range(at, last):
-                i = rows[at]
-                b, x, scale = &B[i, 0], &X[owner[i], 0], sqrt(weight[i])
-                for a in range(d):
-                    for j in range(k):
-                        z[j] = x[a] * scale * b[j]
-                    z += k
-            # column by column, as BLAS has it, the upper triangle is the lower one
-            dsyrk(b"L", b"N", &p, &count, &sign, Z, &p, &one, &total[0, 0], &p)
-            at = last
-    free(Z)
+        differing(&example[0], &B[0, 0], m, &new_example[0], &new[0, 0], size, width, left, left + m, counts)
+        pays = counts[0] + counts[1] <= most
+        if pays:
+            add(&s, &example[0], &B[0, 0], width, left, counts[0], -1.0)
+            add(&s, &new_example[0], &new[0, 0], width, left + m, counts[1], 1.0)
+    free(left)
+    free(s.Z)
+    return pays
 
 
 cdef bint factorised(const double *H, double *L, int p) noexcept nogil:

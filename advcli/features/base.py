@@ -53,13 +53,13 @@ class Directions(ABC):
 
     @abstractmethod
     def hessian(self, weight: Array, factor: float = 1.0) -> Array:
-        """Return the lower triangle at least of I + factor Z' diag(weight) Z over the flattened parameters, (p, p).
+        """Return the lower triangle at least of I + factor Z' diag(weight[owner]) Z over the flattened parameters, (p, p).
 
-        Free parameters carry a trace of ridge instead of I. ``weight`` (m,) may depend on the owner only.
+        Free parameters carry a trace of ridge instead of I. ``weight`` (n,) has one for every example.
         """
 
     def reduced_direction(self, weight: Array, factor: float, gradient: Array) -> Array | None:
-        """Return D (d, k) with (I + factor Z' diag(weight) Z) D = -gradient, or None where rounding has made the system indefinite.
+        """Return D (d, k) with (I + factor Z' diag(weight[owner]) Z) D = -gradient, or None where rounding has made the system indefinite.
 
         Only where the directions sum to zero over the classes and the parameters are multiclass linear: the system has a class less.
         """

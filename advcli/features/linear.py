@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from ..compiled import compiled_rows, kernels
+from ..compiled import Rows, compiled_rows, kernels
 from ..teams import rows_by, shared
 from .base import Array, Directions, ExplicitMap, Labels, register
 
@@ -24,9 +24,9 @@ _FEATURES = 24  # features of a part of X'R
 _MOST_PARTS = 8  # of X'R: each reads R
 
 
-def pays_to_update(updates: int, changed: int, rows: int) -> bool:
-    """Return whether updating a sum over rows, by the rows that left or entered, is cheaper than a full sum."""
-    return updates < MAX_UPDATES and 2 * changed <= rows
+def most_changes(updates: int, rows: int) -> int:
+    """Return how many rows may leave or enter a sum over rows for an update to be cheaper than a full sum; -1 where one is due."""
+    return rows // 2 if updates < MAX_UPDATES else -1
 
 
 def add_squares(total: Array, Z: Array, sign: float) -> None:
@@ -48,7 +48,6 @@ class _LinearDirections(Directions):
         self.shape = features.shape
         self.before: _LinearDirections | None = None
         self.moments: Array | None = None  # Z' diag(weight) Z without the last class, its upper triangle
-        self.weight = np.empty(0)
         self.updates = 0  # of `moments` since the last full sum
 
     @property
@@ -86,30 +85,20 @@ class _LinearDirections(Directions):
 
     def reduced_direction(self, weight: Array, factor: float, gradient: Array) -> Array | None:
         before, self.before = self.before, None
-        total = None
-        if before is not None and before.moments is not None:
-            left, entered = kernels.newton.differing(before.owner, before.B, self.owner, self.B)
-            if pays_to_update(before.updates, len(left) + len(entered), len(self.owner)):
-                total, self.updates = before.moments, before.updates + 1
-                before._add(total, before.B, left, before.weight, -1.0)
-                self._add(total, self.B, entered, weight, 1.0)
-        if total is None:
+        if before is not None and before.moments is not None and self._follow(before, weight, most_changes(before.updates, len(self.owner))):
+            self.updates = before.updates + 1
+        else:
             size = self.shape[0] * (self.shape[1] - 1)
-            total = self._sum(np.ascontiguousarray(self.B[:, :-1]), weight, max(_FEW * size, _SMALL // size))
-        self.moments, self.weight = total, weight
+            self.moments = self._sum(np.ascontiguousarray(self.B[:, :-1]), weight, max(_FEW * size, _SMALL // size))
         D = np.empty(self.shape)
-        return D if kernels.newton.direction(total, factor, gradient, D) else None
+        return D if kernels.newton.direction(self.moments, factor, gradient, D) else None
 
-    def _add(self, total: Array, B: Array, rows: Labels, weight: Array, sign: float) -> None:
-        """Add sign times Z' diag(weight) Z of some rows of Z = x (x) b to the upper triangle of ``total``.
-
-        As many classes of b count as ``total`` has.
-        """
-        X, owner = self.features.X, self.owner
-        if hasattr(X, "tocsr"):
-            X, B, weight = X[owner[rows]].toarray(), B[rows], weight[rows]
-            owner = rows = np.arange(len(rows))
-        kernels.newton.add_products(X, owner, B, weight, rows, sign, total)
+    def _follow(self, before: _LinearDirections, weight: Array, most: int) -> bool:
+        """Take over the moments of other directions and update them, unless more than ``most`` rows differ; return whether this was done."""
+        found: bool = kernels.newton.follow(*self.features.rows, weight, before.owner, before.B, self.owner, self.B, before.moments, most)
+        if found:
+            self.moments = before.moments
+        return found
 
     def _sum(self, B: Array, weight: Array, most: int) -> Array:
         """Return Z' diag(weight) Z for the rows x (x) b with b of B, its upper triangle at least; up to ``most`` rows are written out."""
@@ -117,14 +106,14 @@ class _LinearDirections(Directions):
         size = d * k
         if len(self.owner) <= most:
             total = np.zeros((size, size))
-            self._add(total, B, np.arange(len(self.owner)), weight, 1.0)
+            kernels.newton.follow(*self.features.rows, weight, self.owner[:0], B[:0], self.owner, B, total, len(B))
             return total
         # by pairs of classes, over the examples that move both: Z would be large, with several rows for most examples
         first = np.diff(self.owner, prepend=-1) > 0  # owners ascend
         examples = self.owner[first]
         M = np.zeros((len(examples), k, k))
         kernels.newton.projectors(B, np.cumsum(first) - 1, M)
-        M *= weight[first][:, None, None]
+        M *= weight[examples][:, None, None]
         X = _dense(self.features.X[examples])
         H = np.zeros((d, k, d, k))
 
@@ -169,6 +158,11 @@ class LinearFeatures(ExplicitMap):
     def shape(self) -> tuple[int, int]:
         """Shape (d, k) of the parameters."""
         return int(self.X.shape[1]), self.n_classes
+
+    @cached_property
+    def rows(self) -> Rows:
+        """X as the compiled loops take it."""
+        return compiled_rows(self.X)
 
     def scores(self, theta: Array) -> Array:
         """Return X Theta, shape (n, k)."""

@@ -33,7 +33,7 @@ class _ThresholdDirections(Directions):
         return self.Z[:, chosen]
 
     def hessian(self, weight: Array, factor: float = 1.0) -> Array:
-        H: Array = self.Z.T @ (self.Z * (factor * weight)[:, None])
+        H: Array = self.Z.T @ (self.Z * (factor * weight[self.owner])[:, None])
         diagonal = H.diagonal()
         # a free threshold that no kink example sees has no curvature: a trace of ridge keeps the step finite
         damping = np.where(self.free, 1e-10 * max(1.0, float(diagonal.max(initial=0.0))), 1.0)

@@ -120,7 +120,7 @@ class _Master(ProximalStep):
         total: Array = np.add.reduceat(beta[:, None] * self.r, self.first, axis=0)
         return total
 
-    def tangents(self, point: NewtonPoint) -> tuple[Array, Labels, Array]:
+    def bases(self, point: NewtonPoint) -> tuple[Array, Labels]:
         """Return the r of orthonormal bases of the rows' faces: (sum of the j before - j times the next) / sqrt(j (j + 1))."""
         positive = np.flatnonzero((point.where > 0.0) & (self.sample[self.owner] > 0.0))
         owner = self.owner[positive]
@@ -132,7 +132,7 @@ class _Master(ProximalStep):
         count = (np.arange(len(owner)) - start)[:, None]
         later = ~begins
         B = (before[later] - count[later] * apart[later]) / np.sqrt(count[later] * (count[later] + 1.0))
-        return B, owner[later], self.scale(owner[later])
+        return B, owner[later]
 
     @property
     def done(self) -> bool:

@@ -157,7 +157,7 @@ class _Iterate:
         owner = np.repeat(np.flatnonzero(used), k - 1)
         # the eigenvector of the least eigenvalue, 0, is the constant one
         B = np.ascontiguousarray(rows[used, 1:].reshape(-1, k))
-        hessian = self.features.directions(B, owner).hessian(C * (self.sample / self.cost)[owner])
+        hessian = self.features.directions(B, owner).hessian(C * (self.sample / self.cost))
         factor = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
 
         def step(rz: Array, rp: Array) -> tuple[Array, ...]:

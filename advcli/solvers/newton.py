@@ -26,7 +26,7 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from ..compiled import kernels
 from ..features.base import Directions
-from ..features.linear import MAX_UPDATES, add_squares, pays_to_update
+from ..features.linear import MAX_UPDATES, add_squares, most_changes
 from ..problem import Array, Labels, Problem, Solution, gap_scale
 from .base import Limits, register, warm_start
 from .threaded import ThreadedSolver
@@ -103,9 +103,13 @@ class ProximalStep:
         mask = self.features.regularised
         return float(np.vdot(theta, other if mask is None else other * mask))
 
+    def bases(self, point: NewtonPoint) -> tuple[Array, Labels]:
+        """Return bases of the faces (m, k) and the example i of every basis vector (m,)."""
+        return kernels.tangents(self.problem.loss.family, point.where, self.nowhere)
+
     def tangents(self, point: NewtonPoint) -> tuple[Array, Labels, Array]:
-        """Return bases of the faces (m, k), the example i of every basis vector (m,), and C s_i / (c w_i) of those examples (m,)."""
-        B, owner = kernels.tangents(self.problem.loss.family, point.where, self.nowhere)
+        """Return `bases` and C s_i / (c w_i) of their examples (m,)."""
+        B, owner = self.bases(point)
         return B, owner, self.scale(owner)
 
     def scale(self, owner: Labels) -> Array:
@@ -120,10 +124,10 @@ class ProximalStep:
 
     def step(self, point: NewtonPoint) -> Array:
         """Return the Newton direction."""
-        return self.solve(*self.tangents(point), point.residual)
+        return self.solve(*self.bases(point), point.residual)
 
-    def solve(self, B: Array, owner: Labels, scale: Array, residual: Array) -> Array:
-        """Return D with (I + sum_m scale_m z_m z_m') D = -residual for the directions z_m = J_i' b_m of examples i = owner_m."""
+    def solve(self, B: Array, owner: Labels, residual: Array) -> Array:
+        """Return D with (I + sum_m C s_i / (c w_i) z_m z_m') D = -residual for the directions z_m = J_i' b_m of examples i = owner_m."""
         directions = self.features.directions(B, owner)
         directions.threads = self.problem.threads
         if self.latest is not None:
@@ -132,8 +136,8 @@ class ProximalStep:
         if not directions.low_rank:
             unit = self.C / self.c  # the factor that changes from one proximal step to the next
             if not self.reduced:
-                return -dpotrs(_factor(directions.hessian(scale / unit, unit)), residual.ravel(), lower=1)[0].reshape(residual.shape)
-            D = directions.reduced_direction(scale / unit, unit, residual)
+                return -dpotrs(_factor(directions.hessian(self.ratio, unit)), residual.ravel(), lower=1)[0].reshape(residual.shape)
+            D = directions.reduced_direction(self.ratio, unit, residual)
             if D is None:
                 self.latest = None  # the rounding of many updates may be the cause: the next Hessian is summed anew
                 raise LinAlgError(_INDEFINITE)
@@ -141,7 +145,7 @@ class ProximalStep:
         if len(owner) == 0:
             return -residual
         # Woodbury: D = -r + Z'(diag(1/scale) + Z Z')^{-1} Z r, with one step of refinement against cancellation at large scale
-        gram = directions.gram()
+        scale, gram = self.scale(owner), directions.gram()
         gram.flat[:: len(gram) + 1] += 1.0 / scale
         factor = _factor(gram.T)  # symmetric; its columns are contiguous
 
@@ -229,13 +233,13 @@ class Separate(ProximalStep):
         free: NDArray[np.bool_] = (point.where > 0.0) & (point.where < 1.0) & (self.sample > 0.0)[:, None]
         return free
 
-    def tangents(self, point: NewtonPoint) -> tuple[Array, Labels, Array]:
+    def bases(self, point: NewtonPoint) -> tuple[Array, Labels]:
         """Return e_j - 1/k for every a_j inside its box."""
         owner, label = np.nonzero(self.free(point))
         k = point.where.shape[1]
         B = np.full((len(owner), k), -1.0 / k)
         B[np.arange(len(owner)), label] += 1.0
-        return B, owner, self.scale(owner)
+        return B, owner
 
     def step(self, point: NewtonPoint) -> Array:
         """Return the Newton direction from the cheaper of two forms."""
@@ -268,7 +272,7 @@ class Separate(ProximalStep):
         before, d = self.inside[:, j], self.features.shape[0]
         gram = self.grams.setdefault(j, np.zeros((d, d), order="F"))
         entered, left = np.flatnonzero(free & ~before), np.flatnonzero(before & ~free)
-        if not pays_to_update(int(self.updates[j]), len(entered) + len(left), int(np.count_nonzero(free))):
+        if len(entered) + len(left) > most_changes(int(self.updates[j]), int(np.count_nonzero(free))):
             entered, left = np.flatnonzero(free), left[:0]
             gram[:] = 0.0
             self.updates[j] = 0

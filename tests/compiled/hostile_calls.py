@@ -37,14 +37,12 @@ PATIENCE = {
 }
 # Arguments that hold positions or codes: one outside its range must be refused.
 POSITIONS = {"y", "columns", "start", "begin", "order", "rows", "first", "node", "parent", "up", "up_start", "beta_start", "beta_label"}
-POSITIONS |= {"stop", "at", "child", "label_start", "label_nodes", "slot", "centre", "example", "gram_start", "part", "held", "used"}
+POSITIONS |= {"stop", "at", "child", "label_start", "label_nodes", "slot", "centre", "example", "new_example", "gram_start", "part", "held", "used"}
 # Lengths that nothing else determines: (function, argument).
 ANY_LENGTH = {(f"subgradient.{name}", "order") for name in ("sgd", "adaptive", "dual_averaging", "averaged_gradient")}
 # How many projectors, rows of K or classes there are follows from the positions alone.
 ANY_LENGTH |= {("uma.online", "W"), ("newton.projectors", "M"), ("kernel_dual.gather", "K"), ("kernel_dual.accumulate", "K")}
 ANY_LENGTH |= {("kernel_dual.extend", "rows")}
-# Owners say which rows of X count, and the first classes of a basis may be all that do.
-ANY_LENGTH |= {("newton.add_products", "X"), ("newton.add_products", "B"), ("newton.add_products", "rows")}
 # Rows have any number of columns.
 ANY_LENGTH |= {("gaussian.matrix", "X"), ("equal_rows.sets", "X"), ("equal_rows.sets", "tail")}
 # Which parts are shared is a matter of how many weights there are.
@@ -406,12 +404,12 @@ def newton_calls(module, random):
     B = random.normal(size=(5, K))
     yield "projectors", {"B": B, "slot": np.array([0, 0, 1, 2, 2], np.intp), "M": np.zeros((3, K, K))}
     owners = np.array([0, 0, 1, 4, 4], np.intp)
-    yield "differing", {"owner": owners, "B": B, "other_owner": owners[1:].copy(), "other": B[1:].copy()}
-    rows = np.array([4, 1, 1], np.intp)
-    spread = {"X": random.normal(size=(5, D)), "owner": owners, "B": B, "weight": random.random(5), "rows": rows}
     p = D * (K - 1)
     moments = np.eye(p) + 0.1
-    yield "add_products", {**spread, "sign": -1.0, "total": np.zeros((p, p))}
+    for sparse in (False, True):
+        rows, _ = some_rows(random, sparse)
+        lists = {"example": owners, "B": B, "new_example": owners[1:].copy(), "new": B[1:].copy()}
+        yield "follow", {**rows, "weight": random.random(N), **lists, "total": np.zeros((p, p)), "most": 7}
     yield "cholesky", {"H": moments, "factor": np.zeros((p, p))}
     yield "direction", {"moments": moments, "factor": 2.0, "gradient": random.normal(size=(D, K)), "D": np.empty((D, K))}
     y, center = labels(random), random.normal(size=(N, K))

@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import surrogates as cases
 
-from advcli.compiled import Face
+from advcli.compiled import Face, compiled_rows
 
 FIXED, TIED, FREE = 0, 1, 2
 
@@ -177,29 +178,40 @@ def test_the_states_describe_the_step(kernels, name):
         assert np.abs(M - M.transpose(0, 2, 1)).max() <= 1e-15
 
 
-def test_differing_rows_are_those_of_examples_that_changed(kernels):
-    random = np.random.default_rng(0)
-    for _ in range(50):
-        owner = np.sort(random.integers(6, size=random.integers(9))).astype(np.intp)
-        other_owner = np.sort(random.integers(6, size=random.integers(9))).astype(np.intp)
-        B, other = (random.integers(2, size=(len(each), 2)).astype(np.float64) for each in (owner, other_owner))
-        left, entered = kernels.newton.differing(owner, B, other_owner, other)
-        changed = [i for i in range(6) if not np.array_equal(B[owner == i], other[other_owner == i])]
-        assert np.array_equal(left, np.flatnonzero(np.isin(owner, changed)))
-        assert np.array_equal(entered, np.flatnonzero(np.isin(other_owner, changed)))
-
-
 @pytest.mark.parametrize("classes", [1, 3, 4])
-@pytest.mark.parametrize("m", [0, 4, 600])
-def test_products_of_features_and_the_first_classes_are_added_up(kernels, classes, m):
-    random = np.random.default_rng([classes, m])
-    X, B, owner = random.normal(size=(6, 3)), random.normal(size=(9, 4)), random.integers(6, size=9)
-    weight, rows = random.random(9), random.integers(9, size=m)
-    total = random.normal(size=(3 * classes, 3 * classes))
-    Z = np.array([np.sqrt(weight[i]) * np.outer(X[owner[i]], B[i, :classes]).ravel() for i in rows]).reshape(m, 3 * classes)
-    expected = total + np.triu(-0.5 * Z.T @ Z)
-    kernels.newton.add_products(X, owner, B, weight, rows, -0.5, total)
-    assert np.abs(total - expected).max() <= 1e-13 * max(m, 1)
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("m", [1, 12, 400])
+def test_a_sum_follows_the_bases_that_changed(kernels, classes, sparse, m):
+    """Rows whose examples have the same bases in both lists are not touched: a sum that has errors keeps theirs."""
+    random = np.random.default_rng([classes, sparse, m])
+    n, d, k = 1 + m // 3, 3, 4
+    X = random.normal(size=(n, d)) * (random.random((n, d)) < 0.6)
+    rows, weight = compiled_rows(sp.csr_array(X) if sparse else X), random.random(n)
+
+    def squares(owner, B, chosen):
+        Z = (np.sqrt(weight)[owner, None, None] * X[owner][:, :, None] * B[:, None, :classes])[chosen].reshape(-1, d * classes)
+        return np.triu(Z.T @ Z)
+
+    seen = set()
+    for share in (0.0, 0.1, 0.9):
+        owner, other_owner = (np.sort(random.integers(n, size=m)) for _ in range(2))
+        B, other = random.normal(size=(m, k)), random.normal(size=(m, k))
+        kept = random.random(n) >= share  # of these examples the bases are the same
+        stay = kept[owner]
+        other_owner, other = other_owner[~kept[other_owner]], other[~kept[other_owner]]
+        order = np.argsort(np.concatenate([owner[stay], other_owner]), kind="stable")
+        new_owner = np.concatenate([owner[stay], other_owner])[order]
+        new = np.concatenate([B[stay], other])[order]
+        total = random.normal(size=(d * classes, d * classes))
+        changed = int((~stay).sum()) + len(other)
+        expected = total - squares(owner, B, ~stay) + squares(new_owner, new, ~kept[new_owner])
+        before = total.copy()
+        assert not kernels.newton.follow(*rows, weight, owner, B, new_owner, new, total, changed - 1)
+        assert np.array_equal(total, before)
+        assert kernels.newton.follow(*rows, weight, owner, B, new_owner, new, total, changed)
+        assert np.abs(total - expected).max() <= 1e-13 * (m + 1)
+        seen.add(changed > 0)
+    assert seen == {False, True}
 
 
 @pytest.mark.parametrize("p", [1, 7, 130])

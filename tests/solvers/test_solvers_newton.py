@@ -208,17 +208,17 @@ def test_a_direction_that_follows_another_is_that_of_a_hessian_summed_anew(d, sp
         before = directions
         if step % 7 == 3:
             continue
-        weight, factor = sample[owner[chosen]], 10.0 ** random.uniform(-2, 2)
+        factor = 10.0 ** random.uniform(-2, 2)
         gradient = random.normal(size=(d, k))
-        found = directions.reduced_direction(weight, factor, gradient)
+        found = directions.reduced_direction(sample, factor, gradient)
         Z = (X[owner[chosen]][:, :, None] * B[chosen][:, None, :]).reshape(int(chosen.sum()), -1)
-        moments = Z.T @ (weight[:, None] * Z)
+        moments = Z.T @ (sample[owner[chosen]][:, None] * Z)
         whole = np.eye(d * k) + factor * moments
         expected = np.triu(moments.reshape(d, k, d, k)[:, :-1, :, :-1].reshape(d * (k - 1), -1))
         np.testing.assert_allclose(np.triu(directions.moments), expected, rtol=0, atol=1e-11 * np.abs(expected).max())
         expected = -np.linalg.solve(whole, gradient.ravel()).reshape(d, k)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
-        found = np.tril(directions.hessian(weight, factor))
+        found = np.tril(directions.hessian(sample, factor))
         np.testing.assert_allclose(found, np.tril(whole), rtol=0, atol=1e-11 * np.abs(whole).max())
         updated += directions.updates > 0
     assert 10 <= updated <= 33
