@@ -58,17 +58,6 @@ class Directions(ABC):
         Free parameters carry a trace of ridge instead of I. ``weight`` (n,) has one for every example.
         """
 
-    def reduced_direction(self, weight: Array, factor: float, gradient: Array) -> Array | None:
-        """Return D (d, k) with (I + factor Z' diag(weight[owner]) Z) D = -gradient, or None where rounding has made the system indefinite.
-
-        Only where the directions sum to zero over the classes and the parameters are multiclass linear: the system has a class less.
-        """
-        raise NotImplementedError  # pragma: no cover - only called for linear features
-
-    def follow(self, before: Directions) -> None:
-        """Take over the sums of earlier directions of the same rows, where these are of use; the earlier directions lose the sums."""
-        return
-
     @property
     def low_rank(self) -> bool:
         """Whether `forward`, `backward` and `gram` exist and m is small enough for them to pay."""

@@ -40,15 +40,12 @@ def _dense(X: Any) -> Array:
 
 
 class _LinearDirections(Directions):
-    """Rows b (x) x: Z Z' = (B B') o (X X'); Z' Z is updated by the faces that differ from those of the directions before."""
+    """Rows b (x) x: Z Z' = (B B') o (X X')."""
 
     def __init__(self, features: LinearFeatures, B: Array, owner: Labels) -> None:
         super().__init__(B, np.ascontiguousarray(owner))
         self.features = features
         self.shape = features.shape
-        self.before: _LinearDirections | None = None
-        self.moments: Array | None = None  # Z' diag(weight) Z without the last class, its upper triangle
-        self.updates = 0  # of `moments` since the last full sum
 
     @property
     def low_rank(self) -> bool:
@@ -72,36 +69,13 @@ class _LinearDirections(Directions):
         rows = self.features.X[self.owner][:, feature]
         return np.asarray(_dense(rows) * self.B[:, label])
 
-    def follow(self, before: Directions) -> None:
-        assert isinstance(before, _LinearDirections)
-        # without a Hessian of its own the previous object hands on the sums of the one before it
-        self.before = before if before.moments is not None else before.before
-        before.before = None
-
     def hessian(self, weight: Array, factor: float = 1.0) -> Array:
-        H = self._sum(self.B, weight, _FEW * math.prod(self.shape)).T * factor  # its columns contiguous
+        H = self.moments(self.B, weight, _FEW * math.prod(self.shape)).T * factor  # its columns contiguous
         H.flat[:: len(H) + 1] += 1.0
         return H
 
-    def reduced_direction(self, weight: Array, factor: float, gradient: Array) -> Array | None:
-        before, self.before = self.before, None
-        if before is not None and before.moments is not None and self._follow(before, weight, most_changes(before.updates, len(self.owner))):
-            self.updates = before.updates + 1
-        else:
-            size = self.shape[0] * (self.shape[1] - 1)
-            self.moments = self._sum(np.ascontiguousarray(self.B[:, :-1]), weight, max(_FEW * size, _SMALL // size))
-        D = np.empty(self.shape)
-        return D if kernels.newton.direction(self.moments, factor, gradient, D) else None
-
-    def _follow(self, before: _LinearDirections, weight: Array, most: int) -> bool:
-        """Take over the moments of other directions and update them, unless more than ``most`` rows differ; return whether this was done."""
-        found: bool = kernels.newton.follow(*self.features.rows, weight, before.owner, before.B, self.owner, self.B, before.moments, most)
-        if found:
-            self.moments = before.moments
-        return found
-
-    def _sum(self, B: Array, weight: Array, most: int) -> Array:
-        """Return Z' diag(weight) Z for the rows x (x) b with b of B, its upper triangle at least; up to ``most`` rows are written out."""
+    def moments(self, B: Array, weight: Array, most: int) -> Array:
+        """Return Z' diag(weight[owner]) Z for the rows x (x) b with b of B, its upper triangle at least; up to ``most`` are written out."""
         d, k = self.shape[0], B.shape[1]
         size = d * k
         if len(self.owner) <= most:
@@ -127,6 +101,46 @@ class _LinearDirections(Directions):
 
         shared(write, [(a, b) for a in range(k) for b in range(a + 1)], self.threads)
         return H.reshape(size, size)
+
+
+class NewtonSystem:
+    """(I + factor Z' diag(weight[owner]) Z) D = -gradient for rows Z = b (x) x whose b sum to zero, in one class less.
+
+    Z' diag(weight) Z is updated by the examples whose b differ from those of the system before (docs/notes/large-c.md, section 4).
+
+    Parameters
+    ----------
+    features : LinearFeatures
+    weight : ndarray (n,)
+        Of the examples.
+    threads : int
+        How many share full sums.
+    """
+
+    def __init__(self, features: LinearFeatures, weight: Array, threads: int) -> None:
+        self.features, self.weight, self.threads = features, weight, threads
+        d, k = features.shape
+        self.size = d * (k - 1)
+        self.B, self.owner = np.empty((0, k)), np.empty(0, dtype=np.intp)
+        self.moments: Array | None = None  # without the last class, the upper triangle
+        self.updates = 0  # of `moments` since the last full sum
+
+    def direction(self, B: Array, owner: Labels, factor: float, gradient: Array) -> Array | None:
+        """Return D (d, k) for b of B (m, k), examples ascending; None where rounding has made the system indefinite."""
+        if self.moments is not None and kernels.newton.follow(
+            *self.features.rows, self.weight, self.owner, self.B, owner, B, self.moments, most_changes(self.updates, len(owner))
+        ):
+            self.updates += 1
+        else:
+            directions = _LinearDirections(self.features, B, owner)
+            directions.threads, self.updates = self.threads, 0
+            self.moments = directions.moments(np.ascontiguousarray(B[:, :-1]), self.weight, max(_FEW * self.size, _SMALL // self.size))
+        self.B, self.owner = B, owner
+        D = np.empty(gradient.shape)
+        if kernels.newton.direction(self.moments, factor, gradient, D):
+            return D
+        self.moments = None  # the rounding of many updates may be the cause: the next sum is made anew
+        return None
 
 
 def _tiles(k: int, parts: int) -> list[int]:

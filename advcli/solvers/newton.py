@@ -25,8 +25,7 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from ..compiled import kernels
-from ..features.base import Directions
-from ..features.linear import MAX_UPDATES, add_squares, most_changes
+from ..features.linear import MAX_UPDATES, LinearFeatures, NewtonSystem, add_squares, most_changes
 from ..problem import Array, Labels, Problem, Solution, gap_scale
 from .base import Limits, register, warm_start
 from .threaded import ThreadedSolver
@@ -69,9 +68,11 @@ class ProximalStep:
         self.center: Array = np.zeros((len(problem.y), problem.loss.n_classes))
         self.c = 1.0
         self.projections = 0
-        self.latest: Directions | None = None
         # directions sum to zero over the classes: Newton systems have a class less
-        self.reduced = problem.features.multiclass_linear and problem.features.regularised is None
+        features = problem.features
+        self.system: NewtonSystem | None = None
+        if isinstance(features, LinearFeatures) and features.regularised is None:
+            self.system = NewtonSystem(features, self.ratio, problem.threads)
 
     def block_step(self, F: Array) -> tuple[Array, Any]:
         """Return the block steps r (n, k) at scores F, and their label states."""
@@ -128,20 +129,15 @@ class ProximalStep:
 
     def solve(self, B: Array, owner: Labels, residual: Array) -> Array:
         """Return D with (I + sum_m C s_i / (c w_i) z_m z_m') D = -residual for the directions z_m = J_i' b_m of examples i = owner_m."""
-        directions = self.features.directions(B, owner)
-        directions.threads = self.problem.threads
-        if self.latest is not None:
-            directions.follow(self.latest)
-        self.latest = directions
-        if not directions.low_rank:
-            unit = self.C / self.c  # the factor that changes from one proximal step to the next
-            if not self.reduced:
-                return -dpotrs(_factor(directions.hessian(self.ratio, unit)), residual.ravel(), lower=1)[0].reshape(residual.shape)
-            D = directions.reduced_direction(self.ratio, unit, residual)
+        unit = self.C / self.c  # the factor that changes from one proximal step to the next
+        if self.system is not None and len(owner) > self.system.size:
+            D = self.system.direction(B, owner, unit, residual)
             if D is None:
-                self.latest = None  # the rounding of many updates may be the cause: the next Hessian is summed anew
                 raise LinAlgError(_INDEFINITE)
             return D
+        directions = self.features.directions(B, owner)
+        if not directions.low_rank:
+            return -dpotrs(_factor(directions.hessian(self.ratio, unit)), residual.ravel(), lower=1)[0].reshape(residual.shape)
         if len(owner) == 0:
             return -residual
         # Woodbury: D = -r + Z'(diag(1/scale) + Z Z')^{-1} Z r, with one step of refinement against cancellation at large scale

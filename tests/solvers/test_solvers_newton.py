@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from advcli.certificate import certify
-from advcli.features.linear import LinearFeatures
+from advcli.features.linear import LinearFeatures, NewtonSystem
 from advcli.solvers import Limits, make_solver
 from advcli.solvers.newton import ProximalStep, Separate, _factor, falls_into_blocks, search_by_steps
 
@@ -189,7 +189,7 @@ def test_a_compiled_line_search_goes_the_way_of_one_by_steps(name, weights):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("d", [3, 8])
 def test_a_direction_that_follows_another_is_that_of_a_hessian_summed_anew(d, sparse):
-    """A chain of directions, few of which change at once, some without a Hessian of their own; both ways of summing."""
+    """A chain of directions, few of which change at once, some without a system of their own; both ways of summing."""
     random = np.random.default_rng(0)
     n, k = 40, 4
     X = random.normal(size=(n, d))
@@ -197,30 +197,26 @@ def test_a_direction_that_follows_another_is_that_of_a_hessian_summed_anew(d, sp
     sample = random.uniform(0.5, 2.0, size=n)
     owner = np.sort(random.integers(n, size=70))
     B = summing_to_zero(random, 70, k)
-    before, updated = None, 0
+    system, updated = NewtonSystem(features, sample, 1), 0
     for step in range(40):
         chosen = random.random(len(owner)) > 0.05
         changed = random.random(len(owner)) < (0.9 if step % 13 == 12 else 0.03)
         B[changed] = summing_to_zero(random, int(changed.sum()), k)
-        directions = features.directions(B[chosen].copy(), owner[chosen])
-        if before is not None:
-            directions.follow(before)
-        before = directions
         if step % 7 == 3:
             continue
         factor = 10.0 ** random.uniform(-2, 2)
         gradient = random.normal(size=(d, k))
-        found = directions.reduced_direction(sample, factor, gradient)
+        found = system.direction(B[chosen], owner[chosen], factor, gradient)
         Z = (X[owner[chosen]][:, :, None] * B[chosen][:, None, :]).reshape(int(chosen.sum()), -1)
         moments = Z.T @ (sample[owner[chosen]][:, None] * Z)
         whole = np.eye(d * k) + factor * moments
         expected = np.triu(moments.reshape(d, k, d, k)[:, :-1, :, :-1].reshape(d * (k - 1), -1))
-        np.testing.assert_allclose(np.triu(directions.moments), expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+        np.testing.assert_allclose(np.triu(system.moments), expected, rtol=0, atol=1e-11 * np.abs(expected).max())
         expected = -np.linalg.solve(whole, gradient.ravel()).reshape(d, k)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
-        found = np.tril(directions.hessian(sample, factor))
+        found = np.tril(features.directions(B[chosen], owner[chosen]).hessian(sample, factor))
         np.testing.assert_allclose(found, np.tril(whole), rtol=0, atol=1e-11 * np.abs(whole).max())
-        updated += directions.updates > 0
+        updated += system.updates > 0
     assert 10 <= updated <= 33
 
 
