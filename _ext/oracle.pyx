@@ -229,12 +229,12 @@ cdef int hold(Line *a, const double *low, const signed char *low_state, double t
 def search(int kind, int k, const double[::1] parameters, const double[:, ::1] F, const double[:, ::1] dF, const double[:, ::1] center,
            const Py_ssize_t[::1] y, const double[::1] cost_weight, const double[::1] sample_weight, double curvature, double factor, double slope0,
            double base, double square, int most, const double[:, ::1] before, const signed char[:, ::1] before_state,
-           double[:, ::1] R, signed char[:, ::1] state, double[:, ::1] normal, signed char[:, ::1] tight):
+           double[:, ::1] scores, double[:, ::1] R, signed char[:, ::1] state, double[:, ::1] normal, signed char[:, ::1] tight):
     """Search t > 0 along scores F + t dF for a slope base + t square + factor sum_i s_i r_i.dF_i of at most |slope0|/2; return t and the trials.
 
     r_i are the block steps from ``center``, ``before`` those at t = 0 with their states. The slope rises: t = 1 first, doubled while it is negative,
-    then regula falsi; the last of ``most`` trials is taken where none will do. Writes the steps and their faces as `block` does, but leaves the
-    normals of zero-one alone, which has none. Weights are (n,) or empty.
+    then regula falsi; the last of ``most`` trials is taken where none will do. Writes the scores at t, and the steps and their faces as `block`
+    does, but leaves the normals of zero-one alone, which has none. Weights are (n,) or empty.
     """
     cdef Family s
     cdef Line a
@@ -242,6 +242,7 @@ def search(int kind, int k, const double[::1] parameters, const double[:, ::1] F
     cdef int trials = 0, code = 0
     cdef double low = 0.0, slope_low = slope0, high = 0.0, slope_high = 0.0, t = 1.0, last = 1.0, held = 0.0, total, now, share
     cdef const double *low_R
+    cdef double *at
     cdef const signed char *low_state
     cdef double *own_R = NULL
     cdef signed char *own_state = NULL
@@ -249,6 +250,7 @@ def search(int kind, int k, const double[::1] parameters, const double[:, ::1] F
     demand(F.shape[1] == k and dF.shape[0] == n and dF.shape[1] == k and center.shape[0] == n and center.shape[1] == k,
            "scores and center must be (n, k)")
     demand(before.shape[0] == n and before.shape[1] == k and R.shape[0] == n and R.shape[1] == k, "r must be (n, k)")
+    demand(scores.shape[0] == n and scores.shape[1] == k, "scores must be (n, k)")
     demand(state.shape[0] == n and state.shape[1] == k and before_state.shape[0] == n and before_state.shape[1] == k and normal.shape[0] == n
            and normal.shape[1] == k, "states and normals must be (n, k)")
     check_weights(cost_weight, n)
@@ -306,6 +308,9 @@ def search(int kind, int k, const double[::1] parameters, const double[:, ::1] F
             t = low + (0.1 if not share > 0.1 else min(share, 0.9)) * (high - low)
         if code == 0 and a.lanes and a.held:
             tiles_write(&a.tiles, a.y, a.rows, a.R, a.state)
+        at = &scores[0, 0]
+        for i in range(n * k):
+            at[i] = a.F[i] + last * a.dF[i]
         free(a.tiles.block)
         free(a.rows)
         free(own_R)

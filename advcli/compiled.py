@@ -264,8 +264,8 @@ class Kernels:
         cost: Array | None = None,
         sample: Array | None = None,
         most: int = 40,
-    ) -> tuple[float, Array, Face, int]:
-        """Return t, the block steps (n, k) at scores F + t dF, their faces, and how many t were tried, at most ``most``.
+    ) -> tuple[float, Array, Array, Face, int]:
+        """Return t, the scores F + t dF, the block steps (n, k) there, their faces, and how many t were tried, at most ``most``.
 
         ``slope`` is (slope0, base, square, factor): the slope base + t square + factor sum_i s_i r_i.dF_i is slope0 < 0 at t = 0, and at
         most half of it in size at the t returned. ``before`` are the block steps at t = 0 and their faces; ``cost`` and ``sample`` are
@@ -273,14 +273,15 @@ class Kernels:
         """
         F, y = _scores(F, y, family[1])
         dF, center = np.ascontiguousarray(dF, dtype=np.float64), np.ascontiguousarray(center, dtype=np.float64)
-        out, state, tight = np.empty_like(F), np.empty(F.shape, dtype=np.int8), np.zeros_like(before[1].tight)
+        scores, out, state = np.empty(F.shape), np.empty(F.shape), np.empty(F.shape, dtype=np.int8)
+        tight = np.zeros_like(before[1].tight) if len(before[1].tight) else before[1].tight
         normal = before[1].normal if family[0] == "zero_one" else np.empty_like(F)  # zeros there
         slope0, base, square, factor = slope
         t, trials = self._oracle.search(
             *self.arguments(family), F, dF, center, y, _weights(cost), _weights(sample), curvature, factor, slope0, base, square, most,
-            before[0], before[1].state, out, state, normal, tight,
+            before[0], before[1].state, scores, out, state, normal, tight,
         )  # fmt: skip
-        return t, out, Face(state, normal, tight), trials
+        return t, scores, out, Face(state, normal, tight), trials
 
     def judge(self, family: Family, F: Array, R: Array, y: Labels, weight: Array) -> tuple[float, float, float]:
         """Return the sums over the rows, weighted by (n,), of the surrogates S, of c(r) and of the block gaps S - c(r) - f.r."""

@@ -36,6 +36,7 @@ _MAX_INNER = 30  # Newton steps after which a proximal step counts as failed: c 
 _SMALLEST_C = 1e-9
 WARM = 30.0  # largest ratio of the first c of a fit to the last c of the fit before
 _MAX_FAILURES = 25
+_NONE = np.empty((0, 0))
 _INDEFINITE = "the Newton system is not positive definite"
 _MAX_RESTARTS = 1  # from the best point, with the first c, where as many proximal steps have failed
 
@@ -49,7 +50,7 @@ class NewtonPoint:
     R: Array
     residual: Array  # theta - theta(r), the gradient of psi
     where: Any  # where the block steps end, as the Hessian needs it: their faces, or dual variables before they are held in their set
-    pull: Array  # scores of the residual, (n, k), with a kernel; else one zero
+    pull: Array  # scores of the residual, (n, k), with a kernel; else none, and no inner product reads scores
 
 
 class ProximalStep:
@@ -80,16 +81,16 @@ class ProximalStep:
         R, face = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
         return R, face
 
-    def search(self, point: NewtonPoint, D: Array, dF: Array, slope0: float, most: int) -> tuple[float, Array, Any]:
-        """Return the step t along D, of scores dF, that the line search takes, with the block steps there (`kernels.search`)."""
+    def search(self, point: NewtonPoint, D: Array, dF: Array, slope0: float, most: int) -> tuple[float, Array, Array, Any]:
+        """Return the step t along D, of scores dF, that the line search takes, and the scores and block steps there (`kernels.search`)."""
         problem = self.problem
         slope = (slope0, self.inner(point.theta, D, dF), self.inner(D, D, dF), self.C)
-        t, R, face, trials = kernels.search(
+        t, F, R, face, trials = kernels.search(
             problem.loss.family, point.F, dF, self.center, problem.y, self.c, slope, (point.R, point.where),
             problem.cost_weight, problem.sample_weight, most,
         )  # fmt: skip
         self.projections += trials
-        return t, R, face
+        return t, F, R, face
 
     def spent(self, limits: Limits) -> bool:
         """Return whether it is another solver's turn, or one more evaluation would be one too many."""
@@ -97,7 +98,7 @@ class ProximalStep:
 
     def at(self, theta: Array, F: Array, R: Array, where: Any) -> NewtonPoint:
         """Return the point at theta, whose block steps are known."""
-        return NewtonPoint(theta, F, R, self.residual(theta, R), where, np.zeros((1, 1)))
+        return NewtonPoint(theta, F, R, self.residual(theta, R), where, _NONE)
 
     def inner(self, theta: Array, other: Array, scores: Array) -> float:
         """Return the inner product of theta with a direction and its scores (n, k), over the regularised parameters."""
@@ -155,7 +156,8 @@ class ProximalStep:
         """Return the gradient of psi: the regularised part of theta plus C J'(s r)."""
         mask = self.features.regularised
         gradient = self.C * self.features.shared_adjoint(R if self.counts is None else R * self.counts, self.problem.threads)
-        return gradient + (theta if mask is None else theta * mask)
+        gradient += theta if mask is None else theta * mask
+        return gradient
 
     def values(self, point: NewtonPoint) -> tuple[float, float, float, Array]:
         """Return, in C form, P(theta), D, the block gaps C sum_i s_i w_i [S - c(r) - f.r], and the dual point of D."""
@@ -174,17 +176,20 @@ class ProximalStep:
             R = self.features.feasible(point.R, problem.y, problem.sample_weight)
             model = problem.parameters(R)
             offset = float(problem.weight @ problem.loss.offset(R, problem.y))
-        dual = self.C * offset - 0.5 * self.inner(model, model, point.F - point.pull)
+        dual = self.C * offset - 0.5 * self.inner(model, model, point.F - point.pull if point.pull.size else point.F)
         return primal, dual, self.C * mismatch, R
 
 
-def search_by_steps(smoothed: ProximalStep, point: NewtonPoint, D: Array, dF: Array, slope0: float, most: int) -> tuple[float, Array, Any]:
+def search_by_steps(
+    smoothed: ProximalStep, point: NewtonPoint, D: Array, dF: Array, slope0: float, most: int
+) -> tuple[float, Array, Array, Any]:
     """Search as `kernels.search` does, for block steps that have no compiled family."""
     inner_theta, inner_D = smoothed.inner(point.theta, D, dF), smoothed.inner(D, D, dF)
     weighted = smoothed.C * (dF if smoothed.counts is None else smoothed.counts * dF)
     low, slope_low, high, slope_high, t = 0.0, slope0, None, 0.0, 1.0
     for _ in range(most):
-        last, (R, where) = t, smoothed.block_step(point.F + t * dF)
+        last, F = t, point.F + t * dF
+        R, where = smoothed.block_step(F)
         now = inner_theta + t * inner_D + float(np.vdot(R, weighted))
         if abs(now) <= 0.5 * abs(slope0):
             break
@@ -198,7 +203,7 @@ def search_by_steps(smoothed: ProximalStep, point: NewtonPoint, D: Array, dF: Ar
         assert high is not None
         share = slope_low / (slope_low - slope_high)
         t = low + min(max(share, 0.1), 0.9) * (high - low)
-    return last, R, where
+    return last, F, R, where
 
 
 class Separate(ProximalStep):
@@ -451,5 +456,5 @@ class NewtonSolver(ThreadedSolver):
         """
         if not slope0 < 0:
             return None
-        t, R, where = smoothed.search(point, D, dF, slope0, int(min(most, _TRIALS)))
-        return smoothed.at(point.theta + t * D, point.F + t * dF, R, where)
+        t, F, R, where = smoothed.search(point, D, dF, slope0, int(min(most, _TRIALS)))
+        return smoothed.at(point.theta + t * D, F, R, where)

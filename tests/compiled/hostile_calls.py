@@ -178,7 +178,8 @@ def oracle_calls(_, random):
             "most": 20,
             "before": R.copy(),
         }
-        search |= {"before_state": np.zeros((N, K), np.int8), "R": np.empty((N, K)), "state": np.zeros((N, K), np.int8)}
+        search |= {"before_state": np.zeros((N, K), np.int8), "scores": np.empty((N, K)), "R": np.empty((N, K))}
+        search |= {"state": np.zeros((N, K), np.int8)}
         yield "search", {**family, **search, "normal": np.zeros((N, K)), "tight": np.zeros((N if l else 0, l), np.int8)}
         yield "judge", {**family, "F": F, "R": R, "y": y, "weight": np.ones(N)}
     yield (

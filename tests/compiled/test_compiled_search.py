@@ -62,10 +62,11 @@ def line(kernels, loss, n, size, c, weights, seed=0):
 
 
 def held_to_steps(kernels, loss, F, dF, center, y, c, slope, before, cost, sample, most=40):
-    found, R, face, trials = kernels.search(loss.family, F, dF, center, y, c, slope, before, cost, sample, most)
+    found, scores, R, face, trials = kernels.search(loss.family, F, dF, center, y, c, slope, before, cost, sample, most)
     t, expected, its, count = by_steps(kernels, loss, F, dF, center, y, c, slope, cost, sample, most)
     assert trials == count
     assert found == pytest.approx(t, rel=1e-9)
+    np.testing.assert_allclose(scores, F + found * dF, rtol=1e-14, atol=1e-14 * np.abs(F).max())
     assert np.abs(R - expected).max() <= 1e-9 * max(1.0, np.abs(dF).max() / c)
     # a label that just meets its bound may fall on either side
     assert (np.abs(projectors(kernels, loss, face) - projectors(kernels, loss, its)).max(axis=(1, 2)) > 1e-9).mean() <= 0.02
@@ -107,7 +108,7 @@ def test_scores_that_drown_the_curvature_leave_their_lanes(kernels):
     assert total < 0.0
     slope = (0.2 * total, -0.8 * total, *slope[2:])
     held_to_steps(kernels, loss, F, dF, center, y, c, slope, before, cost, sample)
-    assert np.isfinite(kernels.search(loss.family, F, dF, center, y, c, slope, before)[1]).all()
+    assert np.isfinite(kernels.search(loss.family, F, dF, center, y, c, slope, before)[2]).all()
 
 
 @pytest.mark.parametrize("name", ["zero_one", "cs", "abstain"])
@@ -118,7 +119,7 @@ def test_the_last_trial_is_taken_where_none_will_do(kernels, name, most):
     F, dF, center, y, c, slope, before, cost, sample = line(kernels, loss, 50, 3.0, 0.5, "sample")
     slope = (-1e-300, *slope[1:])
     assert held_to_steps(kernels, loss, F, dF, center, y, c, slope, before, cost, sample, most)[0] == most
-    t, R, _, _ = kernels.search(loss.family, F, dF, center, y, c, slope, before, cost, sample, most)
+    t, _, R, _, _ = kernels.search(loss.family, F, dF, center, y, c, slope, before, cost, sample, most)
     assert np.abs(R - kernels.face(loss.family, F + t * dF, center, y, c)[0]).max() <= 1e-12
 
 
@@ -126,7 +127,7 @@ def test_scores_that_are_no_numbers_end_the_search(kernels):
     loss = make_loss("zero_one", 4)
     F, dF, center, y, c, slope, before, cost, sample = line(kernels, loss, 20, 1.0, 0.5, "")
     dF[3] = np.nan
-    assert kernels.search(loss.family, F, dF, center, y, c, slope, before, cost, sample)[3] == 40
+    assert kernels.search(loss.family, F, dF, center, y, c, slope, before, cost, sample)[4] == 40
 
 
 @pytest.mark.parametrize("name", cases.compiled_names())

@@ -176,9 +176,10 @@ def test_a_compiled_line_search_goes_the_way_of_one_by_steps(name, weights):
         D, dF, slope0 = smoothed.direction(point)
         D, dF, slope0 = 3.0 * D, 3.0 * dF, 3.0 * slope0  # too far
         before = smoothed.projections
-        t, R, _ = smoothed.search(point, D, dF, slope0, 40)
+        t, scores, R, _ = smoothed.search(point, D, dF, slope0, 40)
+        np.testing.assert_allclose(scores, point.F + t * dF, rtol=1e-14, atol=1e-13 * np.abs(dF).max())
         between = smoothed.projections
-        expected, its, _ = search_by_steps(smoothed, point, D, dF, slope0, 40)
+        expected, _, its, _ = search_by_steps(smoothed, point, D, dF, slope0, 40)
         assert between - before == smoothed.projections - between
         assert t == pytest.approx(expected, rel=1e-9)
         np.testing.assert_allclose(R, its, rtol=0, atol=1e-9)
