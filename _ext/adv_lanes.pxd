@@ -4,11 +4,12 @@
 # maximum (docs/notes/oracles.md, section 9); for many classes climb from max - 1 by Newton in lanes, as in `threshold`. The two thresholds of a
 # block step (docs/notes/oracles.md, section 2) come from one sorted list.
 
+from libc.math cimport INFINITY
 from libc.stdlib cimport malloc, free
 from libc.string cimport memcpy
 
 from adv_family cimport Family, FIXED, TIED, FREE
-from adv_simd cimport vec, load, store, splat, vmax, vmin, vsum, if_greater, zeros, LANES
+from adv_simd cimport vec, load, load_first, store, splat, vmax, vmin, vsum, if_greater, count_greater, zeros, LANES
 
 cdef enum:
     NETWORK = 22     # classes up to which the network wins
@@ -24,6 +25,35 @@ cdef inline void gather(const double *F, Py_ssize_t n, Py_ssize_t i, int k, doub
         row = F + (i + lane if i + lane < n else n - 1) * k
         for j in range(k):
             buffer[j * width + lane] = row[j]
+
+
+cdef inline vec below(double bound, int count) noexcept nogil:
+    """Return a vector whose first ``count`` lanes are ``bound``; nothing lies below the others."""
+    cdef double[8] lanes
+    cdef int lane
+    for lane in range(LANES):
+        lanes[lane] = bound if lane < count else -INFINITY
+    return load(lanes, 0)
+
+
+cdef inline bint label_leads(const double *f, const double *d, double t, const double *r, double w, Py_ssize_t y, int k, vec bound,
+                             vec tail) noexcept nogil:
+    """Whether the block step from r at scores f + t d ends at r = 0: where f + t d + w (r + e_y) is at least 1 + w larger at y than elsewhere.
+
+    ``bound`` and ``tail`` are `below` -1 - w in all lanes and in the last k % LANES. Then the thresholds of oracles.md, section 2, are those of
+    the label alone. Ties and numbers that are none are left to the step.
+    """
+    cdef int j, found = 0
+    cdef vec by = splat(t), scale = splat(w), own = splat(f[y] + t * d[y]), mine = splat(r[y] + 1.0), x
+    for j in range(k // LANES):
+        x = (load(f, j) + by * load(d, j) - own) + scale * (load(r, j) - mine)
+        found += count_greater(bound, x)
+    j = k % LANES
+    if j:
+        f, d, r = f + k - j, d + k - j, r + k - j
+        x = (load_first(f, j) + by * load_first(d, j) - own) + scale * (load_first(r, j) - mine)
+        found += count_greater(tail, x)
+    return found == k - 1
 
 
 cdef inline void sort_lanes(double *buffer, int k) noexcept nogil:
@@ -373,10 +403,26 @@ cdef inline void tiles_write(const Tiles *t, const Py_ssize_t *y, const Py_ssize
         r[y[i]] -= 1.0
 
 
+cdef inline bint is_zero(const double *r, int k, vec bound, vec tail) noexcept nogil:
+    """Whether the squares of all numbers lie below the bound of `below`."""
+    cdef int j, found = 0
+    cdef vec x
+    for j in range(k // LANES):
+        found += count_greater(bound, load(r, j) * load(r, j))
+    j = k % LANES
+    if j:
+        x = load_first(r + k - j, j)
+        found += count_greater(tail, x * x)
+    return found == k
+
+
 cdef inline int zero_one_judged(const double *F, const double *R, const Py_ssize_t *y, const double *weight, Py_ssize_t n, int k,
                                 double *sums) noexcept nogil:
-    """Write the weighted sums of the values, of c(r) and of the block gaps of the rows; -1 when memory is short."""
-    cdef int j, lane, group, width = GROUPS * LANES
+    """Write the weighted sums of the values, of c(r) and of the block gaps of the rows; -1 when memory is short.
+
+    All are 0 where r is and the label's score is 1 above the others; near the optimum of separable data few rows go in lanes.
+    """
+    cdef int j, lane, group, width = GROUPS * LANES, waiting = 0
     cdef double *f = zeros((2 * k + 5) * width)
     cdef double *q = f + k * width
     cdef double *tau = q + k * width
@@ -385,17 +431,23 @@ cdef inline int zero_one_judged(const double *F, const double *R, const Py_ssize
     cdef double *top = own + width
     cdef double *gap = top + width
     cdef vec a, b, c, level, value = splat(0.0), offset = splat(0.0), gaps = splat(0.0), one = splat(1.0)
-    cdef Py_ssize_t i = 0, at
+    cdef vec bound = splat(-1.0), tail = below(-1.0, k % LANES), tiny = splat(1e-300), tiny_tail = below(1e-300, k % LANES)
+    cdef Py_ssize_t i
     if f == NULL:
         return -1
-    while i < n:
-        gather(F, n, i, k, f)
-        gather(R, n, i, k, q)
-        for lane in range(width):
-            at = i + lane if i + lane < n else n - 1
-            q[y[at] * width + lane] += 1.0
-            own[lane] = f[y[at] * width + lane]
-            share[lane] = weight[at] if i + lane < n else 0.0
+    for i in range(n):
+        if not (is_zero(R + i * k, k, tiny, tiny_tail) and label_leads(F + i * k, F + i * k, 0.0, R + i * k, 0.0, y[i], k, bound, tail)):
+            lane = waiting
+            for j in range(k):
+                f[j * width + lane], q[j * width + lane] = F[i * k + j], R[i * k + j]
+            q[y[i] * width + lane] += 1.0
+            own[lane], share[lane] = F[i * k + y[i]], weight[i]
+            waiting += 1
+        if waiting < width and (i < n - 1 or waiting == 0):
+            continue
+        for lane in range(waiting, width):
+            share[lane] = 0.0  # what is left of earlier rows
+        waiting = 0
         for group in range(GROUPS):
             level = load(f, group)
             for j in range(1, k):
@@ -416,7 +468,6 @@ cdef inline int zero_one_judged(const double *F, const double *R, const Py_ssize
             b = load(tau, group)
             value = value + a * (one + b + (load(top, group) - load(own, group)))
             gaps = gaps + a * (b + load(gap, group))
-        i += width
     sums[0], sums[1], sums[2] = vsum(value), vsum(offset), vsum(gaps)
     free(f)
     return 0

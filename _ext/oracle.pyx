@@ -7,14 +7,14 @@ from libc.math cimport fabs
 from libc.stdlib cimport malloc, free
 from libc.string cimport memchr, memcpy, memset
 
-from adv_family cimport Family
+from adv_family cimport Family, FIXED, TIED
 from adv_families cimport family_names, GENERAL, ZERO_ONE
 from adv_bind cimport family_free
 from adv_check cimport check_labels, check_weights, demand
 from adv_general cimport solve_game
 from adv_loop cimport bind, checked_width
-from adv_simd cimport LANES
-from adv_lanes cimport GROUPS, Tiles, tiles_new, tiles_fill, tiles_step, tiles_write, zero_one_blocks, zero_one_judged, zero_one_values, BLOCKS
+from adv_simd cimport LANES, splat, vec
+from adv_lanes cimport GROUPS, below, label_leads, Tiles, tiles_new, tiles_fill, tiles_step, tiles_write, zero_one_blocks, zero_one_judged, zero_one_values, BLOCKS
 
 cdef enum:
     MOST_TRIALS = 10_000
@@ -139,6 +139,7 @@ cdef struct Line:
     signed char *state
     double *normal
     signed char *tight       # (n, l), or NULL
+    Py_ssize_t n
     Py_ssize_t *rows         # the rows that still move
     Py_ssize_t count
     bint held                # whether others do not
@@ -155,6 +156,22 @@ cdef inline double along_row(const Line *a, Py_ssize_t i, const double *r) noexc
     return product if a.sample == NULL else a.sample[i] * product
 
 
+cdef void led_by_others(Line *a, double t) noexcept nogil:
+    """List the rows whose label does not lead at scores F + t dF, of which lanes are made; write r = 0 and its face for the others."""
+    cdef int k = a.s.k
+    cdef Py_ssize_t i
+    cdef vec bound = splat(-1.0 - a.curvature), tail = below(-1.0 - a.curvature, k % LANES)
+    memset(a.R, 0, a.n * k * sizeof(double))
+    memset(a.state, FIXED, a.n * k)
+    a.count = 0
+    for i in range(a.n):
+        if label_leads(a.F + i * k, a.dF + i * k, t, a.center + i * k, a.curvature, a.y[i], k, bound, tail):
+            a.state[i * k + a.y[i]] = TIED
+        else:
+            a.rows[a.count] = i
+            a.count += 1
+
+
 cdef double along_line(Line *a, double t) noexcept nogil:
     """Take the block steps of the rows that still move at scores F + t dF; return sum_i s_i r_i.dF_i over them."""
     cdef Family *s = a.s
@@ -168,6 +185,7 @@ cdef double along_line(Line *a, double t) noexcept nogil:
     if a.lanes and a.held:
         return tiles_step(s, &a.tiles, t, a.curvature, a.y, a.rows)
     if a.lanes:
+        led_by_others(a, t)
         # a tile at a time: those of all rows would not stay in the cache
         at = 0
         while at < a.count:
@@ -203,17 +221,20 @@ cdef int hold(Line *a, const double *low, const signed char *low_state, double t
 
     The scores at which a row's block step ends at r form a convex set: these rows stay where they are in between. -1 when memory is short.
     """
-    cdef Py_ssize_t i, j, n = a.count, k = a.s.k, kept = 0  # all rows are there still
+    cdef Py_ssize_t i, j, n = a.n, k = a.s.k, kept = 0
+    cdef const signed char *at
     cdef signed char *moved = <signed char *>malloc(n * k)
     if moved == NULL:
         return -1
     for j in range(n * k):
         moved[j] = (not fabs(a.R[j] - low[j]) <= 1e-14) | (a.state[j] != low_state[j])
-    for i in range(n):
-        if memchr(moved + i * k, 1, k) != NULL:
-            total -= along_row(a, i, a.R + i * k)
-            a.rows[kept] = i
-            kept += 1
+    at = <const signed char *>memchr(moved, 1, n * k)
+    while at != NULL:
+        i = (at - moved) // k
+        total -= along_row(a, i, a.R + i * k)
+        a.rows[kept] = i
+        kept += 1
+        at = <const signed char *>memchr(moved + (i + 1) * k, 1, (n - i - 1) * k)
     free(moved)
     held[0] = total
     a.count, a.held = kept, True
@@ -269,7 +290,7 @@ def search(int kind, int k, const double[::1] parameters, const double[:, ::1] F
     a.lanes = kind == ZERO_ONE and k <= BLOCKS and a.cost == NULL
     low_R, low_state = &before[0, 0], &before_state[0, 0]
     with nogil:
-        a.count = n
+        a.n = a.count = n
         a.rows = <Py_ssize_t *>malloc(n * sizeof(Py_ssize_t))
         if a.rows == NULL:
             code = -1
