@@ -6,7 +6,7 @@
 
 from libc.math cimport INFINITY
 from libc.stdlib cimport malloc, free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from adv_family cimport Family, FIXED, TIED, FREE
 from adv_simd cimport vec, load, load_first, store, splat, vmax, vmin, vsum, if_greater, count_greater, zeros, LANES
@@ -38,13 +38,13 @@ cdef inline vec below(double bound, int count) noexcept nogil:
 
 cdef inline bint label_leads(const double *f, const double *d, double t, const double *r, double w, Py_ssize_t y, int k, vec bound,
                              vec tail) noexcept nogil:
-    """Whether the block step from r at scores f + t d ends at r = 0: where f + t d + w (r + e_y) is at least 1 + w larger at y than elsewhere.
+    """Whether the block step from r at scores f + t d ends at r = 0: where f + t d + w r is more than 1 larger at y than elsewhere.
 
-    ``bound`` and ``tail`` are `below` -1 - w in all lanes and in the last k % LANES. Then the thresholds of oracles.md, section 2, are those of
-    the label alone. Ties and numbers that are none are left to the step.
+    Then the thresholds of oracles.md, section 2, are those of the label alone: f_y + w (r_y + 1) - 1 and, w below it, the upper bound of the
+    others. Numbers that are none are left to the step. ``bound`` and ``tail`` are `below` -1 in all lanes and in the last k % LANES.
     """
     cdef int j, found = 0
-    cdef vec by = splat(t), scale = splat(w), own = splat(f[y] + t * d[y]), mine = splat(r[y] + 1.0), x
+    cdef vec by = splat(t), scale = splat(w), own = splat(f[y] + t * d[y]), mine = splat(r[y]), x
     for j in range(k // LANES):
         x = (load(f, j) + by * load(d, j) - own) + scale * (load(r, j) - mine)
         found += count_greater(bound, x)
@@ -215,7 +215,7 @@ cdef inline int zero_one_blocks(Family *s, const double *F, const double *R, con
 
     A row whose w is so small that the quadratic term drowns is left to the family's own step.
     """
-    cdef int j, lane, k = s.k, width = GROUPS * LANES
+    cdef int j, lane, k = s.k, width = GROUPS * LANES, waiting = 0
     cdef double *g = zeros((4 * k + 2) * width)
     cdef double *q = g + k * width
     cdef double *ordered = g + 2 * k * width
@@ -223,19 +223,29 @@ cdef inline int zero_one_blocks(Family *s, const double *F, const double *R, con
     cdef double *weight = g + 4 * k * width
     cdef double *total = weight + width
     cdef double *row
-    cdef Py_ssize_t i = 0, at
-    if g == NULL:
+    cdef Py_ssize_t *rows = <Py_ssize_t *>malloc(width * sizeof(Py_ssize_t))
+    cdef vec bound = splat(-1.0), tail = below(-1.0, k % LANES)
+    cdef Py_ssize_t i, at
+    if g == NULL or rows == NULL:
+        free(g)
+        free(rows)
         return -1
-    while i < n:
-        gather(F, n, i, k, g)
-        gather(R, n, i, k, q)
-        for lane in range(width):
-            at = i + lane if i + lane < n else n - 1
-            q[y[at] * width + lane] += 1.0
-            weight[lane] = w[at]
+    memset(out, 0, n * k * sizeof(double))
+    memset(state, FIXED, n * k)
+    for i in range(n):
+        if label_leads(F + i * k, F + i * k, 0.0, R + i * k, w[i], y[i], k, bound, tail):
+            state[i * k + y[i]] = TIED
+        else:
+            for j in range(k):
+                g[j * width + waiting], q[j * width + waiting] = F[i * k + j], R[i * k + j]
+            q[y[i] * width + waiting] += 1.0
+            weight[waiting], rows[waiting] = w[i], i
+            waiting += 1
+        if waiting < width and (i < n - 1 or waiting == 0):
+            continue
         steps_in_lanes(g, q, ordered, face, weight, total, k)
-        for lane in range(min(width, n - i)):
-            at = i + lane
+        for lane in range(waiting):
+            at = rows[lane]
             row = out + at * k
             if 0.999 * weight[lane] < total[lane] < 1.001 * weight[lane]:
                 for j in range(k):
@@ -244,8 +254,9 @@ cdef inline int zero_one_blocks(Family *s, const double *F, const double *R, con
                 row[y[at]] -= 1.0
             else:
                 alone(s, F + at * k, R + at * k, y[at], w[at], row, state + at * k)
-        i += width
+        waiting = 0
     free(g)
+    free(rows)
     return 0
 
 

@@ -160,7 +160,7 @@ cdef void led_by_others(Line *a, double t) noexcept nogil:
     """List the rows whose label does not lead at scores F + t dF, of which lanes are made; write r = 0 and its face for the others."""
     cdef int k = a.s.k
     cdef Py_ssize_t i
-    cdef vec bound = splat(-1.0 - a.curvature), tail = below(-1.0 - a.curvature, k % LANES)
+    cdef vec bound = splat(-1.0), tail = below(-1.0, k % LANES)
     memset(a.R, 0, a.n * k * sizeof(double))
     memset(a.state, FIXED, a.n * k)
     a.count = 0

@@ -438,7 +438,7 @@ class NewtonSolver(ThreadedSolver):
                 direction = smoothed.direction(point)
             except LinAlgError:
                 return _NewtonRun(point, steps, True, primal < first)
-            if not np.isfinite(direction[0]).all():
+            if not math.isfinite(direction[2]):  # as it is not where D has a number that is none
                 return _NewtonRun(point, steps, True, primal < first)
             steps += 1
             moved = cls.line_search(smoothed, point, *direction, most=limits.max_passes - smoothed.projections)
