@@ -127,6 +127,7 @@ class NewtonSystem:
 
     def direction(self, B: Array, owner: Labels, factor: float, gradient: Array) -> Array | None:
         """Return D (d, k) for b of B (m, k), examples ascending; None where rounding has made the system indefinite."""
+        owner = np.ascontiguousarray(owner)
         if self.moments is not None and kernels.newton.follow(
             *self.features.rows, self.weight, self.owner, self.B, owner, B, self.moments, most_changes(self.updates, len(owner))
         ):

@@ -37,7 +37,8 @@ PATIENCE = {
 }
 # Arguments that hold positions or codes: one outside its range must be refused.
 POSITIONS = {"y", "columns", "start", "begin", "order", "rows", "first", "node", "parent", "up", "up_start", "beta_start", "beta_label"}
-POSITIONS |= {"stop", "at", "child", "label_start", "label_nodes", "slot", "centre", "example", "new_example", "gram_start", "part", "held", "used"}
+POSITIONS |= {"stop", "at", "child", "label_start", "label_nodes", "slot", "centre", "example", "gram_start", "part", "held", "used"}
+POSITIONS |= {"new_example"}
 # Lengths that nothing else determines: (function, argument).
 ANY_LENGTH = {(f"subgradient.{name}", "order") for name in ("sgd", "adaptive", "dual_averaging", "averaged_gradient")}
 # How many projectors, rows of K or classes there are follows from the positions alone.

@@ -176,3 +176,31 @@ def test_rows_in_lanes_take_the_step_of_a_row_alone(kernels, k):
     alone, its = kernels.face(loss.family, F, R, y, w, gap=np.empty(len(F)))
     assert np.abs(together - alone).max() <= 1e-12 * max(1.0, np.ptp(F))
     assert np.array_equal(face.state, its.state)
+
+
+@pytest.mark.parametrize("k", [2, 3, 8, 9, 17, 40])
+def test_rows_whose_label_leads_end_at_zero_whether_in_lanes_or_not(kernels, k):
+    """Where f + w r is 1 larger at the label than elsewhere, or nearly: the step of a row alone, and beyond 1 exactly r = 0."""
+    loss = make_loss("zero_one", k)
+    _, R, y, w = instances(loss, 400)
+    random, rows = np.random.default_rng(k), np.arange(400)
+    lead = np.resize([1.0 + 1e-6, 1.0 - 1e-6, 1.5, 0.5, 30.0], 400)
+    others = np.minimum(random.normal(size=(400, k)), 0.0)
+    others[rows, (y + 1) % k] = 0.0
+    others[rows, y] = lead
+    F = others - w[:, None] * R
+    together, face = kernels.face(loss.family, F, R, y, w)
+    alone, its = kernels.face(loss.family, F, R, y, w, gap=np.empty(400))
+    assert np.abs(together - alone).max() <= 1e-9
+    near = (w < 1e3) & (w > 1e-3)  # else the last digits of the scores decide
+    assert np.array_equal(face.state[near], its.state[near])
+    assert (together[near & (lead > 1.0)] == 0.0).all()
+    assert (together[near & (lead < 1.0)] != 0.0).any(axis=1).all()
+
+
+def test_scores_that_are_no_numbers_do_not_make_a_label_lead(kernels):
+    loss = make_loss("zero_one", 3)
+    F, y = np.array([[5.0, 0.0, 0.0], [5.0, np.nan, 0.0], [np.nan, 0.0, 0.0]]), np.zeros(3, dtype=np.intp)
+    R, _ = kernels.face(loss.family, F, np.zeros((3, 3)), y, 1.0)
+    assert (R[0] == 0.0).all()
+    assert (R[1:] != 0.0).any(axis=1).all()

@@ -25,8 +25,7 @@ def tangent_projector(state, normal):
 
 
 def bases(kernels, state, normal):
-    n, k = state.shape
-    skip = np.zeros(n, dtype=np.int8)
+    skip = np.zeros(len(state), dtype=np.int8)
     B, owner = kernels.newton.tangents(state, normal, skip)
     skip[1::2] = 1
     some, its = kernels.newton.tangents(state, normal, skip)
@@ -216,7 +215,7 @@ def test_a_sum_follows_the_bases_that_changed(kernels, classes, sparse, m):
 
 @pytest.mark.parametrize("p", [1, 7, 130])
 def test_a_factor_is_the_one_of_lapack(kernels, p):
-    """The upper triangle alone is read and written; an indefinite matrix has no factor, one that rounding has made so that of a ridge more."""
+    """The upper triangle alone is read and written. An indefinite matrix has none; one that rounding has made so has one with a ridge."""
     random = np.random.default_rng(p)
     A = random.normal(size=(p, p + 2))
     H, factor = A @ A.T + np.tril(random.normal(size=(p, p)), -1), np.full((p, p), 7.0)

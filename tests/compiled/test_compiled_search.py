@@ -145,6 +145,24 @@ def test_sums_over_the_rows_are_those_of_the_numpy_tier(kernels, name, k):
             assert mine == pytest.approx(float(weight @ terms), rel=1e-10, abs=1e-10 * float(weight @ (1.0 + np.abs(value))))
 
 
+@pytest.mark.parametrize("k", [2, 8, 9, 17])
+def test_rows_without_a_loss_add_nothing_to_the_sums(kernels, k):
+    """r = 0 and a label that leads by 1 or more; a lead with r elsewhere has its gap and its c(r)."""
+    random, n, loss = np.random.default_rng(k), 100, make_loss("zero_one", k)
+    R, y = cases.dual_points(loss, n)
+    R[::2] = 0.0
+    F = np.minimum(random.normal(size=(n, k)), 0.0)
+    F[np.arange(n), y] = np.resize([1.0, 1.2, 0.7, 1e3], n)
+    for chosen in (np.arange(n), np.arange(0, n, 2), np.arange(1, n, 2), np.arange(1)):
+        rows = F[chosen], R[chosen], y[chosen]
+        weight = random.uniform(0.0, 2.0, size=len(chosen))
+        found = kernels.judge(loss.family, *rows, weight)
+        value, offset = loss.oracle_reference(F[chosen], y[chosen]).value, loss.offset_reference(R[chosen], y[chosen])
+        for mine, terms in zip(found, (value, offset, cases.mismatch(loss, *rows)), strict=True):
+            assert mine == pytest.approx(float(weight @ terms), rel=1e-12, abs=1e-12)
+    assert kernels.judge(loss.family, 5.0 * np.eye(k)[y], np.zeros((n, k)), y, np.ones(n)) == (0.0, 0.0, 0.0)
+
+
 def test_gaps_at_large_scores_keep_their_digits():
     """Two labels near a common level of 1e8: a difference of values would keep eight digits."""
     kernels, loss = Kernels(), make_loss("zero_one", 3)

@@ -168,6 +168,18 @@ KERNELS = (
         f"{SEARCH} -k sums",
         "oracle",
     ),
+    # rows whose label leads
+    Mutant("_ext/adv_lanes.pxd", "scale * (load(r, j) - mine)", "scale * load(r, j)", f"{BLOCK} -k leads", "oracle"),
+    Mutant("_ext/adv_lanes.pxd", "return found == k - 1", "return found >= k - 2", f"{BLOCK} -k leads", "oracle"),
+    Mutant(
+        "_ext/adv_lanes.pxd",
+        "scale * (load_first(r, j) - mine)",
+        "scale * load_first(r, j)",
+        f"{BLOCK} -k leads",
+        "oracle",
+        level="avx2",
+    ),
+    Mutant("_ext/adv_lanes.pxd", "return found == k\n", "return True\n", f"{SEARCH} -k without_a_loss", "oracle"),
     # the other surrogates
     Mutant(
         "_ext/adv_hinge.pxd",
@@ -1140,8 +1152,13 @@ RIVALS = (
     Mutant("advcli/solvers/kernel_newton.py", "pull = F + product", "pull = F - product", f"{KERNEL_NEWTON} -k follow"),
     Mutant("advcli/solvers/kernel_newton.py", "by_class += np.asc", "by_class = np.asc", f"{KERNEL_NEWTON} -k product"),
     # Newton systems with a class less
-    Mutant("advcli/features/linear.py", "blocks += np.eye(k - 1) - 1.0 / k", "blocks += np.eye(k - 1)", f"{NEWTON} -k hessian"),
-    Mutant("advcli/solvers/newton.py", "D -= (D @ each)[:, None] + common", "D -= (D @ each)[:, None]", f"{NEWTON} -k newton_system"),
+    Mutant("_ext/newton.pyx", "H[<Py_ssize_t>j * p + i] -= each", "pass", f"{FACES} -k direction_solves", "newton"),
+    Mutant("_ext/newton.pyx", "mean = (mean + common) * each", "mean = mean * each", f"{FACES} -k direction_solves", "newton"),
+    Mutant("_ext/newton.pyx", "L[<Py_ssize_t>j * (p + 1)] += 1e-13 * largest", "pass", f"{FACES} -k lapack", "newton"),
+    Mutant("_ext/newton.pyx", "pays = counts[0] + counts[1] <= most", "pays = counts[0] <= most", f"{FACES} -k follows", "newton"),
+    Mutant("_ext/newton.pyx", "width, left, counts[0], -1.0)", "width, left, counts[0], 1.0)", f"{FACES} -k follows", "newton"),
+    Mutant("_ext/newton.pyx", "scale = sqrt(s.weight[i])", "scale = s.weight[i]", f"{FACES} -k follows", "newton"),
+    Mutant("advcli/features/linear.py", "self.updates += 1", "self.updates = 0", f"{NEWTON} -k follows"),
     # binary problems
     Mutant("_ext/binary.pyx", "linear += t.a * t.margin", "linear += t.a", BINARY, "binary"),
     Mutant(
