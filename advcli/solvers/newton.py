@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
-from ..compiled import kernels
+from ..compiled import Family, kernels
 from ..features.linear import MAX_UPDATES, LinearFeatures, NewtonSystem, add_squares, most_changes
 from ..problem import Array, Labels, Problem, Solution, gap_scale
 from .base import Limits, register, warm_start
@@ -58,7 +59,7 @@ class ProximalStep:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.features = problem, problem.features
-        self.C = problem.C
+        self.C, self.mask = problem.C, problem.features.regularised
         ones = np.ones(len(problem.y))
         self.sample = ones if problem.sample_weight is None else problem.sample_weight
         self.cost = ones if problem.cost_weight is None else problem.cost_weight
@@ -72,13 +73,18 @@ class ProximalStep:
         # directions sum to zero over the classes: Newton systems have a class less
         features = problem.features
         self.system: NewtonSystem | None = None
-        if isinstance(features, LinearFeatures) and features.regularised is None:
+        if isinstance(features, LinearFeatures) and self.mask is None:
             self.system = NewtonSystem(features, self.ratio, problem.threads)
+
+    @cached_property
+    def family(self) -> Family:
+        """The compiled family of the loss, where it has one."""
+        return self.problem.loss.family
 
     def block_step(self, F: Array) -> tuple[Array, Any]:
         """Return the block steps r (n, k) at scores F, and their label states."""
         self.projections += 1
-        R, face = kernels.face(self.problem.loss.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
+        R, face = kernels.face(self.family, self.problem.scaled(F), self.center, self.problem.y, self.c)
         return R, face
 
     def search(self, point: NewtonPoint, D: Array, dF: Array, slope0: float, most: int) -> tuple[float, Array, Array, Any]:
@@ -86,7 +92,7 @@ class ProximalStep:
         problem = self.problem
         slope = (slope0, self.inner(point.theta, D, dF), self.inner(D, D, dF), self.C)
         t, F, R, face, trials = kernels.search(
-            problem.loss.family, point.F, dF, self.center, problem.y, self.c, slope, (point.R, point.where),
+            self.family, point.F, dF, self.center, problem.y, self.c, slope, (point.R, point.where),
             problem.cost_weight, problem.sample_weight, most,
         )  # fmt: skip
         self.projections += trials
@@ -102,12 +108,11 @@ class ProximalStep:
 
     def inner(self, theta: Array, other: Array, scores: Array) -> float:
         """Return the inner product of theta with a direction and its scores (n, k), over the regularised parameters."""
-        mask = self.features.regularised
-        return float(np.vdot(theta, other if mask is None else other * mask))
+        return float(np.vdot(theta, other if self.mask is None else other * self.mask))
 
     def bases(self, point: NewtonPoint) -> tuple[Array, Labels]:
         """Return bases of the faces (m, k) and the example i of every basis vector (m,)."""
-        return kernels.tangents(self.problem.loss.family, point.where, self.nowhere)
+        return kernels.tangents(self.family, point.where, self.nowhere)
 
     def tangents(self, point: NewtonPoint) -> tuple[Array, Labels, Array]:
         """Return `bases` and C s_i / (c w_i) of their examples (m,)."""
@@ -154,9 +159,8 @@ class ProximalStep:
 
     def residual(self, theta: Array, R: Array) -> Array:
         """Return the gradient of psi: the regularised part of theta plus C J'(s r)."""
-        mask = self.features.regularised
         gradient = self.C * self.features.shared_adjoint(R if self.counts is None else R * self.counts, self.problem.threads)
-        gradient += theta if mask is None else theta * mask
+        gradient += theta if self.mask is None else theta * self.mask
         return gradient
 
     def values(self, point: NewtonPoint) -> tuple[float, float, float, Array]:
@@ -164,13 +168,13 @@ class ProximalStep:
         problem = self.problem
         F = problem.scaled(point.F)
         if problem.loss.compiled:
-            value, offset, mismatch = kernels.judge(problem.loss.family, F, point.R, problem.y, problem.weight)
+            value, offset, mismatch = kernels.judge(self.family, F, point.R, problem.y, problem.weight)
         else:
             values, offsets = problem.loss.value(F, problem.y), problem.loss.offset(point.R, problem.y)
             value, offset = float(problem.weight @ values), float(problem.weight @ offsets)
             mismatch = float(problem.weight @ (values - offsets - np.einsum("ij,ij->i", F, point.R)))
         primal = 0.5 * self.inner(point.theta, point.theta, point.F) + self.C * value
-        if self.features.regularised is None:
+        if self.mask is None:
             R, model = point.R, point.theta - point.residual  # theta(r)
         else:
             R = self.features.feasible(point.R, problem.y, problem.sample_weight)
