@@ -39,9 +39,9 @@ from .newton import WARM, NewtonSolver, falls_into_blocks
 from .threaded import ThreadedSolver
 
 # The block method gets the passes that cost as much as Newton's factorisations: about 60 of p x p parameters, against 12 n p operations a
-# pass. At least 60 passes, since small C and separable data need no more; at most 500, since seven of ten fits of Table 2 that were open
-# after 500 were open after 1000.
-_FEWEST, _MOST, _FACTORISATIONS = 60.0, 500.0, 60.0
+# pass. At least 20 passes, and up to 60 where they are about to close the gap, as with small C and separable data; at most 500, since seven of
+# ten fits of Table 2 that were open after 500 were open after 1000.
+_FEWEST, _ENOUGH, _MOST, _FACTORISATIONS = 20.0, 60.0, 500.0, 60.0
 # Free thresholds at strong regularisation: all rows of a class have nearly the same scores and reach their kinks together, which can
 # take Newton hundreds of steps (abalone: 13 s). A quick fit of Newton's needs fewer passes than this limit; after it the interior point
 # takes a second or two.
@@ -78,11 +78,12 @@ class _SplittingFirst(KernelSplittingSolver):
         return found
 
 
-def first_passes(problem: Problem) -> float:
-    """Return the passes that the block method gets before Newton takes over."""
+def first_passes(problem: Problem) -> tuple[float, float]:
+    """Return the passes after which Newton may take over from the block method, and those after which it does (`Limits.look`, `Limits.turn`)."""
     # (p^3 / 3) / (12 n p); in k blocks, which also need inverses, k d^3 instead of p^3 / 3
     square = 3.0 * problem.features.shape[0] ** 2 if falls_into_blocks(problem) else float(math.prod(problem.features.shape)) ** 2
-    return min(max(_FACTORISATIONS * square / (36.0 * len(problem.y)), _FEWEST), _MOST)
+    passes = min(_FACTORISATIONS * square / (36.0 * len(problem.y)), _MOST)
+    return max(passes, _FEWEST), max(passes, _ENOUGH)
 
 
 def choose(problem: Problem, threads: int | str = 1) -> tuple[list[Solver], str]:
@@ -182,8 +183,8 @@ class AutoSolver(ThreadedSolver):
             # Newton again where rounding ends the interior point
             turns = [(first, _NEWTON_PASSES), (solvers[1], float("inf")), (first, float("inf"))]
             return self._in_turn(problem, limits, start, seed, turns, reason)
-        allowed = first_passes(problem)
-        found = first.solve(problem, replace(limits, turn=allowed), start, seed)
+        look, allowed = first_passes(problem)
+        found = first.solve(problem, replace(limits, turn=allowed, look=look), start, seed)
         if found.status in ("converged", "max_seconds") or limits.max_passes - found.passes < _LEAST:
             ended = "closed the gap" if found.status == "converged" else "reached the limit"
             return _said(found, f"{first.name}: {reason}; the block method {ended} within the {allowed:.0f} passes that newton would cost")
@@ -193,7 +194,7 @@ class AutoSolver(ThreadedSolver):
         rest = replace(limits, max_passes=limits.max_passes - found.passes, max_seconds=limits.max_seconds - found.seconds)
         second = solvers[1].solve(problem, rest, found, seed)
         both = replace(second, passes=found.passes + second.passes, seconds=found.seconds + second.seconds, solver="dual+newton")
-        return _said(both, f"{both.solver}: {reason}; the gap was open after {allowed:.0f} passes of the block method")
+        return _said(both, f"{both.solver}: {reason}; the gap was open after {found.passes:.0f} passes of the block method")
 
     @staticmethod
     def _in_turn(

@@ -29,12 +29,15 @@ class Limits:
         Wall time after which no further work begins; what is under way, such as one factorisation or a few passes, is ended.
     turn : float
         Passes after which another solver takes over; a round under way may exceed them.
+    look : float
+        Passes after which it may take over already: where the fall of the gap so far says that the turn will not be enough.
     """
 
     tol: float = 1e-3
     max_passes: float = 100_000.0
     max_seconds: float = float("inf")
     turn: float = float("inf")
+    look: float = float("inf")
 
 
 class Solver(ABC):

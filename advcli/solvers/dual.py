@@ -18,7 +18,7 @@ _CACHE_BYTES = 48 * 2**20
 # Visits of a thread between two sums, fewer as threads become more (docs/notes/kernels.md, section 10).
 _VISITS = 512
 STATUS = {0: "converged", 1: "max_passes", 2: "max_seconds"}
-_PAUSED = 3
+_TURN, _PAUSED = 1, 3
 
 
 def visits_of_a_round(threads: int) -> int:
@@ -73,7 +73,8 @@ class DualSolver(ThreadedSolver):
         seed &= 0xFFFFFFFFFFFFFFFF
         begun = time.perf_counter()
         steps = FaceSteps(problem, X, y, squares, sample, cost, limits.tol) if threads == 1 else None
-        progress = None if steps is None else kernels.dual.Progress(n, seed, steps.first())
+        progress = None if steps is None else kernels.dual.Progress(n, seed, min(steps.first(), limits.look))
+        looked = False
         while True:
             code, passes, _, _ = kernels.dual.solve(
                 *kernels.arguments(problem.loss.family),
@@ -103,6 +104,14 @@ class DualSolver(ThreadedSolver):
             )
             if steps is None or progress is None or code != _PAUSED:
                 break
+            if not looked and passes >= limits.look:
+                looked = True
+                if passes + steps.rest(passes, progress.gap) > limits.turn:
+                    code = _TURN
+                    break
+            if passes < steps.first():
+                progress.pause = steps.first()
+                continue
             progress.pause, read = steps.take(R, theta, passes, limits.max_passes - 2.0, progress.gap)
             progress.visits += int(np.ceil(read * n))
         R_out = np.ascontiguousarray(R[:, :k])
