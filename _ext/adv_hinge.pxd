@@ -12,7 +12,7 @@ from adv_lanes cimport GROUPS
 
 
 cdef inline double box_root(const double *z, const double *a, int kp, int k, int relative) noexcept nogil:
-    """Return s with sum_j (clip(z_j + slope s, 0, 1) - a_j) = s, |s| <= k; the slope is -1 for ww and 1/k for llw.
+    """Return slope s with sum_j (clip(z_j + slope s, 0, 1) - a_j) = s, |s| <= k; the slope is -1 for ww and 1/k for llw.
 
     Newton on a piecewise linear function, kept inside the bracket that its signs have shown, from s = 0, where a row at rest stays. A shift
     moves all z alike, so that as many beyond 0 and beyond 1 as before are the same ones, and s is exact.
@@ -47,7 +47,7 @@ cdef inline double box_root(const double *z, const double *a, int kp, int k, int
                 break
             above = -1
         s = trial
-    return s
+    return slope * s
 
 
 cdef inline double hinge_base(Family *s, const double *f, Py_ssize_t y, int relative) noexcept nogil:
@@ -93,7 +93,7 @@ cdef inline double hinge_block(Family *s, const double *f, const double *r, Py_s
     cdef int j, k = s.k
     cdef double *z = s.work
     cdef const double *corner = s.corner - y
-    cdef double gap, slope, root
+    cdef double gap, shift = 0.0
     cdef vec own = splat(f[y]), base = splat(hinge_base(s, f, y, relative)), beside, keep, margin, a, total, open, by
     cdef vec zero = splat(0.0), one = splat(1.0), never = splat(-1e300), always = splat(1e300)
     beside = splat(0.0 if relative else r[y])  # a_y = 0, so r_y = -mean a under llw
@@ -108,8 +108,6 @@ cdef inline double hinge_block(Family *s, const double *f, const double *r, Py_s
     gap = vsum(open)
     if gap <= skip:
         return gap
-    slope = -1.0 if relative else 1.0 / k
-    root = 0.0
     by = splat(w)
     for j in range(kp // LANES):
         keep = one + load(s.mask, j) - load(corner, j)
@@ -120,15 +118,15 @@ cdef inline double hinge_block(Family *s, const double *f, const double *r, Py_s
             a = if_greater(margin, zero, always, never)
         store(z, j, if_greater(keep, zero, a, never))  # a lane that must stay 0 is kept out of the sums whatever s is
     if w > 0.0:
-        root = box_root(z, out, kp, k, relative)
-    by = splat(slope * root)
+        shift = box_root(z, out, kp, k, relative)
+    by = splat(shift)
     for j in range(kp // LANES):
         a = vmin(vmax(load(z, j) + by, zero), one)
         total = total + a
         store(out, j, a)
     if state != NULL:
         for j in range(k):
-            state[j] = FREE if 0.0 < z[j] + slope * root < 1.0 else (FIXED if relative else TIED)
+            state[j] = FREE if 0.0 < z[j] + shift < 1.0 else (FIXED if relative else TIED)
         state[y] = FREE if relative else TIED
     hinge_dual(s, out, corner, vsum(total), kp, relative)
     return gap

@@ -96,8 +96,8 @@ cdef inline double zero_one_offset(Family *s, const double *r, Py_ssize_t y) noe
 
 
 cdef inline double zero_one_block(Family *s, const double *f, const double *r, Py_ssize_t y, double w, double skip, double *out, signed char *state, int kp) noexcept nogil:
-    """The block step. Its chain of sums that wait for each other is what a visit takes, so that thresholds start beside each other, from the last
-    visit's, and a sum that only confirms is not waited for."""
+    """The block step. Sums that wait for each other are what a visit takes: thresholds begin beside each other, all from the last visit's, and a sum
+    that only confirms is not waited for."""
     cdef int j, near
     cdef double *b = s.work
     cdef double *g = s.work + kp

@@ -1,5 +1,7 @@
 """solver=auto: the solver that suits a problem, and one line that says which and why."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import random_problems as problems
@@ -86,6 +88,22 @@ def test_threads_are_one_unless_asked_for_and_then_said(monkeypatch):
     monkeypatch.setattr(threaded.ThreadedSolver, "rows_each", 2)
     monkeypatch.setattr(threaded, "usable_cores", lambda: 3)
     assert choose(large, "auto")[0][0].threads_for(large) == 3
+
+
+def test_a_turn_ends_early_where_the_gap_falls_too_slowly_for_it():
+    slow, quick = problem_of(C=2.0**12), problem_of(C=2.0**-2)
+    solver = make_solver("dual")
+    turn, both = Limits(1e-9, turn=200.0), Limits(1e-9, turn=200.0, look=20.0)
+    assert solver.solve(slow, turn).passes >= turn.turn
+    left = solver.solve(slow, both)
+    assert left.status == "max_passes"
+    assert both.look <= left.passes < 2.0 * both.look
+    # where the turn will do, the look changes no bit
+    early = replace(both, look=20.0)
+    through, looked = solver.solve(quick, turn), solver.solve(quick, early)
+    assert early.look < looked.passes == through.passes < turn.turn
+    assert looked.status == "converged"
+    assert np.array_equal(looked.theta, through.theta)
 
 
 @pytest.mark.parametrize("threads", [0, -1, 257, 1.5, True, "two", None, float("nan")])
