@@ -39,8 +39,8 @@ from .newton import WARM, NewtonSolver, falls_into_blocks
 from .threaded import ThreadedSolver
 
 # The block method gets the passes that cost as much as Newton's factorisations: about 60 of p x p parameters, against 12 n p operations a
-# pass. At least 20 passes, and up to 60 where they are about to close the gap, as with small C and separable data; at most 500, since seven of
-# ten fits of Table 2 that were open after 500 were open after 1000.
+# pass. At least 20 passes, and up to 60 where they are about to close the gap, as with small C and separable data; at most 500, since seven
+# of ten fits of Table 2 that were open after 500 were open after 1000.
 _FEWEST, _ENOUGH, _MOST, _FACTORISATIONS = 20.0, 60.0, 500.0, 60.0
 # Free thresholds at strong regularisation: all rows of a class have nearly the same scores and reach their kinks together, which can
 # take Newton hundreds of steps (abalone: 13 s). A quick fit of Newton's needs fewer passes than this limit; after it the interior point
@@ -79,7 +79,7 @@ class _SplittingFirst(KernelSplittingSolver):
 
 
 def first_passes(problem: Problem) -> tuple[float, float]:
-    """Return the passes after which Newton may take over from the block method, and those after which it does (`Limits.look`, `Limits.turn`)."""
+    """Return the passes after which Newton may take over from the block method and after which it does: `Limits.look` and ``turn``."""
     # (p^3 / 3) / (12 n p); in k blocks, which also need inverses, k d^3 instead of p^3 / 3
     square = 3.0 * problem.features.shape[0] ** 2 if falls_into_blocks(problem) else float(math.prod(problem.features.shape)) ** 2
     passes = min(_FACTORISATIONS * square / (36.0 * len(problem.y)), _MOST)

@@ -98,7 +98,7 @@ KERNELS = (
     Mutant("_ext/adv_zero_one.pxd", "if near == 1:", "if near <= 2:", f"{DUAL} -k 'at_rest'", "dual"),
     Mutant("_ext/adv_zero_one.pxd", "if r[y] == 0.0 and skip >= 0.0:", "if skip >= 0.0:", DUAL, "dual"),
     Mutant("_ext/adv_zero_one.pxd", "fabs(total - wanted) < 8.9e-16", "fabs(total - wanted) <= 8.9e-16", DUAL, "dual"),
-    Mutant("_ext/adv_zero_one.pxd", "fabs(total - wanted) < 8.9e-16", "fabs(total - wanted) < 1.0", f"{BLOCK} -k 'zero_one or cs'", "oracle"),
+    Mutant("_ext/adv_zero_one.pxd", "fabs(total - wanted) < 8.9e-16", "fabs(total - wanted) < 1.0", f"{BLOCK} -k zero_one", "oracle"),
     Mutant(
         "_ext/adv_zero_one.pxd",
         "if near == 1:",
@@ -1116,6 +1116,7 @@ MODELS = (
 )
 
 HINGES, KERNEL_NEWTON = "tests/solvers/test_solvers_hinges.py", "tests/kernel/test_kernel_newton.py"
+AUTO = "tests/solvers/test_solvers_auto.py"
 NEWTON = "tests/solvers/test_solvers_newton.py"
 BINARY, THRESHOLD = "tests/compiled/test_compiled_binary.py", "tests/compiled/test_compiled_threshold.py"
 PAIRS, GAUSSIAN = "tests/compiled/test_compiled_pairs.py", "tests/compiled/test_compiled_gaussian.py"
@@ -1128,6 +1129,9 @@ REDUCTIONS, ORDINAL, ABSTAINING = (
 PROGRAMS = "tests/outputs/test_outputs_programs.py"
 CONTRACT, ACCEPTED = "tests/losses/test_losses_rejecting.py", "tests/learners/test_abstention.py"
 RIVALS = (
+    # when a turn ends
+    Mutant("advcli/solvers/dual.py", "steps.rest(passes, progress.gap) > limits.turn", "0.0 > limits.turn", f"{AUTO} -k early"),
+    Mutant("advcli/solvers/dual.py", "steps.rest(passes, progress.gap) > limits.turn", "limits.turn > 0.0", f"{AUTO} -k early"),
     # hinges that share nothing but the rows
     Mutant("advcli/solvers/hinges.py", "np.where(signed.T > 0.0, -1, 1)", "np.where(signed.T > 0.0, 1, -1)", HINGES),
     Mutant("advcli/solvers/hinges.py", "np.broadcast_to(problem.cost_weight, bound.shape)", "np.ones(bound.shape)", f"{HINGES} -k optimum"),
