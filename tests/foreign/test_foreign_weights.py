@@ -60,10 +60,12 @@ def test_liblinears_weights_are_optimal_and_moved_ones_are_not(C: float, interce
     assert not hasattr(estimator, "theta_")
 
 
-def test_the_bound_grows_from_good_weights_where_our_own_fit_is_loose() -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_grows_from_good_weights_where_our_own_fit_is_loose(seed: int) -> None:
     X, y = rows()
     exact = SurrogateClassifier("zero_one", tol=1e-10).fit(X, y)
-    loose = SurrogateClassifier("zero_one", tol=0.3, solver="dual")
+    # the dual value is near the optimum long before the primal one: at a gap of 0.3 nothing may be left to grow
+    loose = SurrogateClassifier("zero_one", tol=0.9, solver="dual", random_state=seed)
     found = judge_weights(loose, X, y, exact.theta_[:-1].T, exact.theta_[-1])
     assert found.certificate.dual < found.dual <= exact.certificate_.primal
     assert found.best == found.primal == pytest.approx(exact.certificate_.primal, rel=1e-12)
