@@ -189,7 +189,7 @@ def test_answers_are_five_lines_at_most() -> None:
 
 
 def needs_data(command: str) -> bool:
-    return any(f"dataset={name}" in command for name in ("glass", "diabetes"))
+    return any(f"dataset={name}" in command for name in ("glass", "diabetes", "machinecpu"))
 
 
 @pytest.mark.parametrize(
