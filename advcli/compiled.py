@@ -158,6 +158,11 @@ class Face(NamedTuple):
     tight: NDArray[np.int8]  # (n, l) of a general matrix: rows that attain the minimum, whose differences are normals; else (0, 0)
 
 
+# Up to here a pass takes 1.2 to 1.35 times as long with eight numbers to a vector as with four; rows of 200 features take 0.8 of the time
+# (docs/notes/kernels.md, section 2).
+_SHORT_CLASSES, _SHORT_FEATURES = 4, 128
+
+
 class Kernels:
     """Faces of the compiled modules at one instruction set; all arrays float64 (labels intp), copied only when they must be."""
 
@@ -172,6 +177,7 @@ class Kernels:
         self._oracle = _at_most("oracle", level)
         self._kinds = {name: kind for kind, name in enumerate(self._oracle.families())}
         self.dual = _at_most("dual", level)
+        self._short_dual = _at_most("dual", "avx2") if level == "avx512" and "dual_avx2" in _built() else self.dual
         self.newton = _at_most("newton", level)
         self.dual_blocks = _at_most("dual_blocks", level)
         self.dual_lists = _at_most("dual_lists", level)
@@ -191,6 +197,10 @@ class Kernels:
         self.chain = _at_most("chain", level)
         self.scores = _at_most("scores", level)
         self.equal_rows = _at_most("equal_rows", level)
+
+    def dual_of(self, k: int, d: int) -> ModuleType:
+        """Return the block method's module for k classes and rows of d features: few classes would leave half of a long vector empty."""
+        return self._short_dual if k <= _SHORT_CLASSES and d <= _SHORT_FEATURES else self.dual
 
     @property
     def families(self) -> tuple[str, ...]:

@@ -48,7 +48,8 @@ class DualSolver(ThreadedSolver):
         features = problem.features
         X, y, n = features.X, problem.y, len(problem.y)
         d, k = features.shape
-        padded = kernels.dual.width(k)
+        loop = kernels.dual_of(k, d)
+        padded = loop.width(k)
         R0, _ = warm_start(problem, start)
         sparse = hasattr(X, "tocsr")
         order = None
@@ -73,10 +74,10 @@ class DualSolver(ThreadedSolver):
         seed &= 0xFFFFFFFFFFFFFFFF
         begun = time.perf_counter()
         steps = FaceSteps(problem, X, y, squares, sample, cost, limits.tol) if threads == 1 else None
-        progress = None if steps is None else kernels.dual.Progress(n, seed, min(steps.first(), limits.look))
+        progress = None if steps is None else loop.Progress(n, seed, min(steps.first(), limits.look))
         looked = False
         while True:
-            code, passes, _, _ = kernels.dual.solve(
+            code, passes, _, _ = loop.solve(
                 *kernels.arguments(problem.loss.family),
                 values,
                 columns,

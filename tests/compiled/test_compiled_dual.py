@@ -11,10 +11,12 @@ import scipy.sparse as sp
 import surrogates as cases
 from sklearn.datasets import load_digits
 
+from advcli import compiled
 from advcli.compiled import Kernels, usable_levels
 from advcli.features.linear import LinearFeatures
 from advcli.losses import make_loss
 from advcli.problem import Problem
+from advcli.solvers import Limits, make_solver
 
 LAM = 0.3
 
@@ -287,6 +289,27 @@ def test_all_levels_give_one_optimum():
     for name in ("zero_one", "ww", "absolute"):
         found = [ascend(Kernels(level), make_loss(name, 11), X, y, 0.02, tol=1e-8)[2] for level in usable_levels()]
         assert np.ptp(found) <= 1e-7 * found[0]
+
+
+def test_few_classes_take_short_vectors(kernels):
+    for k, d in ((2, 1), (3, 30), (4, 128), (4, 129), (5, 30), (200, 30)):
+        loop = kernels.dual_of(k, d)
+        assert loop is kernels.dual or (k <= 4 and d <= 128 and loop.width(k) < kernels.dual.width(k))
+    if kernels.level == "avx512" and "avx2" in usable_levels():
+        assert kernels.dual_of(4, 128).width(4) == 4
+        assert kernels.dual_of(4, 129) is kernels.dual
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_fit_to_few_classes_meets_one_with_long_vectors(monkeypatch, sparse, threads):
+    X, y = small_problem(4, 200, 6)
+    problem = Problem(LinearFeatures(sp.csr_array(X) if sparse else X, 4), make_loss("zero_one", 4), y, 0.02)
+    found = [make_solver("dual", threads=threads).solve(problem, Limits(1e-9))]
+    monkeypatch.setattr(compiled.kernels, "_short_dual", compiled.kernels.dual)
+    found.append(make_solver("dual", threads=threads).solve(problem, Limits(1e-9)))
+    values = [problem.primal(each.theta) for each in found]
+    assert abs(values[0] - values[1]) <= 1e-8 * values[0]
 
 
 def test_rows_at_rest_are_left_only_when_nothing_comes_near(kernels):
