@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 from cpython.exc cimport PyErr_CheckSignals
 
 from adv_simd cimport vec, load, store, vsum, splat, zeros, LANES
-from adv_loop cimport gap_scale, random_bits, seconds, shuffle
+from adv_loop cimport gap_scale, random_bits, seconds, shuffle, shuffle_blocks
 from adv_team cimport Barrier, leave, wait_for_all
 from adv_visit cimport ACTIVE_PASSES, BLOCK_ROWS, Run, judge_rows, values_of, visit_each
 
@@ -19,13 +19,13 @@ cdef enum:
 cdef struct Rounds:
     int size             # K
     int together         # B, visits of a thread between two sums
-    bint blocks          # rows exceed the cache: a thread keeps its rows, BLOCK_ROWS of them together
+    bint blocks          # rows exceed the cache: a thread keeps its rows, and BLOCK_ROWS of a list stay together
     Py_ssize_t length    # of a copy of Theta
     double *theta        # (K, length) Theta, the same bits in every copy
     double *moved        # (2, K, length) Theta + sigma times what the thread's visits add; two, so that one barrier a round is enough
     Py_ssize_t *rows     # (2, n) rows by owner: the list that is visited, and the one that the next is dealt from
     Py_ssize_t *active   # (2, n) the same for those whose gap is large
-    double *gaps         # (n) by position in the list, so that neighbours belong to one thread
+    double *gaps         # (n) by position in the list, so that neighbours belong to one thread; not in use where a thread keeps its rows
     double *cells        # (2, K, CELLS) what the threads add up
     bint late            # whether the time is up
     Barrier barrier
@@ -146,21 +146,6 @@ cdef inline int deal(Member *m, Py_ssize_t *lists, int *turn, Py_ssize_t *counts
     return 0
 
 
-cdef inline void shuffle_blocks(Member *m) noexcept nogil:
-    """Order the thread's own rows by shuffled blocks of neighbours."""
-    cdef Py_ssize_t n = m.run.rows.n, first = cut(n, m.team.size, m.t), last = cut(n, m.team.size, m.t + 1)
-    cdef Py_ssize_t count = (last - first + BLOCK_ROWS - 1) // BLOCK_ROWS, b, i
-    cdef Py_ssize_t *rows = m.team.rows + first
-    cdef Py_ssize_t *order = m.team.rows + n + first
-    for b in range(count):
-        order[b] = first + b * BLOCK_ROWS
-    shuffle(order, count, &m.state)
-    for b in range(count):
-        for i in range(order[b], min(order[b] + BLOCK_ROWS, last)):
-            rows[0] = i
-            rows += 1
-
-
 cdef inline void combine(Member *m) noexcept nogil:
     """Theta += sum_t (v_t - Theta)/sigma, in the order of t, and the next sigma.
 
@@ -206,7 +191,7 @@ cdef inline int visit_list(Member *m, const Py_ssize_t *list, const Py_ssize_t *
         m.run.theta = team.moved + (m.turn * team.size + m.t) * team.length
         memcpy(m.run.theta, team.theta + m.t * team.length, team.length * sizeof(double))
         m.run.scale = m.sigma * m.scale
-        visit_each(m.run, list + first, min(team.together, count - first), skip, gaps + first, total)
+        visit_each(m.run, list + first, min(team.together, count - first), skip, NULL if team.blocks else gaps + first, total)
         if wait_for_all(&team.barrier, team.size):
             return 1
         combine(m)
@@ -231,7 +216,8 @@ cdef inline int ascend_together(Member *m, double lam, double tol, double max_pa
                                 double *passes, double *primal, double *dual) except -1 nogil:
     """Return what `ascend` returns, on every thread; 3 where another thread has left."""
     cdef Rounds *team = m.team
-    cdef Py_ssize_t n = m.run.rows.n, i, own, visits = n, count
+    cdef Py_ssize_t n = m.run.rows.n, begin = cut(n, team.size, m.t), end = cut(n, team.size, m.t + 1), i, own, visits = n, count
+    cdef double gap
     cdef double sums[2]
     cdef double total, active_total, goal, level, skip, next_check = 2.0, started = seconds(), signals = started, now, most = max_passes * n
     cdef int inner, u, side = 0, active_side
@@ -239,7 +225,7 @@ cdef inline int ascend_together(Member *m, double lam, double tol, double max_pa
     cdef Py_ssize_t *chosen
     for u in range(team.size):
         m.counts[u] = cut(n, team.size, u + 1) - cut(n, team.size, u)
-    for i in range(cut(n, team.size, m.t), cut(n, team.size, m.t + 1)):
+    for i in range(begin, end):
         team.rows[i] = i
     if m.t == 0:
         team.late = not max_seconds >= 0.0
@@ -255,7 +241,8 @@ cdef inline int ascend_together(Member *m, double lam, double tol, double max_pa
             return 2
         skip = 1e-3 * tol * gap_scale(primal[0], dual[0])
         if team.blocks:
-            shuffle_blocks(m)
+            shuffle_blocks(team.rows + begin, end - begin, BLOCK_ROWS, team.rows + n + begin, team.active + n + begin, &m.state)
+            side = 1
         elif deal(m, team.rows, &side, m.counts):
             return 3
         list = team.rows + side * n
@@ -271,10 +258,11 @@ cdef inline int ascend_together(Member *m, double lam, double tol, double max_pa
         count = 0
         sums[1] = 0.0
         for i in range(own, own + m.counts[m.t]):
-            if team.gaps[i] > level:
-                chosen[count] = list[i]
+            gap = m.run.gap[i] if team.blocks else team.gaps[i]
+            if gap > level:
+                chosen[count] = i if team.blocks else list[i]
                 count += 1
-                sums[1] += team.gaps[i]
+                sums[1] += gap
         sums[0] = <double>count
         if add_up(m, sums, 2):
             return 3
@@ -284,12 +272,16 @@ cdef inline int ascend_together(Member *m, double lam, double tol, double max_pa
         active_total = sums[1]
         goal = 0.3 * active_total
         if count < 0.9 * n:
-            memcpy(team.active + n + start_of(m.actives, m.t), chosen, m.actives[m.t] * sizeof(Py_ssize_t))
+            if not team.blocks:
+                memcpy(team.active + n + start_of(m.actives, m.t), chosen, m.actives[m.t] * sizeof(Py_ssize_t))
             active_side = 1
             for inner in range(ACTIVE_PASSES):
                 if <double>visits + count + n > most:
                     break
-                if deal(m, team.active, &active_side, m.actives):
+                if team.blocks:
+                    own = start_of(m.actives, m.t)
+                    shuffle_blocks(chosen, m.actives[m.t], BLOCK_ROWS, team.active + n + own, team.rows + n + begin, &m.state)
+                elif deal(m, team.active, &active_side, m.actives):
                     return 3
                 total -= active_total
                 if visit_list(m, team.active + active_side * n, m.actives, skip, &active_total):

@@ -18,14 +18,10 @@ from adv_simd cimport zeros
 from adv_bind cimport family_free
 from adv_check cimport check_labels, check_rows, check_weights, demand
 from adv_linear cimport rows_of
-from adv_loop cimport bind, checked_width, gap_scale, seconds, shuffle
+from adv_loop cimport bind, checked_width, gap_scale, seconds, shuffle, shuffle_blocks
 from adv_rounds cimport MOST_THREADS, Member, Rounds, ascend_together, copies_free, copies_new, enter, work_together
 from adv_team cimport leave
 from adv_visit cimport ACTIVE_PASSES, BLOCK_ROWS, Run, judge_rows, values_of, visit_each
-
-cdef enum:
-    LISTED = 8 * BLOCK_ROWS    # rows that are visited at a call where they stay in blocks
-
 
 cdef void certify(Run *run, double lam, double *primal, double *dual) noexcept nogil:
     """Primal and dual value at the present Theta and r: one pass that moves nothing, and refreshes the gaps."""
@@ -68,14 +64,16 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn
 
     No visit is made that leaves no room in ``max_passes`` for the values after it; a round under way may exceed ``turn``.
     """
-    cdef Py_ssize_t n = run.rows.n, i, j, m, b, visits = at.visits, n_blocks = (n + BLOCK_ROWS - 1) // BLOCK_ROWS
+    cdef Py_ssize_t n = run.rows.n, i, m, visits = at.visits
     cdef Py_ssize_t *order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
+    cdef Py_ssize_t *shuffled = <Py_ssize_t *>malloc((n + n // BLOCK_ROWS + 1) * sizeof(Py_ssize_t)) if blocks else NULL
     cdef double total, active_total, goal, level, skip, next_check, started = seconds(), signals = started, now, most = max_passes * n
     cdef double primal = at.primal, dual = at.dual, passes = <double>visits / n
     cdef int inner, code = 1, rounds = 0
-    cdef Py_ssize_t list[LISTED]
     cdef bint check
-    if order == NULL:
+    if order == NULL or (blocks and shuffled == NULL):
+        free(order)
+        free(shuffled)
         with gil:
             raise MemoryError("no memory for the order of the examples")
     next_check = at.next_check
@@ -102,25 +100,9 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn
             rounds += 1
             # examples whose gap is far below what the stopping rule can see are read, not moved
             skip = 1e-3 * tol * gap_scale(primal, dual)
-            total = 0.0
-            if blocks:
-                for i in range(n_blocks):
-                    order[i] = i
-                shuffle(order, n_blocks, &at.state)
-                m = 0
-                for b in range(n_blocks):
-                    i = order[b] * BLOCK_ROWS
-                    for j in range(i, min(i + BLOCK_ROWS, n)):
-                        list[m] = j
-                        m += 1
-                    if m + BLOCK_ROWS > LISTED or b == n_blocks - 1:
-                        visit_each(run, list, m, skip, NULL, &total)
-                        m = 0
-            else:
-                for i in range(n):
-                    order[i] = i
-                shuffle(order, n, &at.state)
-                total = sweep(run, order, n, skip)
+            for i in range(n):
+                order[i] = i
+            total = sweep(run, order, n, skip, shuffled, &at.state)
             visits += n
             # shrinking: the examples that carry the gap, until they have lost most of it
             level = 0.02 * total / n
@@ -136,9 +118,8 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn
                 for inner in range(ACTIVE_PASSES):
                     if <double>visits + m + n > most:
                         break
-                    shuffle(order, m, &at.state)
                     total -= active_total
-                    active_total = sweep(run, order, m, skip)
+                    active_total = sweep(run, order, m, skip, shuffled, &at.state)
                     total += active_total
                     visits += m
                     if active_total <= goal:
@@ -158,14 +139,24 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn
                     PyErr_CheckSignals()
     finally:
         free(order)
+        free(shuffled)
     at.visits, at.primal, at.dual, at.next_check = visits, primal, dual, next_check
     return code
 
 
-cdef double sweep(Run *run, const Py_ssize_t *order, Py_ssize_t count, double skip) noexcept nogil:
-    """Visit the listed examples in order and return the sum of their gaps."""
+cdef double sweep(Run *run, Py_ssize_t *rows, Py_ssize_t count, double skip, Py_ssize_t *shuffled, uint64_t *state) noexcept nogil:
+    """Visit the listed examples in random order and return the sum of their gaps.
+
+    Where ``shuffled`` (count + count/BLOCK_ROWS + 1,) is not NULL, neighbours of the list stay together and the list stays as it is: beyond the
+    caches, what a row reads lies near what the next one does. Else the list itself is shuffled.
+    """
     cdef double total = 0.0
-    visit_each(run, order, count, skip, NULL, &total)
+    if shuffled == NULL:
+        shuffle(rows, count, state)
+    else:
+        shuffle_blocks(rows, count, BLOCK_ROWS, shuffled, shuffled + count, state)
+        rows = shuffled
+    visit_each(run, rows, count, skip, NULL, &total)
     return total
 
 

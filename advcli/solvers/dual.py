@@ -13,7 +13,7 @@ from .base import Limits, register, warm_start
 from .face_steps import FaceSteps
 from .threaded import ThreadedSolver
 
-# Beyond this size the rows no longer fit the last-level cache: shuffle them physically once, then permute blocks of 16 rows.
+# Beyond this size the rows no longer fit the last-level cache: shuffle them physically once, then permute blocks of 32 rows of a list.
 _CACHE_BYTES = 48 * 2**20
 # Visits of a thread between two sums, fewer as threads become more (docs/notes/kernels.md, section 10).
 _VISITS = 512

@@ -1,14 +1,15 @@
 """Dual ascent by several threads in plain Python, one thread after the other: what `_ext/adv_rounds.pxd` computes, visit by visit.
 
-The zero-one surrogate on dense rows without weights. Random bits, permutations and the order of all sums are those of the compiled loop,
-so the two agree to rounding at every pass and not only at the optimum.
+The zero-one surrogate on dense rows without weights. One thread is the ascent of `_ext/dual.pyx` where rows stay in blocks. Random bits,
+permutations and the order of all sums are those of the compiled loop, so the two agree to rounding at every pass and not only at the
+optimum.
 """
 
 import methods_reference
 import numpy as np
 import python_dual
 
-ACTIVE_PASSES, BLOCK_ROWS = 10, 16
+ACTIVE_PASSES, BLOCK_ROWS = 10, 32
 
 
 class Bits(methods_reference.Bits):
@@ -32,7 +33,7 @@ class Rounds:
         """Begin at Theta, with rounds of so many visits of each thread."""
         self.theta, self.threads, self.together = theta, threads, together
         seeds = Bits(seed)
-        self.own_bits = [Bits(seeds()) for _ in range(threads)]
+        self.own_bits = [Bits(seeds()) for _ in range(threads)] if threads > 1 else [seeds]
         self.sigma = self.mean = 1.0
 
     def combine(self, changes):
@@ -91,15 +92,14 @@ class Ascent(Rounds):
         size = self.threads
         return [[i for part in parts for i in part[cut(len(part), size, t) : cut(len(part), size, t + 1)]] for t in range(size)]
 
-    def shuffle_blocks(self):
-        """Return every thread's own rows, by shuffled blocks of neighbours."""
-        n, size, parts = len(self.y), self.threads, []
-        for t, bits in enumerate(self.own_bits):
-            last = cut(n, size, t + 1)
-            starts = list(range(cut(n, size, t), last, BLOCK_ROWS))
+    def shuffle_blocks(self, parts):
+        """Return every thread's part by shuffled blocks of neighbours."""
+        shuffled = []
+        for bits, part in zip(self.own_bits, parts, strict=True):
+            starts = list(range(0, len(part), BLOCK_ROWS))
             bits.shuffle(starts)
-            parts.append([i for start in starts for i in range(start, min(start + BLOCK_ROWS, last))])
-        return parts
+            shuffled.append([i for start in starts for i in part[start : start + BLOCK_ROWS]])
+        return shuffled
 
 
 def ascend(loss, X, y, lam, threads, together, blocks=False, tol=1e-6, max_passes=100.0, seed=0):
@@ -115,21 +115,24 @@ def ascend(loss, X, y, lam, threads, together, blocks=False, tol=1e-6, max_passe
         if visits + 2 * n > max_passes * n:
             return 1, visits / n, primal, dual, state.R, state.theta
         skip = 1e-3 * tol * primal
-        parts = state.shuffle_blocks() if blocks else state.deal(parts)
-        gaps = state.visit_parts(parts, skip)
+        parts = parts if blocks else state.deal(parts)
+        visited = state.shuffle_blocks(parts) if blocks else parts
+        gaps = state.visit_parts(visited, skip)
         total = sum(map(sum, gaps))
         visits += n
         level = 0.02 * total / n
-        active = [[i for i, gap in zip(*both, strict=True) if gap > level] for both in zip(parts, gaps, strict=True)]
+        active = [[i for i, gap in zip(*both, strict=True) if gap > level] for both in zip(visited, gaps, strict=True)]
+        if blocks:
+            active = [sorted(part) for part in active]
         active_total = sum(gap for found in gaps for gap in found if gap > level)
         goal, count = 0.3 * active_total, sum(map(len, active))
         if count < 0.9 * n:
             for _ in range(ACTIVE_PASSES):
                 if visits + count + n > max_passes * n:
                     break
-                active = state.deal(active)
+                active = active if blocks else state.deal(active)
                 total -= active_total
-                active_total = sum(map(sum, state.visit_parts(active, skip)))
+                active_total = sum(map(sum, state.visit_parts(state.shuffle_blocks(active) if blocks else active, skip)))
                 total += active_total
                 visits += count
                 if active_total <= goal:

@@ -38,6 +38,14 @@ STEPS_ON_FACES = (
     Mutant("advcli/solvers/face_steps.py", "G *= H", "G *= 1.0", f"{FACE_STEPS} -k optimum"),
     Mutant("_ext/dual.pyx", "next_check = at.next_check", "next_check = 2.0", f"{FACE_STEPS} -k pause", "dual"),
 )
+ROUNDS = "tests/compiled/test_compiled_rounds.py"
+BEYOND_THE_CACHE = (
+    Mutant("_ext/dual.pyx", "rows = shuffled", "pass", f"{ROUNDS} -k plain", "dual"),
+    Mutant("_ext/adv_rounds.pxd", "chosen[count] = i if team.blocks else list[i]", "chosen[count] = list[i]", f"{ROUNDS} -k plain", "dual"),
+    Mutant("_ext/adv_rounds.pxd", "m.run.gap[i] if team.blocks else team.gaps[i]", "team.gaps[i]", f"{ROUNDS} -k plain", "dual"),
+    Mutant("_ext/adv_loop.pxd", "shuffle(scratch, blocks, state)", "pass", f"{ROUNDS} -k plain", "dual"),
+    Mutant("advcli/compiled.py", "d <= _SHORT_FEATURES", "True", f"{DUAL} -k short"),
+)
 LISTS = "tests/compiled/test_compiled_lists.py"
 LISTS_OF_CLASSES = (
     Mutant("_ext/dual_lists.pyx", "value = 1.0 + a.level[i] - own", "pass", f"{LISTS} -k bounds", "dual_lists"),
@@ -1297,6 +1305,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *LISTS_OF_CLASSES,
     *ROWS_IN_BLOCKS,
     *STEPS_ON_FACES,
+    *BEYOND_THE_CACHE,
     *KERNELS,
     *REFEREE,
     *RECIPE,
