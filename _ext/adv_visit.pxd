@@ -6,7 +6,7 @@ from adv_linear cimport GROUP, Rows, dense_group, dense_products, dense_scores, 
 
 cdef enum:
     ACTIVE_PASSES = 10   # passes over the active set between two full passes
-    BLOCK_ROWS = 32      # rows of a list that stay together when X exceeds the cache
+    BLOCK_ROWS = 16      # rows of a list that stay together when X exceeds the cache
 
 cdef struct Run:
     Rows rows

@@ -13,8 +13,9 @@ from .base import Limits, register, warm_start
 from .face_steps import FaceSteps
 from .threaded import ThreadedSolver
 
-# Beyond this size the rows no longer fit the last-level cache: shuffle them physically once, then permute blocks of 32 rows of a list.
-_CACHE_BYTES = 48 * 2**20
+# Dense rows of more bytes, which no second-level cache holds, are shuffled physically once; then blocks of 16 rows of a list are permuted
+# (docs/notes/kernels.md, section 2).
+_CACHE_BYTES = 6 * 2**20
 # Visits of a thread between two sums, fewer as threads become more (docs/notes/kernels.md, section 10).
 _VISITS = 512
 STATUS = {0: "converged", 1: "max_passes", 2: "max_seconds"}
@@ -55,7 +56,7 @@ class DualSolver(ThreadedSolver):
         order = None
         if not sparse and X.nbytes > _CACHE_BYTES:
             order = np.random.default_rng(seed).permutation(n)
-            X, y, R0 = X[order], y[order], R0[order]
+            X, y, R0 = np.take(X, order, axis=0, mode="clip"), y[order], R0 if start is None else R0[order]  # "clip" needs no second copy
 
         def ordered(values: Array | None) -> Array | None:
             return values if values is None or order is None else values[order]

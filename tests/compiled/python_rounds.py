@@ -9,7 +9,7 @@ import methods_reference
 import numpy as np
 import python_dual
 
-ACTIVE_PASSES, BLOCK_ROWS = 10, 32
+ACTIVE_PASSES, BLOCK_ROWS = 10, 16
 
 
 class Bits(methods_reference.Bits):

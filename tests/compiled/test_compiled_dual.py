@@ -217,7 +217,7 @@ def test_sparse_and_dense_loops_agree(kernels):
 
 
 def test_blocks_of_rows_reach_the_same_optimum(kernels):
-    """The order for data beyond the cache: blocks of 32 rows of a list are permuted, the last one is short."""
+    """The order for data beyond the cache: blocks of 16 rows of a list are permuted, the last one is short."""
     X, y = small_problem(3, 153, 4)
     loss = make_loss("zero_one", 3)
     plain = ascend(kernels, loss, X, y, 0.02, tol=1e-9)

@@ -121,19 +121,21 @@ def test_weight_two_is_the_row_twice():
         assert repeated.primal(one.theta) == pytest.approx(repeated.primal(other.theta), rel=10 * tol)
 
 
-def test_rows_beyond_the_cache_are_shuffled_and_put_back(monkeypatch):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_beyond_the_cache_are_shuffled_and_put_back(monkeypatch, threads):
     """The block method permutes large data physically once: what it returns must be in the order that it was given."""
     from advcli.solvers import dual
 
     data = problems.make_data("noisy", n=50)
     sample, cost = problems.weights_of(data)
     problem = problems.make_problem(data, "zero_one", C=4.0, sample_weight=sample, cost_weight=cost)
-    plain = make_solver("dual").solve(problem, Limits(1e-8))
+    plain = make_solver("dual", threads=threads).solve(problem, Limits(1e-8))
     monkeypatch.setattr(dual, "_CACHE_BYTES", 0)
-    shuffled = make_solver("dual").solve(problem, Limits(1e-8))
+    shuffled = make_solver("dual", threads=threads).solve(problem, Limits(1e-8))
+    assert not np.array_equal(shuffled.theta, plain.theta)
     assert certify(problem, shuffled, 1e-7).converged
     assert problem.primal(shuffled.theta) == pytest.approx(problem.primal(plain.theta), rel=1e-7)
-    again = make_solver("dual").solve(problem, Limits(1e-7), shuffled)
+    again = make_solver("dual", threads=threads).solve(problem, Limits(1e-7), shuffled)
     assert again.passes <= 2
 
 
