@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..compiled import aligned_zeros, compiled_rows, kernels
-from ..problem import Array, Problem, Solution
+from ..problem import Array, Labels, Problem, Solution
+from ..teams import rows_by, shared
 from .base import Limits, register, warm_start
 from .face_steps import FaceSteps
 from .threaded import ThreadedSolver
@@ -18,6 +19,7 @@ from .threaded import ThreadedSolver
 _CACHE_BYTES = 6 * 2**20
 # Visits of a thread between two sums, fewer as threads become more (docs/notes/kernels.md, section 10).
 _VISITS = 512
+_TAKEN = 1 << 14  # rows that a thread puts into another order at a time
 STATUS = {0: "converged", 1: "max_passes", 2: "max_seconds"}
 _TURN, _PAUSED = 1, 3
 
@@ -25,6 +27,18 @@ _TURN, _PAUSED = 1, 3
 def visits_of_a_round(threads: int) -> int:
     """Return how many rows each of the threads visits between two sums of what they changed."""
     return max(_VISITS // threads, 16)
+
+
+def taken(values: Array, rows: Labels, threads: int) -> Array:
+    """Return ``values[rows]``; several threads share the rows."""
+    values = np.ascontiguousarray(values)
+    found = np.empty((len(rows), *values.shape[1:]), values.dtype)
+
+    def take(part: slice) -> None:
+        np.take(values, rows[part], axis=0, out=found[part], mode="clip")  # "clip" writes to `out` itself
+
+    shared(take, rows_by(len(rows), _TAKEN), threads)
+    return found
 
 
 @register("dual")
@@ -52,24 +66,18 @@ class DualSolver(ThreadedSolver):
         loop = kernels.dual_of(k, d)
         padded = loop.width(k)
         R0, _ = warm_start(problem, start)
-        sparse = hasattr(X, "tocsr")
-        order = None
-        if not sparse and X.nbytes > _CACHE_BYTES:
-            order = np.random.default_rng(seed).permutation(n)
-            X, y, R0 = np.take(X, order, axis=0, mode="clip"), y[order], R0 if start is None else R0[order]  # "clip" needs no second copy
+        sparse, count = hasattr(X, "tocsr"), self.threads_for(problem)
+        order = None if sparse or X.nbytes <= _CACHE_BYTES else np.random.default_rng(seed).permutation(n)
 
-        def ordered(values: Array | None) -> Array | None:
-            return values if values is None or order is None else values[order]
+        def ordered(values: Any) -> Any:
+            return values if values is None or order is None else taken(values, order, count)
 
-        R = aligned_zeros((n, padded))
-        R[:, :k] = R0
-        theta = aligned_zeros((d, padded))
+        R, theta = aligned_zeros((n, padded)), aligned_zeros((d, padded))
         if start is not None:
-            theta[:, :k] = problem.parameters(R0 if order is None else R0[np.argsort(order)])
-        gap = np.empty(n)
-        y, squares, shared = np.ascontiguousarray(y, dtype=np.intp), features.squares, self.threads_for(problem)
-        threads = 1 if sparse else shared
-        squares = squares if order is None else squares[order]
+            theta[:, :k] = problem.parameters(R0)
+            R[:, :k] = ordered(R0)
+        X, y, squares, gap = ordered(X), ordered(np.ascontiguousarray(y, dtype=np.intp)), ordered(features.squares), np.empty(n)
+        threads = 1 if sparse else count
         sample, cost, none = ordered(problem.sample_weight), ordered(problem.cost_weight), np.empty(0)
         values, columns, rows, *_ = compiled_rows(X)
         seed &= 0xFFFFFFFFFFFFFFFF
@@ -118,9 +126,9 @@ class DualSolver(ThreadedSolver):
             progress.visits += int(np.ceil(read * n))
         R_out = np.ascontiguousarray(R[:, :k])
         if order is not None:
-            unshuffled = np.empty_like(R_out)
-            unshuffled[order] = R_out
-            R_out = unshuffled
+            back = np.empty_like(order)
+            back[order] = np.arange(n)
+            R_out = taken(R_out, back, count)
         seconds = time.perf_counter() - started
-        memory: dict[str, Any] = {"threads": shared} if shared > 1 else {}
+        memory: dict[str, Any] = {"threads": count} if count > 1 else {}
         return Solution(np.ascontiguousarray(theta[:, :k]), R_out, problem.lam, self.name, passes, seconds, STATUS[code], memory)

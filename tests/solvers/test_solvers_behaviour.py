@@ -139,6 +139,17 @@ def test_rows_beyond_the_cache_are_shuffled_and_put_back(monkeypatch, threads):
     assert again.passes <= 2
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_rows_are_taken_in_any_layout(monkeypatch, threads):
+    from advcli.solvers import dual
+
+    monkeypatch.setattr(dual, "_TAKEN", 64)
+    random = np.random.default_rng(0)
+    rows = random.permutation(1000)
+    for values in (random.normal(size=(1000, 7)), np.asfortranarray(random.normal(size=(1000, 7))), random.normal(size=1000)):
+        assert np.array_equal(dual.taken(values, rows, threads), values[rows])
+
+
 # ---- the referee ----------------------------------------------------------------------------------------------------
 @pytest.fixture
 def solved():
