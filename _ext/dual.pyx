@@ -23,6 +23,7 @@ from adv_rounds cimport MOST_THREADS, Member, Rounds, ascend_together, copies_fr
 from adv_team cimport leave
 from adv_visit cimport ACTIVE_PASSES, BLOCK_ROWS, Run, judge_rows, values_of, visit_each
 
+
 cdef void certify(Run *run, double lam, double *primal, double *dual) noexcept nogil:
     """Primal and dual value at the present Theta and r: one pass that moves nothing, and refreshes the gaps."""
     cdef double loss = 0.0, offsets = 0.0
