@@ -23,7 +23,8 @@ cdef struct Rounds:
     Py_ssize_t length    # of a copy of Theta
     double *theta        # (K, length) Theta, the same bits in every copy
     double *moved        # (2, K, length) Theta + sigma times what the thread's visits add; two, so that one barrier a round is enough
-    Py_ssize_t *rows     # (2, n) rows by owner: the list that is visited, and the one that the next is dealt from
+    Py_ssize_t *rows     # (2, n) rows by owner: the list that is visited, and the one that the next is dealt from; where a thread keeps its rows,
+                         # these in their order, and the list that is visited
     Py_ssize_t *active   # (2, n) the same for those whose gap is large
     double *gaps         # (n) by position in the list, so that neighbours belong to one thread; not in use where a thread keeps its rows
     double *cells        # (2, K, CELLS) what the threads add up

@@ -158,8 +158,8 @@ class Face(NamedTuple):
     tight: NDArray[np.int8]  # (n, l) of a general matrix: rows that attain the minimum, whose differences are normals; else (0, 0)
 
 
-# Up to here a pass takes 1.2 to 1.35 times as long with eight numbers to a vector as with four; rows of 200 features take 0.8 of the time
-# (docs/notes/kernels.md, section 2).
+# Up to here a pass takes longer with eight numbers to a vector than with four, and with 200 features less long (docs/notes/kernels.md,
+# section 2, has the measurements).
 _SHORT_CLASSES, _SHORT_FEATURES = 4, 128
 
 
