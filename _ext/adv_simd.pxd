@@ -128,11 +128,12 @@ cdef extern from *:
     static const double adv_inverses[17] = {0., 1., 1. / 2, 1. / 3, 1. / 4, 1. / 5, 1. / 6, 1. / 7, 1. / 8, 1. / 9, 1. / 10, 1. / 11, 1. / 12, 1. / 13,
       1. / 14, 1. / 15, 1. / 16};
     static inline double adv_inverse(int count) { return count <= 16 ? adv_inverses[count] : 1.0 / count; }
+    static inline void adv_prefetch(const void *p) {
     #if defined(__GNUC__)
-      #define adv_prefetch(p) __builtin_prefetch(p)
-    #else
-      #define adv_prefetch(p) ((void)0)
+      __builtin_prefetch(p);
+      __asm__ volatile("");   /* else GCC sees a caller that has no effect, and drops the call to it */
     #endif
+    }
     #endif
     """
     double *zeros "adv_zeros"(size_t count) noexcept nogil

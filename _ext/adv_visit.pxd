@@ -2,11 +2,12 @@
 
 from adv_simd cimport vec, load, store, vsum, splat, LANES, prefetch
 from adv_family cimport Family
-from adv_linear cimport GROUP, Rows, dense_group, dense_products, dense_scores, dense_update, dense_update_scores, row_scores, row_update, prefetch_rows
+from adv_linear cimport GROUP, Rows, dense_group, dense_products, dense_scores, dense_update, dense_update_scores, prefetch_row, row_scores, row_update
 
 cdef enum:
     ACTIVE_PASSES = 10   # passes over the active set between two full passes
     BLOCK_ROWS = 16      # rows of a list that stay together when X exceeds the cache
+    AHEAD = 2            # visits, of rows one by one, between a prefetch and what it is for
 
 cdef struct Run:
     Rows rows
@@ -33,16 +34,16 @@ cdef inline void divide(double *f, int kp, double cost) noexcept nogil:
         store(f, v, load(f, v) * inverse)
 
 
-cdef inline void prefetch_row(Run *run, Py_ssize_t i) noexcept nogil:
-    """Prefetch what the visit of row i will read."""
-    cdef Rows *x = &run.rows
-    cdef int line
-    if x.start == NULL:
-        for line in range(0, min(x.d, 128), 8):
-            prefetch(x.values + i * x.d + line)
-        prefetch(run.r + i * run.family.kp)
-    else:
-        prefetch_rows(run.theta, run.family.kp, x.columns + x.start[i], x.start[i + 1] - x.start[i])
+cdef inline void prefetch_visit(const Run *run, Py_ssize_t i) noexcept nogil:
+    """Prefetch what the visit of row i will read beside Theta."""
+    cdef int v
+    prefetch_row(&run.rows, i)
+    for v in range(0, run.family.kp, 8):
+        prefetch(run.r + i * run.family.kp + v)
+    prefetch(run.y + i)
+    prefetch(run.square + i)
+    prefetch(run.hint + i * run.apart)
+    prefetch(run.gap + i)
 
 
 cdef inline double step_of(Run *run, Py_ssize_t i, double *f, double skip, double factor, double *moved) noexcept nogil:
@@ -103,8 +104,8 @@ cdef inline void visit_singly(Run *run, const Py_ssize_t *list, Py_ssize_t count
     for b in range(count):
         i = list[b]
         next = list[b + 1] if b + 1 < count else i
-        if b + 2 < count:
-            prefetch_row(run, list[b + 2])
+        if b + AHEAD < count:
+            prefetch_visit(run, list[b + AHEAD])
         weight = 1.0 if run.sample == NULL else run.sample[i]
         gap = step_of(run, i, f, skip, 1.0, moved) if weight != 0.0 else 0.0
         if weight != 0.0 and gap > skip:
@@ -144,8 +145,8 @@ cdef inline void visit_groups(Run *run, const Py_ssize_t *list, Py_ssize_t count
         dense_group(moved, moves, d, run.theta, kp, D, x, F)
         moves = 0
         for q in range(size):
-            if first + GROUP + q < count:
-                prefetch_row(run, list[first + GROUP + q])
+            if first + 2 * GROUP + q < count:
+                prefetch_visit(run, list[first + 2 * GROUP + q])
             i = list[first + q]
             weight = 1.0 if run.sample == NULL else run.sample[i]
             gap = 0.0
@@ -195,8 +196,10 @@ cdef inline void visit_each(Run *run, const Py_ssize_t *list, Py_ssize_t count, 
         return
     for b in range(count):
         i = list[b]
-        if b + 1 < count:
-            prefetch_row(run, list[b + 1])
+        if b + 2 * AHEAD < count:
+            prefetch(run.rows.start + list[b + 2 * AHEAD])
+        if b + AHEAD < count:
+            prefetch_visit(run, list[b + AHEAD])
         gap = visit(run, i, skip)
         if gaps != NULL:
             gaps[b] = gap

@@ -17,7 +17,7 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from adv_simd cimport vec, load, store, splat, vmax, vmin, if_greater, zeros, LANES, prefetch
 from adv_check cimport check_rows, demand
-from adv_linear cimport Rows, rows_of, prefetch_rows
+from adv_linear cimport Rows, prefetch_row, rows_of
 from adv_loop cimport seconds, shuffle
 from adv_column cimport column_score, column_update
 
@@ -25,6 +25,7 @@ cdef enum:
     ACTIVE_PASSES = 10   # passes over the active rows between two full passes
     BLOCK_ROWS = 16      # rows that stay together when X exceeds the cache
     LINE = 8             # numbers of a cache line
+    AHEAD = 4            # visits between the prefetch of a row and its own
 
 # What a visit reads of a row beside x_i: one cache line.
 cdef struct Term:
@@ -66,26 +67,15 @@ cdef inline double visit(Problem *p, Term *t, double skip) noexcept nogil:
     return gap
 
 
-cdef inline void ahead(Problem *p, const Term *t) noexcept nogil:
-    """Prefetch the row of a coming visit."""
-    cdef int line
-    cdef Rows *x = &p.rows
-    if x.start == NULL:
-        for line in range(0, min(x.d, 256), 8):
-            prefetch(x.values + t.row * x.d + line)
-    else:
-        prefetch_rows(p.v, 1, x.columns + x.start[t.row], min(x.start[t.row + 1] - x.start[t.row], 64))
-
-
 cdef double sweep(Problem *p, const Py_ssize_t *order, Py_ssize_t count, double skip) noexcept nogil:
     """Visit the listed rows in order and return the sum of their gaps."""
     cdef Py_ssize_t at
     cdef double total = 0.0
     for at in range(count):
-        if at + 2 < count:
-            prefetch(p.term + order[at + 2])
-        if at + 1 < count:
-            ahead(p, p.term + order[at + 1])
+        if at + 2 * AHEAD < count:
+            prefetch(p.term + order[at + 2 * AHEAD])
+        if at + AHEAD < count:
+            prefetch_row(&p.rows, p.term[order[at + AHEAD]].row)
         total += visit(p, p.term + order[at], skip)
     return total
 
