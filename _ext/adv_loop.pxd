@@ -32,19 +32,6 @@ cdef inline void shuffle(Py_ssize_t *items, Py_ssize_t count, uint64_t *state) n
         items[j] = t
 
 
-cdef inline void shuffle_blocks(const Py_ssize_t *items, Py_ssize_t count, Py_ssize_t size, Py_ssize_t *shuffled, Py_ssize_t *scratch,
-                                uint64_t *state) noexcept nogil:
-    """Write the items to ``shuffled`` (count,) by shuffled blocks of ``size`` neighbours; ``scratch`` is (count/size + 1,)."""
-    cdef Py_ssize_t blocks = (count + size - 1) // size, b, j
-    for b in range(blocks):
-        scratch[b] = b * size
-    shuffle(scratch, blocks, state)
-    for b in range(blocks):
-        for j in range(scratch[b], min(scratch[b] + size, count)):
-            shuffled[0] = items[j]
-            shuffled += 1
-
-
 cdef inline double gap_scale(double primal, double dual) noexcept nogil:
     """What a gap is relative to (`gap_scale` of advcli/problem.py)."""
     return primal if primal > 0.0 else -dual

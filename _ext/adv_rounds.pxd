@@ -8,9 +8,9 @@ from libc.string cimport memcpy, memset
 from cpython.exc cimport PyErr_CheckSignals
 
 from adv_simd cimport vec, load, store, vsum, splat, zeros, LANES
-from adv_loop cimport gap_scale, random_bits, seconds, shuffle, shuffle_blocks
+from adv_loop cimport gap_scale, random_bits, seconds, shuffle
 from adv_team cimport Barrier, leave, wait_for_all
-from adv_visit cimport ACTIVE_PASSES, BLOCK_ROWS, Run, judge_rows, values_of, visit_each
+from adv_visit cimport ACTIVE_PASSES, Run, judge_rows, values_of, visit_each
 
 cdef enum:
     MOST_THREADS = 256
@@ -19,14 +19,12 @@ cdef enum:
 cdef struct Rounds:
     int size             # K
     int together         # B, visits of a thread between two sums
-    bint blocks          # rows exceed the cache: a thread keeps its rows, and BLOCK_ROWS of a list stay together
     Py_ssize_t length    # of a copy of Theta
     double *theta        # (K, length) Theta, the same bits in every copy
     double *moved        # (2, K, length) Theta + sigma times what the thread's visits add; two, so that one barrier a round is enough
-    Py_ssize_t *rows     # (2, n) rows by owner: the list that is visited, and the one that the next is dealt from; where a thread keeps its rows,
-                         # these in their order, and the list that is visited
+    Py_ssize_t *rows     # (2, n) rows by owner: the list that is visited, and the one that the next is dealt from
     Py_ssize_t *active   # (2, n) the same for those whose gap is large
-    double *gaps         # (n) by position in the list, so that neighbours belong to one thread; not in use where a thread keeps its rows
+    double *gaps         # (n) by position in the list, so that neighbours belong to one thread
     double *cells        # (2, K, CELLS) what the threads add up
     bint late            # whether the time is up
     Barrier barrier
@@ -192,7 +190,7 @@ cdef inline int visit_list(Member *m, const Py_ssize_t *list, const Py_ssize_t *
         m.run.theta = team.moved + (m.turn * team.size + m.t) * team.length
         memcpy(m.run.theta, team.theta + m.t * team.length, team.length * sizeof(double))
         m.run.scale = m.sigma * m.scale
-        visit_each(m.run, list + first, min(team.together, count - first), skip, NULL if team.blocks else gaps + first, total)
+        visit_each(m.run, list + first, min(team.together, count - first), count - first, skip, gaps + first, total)
         if wait_for_all(&team.barrier, team.size):
             return 1
         combine(m)
@@ -241,10 +239,7 @@ cdef inline int ascend_together(Member *m, double lam, double tol, double max_pa
         if team.late:
             return 2
         skip = 1e-3 * tol * gap_scale(primal[0], dual[0])
-        if team.blocks:
-            shuffle_blocks(team.rows + begin, end - begin, BLOCK_ROWS, team.rows + n + begin, team.active + n + begin, &m.state)
-            side = 1
-        elif deal(m, team.rows, &side, m.counts):
+        if deal(m, team.rows, &side, m.counts):
             return 3
         list = team.rows + side * n
         if visit_list(m, list, m.counts, skip, &total):
@@ -259,9 +254,9 @@ cdef inline int ascend_together(Member *m, double lam, double tol, double max_pa
         count = 0
         sums[1] = 0.0
         for i in range(own, own + m.counts[m.t]):
-            gap = m.run.gap[i] if team.blocks else team.gaps[i]
+            gap = team.gaps[i]
             if gap > level:
-                chosen[count] = i if team.blocks else list[i]
+                chosen[count] = list[i]
                 count += 1
                 sums[1] += gap
         sums[0] = <double>count
@@ -273,16 +268,12 @@ cdef inline int ascend_together(Member *m, double lam, double tol, double max_pa
         active_total = sums[1]
         goal = 0.3 * active_total
         if count < 0.9 * n:
-            if not team.blocks:
-                memcpy(team.active + n + start_of(m.actives, m.t), chosen, m.actives[m.t] * sizeof(Py_ssize_t))
+            memcpy(team.active + n + start_of(m.actives, m.t), chosen, m.actives[m.t] * sizeof(Py_ssize_t))
             active_side = 1
             for inner in range(ACTIVE_PASSES):
                 if <double>visits + count + n > most:
                     break
-                if team.blocks:
-                    own = start_of(m.actives, m.t)
-                    shuffle_blocks(chosen, m.actives[m.t], BLOCK_ROWS, team.active + n + own, team.rows + n + begin, &m.state)
-                elif deal(m, team.active, &active_side, m.actives):
+                if deal(m, team.active, &active_side, m.actives):
                     return 3
                 total -= active_total
                 if visit_list(m, team.active + active_side * n, m.actives, skip, &active_total):

@@ -1,29 +1,32 @@
 # One row's block of the dual: its exact step, its part of the certificate.
 
-from adv_simd cimport vec, load, store, vsum, splat, LANES, prefetch
+from adv_simd cimport vec, load, store, vsum, splat, zeros, LANES, prefetch
 from adv_family cimport Family
 from adv_linear cimport GROUP, Rows, dense_group, dense_products, dense_scores, dense_update, dense_update_scores, prefetch_row, row_scores, row_update
 
 cdef enum:
     ACTIVE_PASSES = 10   # passes over the active set between two full passes
-    BLOCK_ROWS = 16      # rows of a list that stay together when X exceeds the cache
     AHEAD = 2            # visits, of rows one by one, between a prefetch and what it is for
+
+# What a visit reads of a row beside x_i and r_i: it lies together, since the caches hold no other row of a large X when one is visited.
+cdef struct Term:
+    double hint          # see Family.hint
+    double gap           # of the block at its last visit, times s_i w_i
+    double square        # |x_i|^2
+    Py_ssize_t label
 
 cdef struct Run:
     Rows rows
     Family family
-    const Py_ssize_t *y
-    const double *square      # |x_i|^2
+    Term *term                # of row i at i apart
+    int apart                 # 2 where threads write those of neighbouring rows, which then lie in cache lines of their own; else 1
     const double *sample      # s_i or NULL
     const double *cost        # w_i or NULL
     double *r                 # (n, kp)
     double *theta             # (d, kp)
-    double *gap               # (n,) block gaps at the last visit, times s_i w_i
     double mass               # n of the objective: the sum of the sample weights
     double scale              # 1/(lambda mass)
     int *moved
-    double *hint              # (n,) see Family.hint; numbers that two threads write lie apart
-    int apart                 # between one row's number and the next
 
 
 cdef inline void divide(double *f, int kp, double cost) noexcept nogil:
@@ -34,16 +37,27 @@ cdef inline void divide(double *f, int kp, double cost) noexcept nogil:
         store(f, v, load(f, v) * inverse)
 
 
+cdef inline Term *terms_new(Py_ssize_t n) noexcept nogil:
+    """Return n terms of rows that have not been visited, none of them across two cache lines; NULL when memory is short. Release with `free`."""
+    cdef Term *terms = <Term *>zeros(n * sizeof(Term) // sizeof(double))
+    cdef Py_ssize_t i
+    if terms != NULL:
+        for i in range(n):
+            terms[i].hint = -1.0
+    return terms
+
+
+cdef inline Term *term_of(const Run *run, Py_ssize_t i) noexcept nogil:
+    return run.term + i * run.apart
+
+
 cdef inline void prefetch_visit(const Run *run, Py_ssize_t i) noexcept nogil:
     """Prefetch what the visit of row i will read beside Theta."""
     cdef int v
     prefetch_row(&run.rows, i)
     for v in range(0, run.family.kp, 8):
         prefetch(run.r + i * run.family.kp + v)
-    prefetch(run.y + i)
-    prefetch(run.square + i)
-    prefetch(run.hint + i * run.apart)
-    prefetch(run.gap + i)
+    prefetch(term_of(run, i))
 
 
 cdef inline double step_of(Run *run, Py_ssize_t i, double *f, double skip, double factor, double *moved) noexcept nogil:
@@ -52,6 +66,7 @@ cdef inline double step_of(Run *run, Py_ssize_t i, double *f, double skip, doubl
     Where that exceeds ``skip``, ``moved`` receives ``factor`` times the change of r.
     """
     cdef Family *s = &run.family
+    cdef Term *term = term_of(run, i)
     cdef int v, kp = s.kp
     cdef double *new = s.work + 9 * kp
     cdef double *r = run.r + i * kp
@@ -60,9 +75,9 @@ cdef inline double step_of(Run *run, Py_ssize_t i, double *f, double skip, doubl
     if run.cost != NULL:
         cost = run.cost[i]
         divide(f, kp, cost)
-    w = weight * run.square[i] * run.scale
-    s.hint = run.hint + i * run.apart
-    gap = s.step(s, f, r, run.y[i], w / cost, skip, new, NULL, NULL)
+    w = weight * term.square * run.scale
+    s.hint = &term.hint
+    gap = s.step(s, f, r, term.label, w / cost, skip, new, NULL, NULL)
     if gap > skip:
         for v in range(kp // LANES):
             change = load(new, v)
@@ -91,7 +106,7 @@ cdef inline double visit(Run *run, Py_ssize_t i, double skip) noexcept nogil:
     return weighed(run, i, gap)
 
 
-cdef inline void visit_singly(Run *run, const Py_ssize_t *list, Py_ssize_t count, double skip, double *gaps, double *total) noexcept nogil:
+cdef inline void visit_singly(Run *run, const Py_ssize_t *list, Py_ssize_t count, Py_ssize_t known, double skip, double *gaps, double *total) noexcept nogil:
     """Do what `visit_each` does with dense rows one by one: a row's change of Theta and the scores of the next row take one loop."""
     cdef Py_ssize_t b, i, next
     cdef int d = run.rows.d, kp = run.family.kp
@@ -104,7 +119,7 @@ cdef inline void visit_singly(Run *run, const Py_ssize_t *list, Py_ssize_t count
     for b in range(count):
         i = list[b]
         next = list[b + 1] if b + 1 < count else i
-        if b + AHEAD < count:
+        if b + AHEAD < known:
             prefetch_visit(run, list[b + AHEAD])
         weight = 1.0 if run.sample == NULL else run.sample[i]
         gap = step_of(run, i, f, skip, 1.0, moved) if weight != 0.0 else 0.0
@@ -116,11 +131,11 @@ cdef inline void visit_singly(Run *run, const Py_ssize_t *list, Py_ssize_t count
         if gaps != NULL:
             gaps[b] = gap
         else:
-            run.gap[i] = gap
+            term_of(run, i).gap = gap
         total[0] += gap
 
 
-cdef inline void visit_groups(Run *run, const Py_ssize_t *list, Py_ssize_t count, double skip, double *gaps, double *total) noexcept nogil:
+cdef inline void visit_groups(Run *run, const Py_ssize_t *list, Py_ssize_t count, Py_ssize_t known, double skip, double *gaps, double *total) noexcept nogil:
     """Do what `visit_each` does with dense rows, GROUP of them between two products with Theta.
 
     A row i that moves by dr changes the scores of a later row j of its group by -s_i/(lambda n) (x_i.x_j) dr. Theta follows after the group, in
@@ -145,7 +160,7 @@ cdef inline void visit_groups(Run *run, const Py_ssize_t *list, Py_ssize_t count
         dense_group(moved, moves, d, run.theta, kp, D, x, F)
         moves = 0
         for q in range(size):
-            if first + 2 * GROUP + q < count:
+            if first + 2 * GROUP + q < known:
                 prefetch_visit(run, list[first + 2 * GROUP + q])
             i = list[first + q]
             weight = 1.0 if run.sample == NULL else run.sample[i]
@@ -166,7 +181,7 @@ cdef inline void visit_groups(Run *run, const Py_ssize_t *list, Py_ssize_t count
             if gaps != NULL:
                 gaps[first + q] = gap
             else:
-                run.gap[i] = gap
+                term_of(run, i).gap = gap
             total[0] += gap
         first += GROUP
     for q in range(moves):
@@ -181,30 +196,31 @@ cdef inline bint in_groups(const Run *run) noexcept nogil:
     return LANES > 1 and (run.family.kp > 4 or run.rows.d <= 128)
 
 
-cdef inline void visit_each(Run *run, const Py_ssize_t *list, Py_ssize_t count, double skip, double *gaps, double *total) noexcept nogil:
-    """Visit the listed examples in order, and prefetch what the next ones will read; their gaps are added to ``total`` one by one.
+cdef inline void visit_each(Run *run, const Py_ssize_t *list, Py_ssize_t count, Py_ssize_t known, double skip, double *gaps,
+                            double *total) noexcept nogil:
+    """Visit ``count`` listed examples in order, and prefetch what the next ones of the ``known`` will read; their gaps are added to ``total`` one by one.
 
-    Each gap goes to its place in the list in ``gaps``, or where that is NULL to its example's in ``run.gap``.
+    Each gap goes to its place in the list in ``gaps``, or where that is NULL to its example's term.
     """
     cdef Py_ssize_t b, i
     cdef double gap
     if run.rows.start == NULL:
         if in_groups(run):
-            visit_groups(run, list, count, skip, gaps, total)
+            visit_groups(run, list, count, known, skip, gaps, total)
         else:
-            visit_singly(run, list, count, skip, gaps, total)
+            visit_singly(run, list, count, known, skip, gaps, total)
         return
     for b in range(count):
         i = list[b]
-        if b + 2 * AHEAD < count:
+        if b + 2 * AHEAD < known:
             prefetch(run.rows.start + list[b + 2 * AHEAD])
-        if b + AHEAD < count:
+        if b + AHEAD < known:
             prefetch_visit(run, list[b + AHEAD])
         gap = visit(run, i, skip)
         if gaps != NULL:
             gaps[b] = gap
         else:
-            run.gap[i] = gap
+            term_of(run, i).gap = gap
         total[0] += gap
 
 
@@ -215,6 +231,7 @@ cdef inline void judge_rows(Run *run, Py_ssize_t first, Py_ssize_t last, double 
     cdef Py_ssize_t i = first
     cdef double *F = s.work + 12 * kp
     cdef double *f
+    cdef Term *term
     cdef const double *x[GROUP]
     cdef double value, c, best, weight, cost, inner
     cdef vec a
@@ -229,21 +246,22 @@ cdef inline void judge_rows(Run *run, Py_ssize_t first, Py_ssize_t last, double 
             row_scores(&run.rows, i, run.theta, kp, F)
         for q in range(size):
             f = F + q * kp
+            term = term_of(run, i)
             weight = 1.0 if run.sample == NULL else run.sample[i]
             cost = 1.0 if run.cost == NULL else run.cost[i]
             if run.cost != NULL:
                 divide(f, kp, cost)
             if s.value != NULL:
-                s.hint = run.hint + i * run.apart
-                value = s.value(s, f, run.y[i])
+                s.hint = &term.hint
+                value = s.value(s, f, term.label)
             else:
-                value = s.oracle(s, f, run.y[i], s.work + 9 * kp, &c)
-            best = s.offset(s, run.r + i * kp, run.y[i])
+                value = s.oracle(s, f, term.label, s.work + 9 * kp, &c)
+            best = s.offset(s, run.r + i * kp, term.label)
             a = splat(0.0)
             for v in range(kp // LANES):
                 a = a + load(f, v) * load(run.r + i * kp, v)
             inner = vsum(a)
-            run.gap[i] = weight * cost * (value - best - inner)
+            term.gap = weight * cost * (value - best - inner)
             loss[0] += weight * cost * value
             offsets[0] += weight * cost * best
             i += 1

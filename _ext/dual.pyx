@@ -18,10 +18,10 @@ from adv_simd cimport zeros
 from adv_bind cimport family_free
 from adv_check cimport check_labels, check_rows, check_weights, demand
 from adv_linear cimport rows_of
-from adv_loop cimport bind, checked_width, gap_scale, seconds, shuffle, shuffle_blocks
+from adv_loop cimport bind, checked_width, gap_scale, seconds, shuffle
 from adv_rounds cimport MOST_THREADS, Member, Rounds, ascend_together, copies_free, copies_new, enter, work_together
 from adv_team cimport leave
-from adv_visit cimport ACTIVE_PASSES, BLOCK_ROWS, Run, judge_rows, values_of, visit_each
+from adv_visit cimport ACTIVE_PASSES, Run, Term, judge_rows, term_of, terms_new, values_of, visit_each
 
 
 cdef void certify(Run *run, double lam, double *primal, double *dual) noexcept nogil:
@@ -44,37 +44,31 @@ cdef class Progress:
     cdef double primal, dual, next_check
     cdef uint64_t state
     cdef Py_ssize_t count
-    cdef double *hints      # (count)
+    cdef Term *terms        # (count)
 
     def __cinit__(self, Py_ssize_t count, unsigned long long seed, double pause=INFINITY):
-        cdef Py_ssize_t i
         demand(0 <= count < 1 << 40, "an ascent has fewer than 2^40 rows")
         self.pause, self.state, self.count = pause, seed, count
-        self.hints = <double *>malloc((count + 1) * sizeof(double))
-        if self.hints == NULL:
-            raise MemoryError("no memory for the thresholds that visits start from")
-        for i in range(count):
-            self.hints[i] = -1.0
+        self.terms = terms_new(count)
+        if self.terms == NULL:
+            raise MemoryError("no memory for what visits read of their rows")
 
     def __dealloc__(self):
-        free(self.hints)
+        free(self.terms)
 
 
-cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn, double max_seconds, bint blocks, Progress at) except -1 nogil:
+cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn, double max_seconds, Progress at) except -1 nogil:
     """Return 0 when the relative gap reached ``tol``, 1 at a limit of passes, 2 at the limit of seconds, 3 at a pause.
 
     No visit is made that leaves no room in ``max_passes`` for the values after it; a round under way may exceed ``turn``.
     """
     cdef Py_ssize_t n = run.rows.n, i, m, visits = at.visits
     cdef Py_ssize_t *order = <Py_ssize_t *>malloc((n + 1) * sizeof(Py_ssize_t))
-    cdef Py_ssize_t *shuffled = <Py_ssize_t *>malloc((n + n // BLOCK_ROWS + 1) * sizeof(Py_ssize_t)) if blocks else NULL
-    cdef double total, active_total, goal, level, skip, next_check, started = seconds(), signals = started, now, most = max_passes * n
+    cdef double gap, total, active_total, goal, level, skip, next_check, started = seconds(), signals = started, now, most = max_passes * n
     cdef double primal = at.primal, dual = at.dual, passes = <double>visits / n
     cdef int inner, code = 1, rounds = 0
     cdef bint check
-    if order == NULL or (blocks and shuffled == NULL):
-        free(order)
-        free(shuffled)
+    if order == NULL:
         with gil:
             raise MemoryError("no memory for the order of the examples")
     next_check = at.next_check
@@ -103,24 +97,25 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn
             skip = 1e-3 * tol * gap_scale(primal, dual)
             for i in range(n):
                 order[i] = i
-            total = sweep(run, order, n, skip, shuffled, &at.state)
+            total = sweep(run, order, n, skip, &at.state)
             visits += n
             # shrinking: the examples that carry the gap, until they have lost most of it
             level = 0.02 * total / n
             m = 0
             active_total = 0.0
             for i in range(n):
-                if run.gap[i] > level:
+                gap = term_of(run, i).gap
+                if gap > level:
                     order[m] = i
                     m += 1
-                    active_total += run.gap[i]
+                    active_total += gap
             goal = 0.3 * active_total
             if m < 0.9 * n:
                 for inner in range(ACTIVE_PASSES):
                     if <double>visits + m + n > most:
                         break
                     total -= active_total
-                    active_total = sweep(run, order, m, skip, shuffled, &at.state)
+                    active_total = sweep(run, order, m, skip, &at.state)
                     total += active_total
                     visits += m
                     if active_total <= goal:
@@ -140,24 +135,15 @@ cdef int ascend(Run *run, double lam, double tol, double max_passes, double turn
                     PyErr_CheckSignals()
     finally:
         free(order)
-        free(shuffled)
     at.visits, at.primal, at.dual, at.next_check = visits, primal, dual, next_check
     return code
 
 
-cdef double sweep(Run *run, Py_ssize_t *rows, Py_ssize_t count, double skip, Py_ssize_t *shuffled, uint64_t *state) noexcept nogil:
-    """Visit the listed examples in random order and return the sum of their gaps.
-
-    Where ``shuffled`` (count + count/BLOCK_ROWS + 1,) is not NULL, neighbours of the list stay together and the list stays as it is: beyond the
-    caches, what a row reads lies near what the next one does. Else the list itself is shuffled.
-    """
+cdef double sweep(Run *run, Py_ssize_t *rows, Py_ssize_t count, double skip, uint64_t *state) noexcept nogil:
+    """Visit the listed examples in random order and return the sum of their gaps."""
     cdef double total = 0.0
-    if shuffled == NULL:
-        shuffle(rows, count, state)
-    else:
-        shuffle_blocks(rows, count, BLOCK_ROWS, shuffled, shuffled + count, state)
-        rows = shuffled
-    visit_each(run, rows, count, skip, NULL, &total)
+    shuffle(rows, count, state)
+    visit_each(run, rows, count, count, skip, NULL, &total)
     return total
 
 
@@ -198,7 +184,7 @@ cdef class Team:
         copies_free(&self.rounds)
 
 
-cdef Team gather(Run *run, int kind, int k, const double[::1] parameters, double lam, uint64_t seed, bint blocks, int threads, int together):
+cdef Team gather(Run *run, int kind, int k, const double[::1] parameters, double lam, uint64_t seed, int threads, int together):
     """Return a team whose threads share the rows and r of ``run``; its Theta is copied."""
     cdef Team team = Team.__new__(Team)
     cdef Rounds *rounds = &team.rounds
@@ -206,7 +192,6 @@ cdef Team gather(Run *run, int kind, int k, const double[::1] parameters, double
     cdef size_t size = <size_t>run.rows.d * run.family.kp
     cdef int t
     cdef int failed = copies_new(rounds, threads, together, size)
-    rounds.blocks = blocks
     rounds.rows = <Py_ssize_t *>malloc(2 * n * sizeof(Py_ssize_t))
     rounds.active = <Py_ssize_t *>malloc(2 * n * sizeof(Py_ssize_t))
     rounds.gaps = zeros(n)
@@ -229,9 +214,9 @@ cdef Team gather(Run *run, int kind, int k, const double[::1] parameters, double
 
 
 cdef int ascend_in_threads(Run *run, int kind, int k, const double[::1] parameters, double lam, double tol, double max_passes, double turn,
-                           double max_seconds, uint64_t seed, bint blocks, int threads, int together, double *passes, double *primal, double *dual) except -1:
+                           double max_seconds, uint64_t seed, int threads, int together, double *passes, double *primal, double *dual) except -1:
     """Return what `ascend` returns; the same bits for the same seed, number of threads and visits of a round."""
-    cdef Team team = gather(run, kind, k, parameters, lam, seed, blocks, threads, together)
+    cdef Team team = gather(run, kind, k, parameters, lam, seed, threads, together)
     team.lam, team.tol, team.max_passes, team.turn, team.max_seconds = lam, tol, max_passes, turn, max_seconds
     cdef int code = work_together(team.work, threads, &team.rounds.barrier)
     memcpy(run.theta, team.rounds.theta, <size_t>run.rows.d * run.family.kp * sizeof(double))
@@ -241,8 +226,8 @@ cdef int ascend_in_threads(Run *run, int kind, int k, const double[::1] paramete
 
 def solve(int kind, int k, const double[::1] parameters, const double[::1] values, const int[::1] columns, const long long[::1] start,
           Py_ssize_t n, int d, const Py_ssize_t[::1] y, const double[::1] square, const double[::1] sample_weight, const double[::1] cost_weight,
-          double[:, ::1] R, double[:, ::1] theta, double[::1] gap, double lam, double mass, double tol, double max_passes, double max_seconds,
-          unsigned long long seed, bint blocks, int threads=1, int together=256, double turn=INFINITY, Progress progress=None):
+          double[:, ::1] R, double[:, ::1] theta, double lam, double mass, double tol, double max_passes, double max_seconds,
+          unsigned long long seed, int threads=1, int together=256, double turn=INFINITY, Progress progress=None):
     """Run the ascent in place on R (n, kp) and theta (d, kp); both padded with zeros to kp, theta = Theta(R) on entry.
 
     ``columns`` is empty for dense rows. Weights may be empty (all 1). Returns (code, passes, primal, dual); code 0 = converged,
@@ -251,13 +236,14 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     """
     cdef Run run
     cdef double passes = 0.0, primal = 0.0, dual = 0.0
-    cdef int code, kp = checked_width(k), apart = 8 if threads > 1 and not blocks else 1
+    cdef int code, kp = checked_width(k), apart = 2 if threads > 1 else 1
+    cdef Py_ssize_t i
     check_rows(values, columns, start, n, d)
     check_labels(y, n, k)
     check_weights(sample_weight, n)
     check_weights(cost_weight, n)
     demand(R.shape[0] == n and R.shape[1] == kp and theta.shape[0] == d and theta.shape[1] == kp, "R must be (n, kp) and theta (d, kp), padded")
-    demand(square.shape[0] == n and gap.shape[0] == n, "every row needs a squared length and a gap")
+    demand(square.shape[0] == n, "every row needs a squared length")
     demand(1 <= threads <= MOST_THREADS and together >= 1, f"an ascent has 1 to {MOST_THREADS} threads and at least one visit a round")
     demand(threads == 1 or (start.shape[0] == 0 and threads <= n), "several threads need dense rows, one at least for each")
     demand(progress is None or threads == 1, "one thread alone can pause")
@@ -266,27 +252,26 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
     demand(progress.count == n * apart and progress.visits >= 0, "an ascent's progress is that of its rows")
     bind(&run.family, kind, k, parameters)
     run.rows = rows_of(values, columns, start, n, d)
-    run.y = &y[0]
-    run.square = &square[0]
     run.sample = &sample_weight[0] if sample_weight.shape[0] else NULL
     run.cost = &cost_weight[0] if cost_weight.shape[0] else NULL
     run.r = &R[0, 0]
     run.theta = &theta[0, 0]
-    run.gap = &gap[0]
     run.mass = mass
     run.scale = 1.0 / (lam * mass)
     run.moved = <int *>malloc(run.family.kp * sizeof(int))
     run.apart = apart
-    run.hint = progress.hints
+    run.term = progress.terms
+    for i in range(n):
+        term_of(&run, i).label, term_of(&run, i).square = y[i], square[i]
     try:
         if run.moved == NULL:
             raise MemoryError("no memory for the surrogate's scratch vectors")
         if threads > 1:
-            code = ascend_in_threads(&run, kind, k, parameters, lam, tol, max_passes, turn, max_seconds, seed, blocks, threads, together,
+            code = ascend_in_threads(&run, kind, k, parameters, lam, tol, max_passes, turn, max_seconds, seed, threads, together,
                                      &passes, &primal, &dual)
             return code, passes, primal, dual
         with nogil:
-            code = ascend(&run, lam, tol, max_passes, turn, max_seconds, blocks, progress)
+            code = ascend(&run, lam, tol, max_passes, turn, max_seconds, progress)
     finally:
         free(run.moved)
         family_free(&run.family)

@@ -21,7 +21,7 @@ from adv_check cimport check_list, check_weights, demand
 from adv_loop cimport bind, checked_width, gap_scale, seconds, shuffle
 from adv_rounds cimport CELLS, MOST_THREADS, Member, Rounds, add_up, combine, copies_free, copies_new, cut, enter, work_together
 from adv_team cimport leave, wait_for_all
-from adv_visit cimport ACTIVE_PASSES, Run, judge_rows, values_of, visit_each
+from adv_visit cimport ACTIVE_PASSES, Run, Term, judge_rows, terms_new, values_of, visit_each
 
 cdef extern from "limits.h":
     int INT_MAX
@@ -95,35 +95,28 @@ cdef struct Batch:
     Py_ssize_t listed         # rows of `order`
     double *x                 # (rows, d) scratch, and what else a `Run` takes
     double *r
-    double *square
+    Term *terms
     double *samples
     double *costs
-    double *gaps
-    double *hints
-    Py_ssize_t *labels
     Py_ssize_t *order         # rows of the batch that are to be visited
 
 
 cdef int batch_new(Batch *b, Run *run, Py_ssize_t most, int kp) noexcept nogil:
     """Make room for a batch of at most ``most`` rows, and let the run visit them; -1 when memory is short. Release with `batch_free`, in either case."""
     b.blocks = <Py_ssize_t *>malloc(b.most * sizeof(Py_ssize_t))
-    b.order = <Py_ssize_t *>malloc(2 * most * sizeof(Py_ssize_t))
+    b.order = <Py_ssize_t *>malloc(most * sizeof(Py_ssize_t))
     b.x = zeros(<size_t>most * b.stored.d)
     b.r = zeros(<size_t>most * kp)
-    b.square = zeros(5 * most)
+    b.terms = terms_new(most)
+    b.samples = zeros(2 * most)
     run.moved = <int *>malloc(kp * sizeof(int))
-    if b.blocks == NULL or b.order == NULL or b.x == NULL or b.r == NULL or b.square == NULL or run.moved == NULL:
+    if b.blocks == NULL or b.order == NULL or b.x == NULL or b.r == NULL or b.terms == NULL or b.samples == NULL or run.moved == NULL:
         return -1
-    b.labels = b.order + most
-    b.samples, b.costs = b.square + most, b.square + 2 * most
-    b.gaps, b.hints = b.square + 3 * most, b.square + 4 * most
+    b.costs = b.samples + most
     run.rows.n, run.rows.d, run.rows.values, run.rows.columns, run.rows.start = b.stored.n, b.stored.d, b.x, NULL, NULL
-    run.y = b.labels
-    run.square = b.square
     run.sample = b.samples if b.sample != NULL else NULL
     run.cost = b.costs if b.cost != NULL else NULL
-    run.r, run.gap = b.r, b.gaps
-    run.hint, run.apart = b.hints, 1
+    run.r, run.term, run.apart = b.r, b.terms, 1
     return 0
 
 
@@ -132,7 +125,8 @@ cdef void batch_free(Batch *b, Run *run) noexcept nogil:
     free(b.order)
     free(b.x)
     free(b.r)
-    free(b.square)
+    free(b.terms)
+    free(b.samples)
     free(run.moved)
 
 
@@ -145,19 +139,19 @@ cdef void fill(Batch *b, int d, int kp, double level, bint read) noexcept nogil:
         count = rows_in(b.supports, b.blocks[s])
         inflate(b.supports, b.blocks[s], b.y, b.r + base * kp, kp)
         for i in range(count):
-            b.gaps[base + i] = b.gap[first + i]
+            b.terms[base + i].gap = b.gap[first + i]
             if level >= 0.0 and not b.gap[first + i] > level:
                 continue
             b.order[b.listed] = base + i
             b.listed += 1
             if read:
-                b.square[base + i] = load_row(b.stored, first + i, b.x + (base + i) * d)
-            b.labels[base + i] = b.y[first + i]
+                b.terms[base + i].square = load_row(b.stored, first + i, b.x + (base + i) * d)
+            b.terms[base + i].label = b.y[first + i]
             if b.sample != NULL:
                 b.samples[base + i] = b.sample[first + i]
             if b.cost != NULL:
                 b.costs[base + i] = b.cost[first + i]
-            b.hints[base + i] = -1.0
+            b.terms[base + i].hint = -1.0
         base += count
     b.size = base
 
@@ -169,7 +163,7 @@ cdef int keep(Batch *b, int kp, bint moved) noexcept nogil:
     for s in range(b.count):
         first = first_row(b.supports, b.blocks[s])
         for i in range(rows_in(b.supports, b.blocks[s])):
-            b.gap[first + i] = <float>b.gaps[base + i]
+            b.gap[first + i] = <float>b.terms[base + i].gap
         if moved and deflate(b.supports, b.blocks[s], b.y, b.r + base * kp, kp):
             code = -1
         base += rows_in(b.supports, b.blocks[s])
@@ -225,11 +219,11 @@ cdef void visit_some(Run *run, Batch *b, Py_ssize_t e, Py_ssize_t last, double s
     cdef double total = 0.0
     while e < last:
         count = min(<Py_ssize_t>TOGETHER, last - e)
-        visit_each(run, b.order + e, count, skip, gaps, &total)
+        visit_each(run, b.order + e, count, last - e, skip, gaps, &total)
         for j in range(count):
             i = b.order[e + j]
-            change[0] -= run.gap[i]
-            run.gap[i] = gaps[j]
+            change[0] -= run.term[i].gap
+            run.term[i].gap = gaps[j]
             change[0] += gaps[j]
         e += count
 

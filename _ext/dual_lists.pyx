@@ -32,7 +32,7 @@ from adv_family cimport Family
 from adv_linear cimport rows_of, sparse_scores
 from adv_loop cimport bind, checked_width, gap_scale, random_bits, seconds, shuffle
 from adv_rounds cimport MOST_THREADS, cut
-from adv_visit cimport ACTIVE_PASSES, Run, values_of
+from adv_visit cimport ACTIVE_PASSES, Run, terms_new, values_of
 
 cdef enum:
     MOST = 32            # classes that an evaluation adds to a list that is no longer
@@ -163,13 +163,12 @@ cdef inline void find_own(Listed *row, int y) noexcept nogil:
 
 
 cdef struct Ascent:
-    Run run              # its `r` and `hint` are not in use
+    Run run              # its `r` is not in use
     Listed *lists
     int k
     int kp               # columns of Theta
     const double *mask   # 0 before and -inf behind this place, so that the k lanes of any list end here
     double *level        # (n) below the scores of classes that an evaluation keeps
-    double *hint         # (n)
     # of an evaluation
     int threads
     double *tile         # (threads, d, TILE)
@@ -220,8 +219,8 @@ cdef inline double listed_visit(Ascent *a, Py_ssize_t i, double skip) noexcept n
         for j in range(count):
             f[j] /= cost
     memcpy(r, row.numbers, count * sizeof(double))
-    s.hint = a.hint + i
-    gap = s.step(s, f, r, row.own, weight * run.square[i] * run.scale / cost, skip, new, NULL, NULL)
+    s.hint = &run.term[i].hint
+    gap = s.step(s, f, r, row.own, weight * run.term[i].square * run.scale / cost, skip, new, NULL, NULL)
     if gap > skip:
         memcpy(row.numbers, new, count * sizeof(double))
         for j in range(count):
@@ -378,7 +377,7 @@ cdef int judge(Ascent *a, Py_ssize_t i, double *top, int *whose, int found, doub
     cdef double own, value, best, tau, c, level, inner = 0.0
     cdef int *labels
     if weight == 0.0:
-        run.gap[i] = 0.0
+        run.term[i].gap = 0.0
         return 0
     if found > most:
         a.level[i] = select(top, whose, found, most)
@@ -399,7 +398,7 @@ cdef int judge(Ascent *a, Py_ssize_t i, double *top, int *whose, int found, doub
     tau = value - 1.0 + own
     if a.level[i] > tau:
         value = 1.0 + a.level[i] - own
-    run.gap[i] = weight * cost * (value - best - inner)
+    run.term[i].gap = weight * cost * (value - best - inner)
     loss[0] += weight * cost * value
     offsets[0] += weight * cost * best
     # the next list, in scratch: what carries r, and what is or may soon be above the threshold
@@ -476,14 +475,14 @@ cdef int first_lists(Ascent *a, uint64_t *state) noexcept nogil:
             code = 0
             continue
         kept = 1
-        labels[0] = <int>a.run.y[i]
-        if a.run.square[i] == 0.0:
+        labels[0] = <int>a.run.term[i].label
+        if a.run.term[i].square == 0.0:
             kept = a.k
             for j in range(a.k):
                 labels[j] = j
         else:
             for j in range(FIRST):
-                label = <int>a.run.y[random_bits(state) % <uint64_t>a.run.rows.n]
+                label = <int>a.run.term[random_bits(state) % <uint64_t>a.run.rows.n].label
                 at = kept
                 while at > 0 and labels[at - 1] > label:
                     at -= 1
@@ -497,7 +496,7 @@ cdef int first_lists(Ascent *a, uint64_t *state) noexcept nogil:
             return -1
         for j in range(kept):
             row.labels[j], row.numbers[j], row.scores[j] = labels[j], 0.0, 0.0
-        find_own(row, <int>a.run.y[i])
+        find_own(row, <int>a.run.term[i].label)
     return code
 
 
@@ -507,8 +506,8 @@ cdef void rest(Ascent *a, double *primal, double *dual) noexcept nogil:
     cdef Py_ssize_t i
     cdef double loss = 0.0
     for i in range(run.rows.n):
-        run.gap[i] = (1.0 if run.sample == NULL else run.sample[i]) * (1.0 if run.cost == NULL else run.cost[i])
-        loss += run.gap[i]
+        run.term[i].gap = (1.0 if run.sample == NULL else run.sample[i]) * (1.0 if run.cost == NULL else run.cost[i])
+        loss += run.term[i].gap
     primal[0], dual[0] = loss / run.mass, 0.0
 
 
@@ -518,8 +517,8 @@ cdef double sweep(Ascent *a, const Py_ssize_t *order, Py_ssize_t count, double s
     cdef double total = 0.0
     for b in range(count):
         i = order[b]
-        a.run.gap[i] = listed_visit(a, i, skip)
-        total += a.run.gap[i]
+        a.run.term[i].gap = listed_visit(a, i, skip)
+        total += a.run.term[i].gap
     return total
 
 
@@ -559,15 +558,15 @@ cdef int ascend(Ascent *a, double lam, double tol, double max_passes, double tur
             skip = 1e-3 * tol * gap_scale(primal[0], dual[0])
             total = 0.0
             for i in range(n):
-                total += a.run.gap[i]
+                total += a.run.term[i].gap
             level = 0.02 * total / n
             m = 0
             active_total = 0.0
             for i in range(n):
-                if a.run.gap[i] > level:
+                if a.run.term[i].gap > level:
                     order[m] = i
                     m += 1
-                    active_total += a.run.gap[i]
+                    active_total += a.run.term[i].gap
             goal = LEFT * active_total
             for inner in range(ACTIVE_PASSES):
                 if <double>visits + m + n > most:
@@ -620,41 +619,37 @@ def solve(int kind, int k, const double[::1] parameters, const double[::1] value
         demand(lists.rows[i].count == 0 or lists.rows[i].labels[lists.rows[i].own] == y[i], "every list must hold its row's label")
     bind(&run.family, kind, k, parameters)
     run.rows = rows_of(values, columns, start, n, d)
-    run.y = &y[0]
-    run.square = &square[0]
     run.sample = &sample_weight[0] if sample_weight.shape[0] else NULL
     run.cost = &cost_weight[0] if cost_weight.shape[0] else NULL
-    run.r = run.hint = NULL
+    run.r, run.term, run.apart = NULL, NULL, 1
     run.theta = &theta[0, 0] if d else NULL
     run.mass = mass
     run.scale = 1.0 / (lam * mass)
-    run.apart = 1
     a.lists, a.k, a.kp, a.threads = lists.rows, k, kp, threads
     a.top, a.whose, a.room = NULL, NULL, 0
     mask = zeros(k + PADS)
     run.moved = <int *>malloc(kp * sizeof(int))
-    run.gap = <double *>calloc(n, sizeof(double))
-    a.level = <double *>malloc(2 * n * sizeof(double))
+    run.term = terms_new(n)
+    a.level = <double *>malloc(n * sizeof(double))
     a.tile = <double *>malloc((<size_t>threads * d * TILE + 1) * sizeof(double))
     a.begin = <Py_ssize_t *>malloc((TOGETHER + 1) * sizeof(Py_ssize_t))
     a.found = <int *>malloc(2 * TOGETHER * sizeof(int))
     try:
-        if mask == NULL or run.moved == NULL or run.gap == NULL or a.level == NULL or a.tile == NULL or a.begin == NULL or a.found == NULL:
+        if mask == NULL or run.moved == NULL or run.term == NULL or a.level == NULL or a.tile == NULL or a.begin == NULL or a.found == NULL:
             raise MemoryError("no memory for the surrogate's scratch vectors")
         for i in range(PADS):
             mask[k + i] = -INFINITY
         a.mask = mask + k
         a.cursor = a.found + TOGETHER
-        a.hint = a.level + n
         for i in range(n):
             a.level[i] = -INFINITY
-            a.hint[i] = -1.0
+            run.term[i].label, run.term[i].square = y[i], square[i]
         with nogil:
             code = ascend(&a, lam, tol, max_passes, turn, max_seconds, seed, &passes, &primal, &dual)
     finally:
         free(mask)
         free(run.moved)
-        free(run.gap)
+        free(run.term)
         free(a.level)
         free(a.tile)
         free(a.begin)

@@ -8,18 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..compiled import aligned_zeros, compiled_rows, kernels
-from ..problem import Array, Labels, Problem, Solution
-from ..teams import rows_by, shared
+from ..problem import Problem, Solution
 from .base import Limits, register, warm_start
 from .face_steps import FaceSteps
 from .threaded import ThreadedSolver
 
-# Dense rows of more bytes, which no second-level cache holds, are shuffled physically once; then blocks of 16 rows of a list are permuted
-# (docs/notes/kernels.md, section 2).
-_CACHE_BYTES = 6 * 2**20
 # Visits of a thread between two sums, fewer as threads become more (docs/notes/kernels.md, section 10).
 _VISITS = 512
-_TAKEN = 1 << 14  # rows that a thread puts into another order at a time
 STATUS = {0: "converged", 1: "max_passes", 2: "max_seconds"}
 _TURN, _PAUSED = 1, 3
 
@@ -27,18 +22,6 @@ _TURN, _PAUSED = 1, 3
 def visits_of_a_round(threads: int) -> int:
     """Return how many rows each of the threads visits between two sums of what they changed."""
     return max(_VISITS // threads, 16)
-
-
-def taken(values: Array, rows: Labels, threads: int) -> Array:
-    """Return ``values[rows]``; several threads share the rows."""
-    values = np.ascontiguousarray(values)
-    found = np.empty((len(rows), *values.shape[1:]), values.dtype)
-
-    def take(part: slice) -> None:
-        np.take(values, rows[part], axis=0, out=found[part], mode="clip")  # "clip" writes to `out` itself
-
-    shared(take, rows_by(len(rows), _TAKEN), threads)
-    return found
 
 
 @register("dual")
@@ -67,18 +50,13 @@ class DualSolver(ThreadedSolver):
         padded = loop.width(k)
         R0, _ = warm_start(problem, start)
         sparse, count = hasattr(X, "tocsr"), self.threads_for(problem)
-        order = None if sparse or X.nbytes <= _CACHE_BYTES else np.random.default_rng(seed).permutation(n)
-
-        def ordered(values: Any) -> Any:
-            return values if values is None or order is None else taken(values, order, count)
-
         R, theta = aligned_zeros((n, padded)), aligned_zeros((d, padded))
         if start is not None:
             theta[:, :k] = problem.parameters(R0)
-            R[:, :k] = ordered(R0)
-        X, y, squares, gap = ordered(X), ordered(np.ascontiguousarray(y, dtype=np.intp)), ordered(features.squares), np.empty(n)
+            R[:, :k] = R0
+        y, squares, none = np.ascontiguousarray(y, dtype=np.intp), features.squares, np.empty(0)
         threads = 1 if sparse else count
-        sample, cost, none = ordered(problem.sample_weight), ordered(problem.cost_weight), np.empty(0)
+        sample, cost = problem.sample_weight, problem.cost_weight
         values, columns, rows, *_ = compiled_rows(X)
         seed &= 0xFFFFFFFFFFFFFFFF
         begun = time.perf_counter()
@@ -99,14 +77,12 @@ class DualSolver(ThreadedSolver):
                 none if cost is None else np.ascontiguousarray(cost, dtype=np.float64),
                 R,
                 theta,
-                gap,
                 problem.lam,
                 problem.n,
                 limits.tol,
                 float(limits.max_passes),
                 float(limits.max_seconds - (time.perf_counter() - begun)),
                 seed,
-                order is not None,
                 threads,
                 visits_of_a_round(threads),
                 float(limits.turn),
@@ -125,10 +101,6 @@ class DualSolver(ThreadedSolver):
             progress.pause, read = steps.take(R, theta, passes, limits.max_passes - 2.0, progress.gap)
             progress.visits += int(np.ceil(read * n))
         R_out = np.ascontiguousarray(R[:, :k])
-        if order is not None:
-            back = np.empty_like(order)
-            back[order] = np.arange(n)
-            R_out = taken(R_out, back, count)
         seconds = time.perf_counter() - started
         memory: dict[str, Any] = {"threads": count} if count > 1 else {}
         return Solution(np.ascontiguousarray(theta[:, :k]), R_out, problem.lam, self.name, passes, seconds, STATUS[code], memory)

@@ -1,15 +1,14 @@
 """Dual ascent by several threads in plain Python, one thread after the other: what `_ext/adv_rounds.pxd` computes, visit by visit.
 
-The zero-one surrogate on dense rows without weights. One thread is the ascent of `_ext/dual.pyx` where rows stay in blocks. Random bits,
-permutations and the order of all sums are those of the compiled loop, so the two agree to rounding at every pass and not only at the
-optimum.
+The zero-one surrogate on dense rows without weights. One thread is the ascent of `_ext/dual.pyx`. Random bits, permutations and the order
+of all sums are those of the compiled loop, so the two agree to rounding at every pass and not only at the optimum.
 """
 
 import methods_reference
 import numpy as np
 import python_dual
 
-ACTIVE_PASSES, BLOCK_ROWS = 10, 16
+ACTIVE_PASSES = 10
 
 
 class Bits(methods_reference.Bits):
@@ -50,8 +49,8 @@ class Rounds:
 class Ascent(Rounds):
     """The state that all threads share."""
 
-    def __init__(self, loss, X, y, lam, threads, together, blocks, seed):
-        self.loss, self.X, self.y, self.lam, self.blocks = loss, X, y, lam, blocks
+    def __init__(self, loss, X, y, lam, threads, together, seed):
+        self.loss, self.X, self.y, self.lam = loss, X, y, lam
         self.start(np.zeros((X.shape[1], loss.n_classes)), threads, together, seed)
         self.R = np.zeros((len(y), loss.n_classes))
 
@@ -92,20 +91,11 @@ class Ascent(Rounds):
         size = self.threads
         return [[i for part in parts for i in part[cut(len(part), size, t) : cut(len(part), size, t + 1)]] for t in range(size)]
 
-    def shuffle_blocks(self, parts):
-        """Return every thread's part by shuffled blocks of neighbours."""
-        shuffled = []
-        for bits, part in zip(self.own_bits, parts, strict=True):
-            starts = list(range(0, len(part), BLOCK_ROWS))
-            bits.shuffle(starts)
-            shuffled.append([i for start in starts for i in part[start : start + BLOCK_ROWS]])
-        return shuffled
 
-
-def ascend(loss, X, y, lam, threads, together, blocks=False, tol=1e-6, max_passes=100.0, seed=0):
+def ascend(loss, X, y, lam, threads, together, tol=1e-6, max_passes=100.0, seed=0):
     """Return (code, passes, primal, dual, R, theta)."""
     n, size = len(y), threads
-    state = Ascent(loss, X, y, lam, threads, together, blocks, seed)
+    state = Ascent(loss, X, y, lam, threads, together, seed)
     parts = [list(range(cut(n, size, t), cut(n, size, t + 1))) for t in range(size)]
     primal, dual = state.certify()
     visits, next_check = n, 2.0
@@ -115,24 +105,23 @@ def ascend(loss, X, y, lam, threads, together, blocks=False, tol=1e-6, max_passe
         if visits + 2 * n > max_passes * n:
             return 1, visits / n, primal, dual, state.R, state.theta
         skip = 1e-3 * tol * primal
-        parts = parts if blocks else state.deal(parts)
-        visited = state.shuffle_blocks(parts) if blocks else parts
-        gaps = state.visit_parts(visited, skip)
+        parts = state.deal(parts if size > 1 else [list(range(n))])
+        gaps = state.visit_parts(parts, skip)
         total = sum(map(sum, gaps))
         visits += n
         level = 0.02 * total / n
-        active = [[i for i, gap in zip(*both, strict=True) if gap > level] for both in zip(visited, gaps, strict=True)]
-        if blocks:
-            active = [sorted(part) for part in active]
+        active = [[i for i, gap in zip(*both, strict=True) if gap > level] for both in zip(parts, gaps, strict=True)]
+        if size == 1:
+            active = [sorted(active[0])]
         active_total = sum(gap for found in gaps for gap in found if gap > level)
         goal, count = 0.3 * active_total, sum(map(len, active))
         if count < 0.9 * n:
             for _ in range(ACTIVE_PASSES):
                 if visits + count + n > max_passes * n:
                     break
-                active = active if blocks else state.deal(active)
+                active = state.deal(active)
                 total -= active_total
-                active_total = sum(map(sum, state.visit_parts(state.shuffle_blocks(active) if blocks else active, skip)))
+                active_total = sum(map(sum, state.visit_parts(active, skip)))
                 total += active_total
                 visits += count
                 if active_total <= goal:

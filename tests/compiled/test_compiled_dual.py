@@ -39,7 +39,6 @@ def ascend(
     tol=1e-9,
     max_passes=20_000.0,
     seed=0,
-    blocks=False,
     R0=None,
     max_seconds=600.0,
     threads=1,
@@ -75,14 +74,12 @@ def ascend(
         none if cost is None else cost,
         R,
         theta,
-        np.empty(n),
         lam,
         problem.n,
         tol,
         max_passes,
         max_seconds,
         seed,
-        blocks,
         threads,
         together,
         turn,
@@ -216,16 +213,6 @@ def test_sparse_and_dense_loops_agree(kernels):
         assert dense[3] == pytest.approx(sparse[3], rel=1e-7)
 
 
-def test_blocks_of_rows_reach_the_same_optimum(kernels):
-    """The order for data beyond the cache: blocks of 16 rows of a list are permuted, the last one is short."""
-    X, y = small_problem(3, 153, 4)
-    loss = make_loss("zero_one", 3)
-    plain = ascend(kernels, loss, X, y, 0.02, tol=1e-9)
-    blocks = ascend(kernels, loss, X, y, 0.02, tol=1e-9, blocks=True)
-    assert plain[0] == blocks[0] == 0
-    assert blocks[2] == pytest.approx(plain[2], rel=1e-8)
-
-
 def test_same_seed_same_bits_other_seed_same_optimum(kernels):
     X, y = small_problem(4, 40, 4)
     loss = make_loss("zero_one", 4)
@@ -276,7 +263,7 @@ def test_read_only_inputs(kernels):
 def test_wrong_shapes_and_kinds_are_refused(kernels):
     X, y = small_problem(3, 6, 2)
     good = [X.ravel(), np.empty(0, np.int32), np.empty(0, np.int64), 6, 2, y, np.ones(6), np.empty(0), np.empty(0)]
-    rest = [np.empty(6), 0.1, 6.0, 1e-3, 10.0, 10.0, 0, False]
+    rest = [0.1, 6.0, 1e-3, 10.0, 10.0, 0]
     with pytest.raises(ValueError, match="padded"):
         kernels.dual.solve(0, 3, np.empty(0), *good, np.zeros((6, 3)), np.zeros((2, 3)), *rest)
     width = kernels.dual.width(3)

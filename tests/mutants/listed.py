@@ -39,11 +39,10 @@ STEPS_ON_FACES = (
     Mutant("_ext/dual.pyx", "next_check = at.next_check", "next_check = 2.0", f"{FACE_STEPS} -k pause", "dual"),
 )
 ROUNDS = "tests/compiled/test_compiled_rounds.py"
-BEYOND_THE_CACHE = (
-    Mutant("_ext/dual.pyx", "rows = shuffled", "pass", f"{ROUNDS} -k plain", "dual"),
-    Mutant("_ext/adv_rounds.pxd", "chosen[count] = i if team.blocks else list[i]", "chosen[count] = list[i]", f"{ROUNDS} -k plain", "dual"),
-    Mutant("_ext/adv_rounds.pxd", "m.run.gap[i] if team.blocks else team.gaps[i]", "team.gaps[i]", f"{ROUNDS} -k plain", "dual"),
-    Mutant("_ext/adv_loop.pxd", "shuffle(scratch, blocks, state)", "pass", f"{ROUNDS} -k plain", "dual"),
+ORDERS_OF_VISITS = (
+    Mutant("_ext/adv_rounds.pxd", "chosen[count] = list[i]", "chosen[count] = i", f"{ROUNDS} -k plain", "dual"),
+    Mutant("_ext/dual.pyx", "gap = term_of(run, i).gap", "gap = run.term[0].gap", f"{ROUNDS} -k plain", "dual"),
+    Mutant("_ext/dual.pyx", "shuffle(rows, count, state)", "pass", f"{ROUNDS} -k plain", "dual"),
     Mutant("advcli/compiled.py", "d <= _SHORT_FEATURES", "True", f"{DUAL} -k short"),
 )
 LISTS = "tests/compiled/test_compiled_lists.py"
@@ -78,7 +77,7 @@ ROWS_IN_BLOCKS = (
     Mutant("_ext/adv_blocks.pxd", "y[first + i]] = -total", "y[first + i]] = total", f"{BLOCKS} -k supports", "dual_blocks"),
     Mutant("_ext/adv_blocks.pxd", "i = x.at[i]", "i = i", f"{BLOCKS} -k listed", "dual_blocks"),
     Mutant("_ext/adv_blocks.pxd", "if size != s.sizes[block]:", "if size > s.sizes[block]:", f"{BLOCKS} -k supports", "dual_blocks"),
-    Mutant("_ext/dual_blocks.pyx", "run.gap[i] = gaps[j]", "pass", f"{BLOCKS} -k plain", "dual_blocks"),
+    Mutant("_ext/dual_blocks.pyx", "run.term[i].gap = gaps[j]", "pass", f"{BLOCKS} -k plain", "dual_blocks"),
     Mutant(
         "_ext/dual_blocks.pyx",
         "b.hints[base + i] = -1.0",
@@ -250,7 +249,7 @@ KERNELS = (
     ),
     Mutant("_ext/adv_linear.pxd", "b3 = b3 + z0 * stepped(t + kp, v + 3, x0, d3)", "b3 = b3 + z0 * load(t + kp, v + 3)", DUAL, "dual"),
     Mutant("_ext/adv_simd.pxd", "if active == previous and others == before:", "if active == previous:", f"{BLOCK} -k zero_one", "oracle"),
-    Mutant("_ext/adv_visit.pxd", "w = weight * run.square[i] * run.scale", "w = run.square[i] * run.scale", f"{DUAL} -k 'meet'", "dual"),
+    Mutant("_ext/adv_visit.pxd", "w = weight * term.square * run.scale", "w = term.square * run.scale", f"{DUAL} -k 'meet'", "dual"),
     Mutant(
         "_ext/adv_visit.pxd",
         "dual[0] = offsets / run.mass - 0.5 * lam * square",
@@ -1305,7 +1304,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *LISTS_OF_CLASSES,
     *ROWS_IN_BLOCKS,
     *STEPS_ON_FACES,
-    *BEYOND_THE_CACHE,
+    *ORDERS_OF_VISITS,
     *KERNELS,
     *REFEREE,
     *RECIPE,

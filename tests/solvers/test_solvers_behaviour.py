@@ -121,35 +121,6 @@ def test_weight_two_is_the_row_twice():
         assert repeated.primal(one.theta) == pytest.approx(repeated.primal(other.theta), rel=10 * tol)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_rows_beyond_the_cache_are_shuffled_and_put_back(monkeypatch, threads):
-    """The block method permutes large data physically once: what it returns must be in the order that it was given."""
-    from advcli.solvers import dual
-
-    data = problems.make_data("noisy", n=50)
-    sample, cost = problems.weights_of(data)
-    problem = problems.make_problem(data, "zero_one", C=4.0, sample_weight=sample, cost_weight=cost)
-    plain = make_solver("dual", threads=threads).solve(problem, Limits(1e-8))
-    monkeypatch.setattr(dual, "_CACHE_BYTES", 0)
-    shuffled = make_solver("dual", threads=threads).solve(problem, Limits(1e-8))
-    assert not np.array_equal(shuffled.theta, plain.theta)
-    assert certify(problem, shuffled, 1e-7).converged
-    assert problem.primal(shuffled.theta) == pytest.approx(problem.primal(plain.theta), rel=1e-7)
-    again = make_solver("dual", threads=threads).solve(problem, Limits(1e-7), shuffled)
-    assert again.passes <= 2
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_rows_are_taken_in_any_layout(monkeypatch, threads):
-    from advcli.solvers import dual
-
-    monkeypatch.setattr(dual, "_TAKEN", 64)
-    random = np.random.default_rng(0)
-    rows = random.permutation(1000)
-    for values in (random.normal(size=(1000, 7)), np.asfortranarray(random.normal(size=(1000, 7))), random.normal(size=1000)):
-        assert np.array_equal(dual.taken(values, rows, threads), values[rows])
-
-
 # ---- the referee ----------------------------------------------------------------------------------------------------
 @pytest.fixture
 def solved():
