@@ -10,13 +10,20 @@ cdef extern from *:
     #include <stdint.h>
     #include <stdlib.h>
     #include <string.h>
+    #if defined(__linux__)
+      #include <sys/mman.h>
+    #endif
     /* Zeros at the beginning of a cache line: a vector that lies across two lines takes two reads. Release with free. */
     static inline double *adv_zeros(size_t count) {
-      size_t bytes = (count * sizeof(double) + 64) / 64 * 64;
+      size_t page = (size_t)1 << 21, bytes = count * sizeof(double), line = bytes < 2 * page ? 64 : page;
+      bytes = (bytes + line) / line * line;
       #if defined(_WIN32) /* its library has no block that is aligned and released by free; loads take any address */
       double *block = (double *)malloc(bytes);
       #else
-      double *block = (double *)aligned_alloc(64, bytes);
+      double *block = (double *)aligned_alloc(line, bytes);
+      #endif
+      #if defined(MADV_HUGEPAGE)
+      if (block != NULL && line == page) madvise(block, bytes, MADV_HUGEPAGE); /* else rows in random order miss the tables of pages, too */
       #endif
       if (block != NULL) memset(block, 0, bytes);
       return block;

@@ -80,8 +80,8 @@ ROWS_IN_BLOCKS = (
     Mutant("_ext/dual_blocks.pyx", "run.term[i].gap = gaps[j]", "pass", f"{BLOCKS} -k plain", "dual_blocks"),
     Mutant(
         "_ext/dual_blocks.pyx",
-        "b.hints[base + i] = -1.0",
-        "b.hints[base + i] = 0.0",
+        "b.terms[base + i].hint = -1.0",
+        "b.terms[base + i].hint = 0.0",
         f"{BLOCKS} -k plain",
         "dual_blocks",
         equivalent="where the search for a threshold starts",
