@@ -24,8 +24,7 @@ _BATCH_BYTES, _FEWEST = 2**20, 256
 class BlockDualSolver(ThreadedSolver):
     """The block method of `DualSolver`, one batch of blocks in memory at a time and r by its supports.
 
-    Dense rows in memory are taken as well; beyond the cache that takes less time than `DualSolver`, which shuffles a copy of them
-    (docs/notes/kernels.md, section 11).
+    Dense rows in memory are taken as well, in more time than `DualSolver` takes (docs/notes/kernels.md, section 11).
 
     Parameters
     ----------
