@@ -26,7 +26,7 @@ from advcli.learners.hierarchical import (
     SharedSVM,
 )
 from advcli.learners.hierarchical.label_graph import side_by_side
-from advcli.learners.hierarchical.leaf_problem import LeafProblem
+from advcli.learners.hierarchical.leaf_problem import LeafProblem, node_squares
 
 TREE = [("r", "a"), ("r", "b"), ("a", "c"), ("a", "d"), ("d", "e"), ("d", "f")]  # leaves b, c, e, f
 DAG = [("r", "a"), ("r", "b"), ("a", "c"), ("b", "c"), ("a", "d"), ("b", "e"), ("c", "f"), ("c", "g")]  # leaves d, e, f, g
@@ -170,6 +170,16 @@ def test_the_certificate_is_the_definition_at_the_returned_point(graph):
 
 
 # ---- the kernel ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("entries", [1, 40, 10**6])
+def test_squares_of_nodes_are_those_of_the_whole_product(monkeypatch, entries):
+    monkeypatch.setattr("advcli.learners.hierarchical.leaf_problem._ENTRIES", entries)
+    random = np.random.default_rng(0)
+    membership, Z = (sp.random_array(shape, density=0.3, rng=random, format="csr") for shape in ((30, 17), (30, 12)))
+    expected = ((membership.toarray().T @ Z.toarray()) ** 2).sum(axis=1)
+    for each in (Z, Z.toarray()):
+        assert node_squares(membership, each) == pytest.approx(expected, rel=1e-12)
+
+
 def ask(monkeypatch, X, codes, attributes, beta, C, passes, tables, lists, tol=1e-12, single=False):
     """Return what the kernel says and returns, with tables or passes over the graph, dense sums or lists."""
     monkeypatch.setattr("advcli.learners.hierarchical.attributes.TABLES", 10_000 if tables else 0)

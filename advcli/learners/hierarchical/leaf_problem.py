@@ -17,6 +17,7 @@ from .attributes import Attributes
 from .factors import FactoredWeights, keeps_lists
 
 _CHUNK = 4_000_000  # scores that `evaluate` holds at once
+_ENTRIES = 8_000_000  # of sums over nodes that `node_squares` holds at once, at most
 _STRETCHES = 13  # multiples of the dual point's weights that are tried, as in the compiled solver
 
 
@@ -147,6 +148,23 @@ def into_shares(beta: sparse.csr_array) -> tuple[sparse.csr_array, float]:
     return held, outside
 
 
+def node_squares(membership: sparse.csr_array, Z: Any) -> Array:
+    """Return |sum of Z_l over the labels l of node m|^2, shape (M,), for membership (k, M) and Z (k, d).
+
+    Sums of sparse Z are made for some nodes at a time: those of all nodes are as many as the levels of a deep hierarchy make of Z.
+    """
+    most = np.cumsum(membership.T @ np.diff(Z.indptr)) if hasattr(Z, "indptr") else np.zeros(1)  # entries of the nodes up to each, or fewer
+    if most[-1] <= _ENTRIES:
+        return row_norms(membership.T @ Z, squared=True)
+    nodes, squares, first = sparse.csr_array(membership.T), np.zeros(len(most)), 0
+    while first < len(squares):
+        before = most[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(most, before + _ENTRIES, side="right")))
+        squares[first:last] = row_norms(nodes[first:last] @ Z, squared=True)
+        first = last
+    return squares
+
+
 def shortened(problem: LeafProblem, attributes: Attributes, beta: sparse.csr_array) -> sparse.csr_array:
     """Return the multiple t beta of largest dual value that is feasible, without entries on the true labels."""
     owner = np.repeat(np.arange(beta.shape[0]), np.diff(beta.indptr))
@@ -156,7 +174,7 @@ def shortened(problem: LeafProblem, attributes: Attributes, beta: sparse.csr_arr
     if largest == 0.0:
         return beta
     Z, _, linear = problem.sums(attributes, beta)
-    curvature = problem.C * float(attributes.alpha @ row_norms(attributes.membership.T @ Z, squared=True))
+    curvature = problem.C * float(attributes.alpha @ node_squares(attributes.membership, Z))
     # rounding must not lift a sum above 1
     t = min(linear / curvature, (1.0 - 1e-12) / largest) if curvature > 0 else 1.0 / largest
     return sparse.csr_array(beta * t)

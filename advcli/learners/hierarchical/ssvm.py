@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.extmath import row_norms
 
 from ...errors import ConfigError
 from ...hierarchy import LabelGraph
@@ -18,7 +17,7 @@ from ...hierarchy.weights import node_weights
 from ..base import Array, one_of, register, seed_of
 from .attributes import Attributes
 from .base import HierarchicalLearner
-from .leaf_problem import LeafProblem
+from .leaf_problem import LeafProblem, node_squares
 
 MARGINS = ("zero_one", "normalised")
 _FARTHER = 2.0  # power of an update of alpha by which the next squared lengths are expected to change
@@ -79,14 +78,14 @@ class SharedSVM(HierarchicalLearner):
         return {"graph": graph, "updates": self.updates}
 
     def _learn_leaves(self, problem: LeafProblem, attributes: Attributes, beta: sparse.csr_array, began: float) -> None:
-        graph, A = attributes.graph, attributes.membership
+        graph = attributes.graph
         passes, spent, done, inner = 0.0, 0.0, 0, 0.1
         while True:
             beta, spent, _ = problem.ascend(attributes, beta, inner, self.max_passes - passes, seed_of(self.random_state) + done)
             passes += spent
             found = problem.evaluate(attributes, beta, self.tol)
             beta = found.beta
-            squares = row_norms(A.T @ found.Z, squared=True)
+            squares = node_squares(attributes.membership, found.Z)
             lengths = (found.stretch * problem.C * attributes.alpha) ** 2 * squares
             fresh, value = best_weights(graph, lengths)
             primal = (value / (2.0 * problem.C) + found.hinge) / problem.mass
