@@ -16,7 +16,7 @@ from ..base import Array, Labels
 from .attributes import Attributes
 from .factors import FactoredWeights, keeps_lists
 
-_CHUNK = 4_000_000  # scores that `evaluate` holds at once
+_CHUNK = 1_000_000  # scores that `evaluate` holds at once: 4 times as many leave the caches and take 1.35 times as long
 _ENTRIES = 8_000_000  # of sums over nodes that `node_squares` holds at once, at most
 _STRETCHES = 13  # multiples of the dual point's weights that are tried, as in the compiled solver
 
