@@ -82,7 +82,8 @@ def coverage_file(model: Model, source: Path, out: Path) -> CoverageReport:
     if model.encoding is None or model.of_sets:
         raise ConfigError("risk over coverage is for models that advcli fit made from rows with one label")
     target = str(model.about.get("cell", {}).get("dataset", {}).get("target"))
-    parts = list(read_parts(source, 2**31, separator=model.encoding.separator, text=[*model.encoding.text, target]))
+    form = model.encoding
+    parts = list(read_parts(source, 2**31, separator=form.separator, text=[*form.text, target], encoding=form.charset))
     columns = [str(each) for each in parts[0].frame.columns] if parts else []
     if target not in columns:
         raise DataError(f"{source} has no column {target} of labels; {nearest(target, columns)}")

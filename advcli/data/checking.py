@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from pandas.util import hash_array, hash_pandas_object
 
 from ..errors import DataError, ProblemsError
 from .columns import MISSING, code_labels, listed, reads_as_numbers
+from .opening import WINDOWS, NotTextError, check_encoding
 from .reading import format_of, read_any
-from .registry import load, sources
-from .suspects import likely_order, looks_like, present
-from .table import SEPARATORS, Table, find_target, first_line, is_number
+from .registry import complete_options, sources
+from .suspects import SAID, counted, likely_order, looks_like
+from .table import Table, decode, find_target, is_number, read_bytes, separator_of, table_of
+from .tabular import from_table
 
 MANY = 20
 """Different fractional numbers from which on a target is one to be cut."""
@@ -48,8 +54,34 @@ class Checked:
     options: dict[str, Any]
 
 
-def check_file(path: Path, target: str | None, separator: str | None = None) -> Checked:
-    """Look at a file of any format that ``dataset=csv`` reads.
+@dataclass(frozen=True)
+class _Facts:
+    """What there is to know of a column, counted once.
+
+    Attributes
+    ----------
+    kind : str
+        ``empty``, ``true/false``, ``whole``, ``number`` or ``text``.
+    looks : str
+        What it looks like instead of a feature (`looks_like`).
+    gaps, different : int
+        Rows without a value, and different values of the others.
+    values : str
+        The range of numbers, or the most frequent values.
+    content : ndarray of uint64
+        A number for each row, equal where values are equal: those of two columns tell whether one is a copy of the other.
+    """
+
+    kind: str
+    looks: str
+    gaps: int
+    different: int
+    values: str
+    content: NDArray[np.uint64]
+
+
+def check_file(path: Path, target: str | None, separator: str | None = None, encoding: str | None = None) -> Checked:
+    """Look at a file of any format that ``dataset=csv`` reads; a pipe is read once.
 
     Parameters
     ----------
@@ -57,7 +89,9 @@ def check_file(path: Path, target: str | None, separator: str | None = None) -> 
     target : str or None
         The column of labels; None: not chosen yet.
     separator : str or None
-        Character between the fields of CSV; None: the one that the heading has most of.
+        Character between the fields of CSV; None: the one by which the heading has most fields.
+    encoding : str or None
+        Encoding of CSV; None: the one of its mark, else UTF-8, else cp1252.
 
     Raises
     ------
@@ -65,85 +99,150 @@ def check_file(path: Path, target: str | None, separator: str | None = None) -> 
         The file cannot be read, or has no such column.
     """
     options: dict[str, Any] = {"path": str(path)}
-    if separator is None:
-        separator = _separator(path)
-    if separator != ",":
-        options["separator"] = separator
-    table = read_any(path, None, separator=separator, text=[] if target is None else [target])
+    remarks: list[str] = []
+    table = _read(path, target, separator, encoding, options, remarks)
     names = list(map(str, table.frame.columns))
+    targets = [] if target is None else find_target(path, target, names)
     if target is not None:
-        find_target(path, target, names)
         options["target"] = target
-    features = [name for name in names if name != target]
-    suspects = {name: looks_like(table.frame[name]) for name in features}
-    kinds = {name: _kind(table, name) for name in names}
-    columns = [_line(table, name, kinds[name], "label" if name == target else _taken(kinds[name], suspects[name])) for name in names]
-    remarks = [f"{name} looks like {'a date' if looks == 'date' else 'an identifier'}" for name, looks in suspects.items() if looks]
-    auto, found = any(kinds[name] == "text" for name in features), [name for name, looks in suspects.items() if looks]
+    features = [name for name in names if name not in targets]
+    facts = {name: _facts(table.frame[name]) for name in names}
+    columns = [
+        {"column": _short(name), "type": fact.kind, "gaps": fact.gaps, "different": fact.different, "values": fact.values}
+        | {"taken as": "label" if name in targets else _taken(fact)}
+        for name, fact in facts.items()
+    ]
+    found = [name for name in features if facts[name].looks]
+    remarks += [f"{name} looks like {SAID[facts[name].looks]}" for name in found]
+    auto = any(facts[name].kind == "text" for name in features)
     if found:
         names_found = ",".join(found)
         remarks.append(f"these are left out: dataset.keep=[{names_found}] takes them" if auto else "these are left out by dataset.drop")
-    empty = [name for name in features if kinds[name] == "empty"] + ([] if auto else found)
+    empty = [name for name in features if facts[name].kind == "empty"] + ([] if auto else found)
     if auto:
         options["categorical"] = "auto"
     if empty:
         options["drop"] = empty
-    taken = [name for name in features if not suspects[name] and name not in empty]
-    gaps = [each["column"] for each in columns if each["gaps"] and each["column"] in taken]
+    taken = [name for name in features if not facts[name].looks and name not in empty]
+    gaps = [name for name in taken if facts[name].gaps]
     if gaps:
         options["missing"] = "median"
         remarks.append(f"no value in some cells of {listed(gaps)}: dataset.missing=median, mean, most_frequent or indicator fills them")
-    many = [name for name in taken if kinds[name] == "text" and present(table.frame[name]).nunique() > _bound()]
+    many = [name for name in taken if facts[name].kind == "text" and facts[name].different > _bound()]
     if many:
         remarks.append(f"more than {_bound()} categories in {listed(many)}: the rarest share one feature (dataset.max_categories)")
-    classes = [] if target is None else _target(table, target, options, remarks)
+    remarks += [*_constant(facts, taken), *_copies(facts, taken, targets), *_duplicates(facts)]
+    classes = _target(table, targets[0], options, remarks) if len(targets) == 1 else []
     if target is None:
         remarks.append("say which column holds the labels: target=COLUMN")
     elif not any(remark.startswith("the target") for remark in remarks):
-        remarks += _problems(options)
+        remarks += _problems(table, options)
     head = f"{path}: {len(table.frame)} rows, {len(names)} columns"
     return Checked(head, columns, classes, remarks, {} if target is None else options)
 
 
-def _separator(path: Path) -> str:
-    """Return the separator that the heading of a CSV file has most of, a comma where it has none."""
+def _read(
+    path: Path, target: str | None, separator: str | None, encoding: str | None, options: dict[str, Any], remarks: list[str]
+) -> Table:
+    """Return the file as a table; the options by which it was read, where they are not the defaults, and what is remarkable are added."""
     if format_of(path) != "csv":
-        return ","
-    heading = first_line(path)
-    return max((",", *SEPARATORS), key=heading.count)
+        return read_any(path, target)
+    raw, encoding = read_bytes(path, once=True), check_encoding(encoding)
+    asked = separator or ","
+    try:
+        content, found = decode(path, raw, asked, encoding)
+    except NotTextError:
+        if encoding is not None:
+            raise
+        encoding = WINDOWS
+        content, found = decode(path, raw, asked, encoding)
+        remarks.append(f"the file is not UTF-8 and was read as {encoding}, what Windows of Western Europe writes: look whether it is right")
+    if encoding is not None:
+        options["encoding"] = encoding
+    separator = separator_of(content) if separator is None and found == asked else found
+    if separator != ",":
+        options["separator"] = separator
+    return table_of(path, content, separator, target, [])
 
 
 def _bound() -> int:
     return int(sources()["csv"].defaults["max_categories"])
 
 
-def _kind(table: Table, name: str) -> str:
-    column = table.frame[name]
-    if present(column).empty:
-        return "empty"
-    if not is_number(column) and not reads_as_numbers(column):
-        return "text"
-    values = pd.to_numeric(present(column), errors="coerce").to_numpy(np.float64)
-    return "whole" if np.all(values == np.round(values)) else "number"
-
-
-def _taken(kind: str, looks: str) -> str:
-    if looks:
-        return f"no: {looks}"
-    return {"empty": "no: empty", "text": "categories"}.get(kind, "number")
-
-
-def _line(table: Table, name: str, kind: str, taken: str) -> dict[str, Any]:
-    column = table.frame[name]
-    values = present(column)
-    if kind in ("whole", "number"):
-        numbers = pd.to_numeric(values)
-        shown = f"{numbers.min():.6g} to {numbers.max():.6g}"
+def _facts(column: pd.Series) -> _Facts:
+    """Return what there is to know of a column; of text each different value is looked at once."""
+    looks, rows = looks_like(column), len(column)
+    if is_number(column):
+        numbers = column.to_numpy(np.float64)
+        there = numbers[~np.isnan(numbers)]
+        kind, shown = _numbers(there, column.dtype.kind == "b")
+        return _Facts(kind, looks, rows - len(there), len(pd.unique(there)), shown, hash_array(numbers + 0.0))
+    counts = counted(column)
+    distinct = pd.Series(counts.index, dtype=object)
+    gaps = rows - int(counts.sum())
+    if counts.empty:
+        return _Facts("empty", looks, gaps, 0, "", np.zeros(rows, dtype=np.uint64))
+    codes, raw = pd.factorize(column)  # -1, the last of what follows, for no value
+    texts = pd.Series([*raw, ""], dtype=object).astype(str).str.strip()
+    if reads_as_numbers(distinct):
+        kind, shown = _numbers(_floats(distinct), False)
+        content = hash_array(_floats(texts) + 0.0)
     else:
-        counts = values.value_counts()
-        shown = _short(", ".join(map(str, counts.index[:5])) + (", ..." if len(counts) > 5 else ""), 32)
-    gaps = len(column) - len(values)
-    return {"column": _short(name), "type": kind, "gaps": gaps, "different": values.nunique(), "values": shown, "taken as": taken}
+        kind = "text"
+        shown = _short(", ".join(counts.index[:5]) + (", ..." if len(counts) > 5 else ""), 32)
+        content = texts.mask(texts.str.lower().isin(MISSING), "").map(hash).to_numpy(np.int64).view(np.uint64)
+    return _Facts(kind, looks, gaps, len(counts), shown, content[codes])
+
+
+def _floats(text: pd.Series) -> NDArray[np.float64]:
+    return pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
+
+
+def _numbers(values: NDArray[np.float64], boolean: bool) -> tuple[str, str]:
+    """Return the kind of a column of numbers, and their range in words."""
+    if not len(values):
+        return "empty", ""
+    if boolean:
+        return "true/false", ", ".join(str(bool(value)) for value in np.unique(values))
+    return "whole" if np.all(values == np.round(values)) else "number", f"{values.min():.6g} to {values.max():.6g}"
+
+
+def _taken(fact: _Facts) -> str:
+    if fact.looks:
+        return f"no: {fact.looks}"
+    return {"empty": "no: empty", "text": "categories"}.get(fact.kind, "number")
+
+
+def _constant(facts: Mapping[str, _Facts], taken: Sequence[str]) -> list[str]:
+    """Return what is said of columns that have one value in every row."""
+    found = [name for name in taken if facts[name].different == 1 and not facts[name].gaps]
+    if not found:
+        return []
+    return [f"the same value in every row of {listed(found)}, which tells nothing: dataset.drop=[{','.join(found)}] leaves it out"]
+
+
+def _copies(facts: Mapping[str, _Facts], taken: Sequence[str], targets: Sequence[str]) -> list[str]:
+    """Return what is said of columns that are equal to an earlier one, or to a target."""
+    first: dict[bytes, str] = {}
+    said = []
+    for name in [*targets, *taken]:
+        if facts[name].different < 2:
+            continue
+        earlier = first.setdefault(hashlib.sha256(facts[name].content.tobytes()).digest(), name)
+        if earlier != name and name not in targets:
+            gives = ", which gives the answer away" if earlier in targets else ""
+            said.append(f"{name} is a copy of {earlier}{gives}: dataset.drop=[{name}] leaves it out")
+    return said
+
+
+def _duplicates(facts: Mapping[str, _Facts]) -> list[str]:
+    """Return what is said of rows that are equal to an earlier one in every column."""
+    rows = hash_pandas_object(pd.DataFrame({name: fact.content for name, fact in facts.items()}), index=False)
+    count = len(rows) - rows.nunique()
+    if not count:
+        return []
+    verb = "row is a copy of an earlier one" if count == 1 else "rows are copies of earlier ones"
+    return [f"{count} {verb}: where they are one example that was written twice, remove them, or test rows are also trained on"]
 
 
 def _short(text: Any, most: int = 20) -> str:
@@ -153,12 +252,15 @@ def _short(text: Any, most: int = 20) -> str:
 
 def _target(table: Table, target: str, options: dict[str, Any], remarks: list[str]) -> list[dict[str, Any]]:
     """Return the classes with their rows; what follows for the command and what is remarkable is added."""
-    text = table.frame[target].astype(str).str.strip()
-    if (gaps := int((text == "").sum())) > 0:
+    found = table.frame[target].value_counts()  # what follows looks at each different cell once
+    text, rows_of = pd.Series(found.index, dtype=object).astype(str).str.strip(), found.to_numpy()
+    if (gaps := int(rows_of[text == ""].sum())) > 0:
         remarks.append(f"the target {target} has no value in {gaps} rows: fill or remove them, advcli guesses no labels")
     unknown = sorted(set(text.str.lower()) & (MISSING - {""}))
     if unknown:
         remarks.append(f"{listed(unknown)} is a class of {target} like any other; if it means no value, remove those rows")
+    if gaps == len(table.frame):
+        return []
     codes, labels = code_labels(text[text != ""])
     numbers = [label for label in labels if isinstance(label, float) and not label.is_integer()]
     if len(labels) > MANY and (numbers or all(isinstance(label, (int, float)) for label in labels)):
@@ -171,7 +273,7 @@ def _target(table: Table, target: str, options: dict[str, Any], remarks: list[st
         options[key] = value
         shown = " < ".join(map(str, order))
         remarks.append(f"the labels look ordered, {shown}: leave dataset.{key} out if they are not; with it loss=absolute and others fit")
-    counts = np.bincount(codes, minlength=len(labels)).tolist()
+    counts = np.bincount(codes, rows_of[text != ""], len(labels)).astype(int).tolist()
     rare = [f"{label} ({count})" for label, count in zip(labels, counts, strict=True) if count < RARE]
     if rare:
         options["allow_small_classes"] = True
@@ -180,10 +282,10 @@ def _target(table: Table, target: str, options: dict[str, Any], remarks: list[st
     return [{"class": _short(label), "rows": rows[label]} for label in (order or labels)]
 
 
-def _problems(options: dict[str, Any]) -> list[str]:
-    """Return what is still wrong when the file is loaded by these options."""
+def _problems(table: Table, options: dict[str, Any]) -> list[str]:
+    """Return what is still wrong when the table is taken by these options."""
     try:
-        load({"name": "csv", "source": "csv", **options}, Path())
+        from_table(table, complete_options({"name": "csv", "source": "csv", **options}))
     except ProblemsError as error:
         return list(error.problems)
     except DataError as error:

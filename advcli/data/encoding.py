@@ -19,7 +19,7 @@ from scipy import sparse
 from ..errors import ConfigError, DataError, refuse_all
 from .columns import MISSING, code_labels, cost_columns, listed, reads_as_numbers
 from .sequences import attribute_columns, attribute_rows, read_groups
-from .suspects import looks_like, named_as_ids, present
+from .suspects import SAID, counted, looks_like, named_as_ids, present
 from .table import Table, choose_column, is_number, number_columns, target_columns
 
 MISSING_WAYS = ("refuse", "mean", "median", "most_frequent", "indicator")
@@ -140,6 +140,8 @@ class Encoding:
         where, and makes no value a category of its own.
     max_categories : int or None
         Features of a column of categories at most: the rarest categories share the last of them.
+    charset : str or None
+        What CSV files are encoded in that have no mark; None: UTF-8.
     """
 
     columns: tuple[Column, ...]
@@ -148,6 +150,7 @@ class Encoding:
     sequence: str | None = None
     missing: str = "refuse"
     max_categories: int | None = None
+    charset: str | None = None
 
     def __repr__(self) -> str:
         """Return the names of the columns: all that a line about a pipeline has room for."""
@@ -444,7 +447,7 @@ def _names(value: Any, key: str) -> list[str]:
 def learn_encoding(table: Table, columns: Sequence[str], options: Mapping[str, Any], notes: list[str]) -> Encoding:
     """Return the encoding of the columns, of which nothing is learned yet: numbers, and categories of ``categorical``.
 
-    ``auto`` makes categories of all text but identifiers and dates (`advcli.data.suspects.looks_like`), which it leaves out.
+    ``auto`` makes categories of all text but identifiers, dates and texts (`advcli.data.suspects.looks_like`), which it leaves out.
     """
     frame, categorical = table.frame, options["categorical"]
     missing, most = missing_way(options), options.get("max_categories")
@@ -488,7 +491,8 @@ def learn_encoding(table: Table, columns: Sequence[str], options: Mapping[str, A
     used = {*columns, *([] if sequence is None else [str(sequence)])}
     others = [name for name in map(str, frame.columns) if name not in used]
     named = None if sequence is None else str(sequence)
-    return Encoding(tuple(learned), tuple(others), str(options.get("separator", ",")), named, missing, most)
+    separator, charset = str(options.get("separator", ",")), options.get("encoding")
+    return Encoding(tuple(learned), tuple(others), separator, named, missing, most, charset)
 
 
 def _place(label: Any) -> tuple[int, float, str]:
@@ -523,8 +527,8 @@ def suspects(table: Table, columns: Sequence[str], options: Mapping[str, Any]) -
     for name in [name for name in columns if name not in numbers_there or name in like_ids]:
         if name == tokens or name in keep or not (looks := looks_like(table.frame[name])):
             continue
-        count = present(table.frame[name]).nunique()
-        said = f"a date ({count} values)" if looks == "date" else f"an identifier ({count} values in {len(table.frame)} rows)"
+        count = len(counted(table.frame[name]))
+        said = f"{SAID[looks]} ({count} values{'' if looks == 'date' else f' in {len(table.frame)} rows'})"
         words = ",".join([*keep, name])
         found[name] = (looks, f"column {name!r} left out: it {SUSPECT} {said}; dataset.keep=[{words}] takes it")
     return found
@@ -562,7 +566,7 @@ def remedies_for(column: pd.Series) -> tuple[str, str]:
     name, looks = column.name, looks_like(column)
     drop = f"use dataset.drop=[{name}]"
     return (
-        f"it {SUSPECT} {'a date' if looks == 'date' else 'an identifier'}: {drop}"
+        f"it {SUSPECT} {SAID[looks]}: {drop}"
         if looks
         else f"one-hot encode it with dataset.categorical=[{name}] (auto: every column of text), or {drop}",
         f"fill it with dataset.missing=median (or mean, most_frequent, indicator), correct it, remove the row or {drop}",

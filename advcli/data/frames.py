@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -38,7 +40,24 @@ def frame_table(frame: pd.DataFrame, target: str | None, where: str) -> Table:
     columns = {
         name: _text(column, several) if name in special else _plain(column) for name, (_, column) in zip(names, frame.items(), strict=True)
     }
+    for name, column in columns.items():
+        if not is_number(column):
+            _refuse_broken(column, name, where)
     return Table(where, pd.DataFrame(columns), has_lines=False)
+
+
+def _refuse_broken(text: pd.Series, name: str, where: str) -> None:
+    """Refuse text with half of a surrogate pair, which Python holds and no encoding writes."""
+    distinct = text.unique().tolist()
+    try:
+        "".join(distinct).encode()
+    except UnicodeEncodeError:
+        row = next(at for at, cell in enumerate(text) if any("\ud800" <= letter <= "\udfff" for letter in cell))
+        raise DataError(f"{where}: column {name!r} holds half a letter in row {row + 1}, which no file can hold; correct it") from None
+
+
+def _written(value: Any) -> str:
+    return str(value.tolist() if isinstance(value, np.ndarray) else value)  # str of a long array leaves out its middle
 
 
 def _plain(column: pd.Series) -> pd.Series:
@@ -57,6 +76,6 @@ def _text(column: pd.Series, indicator: bool) -> pd.Series:
         whole = np.all(values == np.round(values)) and np.all(np.abs(values) < 2**53)
         if whole and (column.dtype.kind != "b" or indicator):
             column = pd.Series(values.astype(np.int64))
-    text = column.astype(object).reset_index(drop=True).map(str)
+    text = column.astype(object).reset_index(drop=True).map(_written)
     text[missing] = ""
     return text

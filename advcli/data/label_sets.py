@@ -47,11 +47,12 @@ def read_edges(path: Path) -> Edges:
     DataError
         Missing or damaged file, other columns, an empty name. The graph itself is checked by `LabelGraph`.
     """
-    names, lines, text = check_shape(path, decode(path, read_bytes(path)), ",")
+    content, separator = decode(path, read_bytes(path))
+    names, lines, text = check_shape(path, content, separator)
     child = next((name for name in ("child", "node") if name in names), None)
     if child is None or "parent" not in names:
         raise DataError(f"{path} has no columns parent and child (or node and parent), one edge a row; it has {', '.join(names)}")
-    frame = parse(path, text, names, ["parent", child], ",")
+    frame = parse(path, text, names, ["parent", child], separator)
     pairs = [(str(above).strip(), str(below).strip()) for above, below in zip(frame["parent"], frame[child], strict=True)]
     for row, pair in enumerate(pairs):
         if not all(pair):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, DataError, nearest
 from .frames import frame_table
+from .opening import missing_file, refuse_pipe
 from .stream import stream_tables
-from .table import Table, missing_file, read_table
+from .table import Table, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +49,7 @@ def read_frame(path: Path, form: str) -> pd.DataFrame:
     function, package = FORMATS[form]
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a file; name the {form} file in it")
+    refuse_pipe(path)
     if not path.is_file():
         raise missing_file(path)
     try:
@@ -59,8 +61,10 @@ def read_frame(path: Path, form: str) -> pd.DataFrame:
         raise DataError(f"{path} cannot be read as {form}: {reason[0] if reason else type(error).__name__}") from None
 
 
-def read_any(path: Path, target: str | None, form: str = "csv", separator: str = ",", text: Sequence[str] = ()) -> Table:
-    """Read a file as a table; CSV as by `advcli.data.table.read_table`, whose ``separator`` and ``text`` these are.
+def read_any(
+    path: Path, target: str | None, form: str = "csv", separator: str = ",", text: Sequence[str] = (), encoding: str | None = None
+) -> Table:
+    """Read a file as a table; CSV as by `advcli.data.table.read_table`, whose ``separator``, ``text`` and ``encoding`` these are.
 
     Parameters
     ----------
@@ -73,16 +77,14 @@ def read_any(path: Path, target: str | None, form: str = "csv", separator: str =
     found = format_of(path, form)
     if found != "csv":
         return frame_table(read_frame(path, found), target, str(path))
-    if target is None:
-        return next(iter(stream_tables(path, 2**31, separator=separator, text=text)))
-    return read_table(path, target, separator=separator, text=text)
+    return read_table(path, target, separator=separator, text=text, encoding=encoding)
 
 
-def read_parts(path: Path, rows: int, *, separator: str = ",", text: Sequence[str] = ()) -> Iterator[Table]:
+def read_parts(path: Path, rows: int, *, separator: str = ",", text: Sequence[str] = (), encoding: str | None = None) -> Iterator[Table]:
     """Yield a file as tables of at most ``rows`` rows; files that are not CSV are in memory as a whole."""
     form = format_of(path)
     if form == "csv":
-        yield from stream_tables(path, rows, separator=separator, text=text)
+        yield from stream_tables(path, rows, separator=separator, text=text, encoding=encoding)
         return
     frame = frame_table(read_frame(path, form), None, str(path)).frame
     for start in range(0, len(frame), rows):

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from io import TextIOWrapper
+from itertools import chain
 from pathlib import Path
-from typing import IO
 
 from ..errors import DataError
-from .table import Table, check_shape, missing_file, parse
+from .opening import as_text, declared_separator, not_text, opened
+from .table import Table, check_shape, parse, refuse_zero_bytes
 
 
 class _KeptLines:
     """The lines of a file, kept as they are read: a CSV reader on top of it tells where records end, quoted line breaks and all."""
 
-    def __init__(self, file: IO[str]) -> None:
+    def __init__(self, file: Iterable[str]) -> None:
         self.file, self.lines = file, list[str]()
 
     def __iter__(self) -> Iterator[str]:
@@ -29,48 +29,38 @@ class _KeptLines:
         return lines
 
 
-def stream_tables(path: Path, rows: int, *, separator: str = ",", text: Sequence[str] = ()) -> Iterator[Table]:
-    """Yield a CSV file (plain or gzip) as tables of at most ``rows`` rows, read as strictly as by `read_table`.
+def stream_tables(path: Path, rows: int, *, separator: str = ",", text: Sequence[str] = (), encoding: str | None = None) -> Iterator[Table]:
+    """Yield a CSV file, plain or packed, as tables of at most ``rows`` rows, read once and as strictly as by `read_table`.
 
     Parameters
     ----------
     path : Path
+        A file or a pipe.
     rows : int
         What is in memory at a time.
     separator : str
-        Character between fields.
+        Character between fields; a first line ``sep=;`` says another.
     text : sequence of str
         Columns that stay text.
+    encoding : str, optional
+        As for `advcli.data.opening.as_text`.
 
     Raises
     ------
     DataError
         As `read_table`; a fault in a later part of the file is raised when that part is reached.
     """
-    try:
-        with _open(path) as file:
+    with opened(path) as packed:
+        file = as_text(packed, encoding)
+        try:
             yield from _tables(path, file, rows, separator, text)
-    except FileNotFoundError:
-        raise missing_file(path) from None
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise DataError(f"{path} is a damaged gzip file; get it again") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path} is not UTF-8 text; save it as CSV with the encoding UTF-8") from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from None
+        except UnicodeError as error:
+            raise not_text(path, error, file, False) from None
 
 
-def _open(path: Path) -> IO[str]:
-    if path.is_dir():
-        raise DataError(f"{path} is a folder, not a file; name the CSV file in it")
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    # newline="": line breaks inside quoted fields stay what they are
-    return gzip.open(path, "rt", encoding="utf-8-sig", newline="") if packed else path.open(encoding="utf-8-sig", newline="")
-
-
-def _tables(path: Path, file: IO[str], rows: int, separator: str, text: Sequence[str]) -> Iterator[Table]:
-    recorder = _KeptLines(file)
+def _tables(path: Path, file: TextIOWrapper, rows: int, separator: str, text: Sequence[str]) -> Iterator[Table]:
+    first, separator = declared_separator(file.readline(), separator, file.encoding)
+    recorder = _KeptLines(chain([first], file))
     reader = csv.reader(recorder, delimiter=separator, skipinitialspace=True, strict=True)
 
     def records(count: int) -> tuple[str, int]:
@@ -86,8 +76,7 @@ def _tables(path: Path, file: IO[str], rows: int, separator: str, text: Sequence
         return "".join(recorder.take()), found
 
     heading, found = records(1)
-    if "\0" in heading:
-        raise DataError(f"{path} is not a text file (it has zero bytes); save it as CSV with the encoding UTF-8")
+    refuse_zero_bytes(path, heading)
     if not heading.strip():
         raise DataError(f"{path} is empty; it needs a heading line and rows")
     heading_lines = reader.line_num
@@ -96,8 +85,7 @@ def _tables(path: Path, file: IO[str], rows: int, separator: str, text: Sequence
         part, found = records(rows)
         if not found and rows_before:
             return
-        if "\0" in part:
-            raise DataError(f"{path} is not a text file (it has zero bytes); save it as CSV with the encoding UTF-8")
+        refuse_zero_bytes(path, part)
         names, lines, content = check_shape(path, heading + part, separator, rows_before, lines_before)
         frame = parse(path, content, names, list(set(text) & set(names)), separator)
         yield Table(path, frame, lines, rows_before)

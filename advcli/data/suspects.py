@@ -1,4 +1,4 @@
-"""Columns that look like something else than a feature: identifiers, dates; and labels that look ordered."""
+"""Columns that look like something else than a feature: identifiers, dates, texts; and labels that look ordered."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from .columns import MISSING
 from .table import is_number
@@ -24,6 +25,27 @@ _NUMBERS = r"\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
 _DAY = rf"(?:{_NUMBERS}|\d{{1,2}}[ -]{_MONTH}[ -]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})"
 _DATE = re.compile(rf"(?:{_DAY}(?:[t ]+{_TIME})?|{_TIME})", re.IGNORECASE)
 _ID_NAME = re.compile(r"^(?:.*[_ .-])?(?i:id|ids|uuid|guid|key|identifier)$|^.*[a-z]I[dD]$", re.MULTILINE)
+
+_LOOKED_AT = 1000  # values by which a column of text is named
+
+# Forms of text, the first that most values have; what has none of them is an identifier.
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
+_FORMS = {
+    "list": re.compile(r"^(?:\[.*\]|\{.*\}|\(.*,.*\))$", re.DOTALL),
+    "complex number": re.compile(rf"^\(?(?:{_NUMBER})?[+-]?(?:{_NUMBER})?j\)?$", re.IGNORECASE),
+    "duration": re.compile(r"^-?(?:\d+ days?\b.*|P(?:\d+D)?(?:T[\d.HMS]+)?)$"),
+    "text": re.compile(r"[^\W\d_]{2,}\W+[^\W\d_]{2,}"),
+}
+
+SAID = {
+    "date": "a date",
+    "identifier": "an identifier",
+    "list": "a list",
+    "complex number": "a complex number",
+    "duration": "a duration",
+    "text": "text of several words",
+}
+"""What a column may look like instead of a feature (`looks_like`), as words of a sentence."""
 
 # Words for degrees, from the lowest to the highest; each of one line may stand in a label, alone or before another word.
 _SCALES: tuple[tuple[str, ...], ...] = (
@@ -53,29 +75,53 @@ def named_as_ids(names: Sequence[str]) -> set[str]:
 
 def present(column: pd.Series) -> pd.Series:
     """Return the values that are there, as stripped text."""
-    text: pd.Series = column.astype(str).str.strip()
+    text: pd.Series = column.dropna().astype(str).str.strip()
     return text[~text.str.lower().isin(MISSING)]
 
 
-def looks_like(column: pd.Series) -> str:
-    """Return ``date``, ``identifier`` or nothing: what a column of a table holds rather than a feature.
+def counted(column: pd.Series) -> pd.Series:
+    """Return how often each value occurs that is there, as `present` would write it, the most frequent first.
 
-    A date is text of which every value is a day or a time; an identifier is text with nearly as many values as rows (`NEARLY`), or whole
-    numbers of a column named as one, no two alike.
+    Text is looked at once for each different value: a column of a million rows has few.
     """
-    text = present(column)
-    numbers = column if is_number(column) else pd.to_numeric(text, errors="coerce")
-    if not text.empty and numbers.notna().all():
-        values = numbers.to_numpy(np.float64)
-        whole = len(values) >= FEW and bool(np.isfinite(values).all()) and bool(np.all(values == np.round(values)))
-        named = bool(named_as_ids([str(column.name)]))
-        return "identifier" if named and whole and len(np.unique(values)) == len(values) else ""
-    if text.empty:
+    raw = column.value_counts()
+    text = raw.index.astype(str).str.strip()
+    kept = ~text.str.lower().isin(MISSING)
+    counts = pd.Series(raw.to_numpy()[kept], index=text[kept])
+    return counts if counts.index.is_unique else counts.groupby(level=0, sort=False).sum().sort_values(ascending=False, kind="stable")
+
+
+def looks_like(column: pd.Series) -> str:
+    """Return what a column of a table holds rather than a feature, one of `SAID`; the empty text where it may be a feature.
+
+    A date is text of which every value is a day or a time. Other text with nearly as many values as rows (`NEARLY`) is named by most of
+    its values: a list, a complex number, a duration, text of several words, or else an identifier. Whole numbers are identifiers in a
+    column that is named as one, where no two are alike.
+    """
+    if is_number(column):
+        return "identifier" if named_as_ids([str(column.name)]) and _count_rows(column.dropna().to_numpy(np.float64)) else ""
+    counts = counted(column)
+    if counts.empty:
         return ""
-    distinct = text.unique().tolist()
+    distinct, rows = counts.index.tolist(), int(counts.sum())
+    numbers = pd.to_numeric(pd.Series(distinct), errors="coerce")
+    if numbers.notna().all():
+        alike = len(distinct) < rows
+        named = not alike and named_as_ids([str(column.name)])
+        return "identifier" if named and _count_rows(numbers.to_numpy(np.float64)) else ""
     if all(_DATE.fullmatch(value) for value in distinct):
         return "date"
-    return "identifier" if len(text) >= FEW and len(distinct) > NEARLY * len(text) else ""
+    if rows < FEW or len(distinct) <= NEARLY * rows:
+        return ""
+    some = distinct[:_LOOKED_AT]
+    named_by = [name for name, form in _FORMS.items() if 2 * sum(form.search(value) is not None for value in some) > len(some)]
+    return named_by[0] if named_by else "identifier"
+
+
+def _count_rows(values: NDArray[np.float64]) -> bool:
+    """Return whether numbers are whole and no two alike, as numbers that count rows are."""
+    whole = len(values) >= FEW and bool(np.isfinite(values).all()) and bool(np.all(values == np.round(values)))
+    return whole and len(np.unique(values)) == len(values)
 
 
 def likely_order(labels: Sequence[Any]) -> list[Any] | None:

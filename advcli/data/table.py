@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import csv
 import gc
-import gzip
 import hashlib
 import io
-import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,6 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import DataError, nearest
+from .opening import as_text, declared_separator, missing_file, not_text, open_bytes, opened, refuse_pipe
 
 # Numbers are read to the last bit; from 3.1 on pandas does so by itself and warns about the option.
 _NUMBERS = "iufb"  # kinds of types that are numbers
@@ -68,80 +67,99 @@ class Table:
         return f"row {self.before + row + 1} (line {line})"
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, once: bool = False) -> bytes:
     """Return the content of a file, whatever its faults as a table may be.
+
+    Parameters
+    ----------
+    path : Path
+    once : bool
+        Whether a pipe is read too: nobody asks for the same content again.
 
     Raises
     ------
     DataError
-        Missing, a folder, or not readable.
+        Missing, a folder, a pipe, or not readable.
     """
-    if path.is_dir():
-        raise DataError(f"{path} is a folder, not a file; name the CSV file in it")
     try:
-        return path.read_bytes()
+        if not once:
+            refuse_pipe(path)
+        with open_bytes(path) as file:
+            return file.read()
     except FileNotFoundError:
         raise missing_file(path) from None
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def missing_file(path: Path) -> DataError:
-    """Return the error for a file that is not there, with the nearest name beside it."""
-    beside = [item.name for item in path.parent.iterdir() if item.is_file()] if path.parent.is_dir() else []
-    close = nearest(path.name, beside) if beside else ""
-    return DataError(f"there is no file {path}; {close if close.startswith('did you mean') else 'check the path'}")
-
-
-def decode(path: Path, raw: bytes) -> str:
-    """Return the text of a file, unpacked if it is gzip.
-
-    Raises
-    ------
-    DataError
-        Damaged gzip, not UTF-8, or empty.
-    """
-    if raw[:2] == b"\x1f\x8b":
-        try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError, zlib.error):
-            raise DataError(f"{path} is a damaged gzip file; get it again") from None
-    elif path.suffix == ".gz" and raw:
-        raise DataError(f"{path} ends in .gz but is not a gzip file; get it again or rename it")
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{path} is not UTF-8 text (line {line}); save it as CSV with the encoding UTF-8") from None
-    if "\0" in text:
-        raise DataError(f"{path} is not a text file (it has zero bytes); save it as CSV with the encoding UTF-8")
-    if not text.strip():
-        raise DataError(f"{path} is empty; it needs a heading line and rows")
-    return text
-
-
-def read_table(path: Path, target: str, raw: bytes | None = None, separator: str = ",", text: Sequence[str] = ()) -> Table:
-    """Read a CSV file (plain or gzip) with a heading line.
+def decode(path: Path, raw: bytes, separator: str = ",", encoding: str | None = None) -> tuple[str, str]:
+    """Return the text of a file, unpacked, and the separator of its fields, which the file may say (`declared_separator`).
 
     Parameters
     ----------
     path : Path
-    target : str
-        The column of labels; ``label_*`` stands for all columns whose names begin with ``label_``.
-    raw : bytes, optional
-        The file's content, when it was read already.
+    raw : bytes
+        The file's content.
     separator : str
-        Character between fields.
-    text : sequence of str
-        Further columns that stay text as the target does.
+        The separator of a file that says none.
+    encoding : str, optional
+        As for `advcli.data.opening.as_text`.
 
     Raises
     ------
     DataError
-        Missing, damaged, empty, not UTF-8; duplicate or nameless columns; rows of unequal length; no target column.
+        Damaged, of a kind that is no text, in another encoding, or empty.
     """
-    names, lines, content = check_shape(path, decode(path, read_bytes(path) if raw is None else raw), separator)
-    targets = find_target(path, target, names)
+    with opened(path, raw) as file:
+        wrapped = as_text(file, encoding)
+        try:
+            text = wrapped.read()
+        except UnicodeError as error:
+            raise not_text(path, error, wrapped, True) from None
+    refuse_zero_bytes(path, text)
+    if not text.strip():
+        raise DataError(f"{path} is empty; it needs a heading line and rows")
+    return declared_separator(text, separator, wrapped.encoding)
+
+
+def refuse_zero_bytes(path: Path, text: str) -> None:
+    """Refuse text that is none."""
+    if "\0" in text:
+        raise DataError(f"{path} is not a text file (it has zero bytes); save it as CSV with the encoding UTF-8")
+
+
+def read_table(
+    path: Path, target: str | None, raw: bytes | None = None, separator: str = ",", text: Sequence[str] = (), encoding: str | None = None
+) -> Table:
+    """Read a CSV file with a heading line, plain or packed.
+
+    Parameters
+    ----------
+    path : Path
+    target : str or None
+        The column of labels; ``label_*`` stands for all columns whose names begin with ``label_``. None: there need be none.
+    raw : bytes, optional
+        The file's content, when it was read already.
+    separator : str
+        Character between fields; a first line ``sep=;`` says another.
+    text : sequence of str
+        Further columns that stay text as the target does.
+    encoding : str, optional
+        As for `advcli.data.opening.as_text`.
+
+    Raises
+    ------
+    DataError
+        Missing, damaged, empty, in another encoding; duplicate or nameless columns; rows of unequal length; no target column.
+    """
+    content, separator = decode(path, read_bytes(path) if raw is None else raw, separator, encoding)
+    return table_of(path, content, separator, target, text)
+
+
+def table_of(path: Path, content: str, separator: str, target: str | None, text: Sequence[str]) -> Table:
+    """Return the table of a decoded text; the parameters as for `read_table`."""
+    names, lines, content = check_shape(path, content, separator)
+    targets = [] if target is None else find_target(path, target, names)
     frame = parse(path, content, names, [*targets, *(set(text) & set(names))], separator)
     return Table(path, frame, lines)
 
@@ -179,9 +197,17 @@ def parse(path: Path, text: str, names: list[str], as_text: Sequence[str], separ
             gc.enable()
 
 
-def first_line(path: Path) -> str:
-    """Return the heading line of a CSV file; raises as `decode` does."""
-    return decode(path, read_bytes(path)).lstrip().splitlines()[0]
+def separator_of(text: str) -> str:
+    """Return the separator by which the heading of a text has most fields, a comma where none has several."""
+
+    def fields(separator: str) -> int:
+        records = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
+        try:
+            return len(next(filter(None, records)))
+        except (csv.Error, StopIteration):
+            return 0
+
+    return max((",", *SEPARATORS), key=fields)
 
 
 def check_shape(

@@ -54,7 +54,7 @@ _UNFIT = (ValueError, LookupError, TypeError, AttributeError, MemoryError, Arith
 _LOCAL = 30  # bytes before the name of an entry in a zip archive
 _LONGEST = 500  # characters of what is wrong with a file
 # what a column and an encoding may have beside the rest, where it is not the default
-_LEARNED, _ENCODED = ("attributes", "own", "other", "fill", "indicator"), ("sequence", "missing", "max_categories")
+_LEARNED, _ENCODED = ("attributes", "own", "other", "fill", "indicator"), ("sequence", "missing", "max_categories", "charset")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every member: the same fit gives the same bytes
 
 

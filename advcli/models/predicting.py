@@ -102,7 +102,7 @@ def predict_file(
         file = files.enter_context(atomic_file(out, remedy, streams=True))
         aside = None if rejected is None else files.enter_context(atomic_file(rejected, remedy, streams=True))
         first = True
-        for table in read_parts(source, rows, separator=encoding.separator, text=encoding.text):
+        for table in read_parts(source, rows, separator=encoding.separator, text=encoding.text, encoding=encoding.charset):
             if first:
                 ignored = encoding.check_columns(source, list(map(str, table.frame.columns)), "extra" in ignore)
             cells, faults = encoding.cells(table)

@@ -36,7 +36,7 @@ class Data(Task):
         ("data check path=FILE target=COLUMN", "a file of your own: columns, gaps, classes, the command line that fits"),
     )
     choices = ("list", "show", "fetch", "check")
-    keys = ("path", "target", "separator")
+    keys = ("path", "target", "separator", "encoding")
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
@@ -104,7 +104,7 @@ class Data(Task):
         from ...data.checking import check_file
 
         path, target = Path(self.given["path"]).expanduser(), self.given.get("target")
-        found = check_file(path, target, self.given.get("separator"))
+        found = check_file(path, target, self.given.get("separator"), self.given.get("encoding"))
         print(f"{found.head}\n")
         _print_some(found.columns, "columns", ())
         if found.classes:

@@ -1,4 +1,4 @@
-"""A person's own file: CSV or CSV.gz with a heading line, parquet, feather, Excel, or a sparse file in svmlight format."""
+"""A person's own file: CSV, plain or packed, with a heading line, parquet, feather, Excel, or a sparse file in svmlight format."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..columns import cost_columns
 from ..cut import cut_target
 from ..dataset import Dataset, make_dataset
 from ..encoding import SUSPECT
+from ..opening import check_encoding, opened
 from ..reading import format_of, read_any
 from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, cut_of, options_give_order
 from ..table import read_bytes
@@ -28,7 +29,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     path, form = Path(str(options["path"])).expanduser(), str(options["format"])
     if form == "svmlight":
         return _load_svmlight(path, options)
-    form = format_of(path, form)
+    form, encoding = format_of(path, form), check_encoding(options["encoding"])
     separator = options["separator"]
     if not isinstance(separator, str) or len(separator) != 1 or separator in '"\n\r':
         raise ConfigError(f"dataset.separator={separator!r} must be one character")
@@ -36,10 +37,10 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         raise ConfigError("dataset=csv needs dataset.target, the name of the column with the labels")
     categorical, costs = options["categorical"], cost_columns(options)
     if costs:  # the labels follow from them: the column of labels need not be there
-        return from_table(read_any(path, costs[0], form, separator), options)
+        return from_table(read_any(path, costs[0], form, separator, encoding=encoding), options)
     text = [categorical] if isinstance(categorical, str) else [str(name) for name in categorical or ()]
     text += [str(options[key]) for key in SEQUENCE_OPTIONS if options[key] is not None]
-    return from_table(read_any(path, str(options["target"]), form, separator, text), options)
+    return from_table(read_any(path, str(options["target"]), form, separator, text, encoding), options)
 
 
 def _foresee(dataset: Dataset) -> list[str]:
@@ -53,9 +54,12 @@ def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:
     for key in ("features", "drop", "categorical", "weight", "costs", "hierarchy", "label_separator", "sequence", "tokens"):
         if options[key]:
             raise ConfigError(f"dataset.{key} needs named columns; dataset.format=svmlight has none")
-    read_bytes(path)  # for its messages: missing, folder, not readable
+    raw = read_bytes(path)
     try:
-        X, values = load_svmlight_file(str(path), dtype=np.float64)
+        with opened(path, raw) as file:
+            X, values = load_svmlight_file(file, dtype=np.float64)
+    except DataError:
+        raise
     except (ValueError, OSError, EOFError, IndexError, OverflowError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"{path} is not in svmlight format (`label index:value ...`, indices rising): {reason}") from None
@@ -130,6 +134,7 @@ _OPTIONS: dict[str, Any] = {
     "path": None,
     "format": "csv",
     "separator": ",",
+    "encoding": None,
     "costs": None,
     **TABLE_OPTIONS,
     **LABEL_OPTIONS,

@@ -16,8 +16,8 @@ from ...blocks import BlockRows, can_be_read, coded_by_parts
 from ...errors import ConfigError, DataError, nearest
 from ...files import atomic_bytes
 from ..dataset import Dataset, make_dataset
+from ..opening import missing_file
 from ..source import Source
-from ..table import missing_file
 from ..target import ORDERED, order_labels
 
 _ROWS = 2**16  # that are read of a parquet file at a time

@@ -1,0 +1,190 @@
+"""Columns of every kind in files of every format: `data check`, fit and predict work or say in one line which column is wrong."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import fractions
+import uuid
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from advcli.cli import main
+from advcli.data.checking import check_file
+from advcli.data.frames import frame_table
+from advcli.data.suspects import SAID, counted, looks_like, present
+from advcli.errors import DataError
+
+N = 24
+AT = range(N)
+DAYS = pd.date_range("2020-01-01", periods=N)
+
+KINDS: dict[str, Any] = {
+    "bool": [at % 3 == 0 for at in AT],
+    "bool with a gap": [None if at == 3 else at % 2 == 0 for at in AT],
+    "nullable bool": pd.array([at % 2 == 0 for at in AT], dtype="boolean"),
+    "nullable bool, first missing": pd.array([None, *(at % 2 == 0 for at in AT[1:])], dtype="boolean"),
+    "nullable whole, first missing": pd.array([None, *AT[1:]], dtype="Int64"),
+    "nullable number, first missing": pd.array([None, *(at / 3 for at in AT[1:])], dtype="Float64"),
+    "mixed": [("x", 1, 2.5, True, "y")[at % 5] for at in AT],
+    "mixed with a gap": [("x", 1, 2.5, True, None)[at % 5] for at in AT],
+    "dates": DAYS,
+    "dates with zone": DAYS.tz_localize("Europe/Berlin"),
+    "dates, first missing": [pd.NaT, *DAYS[1:]],
+    "days of Python": [day.date() for day in DAYS],
+    "times": [datetime.time(1, at) for at in AT],
+    "durations": pd.to_timedelta(range(N), unit="h"),
+    "periods": pd.period_range("2020-01", periods=N, freq="M"),
+    "intervals": pd.interval_range(0, N),
+    "categories": pd.Categorical(["abc"[at % 3] for at in AT]),
+    "categories of numbers": pd.Categorical([at % 3 for at in AT]),
+    "categories, first missing": pd.Categorical([None, *("abc"[at % 3] for at in AT[1:])]),
+    "no category": pd.Categorical([None] * N, categories=["a"]),
+    "complex": [at + 1j for at in AT],
+    "huge": [10**30 + at for at in AT],
+    "beyond doubles": [10**400 + at for at in AT],
+    "unsigned": np.arange(N, dtype=np.uint64) + np.uint64(2**63),
+    "decimals": [decimal.Decimal("1.10") * at for at in AT],
+    "fractions": [fractions.Fraction(at, 3) for at in AT],
+    "lists": [[1, at] for at in AT],
+    "one list": [[1, 2]] * N,
+    "dictionaries": [{"a": at} for at in AT],
+    "sets": [{at} for at in AT],
+    "arrays": [np.arange(at + 1) for at in AT],
+    "tuples": [(1, at) for at in AT],
+    "bytes": [b"ab" + bytes([97 + at % 3]) for at in AT],
+    "uuids": [uuid.UUID(int=at) for at in AT],
+    "nothing": [None] * N,
+    "nan": [np.nan] * N,
+    "infinite first": [np.inf, *map(float, AT[1:])],
+    "half": np.arange(N, dtype=np.float16),
+    "sparse": pd.arrays.SparseArray([float(at % 3 == 0) for at in AT]),
+    "line breaks": ["a\nb" if at % 2 else 'c,"d' for at in AT],
+    "beyond 1e50": [1e300 * (-1) ** at for at in AT],
+    "constant": [5] * N,
+}
+
+
+def frame(kind: str) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    labels = ["pq"[at > 11] for at in AT]
+    return pd.DataFrame({"it": pd.Series(KINDS[kind]).reset_index(drop=True), "z": rng.normal(size=N), "label": labels})
+
+
+@pytest.fixture(autouse=True)
+def pickles_for_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine of parquet may not be here, and none writes all of these: a pickle in its place."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pd, "read_parquet", lambda file: pd.read_pickle(file, compression=None))
+
+
+@pytest.mark.parametrize(("form", "target"), [("csv", "label"), ("parquet", "label"), ("parquet", "it")])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_column(kind: str, form: str, target: str, capfd: pytest.CaptureFixture[str]) -> None:
+    given, path = frame(kind), Path(f"mine.{form}")
+    if form == "csv":
+        given.to_csv(path, index=False)
+    else:
+        given.to_pickle(path, compression=None)
+    found = check_file(path, target)
+    assert [line["column"] for line in found.columns] == ["it", "z", "label"]
+    known = (*SAID.values(), "empty", "number", "categories", "label")
+    assert all(line["taken as"].removeprefix("no: ") in (*SAID, *known) for line in found.columns)
+    words = ["dataset=csv", f"dataset.path={path}", f"dataset.target={target}"]
+    words += ["dataset.categorical=auto", "dataset.allow_small_classes=true"]
+    capfd.readouterr()
+    code = main(["fit", *words, "hyper.C=1", "out=m.model", "solver.tol=0.1"])
+    err = capfd.readouterr().err
+    if code:
+        assert code == 2
+        assert "'it'" in err or "class" in err, err
+        assert "Traceback" not in err
+        return
+    assert main(["predict", "model=m.model", f"input={path}", "out=p.csv"]) == 0, capfd.readouterr().err
+    assert len(pd.read_csv("p.csv")) == N
+
+
+def test_text_that_no_file_holds_is_refused() -> None:
+    for target, name in (("label", "it"), ("it", "it")):
+        given = frame("constant").assign(it=["a\ud800" if at % 2 else "c" for at in AT])
+        given.to_pickle("mine.parquet", compression=None)
+        with pytest.raises(DataError, match=rf"column '{name}' holds .* no file can hold"):
+            check_file(Path("mine.parquet"), target)
+
+
+def test_long_arrays_stay_apart() -> None:
+    """NumPy leaves out the middle of what it shows."""
+    arrays = [np.arange(2000) + (np.arange(2000) == 1000) * at for at in AT]
+    table = frame_table(frame("constant").assign(it=arrays), "label", "mine")
+    assert table.frame["it"].nunique() == N
+
+
+def test_true_and_false_are_said(tmp_path: Path) -> None:
+    pd.DataFrame({"it": [at % 3 == 0 for at in AT], "label": ["pq"[at % 2] for at in AT]}).to_csv("mine.csv", index=False)
+    line = check_file(Path("mine.csv"), "label").columns[0]
+    assert (line["type"], line["values"], line["taken as"]) == ("true/false", "False, True", "number")
+
+
+WORDS = ["good", "slow", "friendly", "never", "again", "late", "cheap", "broken"]
+
+
+def varied() -> dict[str, list[str]]:
+    rng = np.random.default_rng(0)
+    return {
+        "text": [" ".join(rng.choice(WORDS, 6)) + f" {at}" for at in range(60)],
+        "list": [f"[{at}, 2]" for at in range(60)],
+        "complex number": [f"({at}+1j)" for at in range(60)],
+        "duration": [f"{at} days 01:00:00" for at in range(60)],
+        "identifier": [f"AB {at:03}" for at in range(60)],
+        "date": [f"2020-01-{1 + at % 28:02}" for at in range(60)],
+    }
+
+
+@pytest.mark.parametrize("looks", SAID)
+def test_what_text_holds_is_named(looks: str, capfd: pytest.CaptureFixture[str]) -> None:
+    pd.DataFrame({"it": varied()[looks], "size": range(60), "label": list("pq") * 30}).to_csv("mine.csv", index=False)
+    assert main(["data", "check", "path=mine.csv", "target=label"]) == 0
+    out = capfd.readouterr().out
+    assert f"it looks like {SAID[looks]}" in out
+    assert f"no: {looks}" in out
+    assert main(["fit", "dataset=csv", "dataset.path=mine.csv", "dataset.target=label", "hyper.C=1", "out=m.model"]) == 2
+    assert f"it looks like {SAID[looks]}: use dataset.drop=[it]" in capfd.readouterr().err
+    words = ["dataset=csv", "dataset.path=mine.csv", "dataset.target=label", "dataset.categorical=auto"]
+    assert main(["fit", *words, "hyper.C=1", "out=m.model"]) == 0
+    assert f"left out: it looks like {SAID[looks]}" in capfd.readouterr().err
+
+
+def test_columns_and_rows_that_tell_nothing_are_said() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"size": rng.normal(size=40), "colour": rng.choice(["red", "blue"], 40), "label": ["pq"[at % 2] for at in range(40)]}
+    )
+    clean = check_file(write(table), "label").remarks
+    assert not [remark for remark in clean if "copy" in remark or "copies" in remark or "same value" in remark]
+    table = table.assign(same=7, word="x", again=table["size"], shade=table["colour"], answer=table["label"])
+    remarks = check_file(write(table), "label").remarks
+    assert "the same value in every row of same, word, which tells nothing: dataset.drop=[same,word] leaves it out" in remarks
+    assert "again is a copy of size: dataset.drop=[again] leaves it out" in remarks
+    assert "shade is a copy of colour: dataset.drop=[shade] leaves it out" in remarks
+    assert "answer is a copy of label, which gives the answer away: dataset.drop=[answer] leaves it out" in remarks
+    for count in (1, 3):
+        said = check_file(write(pd.concat([table, table.iloc[:count]])), "label").remarks
+        assert any(remark.startswith(f"{count} row") and "of" in remark and "earlier one" in remark for remark in said)
+
+
+def write(table: pd.DataFrame) -> Path:
+    table.to_csv("mine.csv", index=False)
+    return Path("mine.csv")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_counting_values_is_looking_at_each(kind: str) -> None:
+    """Each different value is looked at once: what is found is what a look at every cell finds."""
+    column = frame_table(frame(kind), None, "mine").frame["it"]
+    assert counted(column).sort_index().to_dict() == present(column).value_counts().sort_index().to_dict()
+    shuffled = column.sample(frac=1.0, random_state=0)
+    assert looks_like(shuffled) == looks_like(column)
