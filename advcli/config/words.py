@@ -46,7 +46,7 @@ def words_of(node: Any) -> list[str]:
 
 
 def word(key: str, value: Any) -> str:
-    """Return the override that sets a key to a value of Python, as Hydra reads it."""
+    """Return the override that sets a key to a value of Python, as Hydra reads it; ``${`` in a text stays what it is."""
     return f"{key}={_written(value)}"
 
 
@@ -62,6 +62,7 @@ def _written(value: Any) -> str:
     text = str(value)
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text) and text.lower() not in ("null", "true", "false", "nan", "inf"):
         return text  # the name of a choice
+    text = re.sub(r"(\\*)\$\{", lambda found: f"{2 * found[1]}\\${{", text)  # text of Python is no interpolation
     # a backslash counts before a quote alone
     escaped = re.sub(r"(\\*)(?='|$)", lambda found: 2 * found[1], text).replace("'", "\\'")
     return f"'{escaped}'"

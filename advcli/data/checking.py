@@ -55,7 +55,7 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class _Facts:
+class _ColumnFacts:
     """What there is to know of a column, counted once.
 
     Attributes
@@ -169,19 +169,19 @@ def _bound() -> int:
     return int(sources()["csv"].defaults["max_categories"])
 
 
-def _facts(column: pd.Series) -> _Facts:
+def _facts(column: pd.Series) -> _ColumnFacts:
     """Return what there is to know of a column; of text each different value is looked at once."""
     looks, rows = looks_like(column), len(column)
     if is_number(column):
         numbers = column.to_numpy(np.float64)
         there = numbers[~np.isnan(numbers)]
         kind, shown = _numbers(there, column.dtype.kind == "b")
-        return _Facts(kind, looks, rows - len(there), len(pd.unique(there)), shown, hash_array(numbers + 0.0))
+        return _ColumnFacts(kind, looks, rows - len(there), len(pd.unique(there)), shown, hash_array(numbers + 0.0))
     counts = counted(column)
     distinct = pd.Series(counts.index, dtype=object)
     gaps = rows - int(counts.sum())
     if counts.empty:
-        return _Facts("empty", looks, gaps, 0, "", np.zeros(rows, dtype=np.uint64))
+        return _ColumnFacts("empty", looks, gaps, 0, "", np.zeros(rows, dtype=np.uint64))
     codes, raw = pd.factorize(column)  # -1, the last of what follows, for no value
     texts = pd.Series([*raw, ""], dtype=object).astype(str).str.strip()
     if reads_as_numbers(distinct):
@@ -191,7 +191,7 @@ def _facts(column: pd.Series) -> _Facts:
         kind = "text"
         shown = _short(", ".join(counts.index[:5]) + (", ..." if len(counts) > 5 else ""), 32)
         content = texts.mask(texts.str.lower().isin(MISSING), "").map(hash).to_numpy(np.int64).view(np.uint64)
-    return _Facts(kind, looks, gaps, len(counts), shown, content[codes])
+    return _ColumnFacts(kind, looks, gaps, len(counts), shown, content[codes])
 
 
 def _floats(text: pd.Series) -> NDArray[np.float64]:
@@ -207,13 +207,13 @@ def _numbers(values: NDArray[np.float64], boolean: bool) -> tuple[str, str]:
     return "whole" if np.all(values == np.round(values)) else "number", f"{values.min():.6g} to {values.max():.6g}"
 
 
-def _taken(fact: _Facts) -> str:
+def _taken(fact: _ColumnFacts) -> str:
     if fact.looks:
         return f"no: {fact.looks}"
     return {"empty": "no: empty", "text": "categories"}.get(fact.kind, "number")
 
 
-def _constant(facts: Mapping[str, _Facts], taken: Sequence[str]) -> list[str]:
+def _constant(facts: Mapping[str, _ColumnFacts], taken: Sequence[str]) -> list[str]:
     """Return what is said of columns that have one value in every row."""
     found = [name for name in taken if facts[name].different == 1 and not facts[name].gaps]
     if not found:
@@ -221,7 +221,7 @@ def _constant(facts: Mapping[str, _Facts], taken: Sequence[str]) -> list[str]:
     return [f"the same value in every row of {listed(found)}, which tells nothing: dataset.drop=[{','.join(found)}] leaves it out"]
 
 
-def _copies(facts: Mapping[str, _Facts], taken: Sequence[str], targets: Sequence[str]) -> list[str]:
+def _copies(facts: Mapping[str, _ColumnFacts], taken: Sequence[str], targets: Sequence[str]) -> list[str]:
     """Return what is said of columns that are equal to an earlier one, or to a target."""
     first: dict[bytes, str] = {}
     said = []
@@ -235,7 +235,7 @@ def _copies(facts: Mapping[str, _Facts], taken: Sequence[str], targets: Sequence
     return said
 
 
-def _duplicates(facts: Mapping[str, _Facts]) -> list[str]:
+def _duplicates(facts: Mapping[str, _ColumnFacts]) -> list[str]:
     """Return what is said of rows that are equal to an earlier one in every column."""
     rows = hash_pandas_object(pd.DataFrame({name: fact.content for name, fact in facts.items()}), index=False)
     count = len(rows) - rows.nunique()

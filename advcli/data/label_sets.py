@@ -86,10 +86,11 @@ def read_label_sets(table: Table, options: Mapping[str, Any], notes: list[str]) 
     separator = options["label_separator"]
     if separator is not None and (not isinstance(separator, str) or not separator):
         raise ConfigError(f"dataset.label_separator={separator!r} must be the text between the labels of a cell, or null")
-    columns = target_columns(str(options["target"]), list(map(str, table.frame.columns)))
-    several = separator is not None or str(options["target"]).endswith("*")
+    names, target = list(map(str, table.frame.columns)), str(options["target"])
+    columns = target_columns(target, names)
+    several = separator is not None or (target.endswith("*") and target not in names)
     rows = (
-        _columns(table, columns, str(options["target"])[:-1], options["hierarchy"] is None)
+        _columns(table, columns, target[:-1], options["hierarchy"] is None)
         if len(columns) > 1 or (separator is None and several)
         else _cells(table, columns[0], separator)
     )

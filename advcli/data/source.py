@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -93,9 +93,13 @@ def cut_of(options: Mapping[str, Any]) -> str:
     return "none" if cut is None else str(cut)
 
 
-def asks_for_label_sets(options: Mapping[str, Any]) -> bool:
-    """Return whether the options say that the target holds nodes of a hierarchy or sets of labels."""
-    several = options.get("label_separator") is not None or str(options.get("target")).endswith("*")
+def asks_for_label_sets(options: Mapping[str, Any], names: Sequence[str] = ()) -> bool:
+    """Return whether the options say that the target holds nodes of a hierarchy or sets of labels.
+
+    ``PREFIX*`` means columns of labels, unless it is one of the ``names`` of columns itself.
+    """
+    target = str(options.get("target"))
+    several = options.get("label_separator") is not None or (target.endswith("*") and target not in names)
     return several or options.get("hierarchy") is not None
 
 
@@ -122,8 +126,9 @@ class Source:
         The data sets that it knows by name; None: those that the catalogue has for it, all of them always here.
     own_splits : bool
         Its data sets bring their splits.
-    ordered : callable (options) -> bool, or None
-        Whether `Dataset.ordered` will be true, before loading. None: what the options do not say is known after loading only.
+    ordered : callable (options) -> bool or None, or None
+        Whether `Dataset.ordered` will be true, before loading; it returns None where only loading tells. None: what the options do not say
+        is known after loading only.
     foresee : callable (Dataset) -> list of str, or None
         Such a data set is loaded before any work, so that what is wrong with it is raised then, and this tells what is to be known of it,
         a line each. None: loading is too much work to do it twice, or nothing can be wrong.
@@ -136,7 +141,7 @@ class Source:
     load: Callable[[Mapping[str, Any], Path], Dataset]
     entries: Callable[[Path], list[Entry]] | None = None
     own_splits: bool = False
-    ordered: Callable[[Mapping[str, Any]], bool] | None = None
+    ordered: Callable[[Mapping[str, Any]], bool | None] | None = None
     examples: Callable[[Path], list[dict[str, Any]]] | None = None
     foresee: Callable[[Dataset], list[str]] | None = None
 

@@ -72,7 +72,7 @@ def from_table(
         if named:
             costs = _costs(table, named, said)
             codes, classes, ordered = costs.argmin(axis=1).astype(np.intp), list(named), bool(options["ordered"])
-        elif asks_for_label_sets(options):
+        elif asks_for_label_sets(options, list(map(str, table.frame.columns))):
             found = read_label_sets(table, {**LABEL_OPTIONS, **options}, said)
             codes, classes, ordered = found.y, list(found.classes), False
             hierarchy, stubs = found.hierarchy, found.stubs

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from ..rules import collected
 from .encoding import Encoding
 from .frames import frame_table
 
@@ -47,6 +48,7 @@ class EncodedColumns(TransformerMixin, BaseEstimator):
         DataError
             Other columns; a cell without a value, with text or of a category that was not there.
         """
+        X = collected(X)
         if not hasattr(X, "columns"):
             return X
         frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame({str(name): X[name].to_list() for name in X.columns})

@@ -24,7 +24,7 @@ from ..features import STRENGTH, FeatureMap, feature_class, make_features
 from ..features.rows import over_all_rows
 from ..hyper import SCALES
 from ..registry import Registry
-from ..rules import LARGEST, refuse_huge
+from ..rules import LARGEST, collected, refuse_huge
 from ..stored import Entries
 from .labels import in_order, labels_of, own_order, refuse_unordered, weighted_by_class
 
@@ -398,7 +398,7 @@ class Learner(ClassifierMixin, BaseEstimator):
             return X, *y
         if options == {"reset": False} and not y and _is_plain(X) and self._knows_columns(X):
             return X
-        X = checked_csr(X) if sparse.issparse(X) else X
+        X = checked_csr(X) if sparse.issparse(X) else collected(X)
         found = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, order="C", **options)
         refuse_huge(found[0] if y else found, getattr(self, "feature_names_in_", None), "X")
         return found

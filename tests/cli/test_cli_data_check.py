@@ -113,6 +113,20 @@ def test_what_only_a_person_can_mend_is_said(capfd: pytest.CaptureFixture[str]) 
         assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("names", [("${x}", "class*"), ("a,b", "${oc.env:HOME}"), ("x y", "*"), ("'", "[label]"), ("~", "???x")])
+def test_any_text_is_the_name_of_a_column(capfd: pytest.CaptureFixture[str], names: tuple[str, str]) -> None:
+    """The printed command, the model and its predictions name columns that look like interpolations, patterns or syntax."""
+    feature, target = names
+    table = messy()[["visits", "region"]].dropna().assign(nothing="").rename(columns={"nothing": feature, "region": target})
+    table.to_csv("my.csv", index=False)
+    _, words = check(capfd, "path=my.csv", f"target={target}")
+    assert set(runs(words, "checked")["status"]) == {"ok"}
+    assert main(["report", "results=results/checked"]) == 0
+    assert main(["fit", *words[1:], "hyper.C=1", "out=m.model"]) == 0
+    assert main(["predict", "model=m.model", "input=my.csv", "out=p.csv"]) == 0
+    assert len(pd.read_csv("p.csv")) == len(table)
+
+
 DATES = ["2024-01-05", "05.01.2024", "1/5/24", "2024-01-05T10:30:00Z", "5 Jan 2024", "January 5, 2024", "10:30", "2024-01"]
 NO_DATES = ["may", "1.2.3.4", "march 5", "2024", "12-13", "a 2024-01-05", "v1.0"]
 

@@ -15,7 +15,7 @@ from ..dataset import Dataset, make_dataset
 from ..encoding import SUSPECT
 from ..opening import check_encoding, opened
 from ..reading import format_of, read_any
-from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, cut_of, options_give_order
+from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, asks_for_label_sets, cut_of, options_give_order
 from ..table import read_bytes
 from ..tabular import from_table
 from ..target import ORDERED, check_cut, order_labels
@@ -108,9 +108,13 @@ def _check_width(path: Path, X: Any) -> None:
         )
 
 
-def _ordered(options: Mapping[str, Any]) -> bool:
-    # the svmlight format has no columns: target means nothing there
-    return options_give_order(options if options["format"] == "csv" else {**options, "target": ""})
+def _ordered(options: Mapping[str, Any]) -> bool | None:
+    one = options_give_order({**options, "target": ""})
+    if options["format"] == "svmlight" or not one:  # no columns: target means nothing there
+        return one
+    if asks_for_label_sets({**options, "target": ""}):
+        return False
+    return None if str(options["target"]).endswith("*") else True  # PREFIX* may also be the name of one column, which the heading tells
 
 
 def _examples(folder: Path) -> list[dict[str, Any]]:
