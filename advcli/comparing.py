@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .errors import AdvcliError, ConfigError, nearest
 from .evaluation import sweep
 from .files import write_bytes
+from .paths import expanded
 from .reports import comparison_table, summarise
 from .reports.comparison import comparison
 from .rules import collected
@@ -119,7 +120,7 @@ def compare(
     order = own_order(frame[target]) if order is None else order
     text = str(frame.to_csv(index=False, lineterminator="\n")).encode()
     named = f"compared-{hashlib.sha256(text + repr((target, order, sorted(keys.items()))).encode()).hexdigest()[:12]}"
-    place = Path("results", named) if folder is None else Path(folder).expanduser()
+    place = Path("results", named) if folder is None else expanded(folder)
     source = place.parent / f"{place.name}.csv"
     common = {"dataset": "csv", "dataset.path": str(source.absolute()), "dataset.target": target, "dataset.name": place.name}
     if order is not None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ConfigError
+from .paths import refuse_pipe
 
 Array = NDArray[np.float64]
 
@@ -122,6 +123,7 @@ def estimate_confusion(seen: Any, truth: Any, n_classes: int) -> tuple[Array, li
 
 def read_confusion(path: Path) -> Array:
     """Return the matrix of a CSV file without heading, one row per label seen; `ConfigError` when it is no matrix of numbers."""
+    refuse_pipe(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]

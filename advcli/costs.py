@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ConfigError, nearest
+from .paths import expanded, refuse_pipe
 
 Array = NDArray[np.float64]
 
@@ -194,7 +195,8 @@ def read_csv(path: str | Path) -> CostMatrix:
     line names its row (prediction); otherwise the file holds numbers only. Raises `ConfigError` for a missing file,
     an uneven or non-numeric table, or a name that occurs twice.
     """
-    path = Path(path)
+    path = expanded(path)
+    refuse_pipe(path)
     where = f"the loss matrix in {path}"
     try:
         with path.open(newline="", encoding="utf-8-sig") as handle:

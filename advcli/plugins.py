@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 
 from .errors import AdvcliError, ConfigError
+from .paths import expanded
 
 FOLDERS = "ADVCLI_PLUGINS"
 """Environment variable: the folders, separated as in PATH. `advcli --config-dir FOLDER` adds its folder."""
@@ -36,7 +37,7 @@ def folders() -> list[str]:
 
 def add_folder(folder: str | os.PathLike[str]) -> None:
     """Add a folder for this process and those that it starts."""
-    path = str(Path(folder).expanduser().absolute())
+    path = str(expanded(folder).absolute())
     known = folders()
     if path not in known:
         os.environ[FOLDERS] = os.pathsep.join([*known, path])
@@ -45,7 +46,7 @@ def add_folder(folder: str | os.PathLike[str]) -> None:
 def use_folders(paths: Iterable[str]) -> None:
     """Take these folders and no others; what others have registered stays."""
     # absolute: a worker may have started elsewhere
-    os.environ[FOLDERS] = os.pathsep.join(str(Path(path).expanduser().absolute()) for path in paths)
+    os.environ[FOLDERS] = os.pathsep.join(str(expanded(path).absolute()) for path in paths)
 
 
 def files(group: str) -> Iterator[Path]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..config import Settings
 from ..errors import ConfigError, ResultsError, nearest
 from ..files import destination, reason
+from ..paths import expanded
 from .console import say, short
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def list_of_folders(words: Iterable[str]) -> list[str]:
 def refuse_unwritable(path: Path, *inputs: str | Path | None) -> None:
     """Refuse an output that cannot be written, or would replace an input, before the work is done."""
     for other in inputs:
-        if other is not None and path.exists() and Path(other).expanduser().exists() and path.samefile(Path(other).expanduser()):
+        if other is not None and path.exists() and expanded(other).exists() and path.samefile(expanded(other)):
             raise ConfigError(f"out={short(path)} is also an input; choose another file")
     if path.is_dir():
         raise ConfigError(f"out={short(path)} is a folder; give the name of a file")

@@ -299,12 +299,12 @@ def check(values: Mapping[str, Any]) -> Settings:
         groups["loss"] = {**groups["loss"], "calibrate": calibrate}
     files = {key: _path(top[key]) for key in ("baseline", "junit", "out", "model", "input")}
     folders: dict[str, Any] = {"results_dir": paths.results_dir(top["results_dir"]), "data_dir": paths.data_dir(top["data_dir"])}
-    folders["results"] = tuple(Path(text).expanduser().absolute() for text in top["results"] or ())
+    folders["results"] = tuple(paths.expanded(text).absolute() for text in top["results"] or ())
     return Settings(**{**top, **groups, **files, **folders, "hyper": _hyper(values["hyper"])})
 
 
 def _path(text: str | None) -> Path | None:
-    return None if text is None else Path(text).expanduser().absolute()
+    return None if text is None else paths.expanded(text).absolute()
 
 
 def keys(config: Any, prefix: str = "") -> list[str]:

@@ -191,8 +191,10 @@ def unknown_choice(group: str, name: str, names: Iterable[str]) -> ConfigError:
 def with_own_keys(words: Sequence[str]) -> list[str]:
     """Return overrides with ++ before keys that no YAML file declares, and with the choice that ``report=false`` stands for.
 
-    Such keys are the hyper-parameters that users' feature maps and learners have added, and what stands in the groups `_OPEN`.
+    A path that begins with ``~`` is quoted, which Hydra does not read as it stands. Keys without a declaration are the hyper-parameters
+    that users' feature maps and learners have added, and what stands in the groups `_OPEN`.
     """
+    words = [re.sub(r"=(~[\w./~-]*)$", r"='\1'", word) for word in words]
     words = ["report=none" if word.lower() == "report=false" else word for word in words]  # Hydra takes names of choices alone
     return [f"++{word}" if _own_hyper(key := word.partition("=")[0]) or _open_group(key) else word for word in words]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..confusion import check_confusion, conditioning, read_confusion
 from ..errors import ConfigError, nearest
+from ..paths import expanded
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -117,7 +117,7 @@ def _csv(options: Mapping[str, Any], k: int, seed: int) -> Confusion:
     """A file without heading: row = label seen, column = true class, classes in the data set's order."""
     if options["path"] is None:
         raise ConfigError("noise=csv needs noise.path, a CSV file with the confusion matrix")
-    path = Path(str(options["path"])).expanduser()
+    path = expanded(str(options["path"]))
     C, _ = check_confusion(read_confusion(path), k, where=f"noise.path={path}")
     C = C / C.sum(axis=0)
     return Confusion(C, C)

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from ..errors import ConfigError, DataError
 from ..hierarchy.graph import LabelGraph, stub
+from ..paths import expanded
 from .dataset import Edges
 from .table import Table, check_shape, decode, parse, read_bytes, target_columns
 
@@ -100,7 +101,7 @@ def read_label_sets(table: Table, options: Mapping[str, Any], notes: list[str]) 
     if options["hierarchy"] is None:
         classes = sorted(named)
     else:
-        edges = read_edges(Path(str(options["hierarchy"])).expanduser())
+        edges = read_edges(expanded(str(options["hierarchy"])))
         edges, stubs, leaf_of = _attach(edges, rows, named, options, notes)
         rows = [[leaf_of[label] for label in row] for row in rows]
         graph = LabelGraph.from_edges(edges, root=options["root"], several_tops=options["several_tops"])

@@ -10,7 +10,6 @@ import io
 import lzma
 import os
 import re
-import stat
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import ConfigError, DataError, nearest
+from ..paths import read_once
 
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\0": "xz", b"PK\x03\x04": "zip"}
 _ENDINGS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
@@ -89,26 +89,6 @@ def check_encoding(name: Any) -> str | None:
     except (LookupError, ValueError):
         raise ConfigError(f"dataset.encoding={name} is no encoding of text; {nearest(str(name), ENCODINGS)}") from None
     return str(name)
-
-
-def read_once(path: Path) -> bool:
-    """Return whether a path is a pipe or a device: what is read of it is not there again."""
-    try:
-        kind = path.stat().st_mode
-    except OSError:
-        return False
-    return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind))
-
-
-def refuse_pipe(path: Path) -> None:
-    """Refuse what can be read once where a file is read again by every process and every run.
-
-    Raises
-    ------
-    DataError
-    """
-    if read_once(path):
-        raise DataError(f"{path} is a pipe or a device, which can be read once only; save what it holds as a file and name that")
 
 
 def open_bytes(path: Path) -> IO[bytes]:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, DataError, nearest
+from ..paths import refuse_pipe
 from .frames import frame_table
-from .opening import missing_file, refuse_pipe
+from .opening import missing_file
 from .stream import stream_tables
 from .table import Table, read_table
 

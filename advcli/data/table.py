@@ -21,7 +21,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import DataError, nearest
-from .opening import as_text, declared_separator, missing_file, not_text, open_bytes, opened, refuse_pipe
+from ..paths import refuse_pipe
+from .opening import as_text, declared_separator, missing_file, not_text, open_bytes, opened
 
 # Numbers are read to the last bit; from 3.1 on pandas does so by itself and warns about the option.
 _NUMBERS = "iufb"  # kinds of types that are numbers

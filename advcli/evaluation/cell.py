@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import plugins
+from ..paths import expanded
 from ..protocol import Protocol
 from ..rows import GROWING, NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, plain
 
@@ -123,8 +123,8 @@ def _named_files(options: Mapping[str, Any]) -> list[str]:
     for name, value in options.items():
         if isinstance(value, Mapping):
             found += _named_files(value)
-        elif name == "file" and value is not None and Path(str(value)).is_file():
-            found.append(hashlib.sha256(Path(str(value)).read_bytes()).hexdigest())
+        elif name == "file" and value is not None and expanded(str(value)).is_file():
+            found.append(hashlib.sha256(expanded(str(value)).read_bytes()).hexdigest())
     return found
 
 

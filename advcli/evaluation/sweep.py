@@ -6,11 +6,11 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import BrokenExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, KilledError
 from ..limits import bound_to_this_process, interrupts_reach_this_process_only
+from ..paths import expanded
 from ..progress import Progress, warning
 from .jobs import prepare, refuse_removed, run_job, share_out
 
@@ -65,7 +65,7 @@ def sweep(
     from ..config.composing import compose_cells
 
     began = time.time()
-    place = Path(folder).expanduser().absolute()
+    place = expanded(folder).absolute()
     common = {"results_dir": str(place.parent), "name": place.name, "workers": workers, "quiet": quiet}
     words, configs = compose_cells([cells] if isinstance(cells, str) else list(cells), common)
     if not words:

@@ -17,6 +17,7 @@ from sklearn.utils.extmath import row_norms
 from ..compiled import compiled_rows, kernels
 from ..confusion import ILL_CONDITIONED, check_confusion, read_confusion
 from ..errors import ConfigError
+from ..paths import expanded
 from .base import Array, Labels, LinearLearner, one_of, register, seed_of
 
 RULES = {"error": 0, "confusion": 1, "random": 2}
@@ -206,5 +207,5 @@ def confusion_matrix(confusion: Any, k: int, names: Sequence[Any]) -> tuple[Arra
     if confusion is None or (isinstance(confusion, str) and confusion == "identity"):
         return np.eye(k), 1.0
     if isinstance(confusion, (str, Path)):
-        return check_confusion(read_confusion(Path(confusion).expanduser()), k, names, f"confusion={confusion}")
+        return check_confusion(read_confusion(expanded(confusion)), k, names, f"confusion={confusion}")
     return check_confusion(confusion, k, names)

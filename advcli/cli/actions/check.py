@@ -8,6 +8,7 @@ from typing import Any
 
 from ...config import Settings
 from ...errors import AdvcliError, ConfigError
+from ...paths import expanded
 from ..console import say, short, warn
 from ..folders import existing_folder
 from ..task import Task
@@ -37,7 +38,7 @@ class Check(Task):
         self.streamed = False
         # as far as it is known before the words are composed, which may fail
         asked = [word.partition("=")[2].strip("'\"") for word in words if word.startswith("junit=")]
-        self.junit = Path(asked[-1]).expanduser().absolute() if asked and asked[-1] not in ("", "null") else None
+        self.junit = expanded(asked[-1]).absolute() if asked and asked[-1] not in ("", "null") else None
 
     def act(self, settings: Settings) -> None:
         """Print one line per entry that is not as it was; write the JUnit file and the new baseline if they were asked for."""

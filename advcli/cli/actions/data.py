@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable
-from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 from ...config import Settings
 from ...config import words as composing
 from ...errors import ConfigError, nearest
-from ...paths import conf_dir
+from ...paths import conf_dir, expanded
 from ..task import Task, subject
 
 WIDTH = 100
@@ -103,7 +102,7 @@ class Data(Task):
     def _check(self) -> None:
         from ...data.checking import check_file
 
-        path, target = Path(self.given["path"]).expanduser(), self.given.get("target")
+        path, target = expanded(self.given["path"]), self.given.get("target")
         found = check_file(path, target, self.given.get("separator"), self.given.get("encoding"))
         print(f"{found.head}\n")
         _print_some(found.columns, "columns", ())

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ...config import Settings
 from ...errors import ConfigError
+from ...paths import expanded
 from ..console import say, short
 from ..folders import beside, refuse_unwritable
 from ..task import Task
@@ -35,7 +34,7 @@ class Predict(Task):
         assert settings.out is not None
         refuse_unwritable(settings.out, settings.input, settings.model)
         rules = settings.predict
-        rejected = None if rules["rejected"] is None else Path(rules["rejected"]).expanduser().absolute()
+        rejected = None if rules["rejected"] is None else expanded(rules["rejected"]).absolute()
         if rejected is not None:
             refuse_unwritable(rejected, settings.input, settings.model, settings.out)
         from ... import models

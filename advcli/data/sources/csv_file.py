@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ConfigError, DataError
+from ...paths import expanded
 from ..columns import cost_columns
 from ..cut import cut_target
 from ..dataset import Dataset, make_dataset
@@ -26,7 +27,7 @@ _ALWAYS, _EACH = 2**20, 100  # columns of a sparse file: so many, and so many fo
 def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     if options["path"] is None:
         raise ConfigError("dataset=csv needs dataset.path, the CSV file to read, and dataset.target, its column of labels")
-    path, form = Path(str(options["path"])).expanduser(), str(options["format"])
+    path, form = expanded(str(options["path"])), str(options["format"])
     if form == "svmlight":
         return _load_svmlight(path, options)
     form, encoding = format_of(path, form), check_encoding(options["encoding"])

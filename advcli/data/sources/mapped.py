@@ -15,6 +15,7 @@ import numpy as np
 from ...blocks import BlockRows, can_be_read, coded_by_parts
 from ...errors import ConfigError, DataError, nearest
 from ...files import atomic_bytes
+from ...paths import expanded, refuse_pipe
 from ..dataset import Dataset, make_dataset
 from ..opening import missing_file
 from ..source import Source
@@ -30,7 +31,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         if options[key] is None:
             column = ", or the column of labels of the parquet files" if key == "labels" else ""
             raise ConfigError(f"dataset=mapped needs dataset.{key}, {what}{column}")
-    source, notes = Path(str(options["features"])).expanduser(), []
+    source, notes = expanded(str(options["features"])), []
     if source.is_dir():
         stem = _converted(source, str(options["labels"]), options["weight"], data_dir)
         paths = {name: stem.with_name(f"{stem.name}.{name}.npy") for name in ("rows", "labels", "weight", "names")}
@@ -39,8 +40,8 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         where = f"column {options['labels']!r} of {source}"
         notes.append(f"the parquet files of {source} were written once as {paths['rows']}")
     else:
-        paths = {"rows": source, "labels": Path(str(options["labels"])).expanduser()}
-        weight = None if options["weight"] is None else _array(Path(str(options["weight"])).expanduser())
+        paths = {"rows": source, "labels": expanded(str(options["labels"]))}
+        weight = None if options["weight"] is None else _array(expanded(str(options["weight"])))
         where, names = str(paths["labels"]), []
     stored, labels = _array(paths["rows"]), _array(paths["labels"])
     if not can_be_read(stored):
@@ -83,6 +84,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
 
 def _array(path: Path) -> Any:
     """Return the map of a file in NumPy's format."""
+    refuse_pipe(path)
     if not path.is_file():
         raise missing_file(path)
     try:
