@@ -98,13 +98,13 @@ def test_the_surrogate_is_that_of_all_sequences(surrogate: str, seed: int) -> No
 @settings(max_examples=20, deadline=None)
 def test_predictions_are_among_the_possible_ones_and_alone_where_scores_are_no_tie(seed: int) -> None:
     fit, proof, checker, features, learned = fitted(seed, "margin")
-    possible = checker.possible(features, features.X, learned.groups, learned, proof["theta"])
+    possible = checker.possible(features, features.X, learned.groups, learned, proof)
     found = fit.predict_codes(features.X, learned.groups)
     assert possible[np.arange(len(found)), found].all()
     random = np.random.default_rng(seed)
     theta = random.normal(size=proof["theta"].shape)
-    assert (checker.possible(features, features.X, learned.groups, learned, theta).sum(axis=1) == 1).all()
-    assert checker.possible(features, features.X, learned.groups, learned, 0.0 * theta).all()
+    assert (checker.possible(features, features.X, learned.groups, learned, {"theta": theta}).sum(axis=1) == 1).all()
+    assert checker.possible(features, features.X, learned.groups, learned, {"theta": 0.0 * theta}).all()
     assert SequencesOfLabels({**OPTIONS, "surrogate": "maxmin", "rule": "predictor"}, 3).possible(None, None, None, None, None) is None
 
 
