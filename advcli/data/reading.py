@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, DataError, nearest
+from ..files import check_unpacked
 from .frames import frame_table
 from .stream import stream_tables
 from .table import Table, missing_file, read_table
@@ -51,6 +53,9 @@ def read_frame(path: Path, form: str) -> pd.DataFrame:
     if not path.is_file():
         raise missing_file(path)
     try:
+        if form == "excel":
+            with zipfile.ZipFile(path) as archive:
+                check_unpacked(archive, path.stat().st_size)
         return getattr(pd, function)(path)
     except ImportError:
         raise DataError(f'{path}: reading {form} files takes the package {package}; pip install "advcli[tables]", or save as CSV') from None

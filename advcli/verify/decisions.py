@@ -127,7 +127,8 @@ def _values(A: Array, scores: Array, largest: int | None) -> Array:
     limits = np.hstack([-scores, np.full((n, len(block) - k), _CLOSE)]).ravel()
     rows = sparse.eye_array(n, format="csr")
     bounds: Any = [*[(0.0, None)] * l, (None, None)] * n
-    answer = linprog(
+    exact: Any = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
+    answer = linprog(  # type: ignore[call-overload]
         np.tile(np.r_[np.zeros(l), 1.0], n),
         A_ub=sparse.kron(rows, block, format="csr"),
         b_ub=limits,
@@ -135,6 +136,6 @@ def _values(A: Array, scores: Array, largest: int | None) -> Array:
         b_eq=np.ones(n),
         bounds=bounds,
         method="highs",
-        options={"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9},
+        options=exact,
     )
     return np.asarray(answer.x.reshape(n, l + 1)[:, l]) if answer.x is not None else np.full(n, -np.inf if largest is not None else np.inf)
