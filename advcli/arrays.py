@@ -42,7 +42,7 @@ def read_archive(path: Path) -> dict[str, NDArray[Any]]:
                     raise ValueError(f"{entry.filename} has a heading of another version")
                 shape, _, dtype = _HEADINGS[version](member)
                 begin = member.tell()
-            if dtype.fields is not None or dtype.kind not in _KINDS:
+            if dtype.kind not in _KINDS:
                 raise ValueError(f"{entry.filename} holds neither numbers nor text")
             size = dtype.itemsize  # whole numbers of Python have no largest one
             for length in shape:

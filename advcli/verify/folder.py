@@ -143,7 +143,7 @@ def summary(verdicts: list[Verdict]) -> list[str]:
             left.setdefault(metric, []).append((each.method, reason))
     for metric, fits in left.items():
         methods = ", ".join(dict.fromkeys(method for method, _ in fits))
-        found.append(f"not followed: {metric} of {len(fits)} fits ({methods}): {fits[0][1]}")
+        found.append(f"not followed: {metric} (fits: {len(fits)}; {methods}): {fits[0][1]}")
     return found
 
 
@@ -425,12 +425,13 @@ def _unfollowed(row: Mapping[str, str], possible: Any, truth: Any, facts: Mappin
         return "the predictions are not followed"
     found = range_of(row["metric"], possible, truth, facts)
     if found is None:
-        return "not judged" if not _ties(possible) else f"{_ties(possible)} rows tie"
+        return "not judged" if not _ties(possible) else f"rows that tie: {_ties(possible)}"
     value, (least, most) = float(row["value"] or "nan"), found
     slack = FLOOR * max(1.0, abs(least), abs(most))
     if not (least - slack <= value <= most + slack or (math.isnan(value) and math.isnan(least))):
-        raise RefutedError(f"{row['metric']} is {least:.6g}, not {value:.6g}")
-    return "" if math.isnan(least) or most - least <= slack else f"{_ties(possible)} rows tie, between {least:.6g} and {most:.6g}"
+        said = f"{least:.6g}" if math.isnan(least) or most - least <= slack else f"between {least:.6g} and {most:.6g}"
+        raise RefutedError(f"{row['metric']} is {said}, not {value:.6g}")
+    return "" if math.isnan(least) or most - least <= slack else f"rows that tie: {_ties(possible)}, between {least:.6g} and {most:.6g}"
 
 
 def _ties(possible: Any) -> int:

@@ -198,7 +198,7 @@ def test_what_is_no_classifier_or_no_option_is_one_line(estimator: Any, options:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["function", "plain", "made", "method", "instance"])
+@pytest.mark.parametrize("name", ["function", "plain", "made", "method", "instance", "estimator"])
 def test_what_is_no_class_with_fit_is_refused_before_it_is_called(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[str] = []
 
@@ -215,6 +215,7 @@ def test_what_is_no_class_with_fit_is_refused_before_it_is_called(name: str, mon
     spied = types.ModuleType("spied")
     spied.function = lambda *given, **options: called.append("function")  # type: ignore[attr-defined]
     spied.plain, spied.made = Plain, functools.partial(Plain)  # type: ignore[attr-defined]
+    spied.estimator = SVC()  # type: ignore[attr-defined]
     instance = Plain()
     spied.instance, spied.method = instance, instance.method  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "spied", spied)

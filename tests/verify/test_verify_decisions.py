@@ -71,6 +71,14 @@ def test_predictions_of_any_matrix_are_possible(seed: int, rounded: bool, l: int
     agree(of_game(A, ball(F), closed_form(A, {"backend": backend})), loss.predict(F, "predictor"), True)
 
 
+@given(seed=st.integers(0, 10**6), scale=st.sampled_from([0.25, 1.0, 7.0]), alpha=st.sampled_from([0.2, 0.5, 0.7]))
+@settings(max_examples=20, deadline=None)
+def test_a_matrix_of_abstention_at_any_scale_is_decided_as_the_house_does(seed: int, scale: float, alpha: float) -> None:
+    A = scale * costs.abstain(3, alpha)
+    F = scores(seed, 30, 3, False)
+    agree(of_game(A, ball(F), closed_form(A)), GeneralLoss(3, matrix=A.tolist()).predict(F, "predictor"), False)
+
+
 def test_the_predictor_of_a_matrix_without_ties_is_followed() -> None:
     random = np.random.default_rng(0)
     A, F = random.uniform(0.0, 2.0, (5, 3)), random.normal(size=(200, 3))

@@ -16,6 +16,8 @@ from altered_folders import edit_cell, edit_config, edit_proof, edit_rows, forge
 from advcli import proofs
 from advcli.cli import main
 from advcli.records import ResultsFolder
+from advcli.verify import Verdict, summary
+from advcli.verify.folder import RefutedError, _unfollowed
 
 COMMON = ["-m", "dataset=csv", "dataset.path=rows.csv", "dataset.target=y", "dataset.ordered=true", "quiet=true", "workers=1"]
 COMMON += ["protocol.n_splits=2", "record.proofs=true", "hydra/launcher=basic", "report=false"]
@@ -168,6 +170,29 @@ def test_a_falsified_value_of_any_metric_is_refuted(name: str, tmp_path: Path, m
         reasons = [each.reason for each in judged(copy) if each.verdict == "refuted"]
         assert len(reasons) == 1
         assert reasons[0].startswith(f"{metric} is ")
+
+
+def test_rows_that_tie_are_named_and_a_value_out_of_their_range_is_refuted() -> None:
+    possible = np.array([[True, False], [True, True]])
+    row = {"metric": "error", "value": "0.5"}
+    truth, facts = np.array([0, 0]), {"n_classes": 2}
+    assert _unfollowed(row, possible, truth, facts) == "rows that tie: 1, between 0 and 0.5"
+    assert _unfollowed({**row, "metric": "amae"}, possible, truth, facts) == "rows that tie: 1"
+    assert _unfollowed({**row, "metric": "log_loss"}, possible[:1], truth[:1], facts) == "not judged"
+    assert _unfollowed({**row, "value": "0.0"}, possible[:1], truth[:1], facts) == ""
+    assert _unfollowed(row, None, truth, facts) == "the predictions are not followed"
+    with pytest.raises(RefutedError, match=r"error is between 0 and 0\.5, not 0\.75"):
+        _unfollowed({**row, "value": "0.75"}, possible, truth, facts)
+    verdicts = [
+        Verdict("d", "m", "c", 1, "proved", metrics="error"),
+        Verdict("d", "m", "c", 2, "proved", metrics="mae", unfollowed="error (rows that tie: 1); log_loss (not judged)"),
+        Verdict("d", "m", "c", 3, "refuted"),
+    ]
+    assert summary(verdicts) == [
+        "2 proved, 1 refuted, 0 cannot; of the proved 1 with all their metrics, 1 the fit alone",
+        "not followed: error (fits: 1; m): rows that tie: 1",
+        "not followed: log_loss (fits: 1; m): not judged",
+    ]
 
 
 def edit_metric(path: Path, at: int, metric: str, rows: list[dict[str, str]]) -> None:
