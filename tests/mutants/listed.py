@@ -1432,7 +1432,12 @@ CHECKER = tuple(
             "if not (True or",
             f"{FOLDERS} -k 'falsified and abstaining_above'",
         ),
-        ("advcli/verify/folder.py", "most - least <= slack else f", "True else f", f"{FOLDERS} -k tie"),
+        (
+            "advcli/verify/folder.py",
+            'return "" if math.isnan(least) or most - least <= slack else f',
+            'return "" if True else f',
+            f"{FOLDERS} -k tie",
+        ),
         # archives
         (
             "advcli/arrays.py",
