@@ -1317,7 +1317,6 @@ CHECKER = tuple(
         ),
         ("advcli/verify/structured.py", "alpha = np.maximum(alpha, 0.0)\n", "pass\n", CUT),
         ("advcli/verify/structured.py", "np.where(sums[owner] > 1.0, alpha /", "np.where(sums[owner] > 9.0, alpha /", CUT),
-        ("advcli/verify/structured.py", "* (1.0 - 8.0 * UNIT), alpha)", ", alpha)", CUT),
         (
             "advcli/verify/chains.py",
             "return owner, cut(stored[head + 1], owner, len(sizes)), stored",

@@ -79,11 +79,13 @@ def test_a_matrix_of_abstention_at_any_scale_is_decided_as_the_house_does(seed: 
     agree(of_game(A, ball(F), closed_form(A)), GeneralLoss(3, matrix=A.tolist()).predict(F, "predictor"), False)
 
 
-def test_the_predictor_of_a_matrix_without_ties_is_followed() -> None:
+def test_the_predictor_of_a_matrix_without_ties_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     A, F = random.uniform(0.0, 2.0, (5, 3)), random.normal(size=(200, 3))
     assert (of_game(A, ball(F)).sum(axis=1) == 1).mean() > 0.9
-    assert of_game(A, ball(np.zeros((2**17, 3)))) is None
+    monkeypatch.setattr("advcli.verify.decisions._MOST", 200 * 5 * 8)
+    assert of_game(A, ball(F)) is not None
+    assert of_game(A, ball(F[[*range(200), 0]])) is None
 
 
 @pytest.mark.parametrize("name", REJECTING)

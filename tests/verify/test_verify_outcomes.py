@@ -48,6 +48,24 @@ def test_any_mixtures_and_predictors_bound_the_optimum_of_a_strong_regulariser(s
     assert float(own.primal.high) == pytest.approx(value, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("own", "mixture", "p"),
+    [
+        (0, [1.0, 3.0], [1.0, 0.0]),  # thrice the dearer outcome
+        (1, [0.0, -1.0], [1.0, 0.0]),  # less than nothing of the cheaper one
+        (0, [1.0, 1.0], [2.0, -1.0]),  # a predictor that takes back what is dear
+    ],
+)
+def test_shares_that_are_none_win_nothing(own: int, mixture: list[float], p: list[float]) -> None:
+    A, n = np.array([[0.5, 1.0], [1.0, 2.0]]), 4
+    value, _ = game(A)
+    features = ScoreMap({"name": "linear"}, None, np.ones((n, 1)), 2)
+    mixtures = np.array([[row, *mixture] for row in range(n)])
+    found = bound_outcomes(features, np.tile(A[:, own], (n, 1)), A, 1e6, None, np.zeros((2, 2)), mixtures, np.tile(p, (n, 1)))
+    assert float(found.dual.low) <= value + 1e-5
+    assert float(found.primal.high) >= value - 1e-9
+
+
 def test_mixtures_of_what_is_not_there_are_refused() -> None:
     features, A = ScoreMap({"name": "linear"}, None, np.ones((2, 1)), 2), np.eye(2)
     for row in ([2.0, 0.0, 0.5], [0.0, 2.0, 0.5], [-1.0, 0.0, 0.5], [0.5, 0.0, 0.5]):
