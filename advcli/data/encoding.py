@@ -20,7 +20,6 @@ from ..errors import ConfigError, DataError, refuse_all
 from .cells import CHARACTER_NAMES, PLAIN, TRUTHS, Look, Notation, cell_text, gaps_in, look_of, numbers_of, present, reads_as_numbers
 from .columns import SUSPECT, code_labels, cost_columns, listed, match_labels
 from .sequences import attribute_columns, attribute_rows, read_groups
-from .source import SEQUENCE_OPTIONS
 from .suspects import looks_like, named_as_ids
 from .table import Table, choose_column, is_number, number_columns, target_columns
 
@@ -475,16 +474,21 @@ def learn_encoding(table: Table, columns: Sequence[str], options: Mapping[str, A
             if name not in kept and is_number(frame[name]) and looks_like(present(frame[name]))
         ]
     learned = []
+    numbers_there = number_columns(frame)
+    whole = numbers_there - (set() if missing == "refuse" else set(map(str, frame.columns[frame.isna().any()])))
     for name in columns:
         if name == tokens:
             learned.append(_token_column(table, name, sequence, notes))
+        elif name in whole and name not in encoded:
+            learned.append(Column(name))
         elif name in encoded:
             learned.append(_category_column(frame[name], most, notes))
         elif missing != "refuse" and (value := _only_value(frame[name])) is not None:
             learned.append(Column(name, (value,)))
             notes.append(f"column {name!r} holds {value} or nothing: nothing counts as a value, and each has a feature")
         else:
-            _refuse_mixed_truths(table, name)
+            if name not in numbers_there:
+                _refuse_mixed_truths(table, name)
             learned.append(Column(name))
     used = {*columns, *([] if sequence is None else [str(sequence)])}
     others = [name for name in map(str, frame.columns) if name not in used]
@@ -533,10 +537,7 @@ def _only_value(column: pd.Series) -> Any:
 
 def _refuse_mixed_truths(table: Table, name: str) -> None:
     """Refuse TRUE or FALSE among numbers, which would count as 1 and 0."""
-    column = table.frame[name]
-    if is_number(column):
-        return
-    text = cell_text(column)
+    text = cell_text(table.frame[name])
     truths = text.str.lower().isin(TRUTHS).to_numpy(bool)
     others = np.flatnonzero(~truths & ~gaps_in(text))
     if truths.any() and others.size:
@@ -551,7 +552,7 @@ def text_columns(options: Mapping[str, Any]) -> list[str] | None:
     """Return the columns beside the target that a file's reader leaves as text; None: all, as for `Encoding.text`."""
     if Notation.of(options) != PLAIN:
         return None
-    named = [str(options[key]) for key in SEQUENCE_OPTIONS if options.get(key) is not None]
+    named = [str(options[key]) for key in ("sequence", "tokens") if options.get(key) is not None]
     return [*_names(options["categorical"], "categorical"), *named]
 
 
