@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +24,8 @@ MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
 
 TRUTHS = {"true": 1.0, "false": 0.0}
 """Words for 1 and 0, in small letters, as pandas reads a column of them."""
+
+_THOUSANDS = re.compile(r"(?<![0-9])[1-9][0-9]{0,2}\.[0-9]{3}(?![0-9])")
 
 _INFINITE = {"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
 
@@ -142,7 +144,18 @@ class Notation:
         return values
 
     def number(self, cell: str) -> float:
-        """Return the number that a cell writes, nan where it writes none."""
+        """Return the number that a cell writes, nan where it writes none.
+
+        Where the comma stands before fractions and the point has no meaning, 31131.57 is a number all the same; 31.131, which may stand for
+        thousands, is none.
+        """
+        value = self.strictly(cell)
+        if np.isnan(value) and self.decimal == "," and self.thousands != "." and not _THOUSANDS.search(cell):
+            return replace(self, decimal=".").strictly(cell)
+        return value
+
+    def strictly(self, cell: str) -> float:
+        """Return the number that a cell writes in this notation alone, nan where it writes none."""
         cell = cell.translate(_ALIKE).strip()
         found = _pattern(self).fullmatch(cell)
         if found is None:
@@ -177,8 +190,8 @@ def _pattern(notation: Notation) -> re.Pattern[str]:
     point, whole = re.escape(notation.decimal), "[0-9]+"
     if notation.thousands is not None:
         comma = re.escape(notation.thousands)
-        # the last group has three digits, those before it two (a lakh) or three
-        whole = rf"(?:[1-9][0-9]{{0,2}}(?:{comma}[0-9]{{2,3}})*{comma}[0-9]{{3}}|[0-9]+)"
+        inner = "[0-9]{2,3}" if notation.thousands == "," else "[0-9]{3}"  # two digits: a lakh, 12,34,567
+        whole = rf"(?:[1-9][0-9]{{0,2}}(?:{comma}{inner})*{comma}[0-9]{{3}}|[0-9]+)"
     number = rf"(?P<number>(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     return re.compile(rf"(?P<open>\()?\s*{unit}\s*(?P<sign>[+-]?)\s*{unit}\s*{number}\s*{unit}\s*(?P<close>\))?\s*{unit}")
 
@@ -215,9 +228,11 @@ _KNOWN = {
     "ms", "l", "ml", "dl", "kW", "kWh", "W", "V", "A", "Hz", "kHz", "MHz", "GHz", "mph", "km/h", "kB", "MB", "GB", "TB", "px", "pt",
 }
 # fmt: on
+_BEFORE, _AFTER = r"[^\s\w.,+()'-]{1,2}|[A-Z]{2}[A-Z$]", r"[^\s0-9.,+()'-]*"
 _LOOK = re.compile(
-    r"(?P<open>\()?\s*(?P<before>[^\s\w.,+()'-]{1,2}|[A-Z]{2}[A-Z$])?\s*[+-]?\s*(?P<between>[^\s\w.,+()'-]{1,2})?\s*"
-    r"(?P<digits>[0-9.,](?:[0-9.,' ]*[0-9.])?(?:[eE][+-]?[0-9]+)?)(?P<room>\s*)(?P<after>[^\s0-9.,+()'-]*)\s*(?P<close>\))?"
+    rf"(?P<open>\()?\s*(?P<before>{_BEFORE})?\s*[+-]?\s*(?P<between>{_BEFORE})?\s*"
+    r"(?P<digits>[0-9.,](?:[0-9.,' ]*[0-9.])?(?:[eE][+-]?[0-9]+)?)"
+    rf"(?P<room>\s*)(?P<after>{_AFTER})\s*(?P<close>\))?\s*(?P<outside>{_AFTER})"
 )
 _WAYS = ((".", None), (".", ","), (",", None), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"))
 _MOST_UNITS, _FEWEST = 4, 2
@@ -230,9 +245,7 @@ def feasible(column: pd.Series, semicolons: bool = False) -> list[Notation]:
     """
     ways = sorted(_WAYS, key=lambda way: (way != (".", None), way[0] != ",")) if semicolons else _WAYS
     if is_number(column):
-        values = column.to_numpy(np.float64, na_value=0.0)
-        whole = bool(np.all(values == np.round(values)))
-        return [Notation(*way) for way in ways if whole or way[0] == "."]
+        return [Notation(*way) for way in ways if way[0] == "." or _may_be(column.to_numpy(np.float64, na_value=0.0), way[1] == ".")]
     cells = pd.unique(present(column).str.translate(_ALIKE)).tolist()
     if len(cells) < _FEWEST:
         return []
@@ -240,17 +253,28 @@ def feasible(column: pd.Series, semicolons: bool = False) -> list[Notation]:
     if units is None:
         return []
     found = [Notation(decimal, thousands, units) for decimal, thousands in ways]
-    return [notation for notation in found if not any(np.isnan(notation.number(cell)) for cell in cells)]
+    return [notation for notation in found if not any(np.isnan(notation.strictly(cell)) for cell in cells)]
+
+
+def _may_be(values: NDArray[np.float64], grouped: bool) -> bool:
+    """Return whether numbers that a program read may stand in a table of decimal commas; ``grouped``: with points between thousands."""
+    parts = values[values != np.round(values)]
+    three = (np.round(parts, 3) == parts) & (np.round(parts, 2) != parts) & (np.abs(parts) >= 1.0) & (np.abs(parts) < 1000.0)
+    if not grouped:
+        return not three.any()
+    return bool(2 * three.sum() >= len(parts) and np.all(np.round(parts, 3) == parts))
 
 
 def _units(cells: Sequence[str]) -> tuple[str, ...] | None:
     """Return what stands around the numbers of all cells, None where some hold no number or their surroundings are not of units."""
     units: dict[str, int] = {}
-    for cell in cells:
+    for cell in (cell for cell in cells if cell.lower() not in _INFINITE):
         found = _LOOK.fullmatch(cell)
         if found is None:
             return None
-        around = {found[key] for key in ("before", "between", "after") if found[key]} | ({PARENTHESES} if found["open"] else set())
+        around = {found[key] for key in ("before", "between", "after", "outside") if found[key]} | (
+            {PARENTHESES} if found["open"] else set()
+        )
         # a word that nobody knows is a unit where all cells have it behind a space: 12 pieces, not 12b
         if not around <= _KNOWN | ({found["after"]} if found["room"] else set()):
             return None

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import DataError, ProblemsError
 from .cells import MISSING, PLAIN, Look, Notation, cell_text, numbers_of, present, reads_as_numbers
 from .columns import code_labels, label_numbers, listed, written_alike
-from .encoding import notation_words, number_look
+from .encoding import nearly_numbers, notation_words, number_look
 from .reading import format_of, read_any
 from .registry import load, sources
 from .suspects import likely_order, looks_like
@@ -79,12 +79,14 @@ def check_file(path: Path, target: str | None, separator: str | None = None) -> 
     look = _look(table, features, targets, separator)
     notation = look.notation
     options |= notation.options
-    suspects = {name: "" if name in look.columns else looks_like(present(table.frame[name])) for name in features}
-    kinds = {name: _kind(table, name, notation) for name in names}
-    columns = [
-        _line(table, name, kinds[name], "label" if name in set(targets) else _taken(kinds[name], suspects[name]), notation)
-        for name in names
-    ]
+    nearly = nearly_numbers(table, features, {"categorical": "auto", **notation.options})
+    numeric = {*look.columns, *nearly}
+    suspects = {name: "" if name in numeric else looks_like(present(table.frame[name])) for name in features}
+    kinds = {name: "number" if name in nearly else _kind(table, name, look.columns.get(name, notation)) for name in names}
+    columns = []
+    for name in names:
+        role = "label" if name in set(targets) else _taken(kinds[name], suspects[name])
+        columns.append(_line(table, name, kinds[name], role, look.columns.get(name, notation)))
     remarks = [*_notation_remarks(look)]
     remarks += [f"{name} looks like {'a date' if looks == 'date' else 'an identifier'}" for name, looks in suspects.items() if looks]
     auto, found = any(kinds[name] == "text" for name in features), [name for name, looks in suspects.items() if looks]

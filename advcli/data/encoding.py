@@ -501,9 +501,7 @@ def _automatic(
 ) -> tuple[list[str], set[str]]:
     """Return the columns that ``categorical=auto`` takes, and which of them are categories."""
     frame, numbers_there = table.frame, number_columns(table.frame)
-    written = set(number_look(table, columns, options).columns)
-    nearly = {name for name in _text_columns(table, columns, options) if name not in written and _nearly_numbers(frame[name], notation)}
-    written |= nearly
+    written = {*number_look(table, columns, options).columns, *nearly_numbers(table, columns, options)}
     left_out = suspects(table, [name for name in columns if name not in written], options)
     notes += [text for _, text in left_out.values()]
     columns = [name for name in columns if name not in left_out]
@@ -569,6 +567,12 @@ def number_look(table: Table, columns: Sequence[str], options: Mapping[str, Any]
     notation, text = Notation.of(options), _text_columns(table, columns, options)
     unread = {name for name in text if not reads_as_numbers(table.frame[name], notation)}
     return look_of(table.frame, columns, unread.__contains__, str(options.get("separator", ",")))
+
+
+def nearly_numbers(table: Table, columns: Sequence[str], options: Mapping[str, Any]) -> list[str]:
+    """Return the columns of numbers with a few wrong cells, which are no categories for that."""
+    notation = Notation.of(options)
+    return [name for name in _text_columns(table, columns, options) if _nearly_numbers(table.frame[name], notation)]
 
 
 def _nearly_numbers(column: pd.Series, notation: Notation) -> bool:

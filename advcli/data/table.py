@@ -273,7 +273,7 @@ def is_number(column: pd.Series) -> bool:
 
 def number_columns(frame: pd.DataFrame) -> set[str]:
     """Return the names of the columns that `is_number`, without a look at each of them."""
-    return {str(name) for name, kind in zip(frame.columns, frame.dtypes, strict=True) if kind.kind in _NUMBERS}
+    return {str(name) for name, kind in zip(frame.columns.tolist(), frame.dtypes.tolist(), strict=True) if kind.kind in _NUMBERS}
 
 
 def choose_column(name: str, names: Sequence[str]) -> str:
