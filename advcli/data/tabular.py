@@ -14,7 +14,7 @@ from ..errors import DataError, ProblemsError, refuse_all
 from .cells import Notation
 from .columns import cost_columns, numbers
 from .dataset import Dataset, Edges, make_dataset
-from .encoding import Encoding, feature_columns, gap_note, learn_encoding, number_look, refuse_faults, remedies_for
+from .encoding import Encoding, Fault, feature_columns, gap_note, learn_encoding, number_look, refuse_faults, remedies_for
 from .frames import frame_table
 from .label_sets import read_label_sets
 from .source import LABEL_OPTIONS, asks_for_label_sets
@@ -67,7 +67,7 @@ def from_table(
     look = cache(lambda: number_look(table, columns, options))
     cells, faults = encoding.cells(table, lambda name: remedies_for(table.frame[name], look(), encoding.notation))
     said += gap_note(encoding, cells)
-    problems = [*_empty_columns(table, encoding, cells), *refuse_faults(faults)]
+    problems = _cell_problems(table, encoding, cells, faults)
     hierarchy: Edges | None = None
     stubs: tuple[str, ...] = ()
     named, costs, weights = cost_columns(options), None, None
@@ -119,13 +119,19 @@ def _problems(error: DataError) -> list[str]:
     return list(error.problems) if isinstance(error, ProblemsError) else [str(error)]
 
 
-def _empty_columns(table: Table, encoding: Encoding, cells: Any) -> list[str]:
-    """Return a line for every column without a value in any row, where gaps are filled: nothing could stand in their place."""
-    empty = [column.name for column in encoding.columns if column.categories == ()]
-    if encoding.missing != "refuse" and not hasattr(cells, "indptr"):
+def _cell_problems(table: Table, encoding: Encoding, cells: Any, faults: list[Fault]) -> list[str]:
+    """Return a line for every fault, and for every column without a value in any row: nothing could stand in their place."""
+    empty = {column.name for column in encoding.columns if column.categories == ()}
+    if not hasattr(cells, "indptr"):
         nothing = np.isnan(cells).all(axis=0).tolist()
-        empty = [column.name for column, every in zip(encoding.columns, nothing, strict=True) if every]
-    return [f"{table.path}: column {name!r} has no value in any row; use dataset.drop=[{name}]" for name in empty]
+        empty |= {column.name for column, every in zip(encoding.columns, nothing, strict=True) if every}
+    empty -= {fault.column for fault in faults if fault.kind == "text"}
+    lines = [
+        f"{table.path}: column {column.name!r} has no value in any row; use dataset.drop=[{column.name}]"
+        for column in encoding.columns
+        if column.name in empty
+    ]
+    return lines + refuse_faults([fault for fault in faults if fault.column not in empty])
 
 
 def _costs(table: Table, names: list[str], notes: list[str], notation: Notation) -> NDArray[np.float64]:

@@ -87,6 +87,12 @@ def test_the_command_of_a_box_that_is_ticked_or_empty_keeps_what_it_says(capfd: 
     out, words = command(capfd, "path=train.csv", "target=kind")
     assert "one value or nothing in ticked" in out
     assert accuracy(words, "made") == 1.0
+    assert main(["fit", *words, "hyper.C=1", "out=m.model"]) == 0
+    assert main(["predict", "model=m.model", "input=train.csv", "out=p.csv"]) == 0
+    assert pd.read_csv("p.csv")["label"].tolist() == table["kind"].tolist()
+    capfd.readouterr()
+    assert main(["model", "show", "m.model"]) == 0
+    assert "ticked by nothing" in capfd.readouterr().out
 
 
 NOTATIONS = {
@@ -110,6 +116,9 @@ def test_the_command_of_numbers_in_another_notation_reads_them(capfd: pytest.Cap
     plain = command(capfd, "path=plain.csv", "target=kind")[1]
     assert accuracy(words, "made") == accuracy(plain, "plain") > 0.9
     assert main(["fit", *words, "hyper.C=1", "out=m.model"]) == 0
+    capfd.readouterr()
+    assert main(["model", "show", "m.model"]) == 0
+    assert "read by" in capfd.readouterr().out
     assert main(["fit", *plain, "hyper.C=1", "out=plain.model"]) == 0
     assert main(["predict", "model=plain.model", "input=plain.csv", "out=plain_p.csv"]) == 0
     for rows in (1, 7, 100):

@@ -123,7 +123,7 @@ def test_gaps_are_gaps_whatever_the_type_and_the_place(tmp_path: Path, kind: str
     assert read(frame, missing="median").sha256 == of_csv(tmp_path, frame, missing="median").sha256
 
 
-@pytest.mark.parametrize("missing", ["mean", "median", "most_frequent", "indicator"])
+@pytest.mark.parametrize("missing", ["refuse", "mean", "median", "most_frequent", "indicator"])
 @pytest.mark.parametrize("nothing", [np.full(20, np.nan), [None] * 20, [""] * 20])
 def test_a_column_without_a_value_cannot_be_filled(tmp_path: Path, nothing: Any, missing: str) -> None:
     frame = pd.DataFrame({"x": np.arange(20.0), "void": nothing, "k": ["a", "b"] * 10})
@@ -131,7 +131,10 @@ def test_a_column_without_a_value_cannot_be_filled(tmp_path: Path, nothing: Any,
         for categorical in ([], "auto"):
             message = refused(lambda: take(missing=missing, categorical=categorical))  # noqa: B023
             assert "column 'void' has no value in any row; use dataset.drop=[void]" in message
+            assert message.count("void") == 2
         assert take(missing=missing, drop=["void"]).feature_names == ("x",)
+    words = frame.assign(void=["some", "words"] * 10)
+    assert "no value" not in refused(lambda: read(words, missing=missing))
 
 
 @pytest.mark.parametrize("mark", ["x", "TRUE", "1", "yes"])
