@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from ..errors import DataError, ProblemsError
-from .columns import MISSING, code_labels, listed, reads_as_numbers
+from .cells import MISSING, PLAIN, Look, Notation, cell_text, numbers_of, present, reads_as_numbers
+from .columns import code_labels, label_numbers, listed, written_alike
+from .encoding import nearly_numbers, notation_words, number_look
 from .reading import format_of, read_any
 from .registry import load, sources
-from .suspects import likely_order, looks_like, present
-from .table import SEPARATORS, Table, find_target, first_line, is_number
+from .suspects import likely_order, looks_like
+from .table import SEPARATORS, Table, find_target, first_line
 
 MANY = 20
 """Different fractional numbers from which on a target is one to be cut."""
@@ -71,14 +72,23 @@ def check_file(path: Path, target: str | None, separator: str | None = None) -> 
         options["separator"] = separator
     table = read_any(path, None, separator=separator, text=[] if target is None else [target])
     names = list(map(str, table.frame.columns))
+    targets = [] if target is None else find_target(path, target, names)
     if target is not None:
-        find_target(path, target, names)
         options["target"] = target
-    features = [name for name in names if name != target]
-    suspects = {name: looks_like(table.frame[name]) for name in features}
-    kinds = {name: _kind(table, name) for name in names}
-    columns = [_line(table, name, kinds[name], "label" if name == target else _taken(kinds[name], suspects[name])) for name in names]
-    remarks = [f"{name} looks like {'a date' if looks == 'date' else 'an identifier'}" for name, looks in suspects.items() if looks]
+    features = [name for name in names if name not in set(targets)]
+    look = _look(table, features, targets, separator)
+    notation = look.notation
+    options |= notation.options
+    nearly = nearly_numbers(table, features, {"categorical": "auto", **notation.options})
+    numeric = {*look.columns, *nearly}
+    suspects = {name: "" if name in numeric else looks_like(present(table.frame[name])) for name in features}
+    kinds = {name: "number" if name in nearly else _kind(table, name, look.columns.get(name, notation)) for name in names}
+    columns = []
+    for name in names:
+        role = "label" if name in set(targets) else _taken(kinds[name], suspects[name])
+        columns.append(_line(table, name, kinds[name], role, look.columns.get(name, notation)))
+    remarks = [*_notation_remarks(look)]
+    remarks += [f"{name} looks like {'a date' if looks == 'date' else 'an identifier'}" for name, looks in suspects.items() if looks]
     auto, found = any(kinds[name] == "text" for name in features), [name for name, looks in suspects.items() if looks]
     if found:
         names_found = ",".join(found)
@@ -93,10 +103,18 @@ def check_file(path: Path, target: str | None, separator: str | None = None) -> 
     if gaps:
         options["missing"] = "median"
         remarks.append(f"no value in some cells of {listed(gaps)}: dataset.missing=median, mean, most_frequent or indicator fills them")
+    ticked = [name for name in gaps if present(table.frame[name]).nunique() == 1]
+    if ticked:
+        remarks.append(f"one value or nothing in {listed(ticked)}: nothing counts as a value too")
     many = [name for name in taken if kinds[name] == "text" and present(table.frame[name]).nunique() > _bound()]
     if many:
         remarks.append(f"more than {_bound()} categories in {listed(many)}: the rarest share one feature (dataset.max_categories)")
-    classes = [] if target is None else _target(table, target, options, remarks)
+    if target is None:
+        classes = []
+    elif target in targets:
+        classes = _target(table, target, options, remarks, notation)
+    else:
+        classes = _sets(table, targets, target, remarks)
     if target is None:
         remarks.append("say which column holds the labels: target=COLUMN")
     elif not any(remark.startswith("the target") for remark in remarks):
@@ -117,13 +135,32 @@ def _bound() -> int:
     return int(sources()["csv"].defaults["max_categories"])
 
 
-def _kind(table: Table, name: str) -> str:
+def _look(table: Table, features: list[str], targets: list[str], separator: str) -> Look:
+    """Return how the numbers of the features look to be written, and those of a target that is to be cut."""
+    cut = [name for name in targets if len(targets) == 1 and table.frame[name].nunique() > MANY]
+    return number_look(table, [*features, *cut], {"categorical": "auto", "separator": separator})
+
+
+def _notation_remarks(look: Look) -> list[str]:
+    """Return what is said of numbers in another notation than that of programs."""
+    if look.columns and look.notation == PLAIN:
+        each = ", ".join(f"{name} ({own})" for name, own in look.columns.items())
+        return [f"numbers are written in several ways, which one command cannot read; write all in one way: {each}"]
+    said = [f"numbers in {listed(list(look.columns))} are written in another way than programs do: {look.notation} reads them"]
+    said += [f"{name} could also be read otherwise: {notation_words(look, name)}" for name in look.unclear]
+    if set(look.notation.units) & {"<", ">", "<=", ">=", "≤", "≥", "~", "≈"}:
+        said.append("of a value that is only bounded, such as <40, the bound is taken")
+    return said if look.columns else []
+
+
+def _kind(table: Table, name: str, notation: Notation) -> str:
     column = table.frame[name]
     if present(column).empty:
         return "empty"
-    if not is_number(column) and not reads_as_numbers(column):
+    if not reads_as_numbers(column, notation):
         return "text"
-    values = pd.to_numeric(present(column), errors="coerce").to_numpy(np.float64)
+    values = numbers_of(column, notation)[0]
+    values = values[~np.isnan(values)]
     return "whole" if np.all(values == np.round(values)) else "number"
 
 
@@ -133,12 +170,12 @@ def _taken(kind: str, looks: str) -> str:
     return {"empty": "no: empty", "text": "categories"}.get(kind, "number")
 
 
-def _line(table: Table, name: str, kind: str, taken: str) -> dict[str, Any]:
+def _line(table: Table, name: str, kind: str, taken: str, notation: Notation) -> dict[str, Any]:
     column = table.frame[name]
     values = present(column)
     if kind in ("whole", "number"):
-        numbers = pd.to_numeric(values)
-        shown = f"{numbers.min():.6g} to {numbers.max():.6g}"
+        numbers = numbers_of(column, notation)[0]
+        shown = f"{np.nanmin(numbers):.6g} to {np.nanmax(numbers):.6g}"
     else:
         counts = values.value_counts()
         shown = _short(", ".join(map(str, counts.index[:5])) + (", ..." if len(counts) > 5 else ""), 32)
@@ -151,23 +188,33 @@ def _short(text: Any, most: int = 20) -> str:
     return words if len(words) <= most else f"{words[: most - 3]}..."
 
 
-def _target(table: Table, target: str, options: dict[str, Any], remarks: list[str]) -> list[dict[str, Any]]:
+def _sets(table: Table, targets: list[str], target: str, remarks: list[str]) -> list[dict[str, Any]]:
+    """Return the labels of rows that have several, one a column, with their rows."""
+    remarks.append("rows have sets of labels, one a column: loss=sets and the methods of docs/multilabel.md learn them")
+    marks = {name: numbers_of(table.frame[name])[0] for name in targets}
+    return [{"class": _short(name.removeprefix(target[:-1])), "rows": int((values == 1.0).sum())} for name, values in marks.items()]
+
+
+def _target(table: Table, target: str, options: dict[str, Any], remarks: list[str], notation: Notation) -> list[dict[str, Any]]:
     """Return the classes with their rows; what follows for the command and what is remarkable is added."""
-    text = table.frame[target].astype(str).str.strip()
+    text = cell_text(table.frame[target])
     if (gaps := int((text == "").sum())) > 0:
         remarks.append(f"the target {target} has no value in {gaps} rows: fill or remove them, advcli guesses no labels")
     unknown = sorted(set(text.str.lower()) & (MISSING - {""}))
     if unknown:
         remarks.append(f"{listed(unknown)} is a class of {target} like any other; if it means no value, remove those rows")
-    codes, labels = code_labels(text[text != ""])
-    numbers = [label for label in labels if isinstance(label, float) and not label.is_integer()]
-    if len(labels) > MANY and (numbers or all(isinstance(label, (int, float)) for label in labels)):
+    codes, labels = code_labels(text[text != ""], notation)
+    numbers = label_numbers(labels, notation)
+    if len(labels) > MANY and numbers is not None:
         options |= {"cut": "equal_frequency", "n_classes": 5}
         remarks.append(f"{target} holds {len(labels)} different numbers: cut into five ordered classes of equal size")
         return []
-    order = likely_order(labels)
+    for group in written_alike(labels):
+        remarks.append(f"{target} holds what looks like one label in several writings, each a class of its own: {listed(group)}")
+    counted = None if numbers is None else likely_order([int(number) if number.is_integer() else number for number in numbers])
+    order = likely_order(labels) if counted is None else labels
     if order is not None:
-        key, value = ("order", order) if isinstance(labels[0], str) else ("ordered", True)
+        key, value = ("order", order) if counted is None else ("ordered", True)
         options[key] = value
         shown = " < ".join(map(str, order))
         remarks.append(f"the labels look ordered, {shown}: leave dataset.{key} out if they are not; with it loss=absolute and others fit")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, DataError, nearest
 from ..files import check_unpacked
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 FORMATS = {"parquet": ("read_parquet", "pyarrow"), "feather": ("read_feather", "pyarrow"), "excel": ("read_excel", "openpyxl")}
 """Formats beside CSV: the function of pandas that reads one, and the package that it needs; `advcli[tables]` brings them."""
+
+_AS_WRITTEN: dict[str, dict[str, Any]] = {"excel": {"dtype": object, "keep_default_na": False, "na_values": [""]}}
+"""What pandas is told, so that cells of text stay as they are written: 01, NA."""
 
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".xlsx": "excel", ".xlsm": "excel"}
 
@@ -56,7 +59,7 @@ def read_frame(path: Path, form: str) -> pd.DataFrame:
         if form == "excel":
             with zipfile.ZipFile(path) as archive:
                 check_unpacked(archive, path.stat().st_size)
-        return getattr(pd, function)(path)
+        return getattr(pd, function)(path, **_AS_WRITTEN.get(form, {}))
     except ImportError:
         raise DataError(f'{path}: reading {form} files takes the package {package}; pip install "advcli[tables]", or save as CSV') from None
     except Exception as error:  # each engine has its own
@@ -64,7 +67,7 @@ def read_frame(path: Path, form: str) -> pd.DataFrame:
         raise DataError(f"{path} cannot be read as {form}: {reason[0] if reason else type(error).__name__}") from None
 
 
-def read_any(path: Path, target: str | None, form: str = "csv", separator: str = ",", text: Sequence[str] = ()) -> Table:
+def read_any(path: Path, target: str | None, form: str = "csv", separator: str = ",", text: Sequence[str] | None = ()) -> Table:
     """Read a file as a table; CSV as by `advcli.data.table.read_table`, whose ``separator`` and ``text`` these are.
 
     Parameters
@@ -83,7 +86,7 @@ def read_any(path: Path, target: str | None, form: str = "csv", separator: str =
     return read_table(path, target, separator=separator, text=text)
 
 
-def read_parts(path: Path, rows: int, *, separator: str = ",", text: Sequence[str] = ()) -> Iterator[Table]:
+def read_parts(path: Path, rows: int, *, separator: str = ",", text: Sequence[str] | None = ()) -> Iterator[Table]:
     """Yield a file as tables of at most ``rows`` rows; files that are not CSV are in memory as a whole."""
     form = format_of(path)
     if form == "csv":

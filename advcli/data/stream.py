@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import DataError
-from .table import Table, check_shape, missing_file, parse
+from .table import Table, check_shape, missing_file, parse, text_among
 
 
 class _KeptLines:
@@ -29,7 +29,7 @@ class _KeptLines:
         return lines
 
 
-def stream_tables(path: Path, rows: int, *, separator: str = ",", text: Sequence[str] = ()) -> Iterator[Table]:
+def stream_tables(path: Path, rows: int, *, separator: str = ",", text: Sequence[str] | None = ()) -> Iterator[Table]:
     """Yield a CSV file (plain or gzip) as tables of at most ``rows`` rows, read as strictly as by `read_table`.
 
     Parameters
@@ -39,8 +39,8 @@ def stream_tables(path: Path, rows: int, *, separator: str = ",", text: Sequence
         What is in memory at a time.
     separator : str
         Character between fields.
-    text : sequence of str
-        Columns that stay text.
+    text : sequence of str or None
+        Columns that stay text; None: all.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def _open(path: Path) -> IO[str]:
     return gzip.open(path, "rt", encoding="utf-8-sig", newline="") if packed else path.open(encoding="utf-8-sig", newline="")
 
 
-def _tables(path: Path, file: IO[str], rows: int, separator: str, text: Sequence[str]) -> Iterator[Table]:
+def _tables(path: Path, file: IO[str], rows: int, separator: str, text: Sequence[str] | None) -> Iterator[Table]:
     recorder = _KeptLines(file)
     reader = csv.reader(recorder, delimiter=separator, skipinitialspace=True, strict=True)
 
@@ -99,7 +99,7 @@ def _tables(path: Path, file: IO[str], rows: int, separator: str, text: Sequence
         if "\0" in part:
             raise DataError(f"{path} is not a text file (it has zero bytes); save it as CSV with the encoding UTF-8")
         names, lines, content = check_shape(path, heading + part, separator, rows_before, lines_before)
-        frame = parse(path, content, names, list(set(text) & set(names)), separator)
+        frame = parse(path, content, names, text_among(names, text), separator)
         yield Table(path, frame, lines, rows_before)
         rows_before += len(frame)
         lines_before = reader.line_num - heading_lines

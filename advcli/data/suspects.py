@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .columns import MISSING
+from .cells import MISSING
 from .table import is_number
 
 NEARLY = 0.9

@@ -120,7 +120,7 @@ def decode(path: Path, raw: bytes) -> str:
     return text
 
 
-def read_table(path: Path, target: str, raw: bytes | None = None, separator: str = ",", text: Sequence[str] = ()) -> Table:
+def read_table(path: Path, target: str, raw: bytes | None = None, separator: str = ",", text: Sequence[str] | None = ()) -> Table:
     """Read a CSV file (plain or gzip) with a heading line.
 
     Parameters
@@ -132,8 +132,8 @@ def read_table(path: Path, target: str, raw: bytes | None = None, separator: str
         The file's content, when it was read already.
     separator : str
         Character between fields.
-    text : sequence of str
-        Further columns that stay text as the target does.
+    text : sequence of str or None
+        Further columns that stay text as the target does; None: all.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def read_table(path: Path, target: str, raw: bytes | None = None, separator: str
     """
     names, lines, content = check_shape(path, decode(path, read_bytes(path) if raw is None else raw), separator)
     targets = find_target(path, target, names)
-    frame = parse(path, content, names, [*targets, *(set(text) & set(names))], separator)
+    frame = parse(path, content, names, [*targets, *text_among(names, text)], separator)
     return Table(path, frame, lines)
 
 
@@ -151,6 +151,11 @@ def target_columns(target: str, names: Sequence[str]) -> list[str]:
     if target.endswith("*") and target not in names:
         return [name for name in names if name.startswith(target[:-1])]
     return [target] if target in names else []
+
+
+def text_among(names: Sequence[str], text: Sequence[str] | None) -> list[str]:
+    """Return the columns among ``names`` that stay text; None for ``text`` stands for all."""
+    return list(names) if text is None else sorted(set(text) & set(names))
 
 
 def parse(path: Path, text: str, names: list[str], as_text: Sequence[str], separator: str) -> pd.DataFrame:
@@ -268,7 +273,7 @@ def is_number(column: pd.Series) -> bool:
 
 def number_columns(frame: pd.DataFrame) -> set[str]:
     """Return the names of the columns that `is_number`, without a look at each of them."""
-    return {str(name) for name, kind in zip(frame.columns, frame.dtypes, strict=True) if kind.kind in _NUMBERS}
+    return {str(name) for name, kind in zip(frame.columns.tolist(), frame.dtypes.tolist(), strict=True) if kind.kind in _NUMBERS}
 
 
 def choose_column(name: str, names: Sequence[str]) -> str:

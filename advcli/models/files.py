@@ -155,6 +155,7 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
             ],
             "others": list(encoding.others),
             "separator": encoding.separator,
+            **encoding.notation.options,
             **{key: value for key in _ENCODED if (value := getattr(encoding, key)) != getattr(Encoding, key)},
         },
         "about": plain(model.about),

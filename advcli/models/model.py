@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..certificate import Certificate
+from ..data.cells import PLAIN
 from ..data.encoding import Encoding
 from ..data.transformer import EncodedColumns
 from ..evaluation.standardise import Standardiser
@@ -227,9 +228,13 @@ def _handled(encoding: Encoding) -> dict[str, str]:
         if encoding.missing != "indicator":
             for column in texts:
                 at = int(column.fill if column.fill is not None else -1)
-                said += [f"{column.name} by {column.categories[at]}"] if column.categories and at >= 0 else []
+                known = column.categories or ()
+                # beyond the categories: nothing is a value of a box that is ticked or empty
+                said += [f"{column.name} by {known[at] if at < len(known) else 'nothing'}"] if known and at >= 0 else []
         said += [f"marked in {', '.join(marked)}"] if marked else []
         lines = {"no value": _at_most(f"{encoding.missing}: {'; '.join(said) or 'none was there'}", 600)}
+    if encoding.notation != PLAIN:
+        lines["numbers"] = f"read by {encoding.notation}"
     if texts:
         others = [f"{column.name} ({len(column.categories or ()) - len(column.own or ())} share one)" for column in texts if column.other]
         rare = f"; rare ones share a feature: {', '.join(others)}" if others else ""

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import Certificate
+from ..data.cells import Notation
 from ..data.encoding import MISSING_WAYS, Column, Encoding
-from ..errors import ModelError
+from ..errors import ConfigError, ModelError
 from ..evaluation.standardise import Standardiser
 from ..features import feature_class
 from ..learners import Learner
@@ -208,7 +209,11 @@ def _restored_encoding(document: Any, d: int) -> Encoding | None:
     most = _field(document, "max_categories", int, type(None)) if "max_categories" in document else None
     if missing not in MISSING_WAYS:
         raise ModelError(f"encoding in model.json fills cells by {missing[:40]!r}")
-    encoding = Encoding(tuple(columns), tuple(others), separator, sequence, missing, most)
+    try:
+        notation = Notation.of(document)
+    except ConfigError as error:
+        raise ModelError(f"encoding in model.json has another notation of numbers: {error}") from None
+    encoding = Encoding(tuple(columns), tuple(others), separator, sequence, missing, most, notation)
     if len(encoding.feature_names) != d:
         raise ModelError(f"encoding in model.json makes {len(encoding.feature_names)} features, and n_features is {d}")
     return encoding
