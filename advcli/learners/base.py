@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..blocks import BlockRows, coded_by_parts
-from ..certificate import Certificate
+from ..certificate import Certificate, WorstCase
 from ..compiled import checked_csr
 from ..errors import ConfigError, DataError, IncompatibleError, ModelError, nearest
 from ..features import STRENGTH, FeatureMap, feature_class, make_features
@@ -517,6 +517,15 @@ class Learner(ClassifierMixin, BaseEstimator):
         y are their codes (n,), or for learners with `has_costs` the costs (n, k) of rows that have their own. None without a game.
         """
         return None
+
+    def worst_case(self, X: Any, y: Any, weight: Array | None) -> WorstCase | None:
+        """Return what predictions on the rows of the fit cost at most, arguments as in `mean_cost`; None where nothing is guaranteed."""
+        return None
+
+    @property
+    def predicts_classes_(self) -> bool:
+        """Whether the first predictions are the classes, in their order."""
+        return True
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the arrays that prove the gap of a fit to X (n, d), codes (n,) and weights, by the names of `advcli.proofs`; or none.

@@ -136,8 +136,10 @@ def with_cost(loss: Options, facts: Options, default: str) -> dict[str, Any]:
     if loss.get("file") is not None:
         if loss.get("cost") is not None:
             raise ConfigError(f"loss={loss['name']} needs its costs once: give loss.cost or loss.file")
-        matrix = matrices.read_csv(loss["file"])
-        return {**loss, "cost": (matrix.align(facts["classes"]) if "classes" in facts else matrix).values.tolist()}
+        where = f"the loss matrix in {loss['file']}"
+        matrix = matrices.read_csv(loss["file"]).align(facts.get("classes"), where)
+        matrix.refuse_other_rows(where)
+        return {**loss, "cost": matrix.values.tolist()}
     if loss.get("cost") is None:
         return {**loss, "cost": "absolute" if facts.get("ordered") else default}
     return dict(loss)
@@ -145,7 +147,11 @@ def with_cost(loss: Options, facts: Options, default: str) -> dict[str, Any]:
 
 def in_class_order(cost: Any, classes: Any) -> Any:
     """Return a cost with rows and columns in the order of the classes: a frame as a matrix of numbers, any other cost as it is."""
-    return matrices.from_frame(cost, list(classes), "cost").values if matrices.is_frame(cost) else cost
+    if not matrices.is_frame(cost):
+        return cost
+    matrix = matrices.from_frame(cost, list(classes), "cost")
+    matrix.refuse_other_rows("cost")
+    return matrix.values
 
 
 def matrix_of(cost: Any, n_classes: int, classes: Any = None) -> Array:
