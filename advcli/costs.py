@@ -311,6 +311,23 @@ def from_frame(frame: Any, classes: Sequence[object], where: str = "the loss mat
     return CostMatrix(table, tuple(rows), tuple(columns)).align(names, where)
 
 
+def columns_of(frame: Any, classes: Sequence[object], where: str) -> list[int] | None:
+    """Return the positions of the columns of a frame that the classes name, in their order; None where the columns have no names.
+
+    Columns that are called 0, 1, 2, ... have no names, unless these are the classes. `ConfigError` where names and classes differ.
+    """
+    columns, names = [name_of(column) for column in frame.columns], [name_of(label) for label in classes]
+    if columns == list(map(str, range(len(columns)))) and not set(columns) & set(names):
+        return None
+    for name in names:
+        if name not in columns:
+            raise ConfigError(f"{where} have no column for class {name!r}: {nearest(name, columns)}")
+    if len(columns) > len(names):
+        extra = next((name for name in columns if name not in names), "twice")
+        raise ConfigError(f"{where} have a column {extra!r} but there is no such class: remove it")
+    return [columns.index(name) for name in names]
+
+
 def name_of(label: Any) -> str:
     """Return a label as the names of rows and columns are compared: 1.0 is 1."""
     return str(int(label)) if isinstance(label, (float, np.floating)) and float(label).is_integer() else str(label)

@@ -51,6 +51,10 @@ class WeightedLoss(AdversarialLoss):
             if weight != "column":
                 raise ConfigError(f'loss.weight={weight!r} must be a number, one number for each class, or "column"')
             weight = 1.0
+        if hasattr(weight, "index") and not callable(weight.index):  # a column of a frame
+            raise ConfigError(
+                "loss.weight has names, and a loss knows no labels: give class_weight={LABEL: WEIGHT}, or numbers in their order"
+            )
         values = np.asarray(weight, dtype=object).ravel()
         try:
             self.weight = values.astype(np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -80,7 +81,14 @@ def rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model:
         if not isinstance(first, int) or not 1 <= first <= MOST_COLUMNS:
             raise ModelError("its steps do not say how many columns they take")
         model = dataclasses.replace(model, standardiser=steps)
-        model.table(np.zeros((1, first)))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+            model.table(np.zeros((1, first)))
+    if "feature_names" in document:
+        names = _field(document, "feature_names", list)
+        if len(names) != d or not all(isinstance(name, str) for name in names):
+            raise ModelError(f"feature_names in model.json are not {d} names")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
     return model
 
 
