@@ -177,6 +177,8 @@ def certify(problem: Judged, solution: Solution, tol: float) -> Certificate:
     """Evaluate the returned iterate of ``solution`` and compare its relative gap with ``tol``; by as many threads as its fit had."""
     problem = _shared(problem, solution)
     primal = problem.primal(solution.theta)
+    if isinstance(problem, Problem):
+        primal += problem.lost_digits(solution.theta, primal)
     dual, outside = float("nan"), 0.0
     if solution.R is not None:
         R, outside = problem.feasible(solution.R)

@@ -40,6 +40,7 @@ LABELS = "biufUOM"  # kinds of classes
 FITTED = "features_"  # arrays that the feature map computed
 # arrays that are no attributes of the estimator
 ROWS = ("rows", "rows_data", "rows_indices", "rows_indptr", "rows_shape")
+_ALWAYS = ("loss", "loss_options", "features", "features_options", "fit_intercept", "n_classes")  # parameters of every file that has them
 _STANDARDISER = ("mean", "scale", "set_to_one")
 STEPS = "steps"  # transformers of scikit-learn in front of the estimator; older versions refuse a file that has them
 _RESERVED = (*ROWS, *_STANDARDISER, STEPS)
@@ -100,6 +101,8 @@ def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entr
     _check_parameters(kind, parameters)
     estimator = kind.from_saved(parameters)
     estimator.check_parameters()
+    for missing in (each for each in _ALWAYS if each in estimator.get_params(deep=False) and each not in parameters):
+        raise ModelError(f"its parameter {missing} is missing")
     codes = _field(document, "codes", dict)
     estimator.classes_ = _restored_classes(_field(codes, "values", list), _field(codes, "type", str))
     if estimator.n_classes not in (None, len(estimator.classes_)):
