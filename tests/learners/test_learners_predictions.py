@@ -229,6 +229,7 @@ def test_only_rules_that_a_game_covers_have_a_claim(method, drawn) -> None:
         again = fitted.worst_case(X, codes, None)
         assert again.seen == pytest.approx(fitted.cost_matrix_[fitted.predict_codes(X), codes].mean())
         assert again.seen <= again.predicted + 1e-9
+        assert (claimed.rule, again.rule) == ("predictor", "threshold")
     assert AdversarialClassifier("cs").fit(X, codes).worst_case(X, codes, None) is None
 
 
