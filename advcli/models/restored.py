@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -40,6 +41,7 @@ LABELS = "biufUOM"  # kinds of classes
 FITTED = "features_"  # arrays that the feature map computed
 # arrays that are no attributes of the estimator
 ROWS = ("rows", "rows_data", "rows_indices", "rows_indptr", "rows_shape")
+_ALWAYS = ("loss", "loss_options", "features", "features_options", "fit_intercept", "n_classes")  # parameters of every file that has them
 _STANDARDISER = ("mean", "scale", "set_to_one")
 STEPS = "steps"  # transformers of scikit-learn in front of the estimator; older versions refuse a file that has them
 _RESERVED = (*ROWS, *_STANDARDISER, STEPS)
@@ -81,7 +83,14 @@ def rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model:
         if not isinstance(first, int) or not 1 <= first <= MOST_COLUMNS:
             raise ModelError("its steps do not say how many columns they take")
         model = dataclasses.replace(model, standardiser=steps)
-        model.table(np.zeros((1, first)))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+            model.table(np.zeros((1, first)))
+    if "feature_names" in document:
+        names = _field(document, "feature_names", list)
+        if len(names) != d or not all(isinstance(name, str) for name in names):
+            raise ModelError(f"feature_names in model.json are not {d} names")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
     return model
 
 
@@ -93,6 +102,8 @@ def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entr
     _check_parameters(kind, parameters)
     estimator = kind.from_saved(parameters)
     estimator.check_parameters()
+    for missing in (each for each in _ALWAYS if each in estimator.get_params(deep=False) and each not in parameters):
+        raise ModelError(f"its parameter {missing} is missing")
     codes = _field(document, "codes", dict)
     estimator.classes_ = _restored_classes(_field(codes, "values", list), _field(codes, "type", str))
     if estimator.n_classes not in (None, len(estimator.classes_)):

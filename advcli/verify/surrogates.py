@@ -81,8 +81,10 @@ class Surrogate:
             self.name, own = "general", {"matrix": [*costs.zero_one(k).tolist(), list(own["alpha"])]}
         self.alpha = float(own.get("alpha", 0.5)) if self.name == "abstain" else 1.0
         if self.name in ("convex", "general"):
-            source = costs.matrix_from(own.get("matrix"), own.get("file"), k, self.name)
-            self.matrix = (source.align(own.get("classes") or labels) if self.name == "general" else source).values
+            given, file = own.get("matrix"), own.get("file")
+            known, named = own.get("classes") or labels, own.get("predictions")
+            source = costs.matrix_from(given, file, k, self.name, classes=known, predictions=named)
+            self.matrix, decides = source.values, decides and source.of_classes
         elif self.name == "tree_distance":
             given = own.get("hierarchy")
             named = given if isinstance(given, Mapping) else {"edges": edges if given is None else given}
