@@ -62,7 +62,8 @@ class Certificate:
     seconds : float
         Wall time of the solver, without this certificate.
     game_value : float
-        The worst case that the fit guarantees (`Problem.game_value`); nan for losses that are no game.
+        The worst case that the fit guarantees for predictions drawn from the predictor's distribution (`Problem.game_value`; that of
+        other rules is in `WorstCase`); nan for losses that are no game.
     scale : float
         What the gap is relative to: the primal; |dual| where matrices with negative entries make the primal negative, and no less than
         `Problem.least_scale`; for corrected losses, which can be 0, the larger of |primal| and the loss at scores 0. nan in a model that
@@ -100,6 +101,48 @@ class Certificate:
         return cls(**known)
 
 
+@dataclass(frozen=True)
+class WorstCase:
+    """What predictions on the rows of a fit cost at most, in expectation under every label distribution that the moments allow.
+
+    With theta the parameters, a distribution q_i of labels for every row is allowed where its moments J'q/n lie within lambda |theta| of
+    the sample's (`Problem.game_value`). For predictions of expected costs a_i(j) under the label j, from any rule, the mean of q_i.a_i is
+    at most
+
+        penalty + ridge + mean over i of max_j (a_i(j) + f_ij) - f_iy.
+
+    Attributes
+    ----------
+    mixed : float
+        Of predictions that are drawn from the predictor's distribution: the game value.
+    predicted : float
+        Of the very predictions that the fit makes, by its rule.
+    seen : float
+        What these cost at the labels of the fit, a distribution that is allowed; never above ``predicted``.
+    rule : str
+        The rule that they follow.
+    """
+
+    mixed: float
+    predicted: float
+    seen: float
+    rule: str
+
+    @classmethod
+    def of(cls, certificate: Certificate, penalty: float, bound: float, seen: float, rule: str) -> WorstCase:
+        """Return what is guaranteed, from the penalty of the fit and the means over its rows of the bounds and of the costs seen."""
+        ridge = certificate.game_value - certificate.primal
+        return cls(float(certificate.game_value), float(penalty + ridge + bound), float(seen), rule)
+
+    def __str__(self) -> str:
+        """Say in one line what is guaranteed, and for which predictions."""
+        return (
+            f"predictions by rule={self.rule} cost at most {self.predicted:.4g} in expectation under every label distribution of the "
+            f"training rows that the moments allow, {self.seen:.4g} at the labels themselves; drawn from the predictor's distribution they "
+            f"cost at most {self.mixed:.4g}"
+        )
+
+
 class Judged(Protocol):
     """What the referee asks of a problem: both values of any point, and how far a dual point lies outside its set."""
 
@@ -134,6 +177,8 @@ def certify(problem: Judged, solution: Solution, tol: float) -> Certificate:
     """Evaluate the returned iterate of ``solution`` and compare its relative gap with ``tol``; by as many threads as its fit had."""
     problem = _shared(problem, solution)
     primal = problem.primal(solution.theta)
+    if isinstance(problem, Problem):
+        primal += problem.lost_digits(solution.theta, primal)
     dual, outside = float("nan"), 0.0
     if solution.R is not None:
         R, outside = problem.feasible(solution.R)

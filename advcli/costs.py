@@ -30,6 +30,13 @@ ABSTAIN = "abstain"
 """What `predict` returns where a classifier abstains, whatever the type of the labels: text among numbers, which no class can equal."""
 
 
+NEGATIVE = (
+    "the cost matrix has negative entries: the surrogate and bounds of costs can be negative, "
+    "so that a gap relative to them can lose its meaning"
+)
+"""What is said once of a fit to such a matrix."""
+
+
 # ---- named matrices -------------------------------------------------------------------------------------------------
 def zero_one(n_classes: int) -> Array:
     """Return the zero-one matrix, shape (k, k): 0 on the diagonal, 1 elsewhere. `ConfigError` for more than `MOST_CLASSES`."""
@@ -118,27 +125,57 @@ class CostMatrix:
     rows: tuple[str, ...] | None = None
     columns: tuple[str, ...] | None = None
 
-    def align(self, classes: Sequence[object]) -> CostMatrix:
-        """Return the matrix with its columns in the order of ``classes`` (a data set's labels, code 0 first).
+    @property
+    def of_classes(self) -> bool:
+        """Whether the first k rows predict the classes of the columns, in their order; rows without names do where they are k or more."""
+        k = self.values.shape[1]
+        return len(self.values) >= k if self.rows is None else self.columns is not None and self.rows[:k] == self.columns
 
-        Rows that carry the same names as the classes follow the same order; other rows (abstain, decisions) stay behind
-        them in their own order. A matrix without column names is taken to be in that order already. `ConfigError` when a
-        class has no column.
+    def align(self, classes: Sequence[object] | None, where: str = "the loss matrix") -> CostMatrix:
+        """Return the matrix with its columns in the order of ``classes`` (a data set's labels, code 0 first; None: that of the columns).
+
+        Rows that carry the names of all classes follow the same order; other rows (abstain, decisions) stay behind them in their own
+        order. Columns without names are in that order already.
+
+        Raises
+        ------
+        ConfigError
+            A class without a column, a column without a class, rows of only some classes, or a name that occurs twice.
         """
-        if self.columns is None:
+        columns = self.columns
+        if classes is None:
+            classes = columns or ()
+        if not classes or (columns is None and self.rows is None):
             return self
-        names = [str(label) for label in classes]
-        missing = [name for name in names if name not in self.columns]
-        if missing:
-            raise ConfigError(f"the loss matrix has no column for class {missing[0]!r}: {nearest(missing[0], self.columns)}")
-        extra = [name for name in self.columns if name not in names]
+        names = tuple(name_of(label) for label in classes)
+        for given, kind in ((self.rows, "row"), (columns, "column")):
+            twice = next((name for name in given or () if (given or ()).count(name) > 1), None)
+            if twice is not None:
+                raise ConfigError(f"{where} has two {kind}s named {twice!r}: names must differ")
+        columns = names if columns is None else columns
+        for name in names:
+            if name not in columns:
+                raise ConfigError(f"{where} has no column for class {name!r}: {nearest(name, columns)}")
+        extra = [name for name in columns if name not in names]
         if extra:
-            raise ConfigError(f"the loss matrix has a column {extra[0]!r} but the data have no such class: remove it")
-        values, rows = self.values[:, [self.columns.index(name) for name in names]], self.rows
-        if rows is not None and set(names) <= set(rows):
-            order = [rows.index(name) for name in names] + [i for i, row in enumerate(rows) if row not in names]
-            values, rows = values[order], tuple(rows[i] for i in order)
-        return CostMatrix(values, rows, tuple(names))
+            raise ConfigError(f"{where} has a column {extra[0]!r} but the data have no such class: remove it")
+        values, rows = self.values[:, [columns.index(name) for name in names]], self.rows
+        if rows is None or not set(names) & set(rows):
+            return CostMatrix(values, rows, names)
+        lacks = [name for name in names if name not in rows]
+        if lacks:
+            raise ConfigError(
+                f"{where} has rows for other classes, but no row for class {lacks[0]!r} ({nearest(lacks[0], rows)}): "
+                "a class that is not to be predicted needs a row of high costs"
+            )
+        order = [rows.index(name) for name in names] + [i for i, row in enumerate(rows) if row not in names]
+        return CostMatrix(values[order], tuple(rows[i] for i in order), names)
+
+    def refuse_other_rows(self, where: str) -> None:
+        """Raise `ConfigError` where the rows have names that are not the classes, for a method that predicts classes alone."""
+        if self.rows is not None and not (self.of_classes and len(self.rows) == len(self.columns or ())):
+            other = next((row for row in self.rows if row not in (self.columns or ())), self.rows[0])
+            raise ConfigError(f"{where} has a row {other!r}, which is no class, and this method predicts classes: choose loss=general")
 
 
 def number(value: Any, what: str) -> float:
@@ -256,46 +293,86 @@ def from_frame(frame: Any, classes: Sequence[object], where: str = "the loss mat
         A class without a column, a column without a class, rows of only some classes, a name that occurs twice, or an entry that is no
         number.
     """
-    names = [_name(label) for label in classes]
-    columns, values = [_name(column) for column in frame.columns], [frame[column].to_list() for column in frame.columns]
+    names = [name_of(label) for label in classes]
+    columns, values = [name_of(column) for column in frame.columns], [frame[column].to_list() for column in frame.columns]
     if hasattr(frame, "index"):
-        rows = [_name(row) for row in frame.index]
+        rows = [name_of(row) for row in frame.index]
     elif values and all(isinstance(cell, str) for cell in values[0]):
         rows, columns, values = values[0], columns[1:], values[1:]
     else:
         rows = list(map(str, range(len(frame))))
-    for given, kind in ((rows, "row"), (columns, "column")):
-        twice = next((name for name in given if given.count(name) > 1), None)
-        if twice is not None:
-            raise ConfigError(f"{where} has two {kind}s named {twice!r}: names must differ")
     table = check_matrix([list(row) for row in zip(*values, strict=True)], None, where)
-    if columns == list(map(str, range(len(columns)))) and not set(columns) & set(names):
+    columns_unnamed, rows_unnamed = (each == list(map(str, range(len(each)))) and not set(each) & set(names) for each in (columns, rows))
+    if columns_unnamed != rows_unnamed:
+        named, unnamed, give = (
+            ("rows", "columns", "the classes as its columns") if columns_unnamed else ("columns", "rows", "the predictions as its index")
+        )
+        raise ConfigError(f"{where} names its {named} and not its {unnamed}: give {give}, {names[0]!r}, ...")
+    if columns_unnamed:
         return CostMatrix(check_matrix(table, len(names), where))
-    matched = set(rows) & set(names)
-    if rows == list(map(str, range(len(rows)))) and not matched:
-        raise ConfigError(f"{where} names its columns and not its rows: give the predictions as its index, {names[0]!r}, ...")
-    if matched and matched != set(names):
-        lacks = next(name for name in names if name not in matched)
-        raise ConfigError(f"{where} has no row for class {lacks!r}: {nearest(lacks, rows)}")
-    return CostMatrix(table, tuple(rows), tuple(columns)).align(names)
+    return CostMatrix(table, tuple(rows), tuple(columns)).align(names, where)
 
 
-def _name(label: Any) -> str:
+def columns_of(frame: Any, classes: Sequence[object], where: str) -> list[int] | None:
+    """Return the positions of the columns of a frame that the classes name, in their order; None where the columns have no names.
+
+    Columns that are called 0, 1, 2, ... have no names, unless these are the classes. `ConfigError` where names and classes differ.
+    """
+    columns, names = [name_of(column) for column in frame.columns], [name_of(label) for label in classes]
+    if columns == list(map(str, range(len(columns)))) and not set(columns) & set(names):
+        return None
+    for name in names:
+        if name not in columns:
+            raise ConfigError(f"{where} have no column for class {name!r}: {nearest(name, columns)}")
+    if len(columns) > len(names):
+        extra = next((name for name in columns if name not in names), "twice")
+        raise ConfigError(f"{where} have a column {extra!r} but there is no such class: remove it")
+    return [columns.index(name) for name in names]
+
+
+def name_of(label: Any) -> str:
     """Return a label as the names of rows and columns are compared: 1.0 is 1."""
     return str(int(label)) if isinstance(label, (float, np.floating)) and float(label).is_integer() else str(label)
 
 
-def matrix_from(matrix: Any = None, file: str | Path | None = None, n_classes: int | None = None, loss: str = "general") -> CostMatrix:
-    """Return the checked matrix of a loss option pair, ``matrix`` (inline rows) or ``file`` (a CSV): exactly one of them."""
+def matrix_from(
+    matrix: Any = None,
+    file: str | Path | None = None,
+    n_classes: int | None = None,
+    loss: str = "general",
+    *,
+    classes: Sequence[Any] | None = None,
+    predictions: Sequence[Any] | None = None,
+) -> CostMatrix:
+    """Return the checked matrix of a loss, from its options: ``matrix`` (inline rows) or ``file`` (a CSV), exactly one of them.
+
+    Its columns, and rows of these names, are put into the order of the ``classes``, where they are known. ``predictions`` name the rows
+    of a matrix that has no names.
+    """
     if (matrix is None) == (file is None):
         raise ConfigError(f"loss={loss} needs either matrix (a list of rows) or file (a CSV), not {'both' if file else 'neither'}")
-    if file is None:
-        if isinstance(matrix, CostMatrix):
-            return CostMatrix(check_matrix(matrix.values, n_classes), matrix.rows, matrix.columns)
-        return CostMatrix(check_matrix(matrix, n_classes))
-    read = read_csv(file)
-    check_matrix(read.values, n_classes, f"the loss matrix in {file}")
-    return read
+    if file is not None:
+        found = read_csv(file)
+        check_matrix(found.values, n_classes, f"the loss matrix in {file}")
+    elif isinstance(matrix, CostMatrix):
+        found = CostMatrix(check_matrix(matrix.values, n_classes), matrix.rows, matrix.columns)
+    else:
+        found = CostMatrix(check_matrix(matrix, n_classes))
+    if predictions is not None:
+        found = CostMatrix(found.values, _named_rows(found, predictions, loss), found.columns)
+    return found.align(classes)
+
+
+def _named_rows(matrix: CostMatrix, predictions: Any, loss: str) -> tuple[str, ...]:
+    """Return the names that the option ``predictions`` gives to the rows of a matrix."""
+    if isinstance(predictions, str) or not isinstance(predictions, Sequence) or len(predictions) != len(matrix.values):
+        raise ConfigError(f"predictions of loss={loss} must name the {len(matrix.values)} rows of the matrix, got {predictions!r:.60}")
+    if matrix.rows is not None:
+        raise ConfigError(f"the rows of the matrix of loss={loss} have names already: leave predictions out")
+    names = tuple(map(name_of, predictions))
+    if len(set(names)) < len(names):
+        raise ConfigError(f"predictions of loss={loss} must be different names")
+    return names
 
 
 # ---- structure and guarantees ---------------------------------------------------------------------------------------
@@ -333,15 +410,17 @@ def _rounding(matrix: Array) -> float:
     return 4.0 * float(np.finfo(float).eps) * float(np.abs(matrix).max())
 
 
-def describe(matrix: Array) -> Description:
+def describe(matrix: Array, of_classes: bool = True) -> Description:
     """Recognise the structure of a loss matrix and list the guarantees that it does not have.
+
+    ``of_classes``: whether its first rows predict the classes (`CostMatrix.of_classes`).
 
     Recognised, also times a positive scale: zero-one, absolute, squared, abstain with its alpha in [0, 1]; then columns
     convex in the prediction. The guarantee is Fisher consistency of argmax f, Theorem 15 of Fathony et al. (2018), whose
     condition is the one on rows, L[y, y] < L[y, y'] (a prediction costs least when it is right).
     """
     structure, scale, alpha = _structure(matrix)
-    return Description(structure, scale, alpha, tuple(_lost_guarantees(matrix, structure)))
+    return Description(structure, scale, alpha, tuple(_lost_guarantees(matrix, structure, of_classes)))
 
 
 def _structure(matrix: Array) -> tuple[str, float, float | None]:
@@ -362,13 +441,14 @@ def _same(matrix: Array, pattern: Array) -> bool:
     return bool((np.abs(matrix - pattern) <= _rounding(matrix)).all())
 
 
-def _lost_guarantees(matrix: Array, structure: str) -> list[str]:
+def _lost_guarantees(matrix: Array, structure: str, of_classes: bool) -> list[str]:
     l, k = matrix.shape
     notes = []
-    if l != k:
-        if structure != "abstain":
+    if l != k or not of_classes:
+        if structure != "abstain" or not of_classes:
             notes.append(
-                f"{l} predictions for {k} classes: Theorem 15 (argmax of the potentials is the Bayes label) does not apply; "
+                f"{l} predictions{'' if of_classes else ', which are not the classes,'} for {k} classes: "
+                "Theorem 15 (argmax of the potentials is the Bayes label) does not apply; "
                 "predictions come from the predictor's distribution (eq. 133)"
             )
     else:

@@ -14,6 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .abstention import Guarantee, RiskCoverage, guarantee, risk_coverage
+from .data.cells import cell_text
+from .data.columns import match_labels
 from .data.reading import read_parts
 from .errors import ConfigError, DataError, nearest
 from .files import write_bytes, write_text
@@ -82,19 +84,21 @@ def coverage_file(model: Model, source: Path, out: Path) -> CoverageReport:
     if model.encoding is None or model.of_sets:
         raise ConfigError("risk over coverage is for models that advcli fit made from rows with one label")
     target = str(model.about.get("cell", {}).get("dataset", {}).get("target"))
-    form = model.encoding
-    parts = list(read_parts(source, 2**31, separator=form.separator, text=[*form.text, target], encoding=form.charset))
+    form, text = model.encoding, model.encoding.text
+    wanted = None if text is None else [*text, target]
+    parts = list(read_parts(source, 2**31, separator=form.separator, text=wanted, encoding=form.charset))
     columns = [str(each) for each in parts[0].frame.columns] if parts else []
     if target not in columns:
         raise DataError(f"{source} has no column {target} of labels; {nearest(target, columns)}")
     frame = parts[0].frame
     names = [str(label) for label in model.classes]
-    given = frame[target].astype(str).str.strip().tolist()
-    unknown = next((at for at, label in enumerate(given) if label not in names), None)
-    if unknown is not None:
+    given = cell_text(frame[target]).tolist()
+    codes = [-1 if at is None else at for at in match_labels(given, model.classes)]
+    if -1 in codes:
+        unknown = codes.index(-1)
         raise DataError(f"{source}: {given[unknown]!r} of row {unknown + 1} is no label of the model; {nearest(given[unknown], names)}")
     model.encoding.check_columns(source, columns)
-    found = coverage_of(model, model.encoding.encode(parts[0]), np.array([names.index(label) for label in given], dtype=np.intp))
+    found = coverage_of(model, model.encoding.encode(parts[0]), np.array(codes, dtype=np.intp))
     write(found, out)
     return found
 

@@ -16,6 +16,7 @@ import socket
 import stat
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -33,6 +34,30 @@ _counter = itertools.count()
 def reason(error: OSError) -> str:
     """Return why the system refused, without the path and the number."""
     return error.strerror or type(error).__name__
+
+
+class UnpackedError(ValueError):
+    """An archive holds more than may be read of it; the text says how much."""
+
+
+def most_unpacked(size: int) -> int:
+    """Return how many bytes the entries of an archive of so many bytes may hold in all."""
+    return max(2**28, 32 * size)
+
+
+def check_unpacked(archive: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]:
+    """Return the entries of an archive of so many bytes by its directory, before any is read.
+
+    Raises
+    ------
+    UnpackedError
+        They hold more than `most_unpacked`: memory would end before the archive does.
+    """
+    entries = archive.infolist()
+    held = sum(entry.file_size for entry in entries)
+    if held > most_unpacked(size):
+        raise UnpackedError(f"{size} bytes that unpack to {held}, of which {most_unpacked(size)} are read at most")
+    return entries
 
 
 def destination(path: Path) -> tuple[Path, bool]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
+from .arrays import read_archive
 from .block_problem import BlockProblem
 from .blocks import BlockRows, in_blocks
 from .certificate import Certificate
@@ -73,18 +74,18 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
     Raises
     ------
     ModelError
-        A file that is missing, no npz file, or without ``coef``.
+        A file that is missing, no npz file, one that unpacks to too much, or without ``coef``.
     """
     if path.exists() and not path.is_file():  # a pipe would wait for a writer
         raise ModelError(f"cannot read {path}: it is a folder, a pipe or a device, no file")
     try:
-        with np.load(path, allow_pickle=False) as file:
-            found = {name: file[name] for name in file.files}
+        found = read_archive(path)
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror or type(error).__name__}") from None
     except Exception as error:  # zipfile, zlib and NumPy raise a dozen kinds
         raise ModelError(
-            f"{path} is no npz file without pickle ({type(error).__name__}); write it with numpy.savez(FILE, coef=...)"
+            f"{path} is no npz file without pickle ({' '.join(str(error).split()) or type(error).__name__}); "
+            "write it with numpy.savez(FILE, coef=...)"
         ) from None
     if "coef" not in found:
         raise ModelError(f"{path} holds no array coef; write it with numpy.savez(FILE, coef=model.coef_, intercept=model.intercept_)")

@@ -47,6 +47,10 @@ _SCORES = 2**26  # scores beyond which those of linear features are taken part b
 _EACH = 2**17  # scores whose surrogates a thread finds at a time
 
 
+_LOST = 1e-3
+"""Share of an objective up to which the rounding of scores is not looked at."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """A regularised empirical risk: feature map, surrogate, labels, lambda and weights. Solvers and referee see nothing else.
@@ -203,6 +207,15 @@ class Problem:
     def primal(self, theta: Array) -> float:
         """Return P(theta)."""
         return self.penalty(theta) + self.empirical_at(theta)
+
+    def lost_digits(self, theta: Array, primal: float) -> float:
+        """Return how much more P(theta) may be than ``primal``, its value by rounded scores; 0 unless that is a share of the loss at 0.
+
+        Rounding shows in P where features of 1e15 meet parameters whose products cancel. S moves |r|_1 times as fast as scores, at most.
+        """
+        steepness = 2.0 if self.loss.simplex else 2.0 * max(self.loss.n_classes - 1, 1)
+        lost = steepness * self.features.score_rounding(theta)
+        return lost if lost > _LOST * abs(primal) and lost > _LOST * self.unit else 0.0
 
     def game_value(self, theta: Array, primal: float | None = None) -> float:
         """Return P(theta) + lambda/2 |theta|^2 for adversarial losses, nan for others.

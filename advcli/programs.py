@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
-def quiet_solver(tolerance: float | None = None, presolve: bool = True) -> Any:
-    """Return HiGHS with one thread and no words; ``tolerance`` is that of both feasibilities, None its own."""
+@cache
+def _silent_class() -> Any:
+    """Return the class of solvers that are silent from the start: since 1.16 HiGHS greets on standard output when callbacks are enabled."""
     import highspy
 
-    solver = highspy.Highs()
+    class Silent(highspy.Highs):
+        def enableCallbacks(self) -> None:  # called while the solver is made
+            self.silent()
+            super().enableCallbacks()
+
+    return Silent
+
+
+def quiet_solver(tolerance: float | None = None, presolve: bool = True) -> Any:
+    """Return HiGHS with one thread and no words; ``tolerance`` is that of both feasibilities, None its own."""
+    solver = _silent_class()()
     solver.silent()
     solver.setOptionValue("threads", 1)
     if not presolve:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from numpy.typing import NDArray
 from pandas.util import hash_array, hash_pandas_object
 
 from ..errors import DataError, ProblemsError
-from .columns import MISSING, code_labels, listed, reads_as_numbers
+from .cells import MISSING, PLAIN, TRUTHS, Look, Notation, cell_text, gaps_in, numbers_of, reads_as_numbers
+from .columns import code_labels, label_numbers, listed, written_alike
+from .encoding import nearly_numbers, notation_words, number_look
 from .opening import WINDOWS, NotTextError, check_encoding
 from .reading import format_of, read_any
 from .registry import complete_options, sources
@@ -100,39 +103,31 @@ def check_file(path: Path, target: str | None, separator: str | None = None, enc
     """
     options: dict[str, Any] = {"path": str(path)}
     remarks: list[str] = []
-    table = _read(path, target, separator, encoding, options, remarks)
+    table, as_text = _read(path, target, separator, encoding, options, remarks)
     names = list(map(str, table.frame.columns))
     targets = [] if target is None else find_target(path, target, names)
     if target is not None:
         options["target"] = target
-    features = [name for name in names if name not in targets]
-    facts = {name: _facts(table.frame[name]) for name in names}
+    features = [name for name in names if name not in set(targets)]
+    look = _look(table, features, targets, options)
+    if look.notation != PLAIN:  # a reader of numbers has taken 1.234 for one and a bit
+        table, options = as_text(), options | look.notation.options
+    nearly = set(nearly_numbers(table, features, {"categorical": "auto", **look.notation.options}))
+    facts = {name: _facts(table.frame[name], look.columns.get(name, look.notation), name in nearly, name in look.columns) for name in names}
     columns = [
         {"column": _short(name), "type": fact.kind, "gaps": fact.gaps, "different": fact.different, "values": fact.values}
-        | {"taken as": "label" if name in targets else _taken(fact)}
+        | {"taken as": "label" if name in set(targets) else _taken(fact)}
         for name, fact in facts.items()
     ]
-    found = [name for name in features if facts[name].looks]
-    remarks += [f"{name} looks like {SAID[facts[name].looks]}" for name in found]
-    auto = any(facts[name].kind == "text" for name in features)
-    if found:
-        names_found = ",".join(found)
-        remarks.append(f"these are left out: dataset.keep=[{names_found}] takes them" if auto else "these are left out by dataset.drop")
-    empty = [name for name in features if facts[name].kind == "empty"] + ([] if auto else found)
-    if auto:
-        options["categorical"] = "auto"
-    if empty:
-        options["drop"] = empty
-    taken = [name for name in features if not facts[name].looks and name not in empty]
-    gaps = [name for name in taken if facts[name].gaps]
-    if gaps:
-        options["missing"] = "median"
-        remarks.append(f"no value in some cells of {listed(gaps)}: dataset.missing=median, mean, most_frequent or indicator fills them")
-    many = [name for name in taken if facts[name].kind == "text" and facts[name].different > _bound()]
-    if many:
-        remarks.append(f"more than {_bound()} categories in {listed(many)}: the rarest share one feature (dataset.max_categories)")
+    remarks += _notation_remarks(look)
+    taken = _features({name: facts[name] for name in features}, options, remarks)
     remarks += [*_constant(facts, taken), *_copies(facts, taken, targets), *_duplicates(facts)]
-    classes = _target(table, targets[0], options, remarks) if len(targets) == 1 else []
+    if target is None:
+        classes = []
+    elif target in targets:
+        classes = _target(table, target, options, remarks, look.notation)
+    else:
+        classes = _sets(table, targets, target, remarks)
     if target is None:
         remarks.append("say which column holds the labels: target=COLUMN")
     elif not any(remark.startswith("the target") for remark in remarks):
@@ -141,12 +136,43 @@ def check_file(path: Path, target: str | None, separator: str | None = None, enc
     return Checked(head, columns, classes, remarks, {} if target is None else options)
 
 
+def _features(facts: Mapping[str, _ColumnFacts], options: dict[str, Any], remarks: list[str]) -> list[str]:
+    """Return the columns that features are made of; what follows for the command and what is remarkable is added."""
+    found = [name for name, fact in facts.items() if fact.looks]
+    remarks += [f"{name} looks like {SAID[facts[name].looks]}" for name in found]
+    auto = any(fact.kind == "text" for fact in facts.values())
+    if found:
+        names_found = ",".join(found)
+        remarks.append(f"these are left out: dataset.keep=[{names_found}] takes them" if auto else "these are left out by dataset.drop")
+    empty = [name for name, fact in facts.items() if fact.kind == "empty"] + ([] if auto else found)
+    if auto:
+        options["categorical"] = "auto"
+    if empty:
+        options["drop"] = empty
+    taken = [name for name, fact in facts.items() if not fact.looks and name not in empty]
+    gaps = [name for name in taken if facts[name].gaps]
+    if gaps:
+        options["missing"] = "median"
+        remarks.append(f"no value in some cells of {listed(gaps)}: dataset.missing=median, mean, most_frequent or indicator fills them")
+    ticked = [name for name in gaps if facts[name].different == 1]
+    if ticked:
+        remarks.append(f"one value or nothing in {listed(ticked)}: nothing counts as a value too")
+    many = [name for name in taken if facts[name].kind == "text" and facts[name].different > _bound()]
+    if many:
+        remarks.append(f"more than {_bound()} categories in {listed(many)}: the rarest share one feature (dataset.max_categories)")
+    return taken
+
+
 def _read(
     path: Path, target: str | None, separator: str | None, encoding: str | None, options: dict[str, Any], remarks: list[str]
-) -> Table:
-    """Return the file as a table; the options by which it was read, where they are not the defaults, and what is remarkable are added."""
+) -> tuple[Table, Callable[[], Table]]:
+    """Return the file as a table, and what returns it with all cells of CSV as text.
+
+    The options by which it was read, where they are not the defaults, and what is remarkable are added.
+    """
     if format_of(path) != "csv":
-        return read_any(path, target)
+        table = read_any(path, target)
+        return table, lambda: table
     raw, encoding = read_bytes(path, once=True), check_encoding(encoding)
     asked = separator or ","
     try:
@@ -162,20 +188,42 @@ def _read(
     separator = separator_of(content) if separator is None and found == asked else found
     if separator != ",":
         options["separator"] = separator
-    return table_of(path, content, separator, target, [])
+    as_text = partial(table_of, path, content, separator, target, None)
+    return table_of(path, content, separator, target, []), as_text
 
 
 def _bound() -> int:
     return int(sources()["csv"].defaults["max_categories"])
 
 
-def _facts(column: pd.Series) -> _ColumnFacts:
-    """Return what there is to know of a column; of text each different value is looked at once."""
-    looks, rows = looks_like(column), len(column)
+def _look(table: Table, features: list[str], targets: list[str], options: Mapping[str, Any]) -> Look:
+    """Return how the numbers of the features look to be written, and those of a target that is to be cut."""
+    cut = [name for name in targets if len(targets) == 1 and table.frame[name].nunique() > MANY]
+    return number_look(table, [*features, *cut], {"categorical": "auto", "separator": options.get("separator", ",")})
+
+
+def _notation_remarks(look: Look) -> list[str]:
+    """Return what is said of numbers in another notation than that of programs."""
+    if look.columns and look.notation == PLAIN:
+        each = ", ".join(f"{name} ({own})" for name, own in look.columns.items())
+        return [f"numbers are written in several ways, which one command cannot read; write all in one way: {each}"]
+    said = [f"numbers in {listed(list(look.columns))} are written in another way than programs do: {look.notation} reads them"]
+    said += [f"{name} could also be read otherwise: {notation_words(look, name)}" for name in look.unclear]
+    if set(look.notation.units) & {"<", ">", "<=", ">=", "≤", "≥", "~", "≈"}:
+        said.append("of a value that is only bounded, such as <40, the bound is taken")
+    return said if look.columns else []
+
+
+def _facts(column: pd.Series, notation: Notation, nearly: bool, written: bool) -> _ColumnFacts:
+    """Return what there is to know of a column; of text each different value is looked at once.
+
+    ``nearly``: whether it holds numbers with a few wrong cells; ``written``: whether it holds numbers in another notation than the default.
+    """
+    looks, rows = "" if nearly or written else looks_like(column), len(column)
     if is_number(column):
         numbers = column.to_numpy(np.float64)
         there = numbers[~np.isnan(numbers)]
-        kind, shown = _numbers(there, column.dtype.kind == "b")
+        kind, shown = _range(there, column.dtype.kind == "b")
         return _ColumnFacts(kind, looks, rows - len(there), len(pd.unique(there)), shown, hash_array(numbers + 0.0))
     counts = counted(column)
     distinct = pd.Series(counts.index, dtype=object)
@@ -183,22 +231,22 @@ def _facts(column: pd.Series) -> _ColumnFacts:
     if counts.empty:
         return _ColumnFacts("empty", looks, gaps, 0, "", np.zeros(rows, dtype=np.uint64))
     codes, raw = pd.factorize(column)  # -1, the last of what follows, for no value
-    texts = pd.Series([*raw, ""], dtype=object).astype(str).str.strip()
-    if reads_as_numbers(distinct):
-        kind, shown = _numbers(_floats(distinct), False)
-        content = hash_array(_floats(texts) + 0.0)
+    texts = cell_text(pd.Series([*raw, ""], dtype=object))
+    numeric = reads_as_numbers(distinct, notation)
+    if numeric:
+        content = hash_array(notation.numbers(texts) + 0.0)
+    else:
+        content = texts.mask(gaps_in(texts), "").map(hash).to_numpy(np.int64).view(np.uint64)
+    if numeric or nearly:
+        numbers = notation.numbers(distinct)
+        kind, shown = _range(numbers[~np.isnan(numbers)], bool(distinct.str.lower().isin(TRUTHS).all()))
     else:
         kind = "text"
         shown = _short(", ".join(counts.index[:5]) + (", ..." if len(counts) > 5 else ""), 32)
-        content = texts.mask(texts.str.lower().isin(MISSING), "").map(hash).to_numpy(np.int64).view(np.uint64)
-    return _ColumnFacts(kind, looks, gaps, len(counts), shown, content[codes])
+    return _ColumnFacts("number" if nearly else kind, looks, gaps, len(counts), shown, content[codes])
 
 
-def _floats(text: pd.Series) -> NDArray[np.float64]:
-    return pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
-
-
-def _numbers(values: NDArray[np.float64], boolean: bool) -> tuple[str, str]:
+def _range(values: NDArray[np.float64], boolean: bool) -> tuple[str, str]:
     """Return the kind of a column of numbers, and their range in words."""
     if not len(values):
         return "empty", ""
@@ -250,10 +298,17 @@ def _short(text: Any, most: int = 20) -> str:
     return words if len(words) <= most else f"{words[: most - 3]}..."
 
 
-def _target(table: Table, target: str, options: dict[str, Any], remarks: list[str]) -> list[dict[str, Any]]:
+def _sets(table: Table, targets: list[str], target: str, remarks: list[str]) -> list[dict[str, Any]]:
+    """Return the labels of rows that have several, one a column, with their rows."""
+    remarks.append("rows have sets of labels, one a column: loss=sets and the methods of docs/multilabel.md learn them")
+    marks = {name: numbers_of(table.frame[name])[0] for name in targets}
+    return [{"class": _short(name.removeprefix(target[:-1])), "rows": int((values == 1.0).sum())} for name, values in marks.items()]
+
+
+def _target(table: Table, target: str, options: dict[str, Any], remarks: list[str], notation: Notation) -> list[dict[str, Any]]:
     """Return the classes with their rows; what follows for the command and what is remarkable is added."""
     found = table.frame[target].value_counts()  # what follows looks at each different cell once
-    text, rows_of = pd.Series(found.index, dtype=object).astype(str).str.strip(), found.to_numpy()
+    text, rows_of = cell_text(pd.Series(found.index, dtype=object)), found.to_numpy()
     if (gaps := int(rows_of[text == ""].sum())) > 0:
         remarks.append(f"the target {target} has no value in {gaps} rows: fill or remove them, advcli guesses no labels")
     unknown = sorted(set(text.str.lower()) & (MISSING - {""}))
@@ -261,15 +316,18 @@ def _target(table: Table, target: str, options: dict[str, Any], remarks: list[st
         remarks.append(f"{listed(unknown)} is a class of {target} like any other; if it means no value, remove those rows")
     if gaps == len(table.frame):
         return []
-    codes, labels = code_labels(text[text != ""])
-    numbers = [label for label in labels if isinstance(label, float) and not label.is_integer()]
-    if len(labels) > MANY and (numbers or all(isinstance(label, (int, float)) for label in labels)):
+    codes, labels = code_labels(text[text != ""], notation)
+    numbers = label_numbers(labels, notation)
+    if len(labels) > MANY and numbers is not None:
         options |= {"cut": "equal_frequency", "n_classes": 5}
         remarks.append(f"{target} holds {len(labels)} different numbers: cut into five ordered classes of equal size")
         return []
-    order = likely_order(labels)
+    for group in written_alike(labels):
+        remarks.append(f"{target} holds what looks like one label in several writings, each a class of its own: {listed(group)}")
+    counted = None if numbers is None else likely_order([int(number) if number.is_integer() else number for number in numbers])
+    order = likely_order(labels) if counted is None else labels
     if order is not None:
-        key, value = ("order", order) if isinstance(labels[0], str) else ("ordered", True)
+        key, value = ("order", order) if counted is None else ("ordered", True)
         options[key] = value
         shown = " < ".join(map(str, order))
         remarks.append(f"the labels look ordered, {shown}: leave dataset.{key} out if they are not; with it loss=absolute and others fit")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,9 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, DataError
-from .table import Table, is_number
+from .cells import PLAIN, TRUTHS, Notation, gaps_in, numbers_of
+from .table import Table
 
-MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
+SUSPECT = "looks like"
+"""What notes say of columns that are something else than they are taken for, to be read before any work."""
 
 
 def listed(values: Sequence[Any]) -> str:
@@ -20,60 +24,83 @@ def listed(values: Sequence[Any]) -> str:
     return ", ".join(map(str, values[:5])) + (", ..." if len(values) > 5 else "")
 
 
-def reads_as_numbers(column: pd.Series) -> bool:
-    """Return whether all cells of a column of text that hold a value hold a number.
-
-    A column of numbers with a few missing cells arrives as text: it has to fail as missing, not to become categories.
-    """
-    text = column.astype(str).str.strip()
-    rest = text[~text.str.lower().isin(MISSING)]
-    return not rest.empty and bool(pd.to_numeric(rest, errors="coerce").notna().all())
-
-
-def numbers(table: Table, name: str, purpose: str, text_remedy: str, remedy: str) -> NDArray[np.float64]:
+def numbers(table: Table, name: str, purpose: str, text_remedy: str, remedy: str, notation: Notation = PLAIN) -> NDArray[np.float64]:
     """Return a column as finite numbers or say which cell is none, what it is needed for and what to do."""
-    column = table.frame[name]
-    if is_number(column):
-        values = column.to_numpy(np.float64)
-        text = None
-    else:
-        text = column.astype(str).str.strip()
-        values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
+    values, text = numbers_of(table.frame[name], notation)
     bad = np.flatnonzero(~np.isfinite(values))
     if not bad.size:
         return values
     if text is not None:  # say what text there is before what is missing: it is the column that is wrong then
-        for number in bad.tolist():
-            cell = text.iloc[number]
-            if cell.lower() not in MISSING and np.isnan(values[number]):
-                raise DataError(
-                    f"{table.path}: column {name!r} holds text ({cell!r} in {table.place(number)}) "
-                    f"and cannot be used {purpose}; {text_remedy}"
-                )
+        wrong = np.flatnonzero(np.isnan(values) & ~gaps_in(text))
+        if wrong.size:
+            number = int(wrong[0])
+            raise DataError(
+                f"{table.path}: column {name!r} holds text ({text.iloc[number]!r} in {table.place(number)}) "
+                f"and cannot be used {purpose}; {text_remedy}"
+            )
     row = int(bad[0])
     what = "an infinite value" if np.isinf(values[row]) else "no value"
     count = f" (and {bad.size - 1} more)" if bad.size > 1 else ""
     raise DataError(f"{table.path}: column {name!r} has {what} in {table.place(row)}{count}; {remedy}")
 
 
-def code_labels(text: pd.Series) -> tuple[NDArray[np.intp], list[Any]]:
-    """Return 0-based codes and the sorted labels: whole numbers, numbers or text, whichever all of them are."""
+def code_labels(text: pd.Series, notation: Notation = PLAIN) -> tuple[NDArray[np.intp], list[Any]]:
+    """Return 0-based codes and the labels, numbers as they rise, else by the alphabet.
+
+    A label is the number that it writes where all labels are whole numbers, or all are numbers, as Python would write them; else all keep
+    their writing as text: 01001, 1.50, +1. Numbers of one value (01 and 1) are two labels, in the order of the alphabet.
+    """
     factor, distinct = pd.factorize(text)
     labels: list[Any] = list(map(str, distinct))
-    try:
-        numbers = [] if any("_" in label for label in labels) else [float(label) for label in labels]
-    except ValueError:
-        numbers = []
-    if numbers and all(np.isfinite(numbers)) and len(set(numbers)) == len(numbers):
-        # 01 and 1 stay two labels: they are equal as numbers, so they are taken as text
-        plain = all(number.is_integer() and abs(number) < 2**53 for number in numbers)
-        values: list[Any] = [int(number) for number in numbers] if plain else numbers
-    else:
-        values = labels
-    order = sorted(range(len(values)), key=lambda index: values[index])
-    rank = np.empty(len(values), dtype=np.intp)
-    rank[order] = np.arange(len(values))
+    found = label_numbers(labels, notation)
+    places = labels if found is None or len(set(found)) < len(found) else found
+    order = sorted(range(len(labels)), key=lambda index: places[index])
+    rank = np.empty(len(labels), dtype=np.intp)
+    rank[order] = np.arange(len(labels))
+    written = (list(map(kind, found)) for kind in (int, float)) if found is not None else ()
+    values: list[Any] = next((each for each in written if list(map(str, each)) == labels), labels)
     return rank[factor], [values[index] for index in order]
+
+
+def label_numbers(labels: Sequence[Any], notation: Notation = PLAIN) -> list[float] | None:
+    """Return the finite numbers that labels are, or write; None where one of them is none."""
+    found = notation.numbers(pd.Series([str(label) for label in labels], dtype=object))
+    words = any(str(label).lower() in TRUTHS for label in labels)  # names, not 1 and 0
+    return None if words or not np.isfinite(found).all() else found.tolist()
+
+
+def match_labels(given: Sequence[Any], labels: Sequence[Any]) -> list[int | None]:
+    """Return the position of each given label among ``labels``: by its writing, else by its number where one label alone has it.
+
+    So the cells of the file that a model was fitted on find their labels, 1 finds 1.0 of another format, and 1.00 finds neither where both
+    01 and 1.0 are labels. None: there is no such label.
+    """
+    exact = {str(label): at for at, label in enumerate(labels)}
+    values = _values(list(exact))
+    shared = Counter(values)
+    numbers = {value: at for at, value in enumerate(values) if value is not None and shared[value] == 1}
+    distinct = list(dict.fromkeys(str(label).strip() for label in given))
+    found = {label: exact.get(label, numbers.get(value)) for label, value in zip(distinct, _values(distinct), strict=True)}
+    return [found[str(label).strip()] for label in given]
+
+
+def _values(labels: Sequence[str]) -> list[Any]:
+    """Return the finite number that each label writes, or which of true and false it is; None where it is neither."""
+    found = PLAIN.numbers(pd.Series(list(labels), dtype=object)).tolist()
+    return [
+        label.lower() if label.lower() in TRUTHS else value if np.isfinite(value) else None
+        for label, value in zip(labels, found, strict=True)
+    ]
+
+
+def written_alike(labels: Sequence[Any]) -> list[list[str]]:
+    """Return the groups of labels that look like one, written in several ways: 1 and 1.0, yes and Yes."""
+    groups: dict[Any, list[str]] = {}
+    texts = list(map(str, labels))
+    for label, value in zip(texts, _values(texts), strict=True):
+        key = " ".join(unicodedata.normalize("NFKC", label).casefold().split()) if value is None else value
+        groups.setdefault(key, []).append(label)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def cost_columns(options: Mapping[str, Any]) -> list[str]:

@@ -17,17 +17,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import ConfigError, DataError, refuse_all
-from .columns import MISSING, code_labels, cost_columns, listed, reads_as_numbers
+from .cells import CHARACTER_NAMES, PLAIN, TRUTHS, Look, Notation, cell_text, gaps_in, look_of, numbers_of, present, reads_as_numbers
+from .columns import SUSPECT, code_labels, cost_columns, listed, match_labels
 from .sequences import attribute_columns, attribute_rows, read_groups
-from .suspects import SAID, counted, looks_like, named_as_ids, present
+from .suspects import SAID, counted, looks_like, named_as_ids
 from .table import Table, choose_column, is_number, number_columns, target_columns
 
 MISSING_WAYS = ("refuse", "mean", "median", "most_frequent", "indicator")
 """What may become of cells without a value (``dataset.missing``)."""
 
 
-SUSPECT = "looks like"
-"""What notes about columns say that are something else than features, to be read before any work."""
+NEARLY, MANY_NUMBERS = 0.9, 20
+"""Share of numbers, and different numbers, from which on a column of text is one of numbers with some wrong cells."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,8 @@ class Encoding:
         where, and makes no value a category of its own.
     max_categories : int or None
         Features of a column of categories at most: the rarest categories share the last of them.
+    notation : Notation
+        How numbers are written in the cells of text.
     charset : str or None
         What CSV files are encoded in that have no mark; None: UTF-8.
     """
@@ -150,6 +153,7 @@ class Encoding:
     sequence: str | None = None
     missing: str = "refuse"
     max_categories: int | None = None
+    notation: Notation = PLAIN
     charset: str | None = None
 
     def __repr__(self) -> str:
@@ -167,8 +171,10 @@ class Encoding:
         return self.missing != "refuse" or bool([column for column in self.columns if column.categories is not None])
 
     @property
-    def text(self) -> tuple[str, ...]:
-        """Columns that are read as text, so that 01 and 1 stay apart."""
+    def text(self) -> tuple[str, ...] | None:
+        """Columns that are read as text, so that 01 and 1 stay apart; None: all, as a reader of numbers takes 1.234 for one and a bit."""
+        if self.notation != PLAIN:
+            return None
         named = tuple(column.name for column in self.columns if column.categories is not None or column.attributes is not None)
         return named if self.sequence is None else (*named, self.sequence)
 
@@ -241,8 +247,7 @@ class Encoding:
                 positions = {name: at for at, name in enumerate(column.attributes)}
                 blocks.append(attribute_rows(tokens, np.arange(len(tokens)) if groups is None else groups, positions))
             elif column.categories is None:
-                text = table.frame[name].astype(str).str.strip()
-                numbers = pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
+                numbers, text = numbers_of(table.frame[name], self.notation)
                 faults += self._number_faults(table, name, numbers, text, remedies)
                 blocks.append(numbers[:, None])
             else:
@@ -254,29 +259,34 @@ class Encoding:
         return np.ascontiguousarray(np.hstack(blocks)), faults
 
     def _number_faults(self, table: Table, name: str, values: Any, text: Any, remedies: Any) -> list[Fault]:
-        words, remedy = ("correct it or remove the row",) * 2 if remedies is None else remedies(name)
         infinite, rest = np.isinf(values), np.isnan(values)
-        wrong = rest & ~text.str.lower().isin(MISSING).to_numpy() if text is not None else np.zeros(len(values), dtype=bool)
+        if not (infinite.any() or rest.any()):
+            return []
+        words, remedy = ("correct it or remove the row",) * 2 if remedies is None else remedies(name)
+        wrong = rest & ~gaps_in(text) if text is not None else np.zeros(len(values), dtype=bool)
         found = []
         if wrong.any():
             at = np.flatnonzero(wrong)
             said = f"column {name!r} holds text ({text.iloc[at[0]]!r} in {table.place(int(at[0]))}) and cannot be used as a feature"
             found.append(Fault("text", name, at, f"text in column {name!r} of numbers", f"{table.path}: {said}; {words}"))
         gaps = rest & ~wrong
-        asked = (("infinite", "an infinite value", infinite), ("gap", "no value", gaps))
-        for kind, what, rows in asked:
-            if rows.any() and not (kind == "gap" and self.missing != "refuse"):
-                found.append(_fault(table, kind, name, what, np.flatnonzero(rows), remedy))
+        if infinite.any():
+            drop = "" if remedies is None else f" or use dataset.drop=[{name}]"
+            found.append(
+                _fault(table, "infinite", name, "an infinite value", np.flatnonzero(infinite), f"correct it, remove the row{drop}")
+            )
+        if gaps.any() and self.missing == "refuse":
+            found.append(_fault(table, "gap", name, "no value", np.flatnonzero(gaps), remedy))
         return found
 
     def _codes(self, table: Table, column: Column, remedies: Any) -> tuple[NDArray[np.float64], list[Fault]]:
         assert column.categories is not None
         name, found = column.name, []
-        text = table.frame[name].astype(str).str.strip()
-        gaps = text.str.lower().isin(MISSING).to_numpy()
-        categories = pd.Index(column.categories)
-        numeric = categories.dtype.kind in "if"
-        codes = categories.get_indexer(pd.Index(pd.to_numeric(text, errors="coerce") if numeric else text)).astype(np.float64)
+        text = cell_text(table.frame[name])
+        gaps = gaps_in(text)
+        places, distinct = pd.factorize(text)
+        known = [-1 if at is None else at for at in match_labels(list(distinct), column.categories)]
+        codes = np.array(known, dtype=np.float64)[places]
         codes[gaps] = np.nan
         if gaps.any() and self.missing == "refuse":
             remedy = "fill it or remove the row" if remedies is None else remedies(name)[1]
@@ -330,7 +340,8 @@ class Encoding:
         assert column.categories is not None
         known = codes[~np.isnan(codes)]
         fill: float | None = None
-        if self.missing == "indicator":
+        # of a box that is ticked or empty nothing is a value: filled by the only category, the column would be constant
+        if self.missing == "indicator" or (self.missing != "refuse" and len(column.categories) == 1):
             fill = float(len(column.categories))
         elif self.missing != "refuse":
             # the first of the most frequent ones, as SimpleImputer
@@ -389,7 +400,7 @@ def _fault(table: Table, kind: str, name: str, what: str, rows: NDArray[np.intp]
 
 
 def _tokens(table: Table, name: str) -> list[str]:
-    return [str(token).strip() for token in table.frame[name]]
+    return list(cell_text(table.frame[name]))
 
 
 def feature_columns(table: Table, options: Mapping[str, Any], ignore: Sequence[str] = ()) -> list[str]:
@@ -447,22 +458,17 @@ def _names(value: Any, key: str) -> list[str]:
 def learn_encoding(table: Table, columns: Sequence[str], options: Mapping[str, Any], notes: list[str]) -> Encoding:
     """Return the encoding of the columns, of which nothing is learned yet: numbers, and categories of ``categorical``.
 
-    ``auto`` makes categories of all text but identifiers, dates and texts (`advcli.data.suspects.looks_like`), which it leaves out.
+    ``auto`` makes categories of all text but identifiers, dates and texts (`advcli.data.suspects.looks_like`), which it leaves out, and
+    numbers in another notation than that of the options, which are columns of numbers with text in them.
     """
-    frame, categorical = table.frame, options["categorical"]
+    frame, notation = table.frame, Notation.of(options)
     missing, most = missing_way(options), options.get("max_categories")
     sequence, tokens = options.get("sequence"), options.get("tokens")
     columns = list(columns)
-    if categorical == "auto":
-        numbers_there = number_columns(frame)
-        left_out = suspects(table, columns, options)
-        notes += [text for _, text in left_out.values()]
-        columns = [name for name in columns if name not in left_out]
-        if not columns:
-            raise DataError(f"{table.path} has no feature columns left; keep one that was left out: {listed(notes)}")
-        encoded = {name for name in columns if name != tokens and name not in numbers_there and not reads_as_numbers(frame[name])}
+    if options["categorical"] == "auto":
+        columns, encoded = _automatic(table, columns, options, notation, notes)
     else:
-        encoded = set(_names(categorical, "categorical")) & set(columns)
+        encoded = set(_names(options["categorical"], "categorical")) & set(columns)
         like_ids = [name for name in named_as_ids(columns) if name not in encoded]
         kept = _names(options.get("keep"), "keep")
         notes += [
@@ -471,28 +477,122 @@ def learn_encoding(table: Table, columns: Sequence[str], options: Mapping[str, A
             if name not in kept and is_number(frame[name]) and looks_like(frame[name])
         ]
     learned = []
+    numbers_there = number_columns(frame)
+    whole = numbers_there - (set() if missing == "refuse" else set(map(str, frame.columns[frame.isna().any()])))
     for name in columns:
         if name == tokens:
             learned.append(_token_column(table, name, sequence, notes))
-            continue
-        if name not in encoded:
+        elif name in whole and name not in encoded:
             learned.append(Column(name))
-            continue
-        found = present(frame[name])
-        labels = sorted(code_labels(found)[1], key=_place) if len(found) else []
-        learned.append(Column(name, tuple(labels)))
-        if most is None or len(labels) <= most:
-            notes.append(f"column {name!r} one-hot encoded: {len(labels)} features ({listed(labels)})")
+        elif name in encoded:
+            learned.append(_category_column(frame[name], most, notes))
+        elif missing != "refuse" and (value := _only_value(frame[name])) is not None:
+            learned.append(Column(name, (value,)))
+            notes.append(f"column {name!r} holds {value} or nothing: nothing counts as a value, and each has a feature")
         else:
-            notes.append(
-                f"column {name!r} one-hot encoded: {most} features, of which one is for the rarest of {len(labels)} categories "
-                f"({listed(labels)}); dataset.max_categories is the bound"
-            )
+            if name not in numbers_there:
+                _refuse_mixed_truths(table, name)
+            learned.append(Column(name))
     used = {*columns, *([] if sequence is None else [str(sequence)])}
     others = [name for name in map(str, frame.columns) if name not in used]
     named = None if sequence is None else str(sequence)
-    separator, charset = str(options.get("separator", ",")), options.get("encoding")
-    return Encoding(tuple(learned), tuple(others), separator, named, missing, most, charset)
+    return Encoding(
+        tuple(learned),
+        tuple(others),
+        separator=str(options.get("separator", ",")),
+        sequence=named,
+        missing=missing,
+        max_categories=most,
+        notation=notation,
+        charset=options.get("encoding"),
+    )
+
+
+def _automatic(
+    table: Table, columns: list[str], options: Mapping[str, Any], notation: Notation, notes: list[str]
+) -> tuple[list[str], set[str]]:
+    """Return the columns that ``categorical=auto`` takes, and which of them are categories."""
+    frame, numbers_there = table.frame, number_columns(table.frame)
+    written = {*number_look(table, columns, options).columns, *nearly_numbers(table, columns, options)}
+    left_out = suspects(table, [name for name in columns if name not in written], options)
+    notes += [text for _, text in left_out.values()]
+    columns = [name for name in columns if name not in left_out]
+    if not columns:
+        raise DataError(f"{table.path} has no feature columns left; keep one that was left out: {listed(notes)}")
+    taken = {name for name in columns if name not in numbers_there and name not in written and name != options.get("tokens")}
+    return columns, {name for name in taken if not reads_as_numbers(frame[name], notation)}
+
+
+def _category_column(column: pd.Series, most: int | None, notes: list[str]) -> Column:
+    """Return a column of categories, all of those that there are."""
+    name, found = str(column.name), present(column)
+    labels = sorted(code_labels(found)[1], key=_place) if len(found) else []
+    if most is None or len(labels) <= most:
+        notes.append(f"column {name!r} one-hot encoded: {len(labels)} features ({listed(labels)})")
+    else:
+        notes.append(
+            f"column {name!r} one-hot encoded: {most} features, of which one is for the rarest of {len(labels)} categories "
+            f"({listed(labels)}); dataset.max_categories is the bound"
+        )
+    return Column(name, tuple(labels))
+
+
+def _only_value(column: pd.Series) -> Any:
+    """Return the value of a box that is ticked or empty: the only one of a column with gaps; None for any other column."""
+    values = column.dropna() if is_number(column) else present(column)
+    if not 0 < len(values) < len(column) or values.nunique() != 1:
+        return None
+    return code_labels(cell_text(values.iloc[:1]))[1][0]
+
+
+def _refuse_mixed_truths(table: Table, name: str) -> None:
+    """Refuse TRUE or FALSE among numbers, which would count as 1 and 0."""
+    text = cell_text(table.frame[name])
+    truths = text.str.lower().isin(TRUTHS).to_numpy(bool)
+    others = np.flatnonzero(~truths & ~gaps_in(text))
+    if truths.any() and others.size:
+        at = int(np.flatnonzero(truths)[0])
+        raise DataError(
+            f"{table.path}: column {name!r} holds {text.iloc[at]!r} in {table.place(at)} beside {text.iloc[others[0]]!r} in "
+            f"{table.place(int(others[0]))}; correct it, one-hot encode it with dataset.categorical=[{name}], or use dataset.drop=[{name}]"
+        )
+
+
+def text_columns(options: Mapping[str, Any]) -> list[str] | None:
+    """Return the columns beside the target that a file's reader leaves as text; None: all, as for `Encoding.text`."""
+    if Notation.of(options) != PLAIN:
+        return None
+    named = [str(options[key]) for key in ("sequence", "tokens") if options.get(key) is not None]
+    return [*_names(options["categorical"], "categorical"), *named]
+
+
+def _text_columns(table: Table, columns: Sequence[str], options: Mapping[str, Any]) -> list[str]:
+    """Return the columns whose text no option takes as what it is: no numbers, tokens, categories by name or kept ones."""
+    numbers_there, categorical = number_columns(table.frame), options["categorical"]
+    taken = {*_names(options.get("keep"), "keep"), *([] if categorical == "auto" else _names(categorical, "categorical"))}
+    taken |= {str(options[key]) for key in ("tokens", "sequence") if options.get(key) is not None}
+    return [name for name in columns if name not in numbers_there and name not in taken]
+
+
+def number_look(table: Table, columns: Sequence[str], options: Mapping[str, Any]) -> Look:
+    """Return how the numbers of a table look to be written where its options do not read them (`advcli.data.cells.look_of`)."""
+    notation, text = Notation.of(options), _text_columns(table, columns, options)
+    unread = {name for name in text if not reads_as_numbers(table.frame[name], notation)}
+    return look_of(table.frame, columns, unread.__contains__, str(options.get("separator", ",")))
+
+
+def nearly_numbers(table: Table, columns: Sequence[str], options: Mapping[str, Any]) -> list[str]:
+    """Return the columns of numbers with a few wrong cells, which are no categories for that."""
+    notation = Notation.of(options)
+    return [name for name in _text_columns(table, columns, options) if _nearly_numbers(table.frame[name], notation)]
+
+
+def _nearly_numbers(column: pd.Series, notation: Notation) -> bool:
+    """Return whether all but a few values of a column are numbers, too many different ones to be names."""
+    text = present(column)
+    numbers = notation.numbers(text)
+    known = numbers[~np.isnan(numbers)]
+    return NEARLY * len(text) <= len(known) < len(text) and len(np.unique(known)) > MANY_NUMBERS
 
 
 def _place(label: Any) -> tuple[int, float, str]:
@@ -561,13 +661,28 @@ def _token_column(table: Table, name: str, sequence: str | None, notes: list[str
     return Column(name, attributes=attributes)
 
 
-def remedies_for(column: pd.Series) -> tuple[str, str]:
+def remedies_for(column: pd.Series, look: Look, notation: Notation = PLAIN) -> tuple[str, str]:
     """Return what to do about text in a column of numbers, and about a cell without a value; see `Encoding.cells`."""
-    name, looks = column.name, looks_like(column)
+    name, looks = str(column.name), looks_like(column)
     drop = f"use dataset.drop=[{name}]"
-    return (
-        f"it {SUSPECT} {SAID[looks]}: {drop}"
-        if looks
-        else f"one-hot encode it with dataset.categorical=[{name}] (auto: every column of text), or {drop}",
-        f"fill it with dataset.missing=median (or mean, most_frequent, indicator), correct it, remove the row or {drop}",
-    )
+    if name in look.columns:
+        text = f"{notation_words(look, name)}; dataset.keep=[{name}] takes it as categories (with dataset.categorical=auto)"
+    elif not is_number(column) and _nearly_numbers(column, notation):
+        text = f"nearly all its values are numbers: correct it, empty it, or {drop}; dataset.keep=[{name}] takes all as categories"
+    elif looks:
+        text = f"it {SUSPECT} {SAID[looks]}: {drop}"
+    else:
+        text = f"one-hot encode it with dataset.categorical=[{name}] (auto: every column of text), or {drop}"
+    return text, f"fill it with dataset.missing=median (or mean, most_frequent, indicator), correct it, remove the row or {drop}"
+
+
+def notation_words(look: Look, name: str) -> str:
+    """Return what is said of a column whose numbers look to be written in another way, and the options that read them."""
+    own = look.columns[name]
+    if look.notation == PLAIN:
+        return f"its numbers look written in another way than those of other columns ({own} would read them): write all in one way"
+    said = f"it {SUSPECT} numbers: {look.notation} reads them"
+    if name in look.unclear:
+        other = Notation(own.thousands or ".", None, own.units) if own.thousands else Notation(".", own.decimal, own.units)
+        said += f" (if the {CHARACTER_NAMES[own.thousands or own.decimal]} means the other thing: {other})"
+    return said

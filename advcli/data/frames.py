@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from ..errors import DataError
+from .cells import cell_text
 from .table import Table, check_names, find_target, is_number
 
 # What columns of numbers become, by the kind of their type: extension types (nullable, Arrow) and narrow ones end here.
@@ -36,9 +35,10 @@ def frame_table(frame: pd.DataFrame, target: str | None, where: str) -> Table:
     if not len(frame):
         raise DataError(f"{where} has columns but no rows")
     targets = [] if target is None else find_target(where, target, names)
-    several, special = target not in names, set(targets)
+    special = set(targets)
     columns = {
-        name: _text(column, several) if name in special else _plain(column) for name, (_, column) in zip(names, frame.items(), strict=True)
+        name: cell_text(_typed(column)).reset_index(drop=True) if name in special else _plain(_typed(column))
+        for name, (_, column) in zip(names, frame.items(), strict=True)
     }
     for name, column in columns.items():
         if not is_number(column):
@@ -56,26 +56,19 @@ def _refuse_broken(text: pd.Series, name: str, where: str) -> None:
         raise DataError(f"{where}: column {name!r} holds half a letter in row {row + 1}, which no file can hold; correct it") from None
 
 
-def _written(value: Any) -> str:
-    return str(value.tolist() if isinstance(value, np.ndarray) else value)  # str of a long array leaves out its middle
-
-
 def _plain(column: pd.Series) -> pd.Series:
     if not is_number(column):
-        return _text(column, False)
+        return cell_text(column).reset_index(drop=True)
     if column.isna().any():
         return pd.Series(column.to_numpy(np.float64, na_value=np.nan))
     return pd.Series(column.to_numpy(_PLAIN[column.dtype.kind]))
 
 
-def _text(column: pd.Series, indicator: bool) -> pd.Series:
-    """Return a column as text, whole numbers without a fraction; true and false as 1 and 0 where they say which labels a row has."""
-    missing = column.isna().to_numpy(bool)
-    if is_number(column):
-        values = column.to_numpy(np.float64, na_value=0.0)
-        whole = np.all(values == np.round(values)) and np.all(np.abs(values) < 2**53)
-        if whole and (column.dtype.kind != "b" or indicator):
-            column = pd.Series(values.astype(np.int64))
-    text = column.astype(object).reset_index(drop=True).map(_written)
-    text[missing] = ""
-    return text
+def _typed(column: pd.Series) -> pd.Series:
+    """Return a column of objects that are all numbers, or all true and false, with the type of these; each cell has its own in Excel."""
+    if column.dtype != object:
+        return column
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind == "decimal":
+        return column.astype(np.float64)
+    return column.convert_dtypes() if kind in ("integer", "floating", "mixed-integer-float", "boolean") else column

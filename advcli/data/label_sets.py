@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from ..errors import ConfigError, DataError
 from ..hierarchy.graph import LabelGraph, stub
 from ..paths import expanded
+from .cells import PLAIN, cell_text
 from .dataset import Edges
 from .table import Table, check_shape, decode, parse, read_bytes, target_columns
 
@@ -78,7 +79,7 @@ def read_label_sets(table: Table, options: Mapping[str, Any], notes: list[str]) 
     Raises
     ------
     DataError
-        Rows without a label, which only columns without a hierarchy may have; other cells than 0 and 1, a graph that is none
+        Rows without a label where each has one or there is a hierarchy; other cells than 0 and 1, a graph that is none
         (`LabelGraph.from_edges`), labels that are no leaves of it.
     """
     for key in ("several_tops", "stub_leaves"):
@@ -93,7 +94,7 @@ def read_label_sets(table: Table, options: Mapping[str, Any], notes: list[str]) 
     rows = (
         _columns(table, columns, target[:-1], options["hierarchy"] is None)
         if len(columns) > 1 or (separator is None and several)
-        else _cells(table, columns[0], separator)
+        else _cells(table, columns[0], separator, separator is not None and options["hierarchy"] is None)
     )
     named = list(dict.fromkeys(label for row in rows for label in row))
     edges: Edges | None = None
@@ -121,12 +122,12 @@ def read_label_sets(table: Table, options: Mapping[str, Any], notes: list[str]) 
     return CodedLabels(y, tuple(classes), edges, stubs)
 
 
-def _cells(table: Table, column: str, separator: str | None) -> list[list[str]]:
+def _cells(table: Table, column: str, separator: str | None, may_be_empty: bool) -> list[list[str]]:
     rows = []
-    for at, cell in enumerate(table.frame[column].astype(str)):
+    for at, cell in enumerate(cell_text(table.frame[column])):
         labels = [part.strip() for part in (cell.split(separator) if separator else [cell])]
         labels = list(dict.fromkeys(label for label in labels if label))
-        if not labels:
+        if not labels and not may_be_empty:
             raise DataError(f"{table.path}: the target column {column!r} has no label in {table.place(at)}; fill it or remove the row")
         rows.append(labels)
     return rows
@@ -134,20 +135,21 @@ def _cells(table: Table, column: str, separator: str | None) -> list[list[str]]:
 
 def _columns(table: Table, columns: list[str], prefix: str, may_be_empty: bool) -> list[list[str]]:
     names = [name.removeprefix(prefix) for name in columns]
-    cells = table.frame[columns].astype(str).apply(lambda column: column.str.strip()).to_numpy()
-    bad = np.argwhere((cells != "0") & (cells != "1"))
+    marks = np.column_stack([PLAIN.numbers(cell_text(table.frame[column])) for column in columns])
+    bad = np.argwhere((marks != 0.0) & (marks != 1.0))
     if len(bad):
         row, at = bad[0].tolist()
+        cell = cell_text(table.frame[columns[at]]).iloc[row]
         raise DataError(
-            f"{table.path}: column {columns[at]!r} holds {cells[row, at]!r} in {table.place(row)}; columns of labels hold 0 and 1"
+            f"{table.path}: column {columns[at]!r} holds {cell!r} in {table.place(row)}; columns of labels hold 0 and 1, or TRUE and FALSE"
         )
-    empty = np.flatnonzero(~(cells == "1").any(axis=1))
+    empty = np.flatnonzero(~(marks == 1.0).any(axis=1))
     if empty.size and not may_be_empty:
         raise DataError(
             f"{table.path}: {empty.size} rows have no label of the hierarchy, the first is {table.place(int(empty[0]))}; "
             "remove them or give them a label"
         )
-    return [[names[at] for at in np.flatnonzero(row).tolist()] for row in cells == "1"]
+    return [[names[at] for at in np.flatnonzero(row).tolist()] for row in marks == 1.0]
 
 
 def _attach(

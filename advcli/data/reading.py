@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, DataError, nearest
+from ..files import check_unpacked
 from ..paths import refuse_pipe
 from .frames import frame_table
 from .opening import missing_file
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 FORMATS = {"parquet": ("read_parquet", "pyarrow"), "feather": ("read_feather", "pyarrow"), "excel": ("read_excel", "openpyxl")}
 """Formats beside CSV: the function of pandas that reads one, and the package that it needs; `advcli[tables]` brings them."""
+
+_AS_WRITTEN: dict[str, dict[str, Any]] = {"excel": {"dtype": object, "keep_default_na": False, "na_values": [""]}}
+"""What pandas is told, so that cells of text stay as they are written: 01, NA."""
 
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".xlsx": "excel", ".xlsm": "excel"}
 
@@ -54,7 +59,10 @@ def read_frame(path: Path, form: str) -> pd.DataFrame:
     if not path.is_file():
         raise missing_file(path)
     try:
-        return getattr(pd, function)(path)
+        if form == "excel":
+            with zipfile.ZipFile(path) as archive:
+                check_unpacked(archive, path.stat().st_size)
+        return getattr(pd, function)(path, **_AS_WRITTEN.get(form, {}))
     except ImportError:
         raise DataError(f'{path}: reading {form} files takes the package {package}; pip install "advcli[tables]", or save as CSV') from None
     except Exception as error:  # each engine has its own
@@ -63,7 +71,7 @@ def read_frame(path: Path, form: str) -> pd.DataFrame:
 
 
 def read_any(
-    path: Path, target: str | None, form: str = "csv", separator: str = ",", text: Sequence[str] = (), encoding: str | None = None
+    path: Path, target: str | None, form: str = "csv", separator: str = ",", text: Sequence[str] | None = (), encoding: str | None = None
 ) -> Table:
     """Read a file as a table; CSV as by `advcli.data.table.read_table`, whose ``separator``, ``text`` and ``encoding`` these are.
 
@@ -81,7 +89,9 @@ def read_any(
     return read_table(path, target, separator=separator, text=text, encoding=encoding)
 
 
-def read_parts(path: Path, rows: int, *, separator: str = ",", text: Sequence[str] = (), encoding: str | None = None) -> Iterator[Table]:
+def read_parts(
+    path: Path, rows: int, *, separator: str = ",", text: Sequence[str] | None = (), encoding: str | None = None
+) -> Iterator[Table]:
     """Yield a file as tables of at most ``rows`` rows; files that are not CSV are in memory as a whole."""
     form = format_of(path)
     if form == "csv":

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from ..errors import DataError
 from ..groups import interrupted
+from .cells import cell_text
 from .table import Table, choose_column
 
 AFFIXES = (1, 2, 3)
@@ -31,7 +32,7 @@ def read_groups(table: Table, column: str) -> NDArray[np.intp]:
     names = list(map(str, table.frame.columns))
     if column not in names:
         raise DataError(f"{table.path} has no column {column!r}, which dataset.sequence names; {choose_column(column, names)}")
-    text = table.frame[column].astype(str).str.strip()
+    text = cell_text(table.frame[column])
     empty = np.flatnonzero(text == "")
     if empty.size:
         raise DataError(f"{table.path}: column {column!r} names no sequence in {table.place(int(empty[0]))}; fill it or remove the row")

@@ -24,6 +24,9 @@ COLUMN_OPTIONS: dict[str, Any] = {
     "max_categories": 50,
     "missing": "refuse",
     "weight": None,
+    "decimal": "point",
+    "thousands": None,
+    "units": [],
 }
 
 # Options of sources that read a table with one label a row (`advcli.data.from_table`).

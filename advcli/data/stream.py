@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import DataError
 from .opening import as_text, declared_separator, not_text, opened
-from .table import Table, check_shape, parse, refuse_zero_bytes
+from .table import Table, check_shape, parse, refuse_zero_bytes, text_among
 
 
 class _KeptLines:
@@ -29,7 +29,9 @@ class _KeptLines:
         return lines
 
 
-def stream_tables(path: Path, rows: int, *, separator: str = ",", text: Sequence[str] = (), encoding: str | None = None) -> Iterator[Table]:
+def stream_tables(
+    path: Path, rows: int, *, separator: str = ",", text: Sequence[str] | None = (), encoding: str | None = None
+) -> Iterator[Table]:
     """Yield a CSV file, plain or packed, as tables of at most ``rows`` rows, read once and as strictly as by `read_table`.
 
     Parameters
@@ -40,8 +42,8 @@ def stream_tables(path: Path, rows: int, *, separator: str = ",", text: Sequence
         What is in memory at a time.
     separator : str
         Character between fields; a first line ``sep=;`` says another.
-    text : sequence of str
-        Columns that stay text.
+    text : sequence of str or None
+        Columns that stay text; None: all.
     encoding : str, optional
         As for `advcli.data.opening.as_text`.
 
@@ -58,7 +60,7 @@ def stream_tables(path: Path, rows: int, *, separator: str = ",", text: Sequence
             raise not_text(path, error, file, False) from None
 
 
-def _tables(path: Path, file: TextIOWrapper, rows: int, separator: str, text: Sequence[str]) -> Iterator[Table]:
+def _tables(path: Path, file: TextIOWrapper, rows: int, separator: str, text: Sequence[str] | None) -> Iterator[Table]:
     first, separator = declared_separator(file.readline(), separator, file.encoding)
     recorder = _KeptLines(chain([first], file))
     reader = csv.reader(recorder, delimiter=separator, skipinitialspace=True, strict=True)
@@ -87,7 +89,7 @@ def _tables(path: Path, file: TextIOWrapper, rows: int, separator: str, text: Se
             return
         refuse_zero_bytes(path, part)
         names, lines, content = check_shape(path, heading + part, separator, rows_before, lines_before)
-        frame = parse(path, content, names, list(set(text) & set(names)), separator)
+        frame = parse(path, content, names, text_among(names, text), separator)
         yield Table(path, frame, lines, rows_before)
         rows_before += len(frame)
         lines_before = reader.line_num - heading_lines

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .columns import MISSING
+from .cells import PLAIN, cell_text, gaps_in, reads_as_numbers
 from .table import is_number
 
 NEARLY = 0.9
@@ -73,21 +73,15 @@ def named_as_ids(names: Sequence[str]) -> set[str]:
     return set(_ID_NAME.findall("\n".join(names)))
 
 
-def present(column: pd.Series) -> pd.Series:
-    """Return the values that are there, as stripped text."""
-    text: pd.Series = column.dropna().astype(str).str.strip()
-    return text[~text.str.lower().isin(MISSING)]
-
-
 def counted(column: pd.Series) -> pd.Series:
-    """Return how often each value occurs that is there, as `present` would write it, the most frequent first.
+    """Return how often each value occurs that is there, as `advcli.data.cells.present` writes it, the most frequent first.
 
     Text is looked at once for each different value: a column of a million rows has few.
     """
     raw = column.value_counts()
-    text = raw.index.astype(str).str.strip()
-    kept = ~text.str.lower().isin(MISSING)
-    counts = pd.Series(raw.to_numpy()[kept], index=text[kept])
+    text = cell_text(pd.Series(raw.index))
+    kept = ~gaps_in(text)
+    counts = pd.Series(raw.to_numpy()[kept], index=text.to_numpy(object)[kept])
     return counts if counts.index.is_unique else counts.groupby(level=0, sort=False).sum().sort_values(ascending=False, kind="stable")
 
 
@@ -104,11 +98,10 @@ def looks_like(column: pd.Series) -> str:
     if counts.empty:
         return ""
     distinct, rows = counts.index.tolist(), int(counts.sum())
-    numbers = pd.to_numeric(pd.Series(distinct), errors="coerce")
-    if numbers.notna().all():
-        alike = len(distinct) < rows
-        named = not alike and named_as_ids([str(column.name)])
-        return "identifier" if named and _count_rows(numbers.to_numpy(np.float64)) else ""
+    text = pd.Series(distinct, dtype=object)
+    if reads_as_numbers(text):
+        named = len(distinct) == rows and named_as_ids([str(column.name)])
+        return "identifier" if named and _count_rows(PLAIN.numbers(text)) else ""
     if all(_DATE.fullmatch(value) for value in distinct):
         return "date"
     if rows < FEW or len(distinct) <= NEARLY * rows:

@@ -130,7 +130,12 @@ def refuse_zero_bytes(path: Path, text: str) -> None:
 
 
 def read_table(
-    path: Path, target: str | None, raw: bytes | None = None, separator: str = ",", text: Sequence[str] = (), encoding: str | None = None
+    path: Path,
+    target: str | None,
+    raw: bytes | None = None,
+    separator: str = ",",
+    text: Sequence[str] | None = (),
+    encoding: str | None = None,
 ) -> Table:
     """Read a CSV file with a heading line, plain or packed.
 
@@ -143,8 +148,8 @@ def read_table(
         The file's content, when it was read already.
     separator : str
         Character between fields; a first line ``sep=;`` says another.
-    text : sequence of str
-        Further columns that stay text as the target does.
+    text : sequence of str or None
+        Further columns that stay text as the target does; None: all.
     encoding : str, optional
         As for `advcli.data.opening.as_text`.
 
@@ -157,11 +162,11 @@ def read_table(
     return table_of(path, content, separator, target, text)
 
 
-def table_of(path: Path, content: str, separator: str, target: str | None, text: Sequence[str]) -> Table:
+def table_of(path: Path, content: str, separator: str, target: str | None, text: Sequence[str] | None) -> Table:
     """Return the table of a decoded text; the parameters as for `read_table`."""
     names, lines, content = check_shape(path, content, separator)
     targets = [] if target is None else find_target(path, target, names)
-    frame = parse(path, content, names, [*targets, *(set(text) & set(names))], separator)
+    frame = parse(path, content, names, [*targets, *text_among(names, text)], separator)
     return Table(path, frame, lines)
 
 
@@ -170,6 +175,11 @@ def target_columns(target: str, names: Sequence[str]) -> list[str]:
     if target.endswith("*") and target not in names:
         return [name for name in names if name.startswith(target[:-1])]
     return [target] if target in names else []
+
+
+def text_among(names: Sequence[str], text: Sequence[str] | None) -> list[str]:
+    """Return the columns among ``names`` that stay text; None for ``text`` stands for all."""
+    return list(names) if text is None else sorted(set(text) & set(names))
 
 
 def parse(path: Path, text: str, names: list[str], as_text: Sequence[str], separator: str) -> pd.DataFrame:
@@ -295,7 +305,7 @@ def is_number(column: pd.Series) -> bool:
 
 def number_columns(frame: pd.DataFrame) -> set[str]:
     """Return the names of the columns that `is_number`, without a look at each of them."""
-    return {str(name) for name, kind in zip(frame.columns, frame.dtypes, strict=True) if kind.kind in _NUMBERS}
+    return {str(name) for name, kind in zip(frame.columns.tolist(), frame.dtypes.tolist(), strict=True) if kind.kind in _NUMBERS}
 
 
 def choose_column(name: str, names: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import DataError, ProblemsError, refuse_all
+from .cells import Notation
 from .columns import cost_columns, numbers
 from .dataset import Dataset, Edges, make_dataset
-from .encoding import Encoding, feature_columns, gap_note, learn_encoding, refuse_faults, remedies_for
+from .encoding import Encoding, Fault, feature_columns, gap_note, learn_encoding, number_look, refuse_faults, remedies_for
 from .frames import frame_table
 from .label_sets import read_label_sets
 from .source import LABEL_OPTIONS, asks_for_label_sets
@@ -62,15 +64,16 @@ def from_table(
         table = frame_table(table, str(options["target"]), where)
     columns = feature_columns(table, options, ignore)
     encoding = learn_encoding(table, columns, options, said)
-    cells, faults = encoding.cells(table, lambda name: remedies_for(table.frame[name]))
+    look = cache(lambda: number_look(table, columns, options))
+    cells, faults = encoding.cells(table, lambda name: remedies_for(table.frame[name], look(), encoding.notation))
     said += gap_note(encoding, cells)
-    problems = [*_empty_columns(table, encoding), *refuse_faults(faults)]
+    problems = _cell_problems(table, encoding, cells, faults)
     hierarchy: Edges | None = None
     stubs: tuple[str, ...] = ()
     named, costs, weights = cost_columns(options), None, None
     try:
         if named:
-            costs = _costs(table, named, said)
+            costs = _costs(table, named, said, encoding.notation)
             codes, classes, ordered = costs.argmin(axis=1).astype(np.intp), list(named), bool(options["ordered"])
         elif asks_for_label_sets(options, list(map(str, table.frame.columns))):
             found = read_label_sets(table, {**LABEL_OPTIONS, **options}, said)
@@ -82,7 +85,7 @@ def from_table(
         problems += _problems(error)
     if options["weight"] is not None:
         try:
-            weights = _weights(table, str(options["weight"]), said)
+            weights = _weights(table, str(options["weight"]), said, encoding.notation)
         except DataError as error:
             problems += _problems(error)
     refuse_all(problems, str(table.path))
@@ -116,16 +119,25 @@ def _problems(error: DataError) -> list[str]:
     return list(error.problems) if isinstance(error, ProblemsError) else [str(error)]
 
 
-def _empty_columns(table: Table, encoding: Encoding) -> list[str]:
-    """Return a line for every column of categories without a value in any row: nothing could stand in their place."""
-    empty = [column.name for column in encoding.columns if column.categories == ()]
-    return [f"{table.path}: column {name!r} has no value in any row; use dataset.drop=[{name}]" for name in empty]
+def _cell_problems(table: Table, encoding: Encoding, cells: Any, faults: list[Fault]) -> list[str]:
+    """Return a line for every fault, and for every column without a value in any row: nothing could stand in their place."""
+    empty = {column.name for column in encoding.columns if column.categories == ()}
+    if not hasattr(cells, "indptr"):
+        nothing = np.isnan(cells).all(axis=0).tolist()
+        empty |= {column.name for column, every in zip(encoding.columns, nothing, strict=True) if every}
+    empty -= {fault.column for fault in faults if fault.kind == "text"}
+    lines = [
+        f"{table.path}: column {column.name!r} has no value in any row; use dataset.drop=[{column.name}]"
+        for column in encoding.columns
+        if column.name in empty
+    ]
+    return lines + refuse_faults([fault for fault in faults if fault.column not in empty])
 
 
-def _costs(table: Table, names: list[str], notes: list[str]) -> NDArray[np.float64]:
+def _costs(table: Table, names: list[str], notes: list[str], notation: Notation) -> NDArray[np.float64]:
     """Return what every prediction costs on every row, (n, k)."""
     remedy = "correct it or remove the row"
-    costs = np.column_stack([numbers(table, name, "as a cost", "choose columns of numbers", remedy) for name in names])
+    costs = np.column_stack([numbers(table, name, "as a cost", "choose columns of numbers", remedy, notation) for name in names])
     bad = np.argwhere(costs < 0.0)
     if len(bad):
         row, column = bad[0]
@@ -136,10 +148,10 @@ def _costs(table: Table, names: list[str], notes: list[str]) -> NDArray[np.float
     return costs
 
 
-def _weights(table: Table, name: str, notes: list[str]) -> NDArray[np.float64]:
+def _weights(table: Table, name: str, notes: list[str], notation: Notation) -> NDArray[np.float64]:
     """Return the positive weights of the examples."""
     remedy = "or use dataset.weight=null"
-    weights = numbers(table, name, "as example weights", f"correct it, {remedy}", f"correct it, remove the row {remedy}")
+    weights = numbers(table, name, "as example weights", f"correct it, {remedy}", f"correct it, remove the row {remedy}", notation)
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
     if bad.size:
         raise DataError(

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, DataError, nearest
-from .columns import code_labels
+from .cells import PLAIN, Notation, cell_text
+from .columns import SUSPECT, code_labels, label_numbers, match_labels, written_alike
 from .cut import CUTS, cut_target
 from .source import cut_of
 from .suspects import likely_order, order_words
@@ -25,7 +25,7 @@ _MOST_FRACTIONAL_CLASSES = 20
 
 def target_codes(table: Table, target: str, options: Mapping[str, Any], notes: list[str]) -> tuple[NDArray[np.intp], list[Any], bool]:
     """Return codes, labels and whether they are ordered; the cut or the order of the options is applied and noted."""
-    text = table.frame[target].astype(str).str.strip()
+    text, notation = cell_text(table.frame[target]), Notation.of(options)
     empty = np.flatnonzero(text == "")
     if empty.size:
         raise DataError(
@@ -35,7 +35,7 @@ def target_codes(table: Table, target: str, options: Mapping[str, Any], notes: l
     cut = cut_of(options)
     check_cut(cut, options)
     if cut != "none":
-        values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
+        values = notation.numbers(text)
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
             raise DataError(
@@ -45,11 +45,15 @@ def target_codes(table: Table, target: str, options: Mapping[str, Any], notes: l
         codes, levels, said = cut_target(values, cut, options.get("n_classes"), options.get("edges"))
         notes += said
         return codes, list(levels), True
-    codes, labels = code_labels(text)
+    codes, labels = code_labels(text, notation)
+    notes += [
+        f"column {target!r} holds what {SUSPECT} one label in several writings, each a class of its own: {', '.join(map(repr, group))}"
+        for group in written_alike(labels)
+    ]
     likely = likely_order(labels) if isinstance(labels[0], str) else None
     if likely is not None and options.get("order") is None and not options["ordered"]:
         notes.append(f"{ORDERED}; dataset.order={order_words(likely)} makes them so, for losses and metrics of ordered classes")
-    return order_labels(codes, labels, options, f"{table.path}: column {target!r}", notes)
+    return order_labels(codes, labels, options, f"{table.path}: column {target!r}", notes, notation)
 
 
 def check_cut(cut: str, options: Mapping[str, Any]) -> None:
@@ -67,12 +71,12 @@ def check_cut(cut: str, options: Mapping[str, Any]) -> None:
 
 
 def order_labels(
-    codes: NDArray[np.intp], labels: list[Any], options: Mapping[str, Any], where: str, notes: list[str]
+    codes: NDArray[np.intp], labels: list[Any], options: Mapping[str, Any], where: str, notes: list[str], notation: Notation = PLAIN
 ) -> tuple[NDArray[np.intp], list[Any], bool]:
     """Put the labels into the order that the options give, or check that they look like labels at all."""
     order = options.get("order")
     if order is None:
-        fractional = [label for label in labels if isinstance(label, float) and not label.is_integer()]
+        fractional = [number for number in label_numbers(labels, notation) or () if not number.is_integer()]
         if fractional and len(labels) > _MOST_FRACTIONAL_CLASSES:
             raise DataError(
                 f"{where} holds {len(labels)} different numbers ({fractional[0]:g}, ...), not classes; "
@@ -81,25 +85,16 @@ def order_labels(
         return codes, labels, bool(options["ordered"])
     if not isinstance(order, (list, tuple)):
         raise ConfigError(f"dataset.order={order} must be the list of the labels, lowest first")
-    wanted = [_label_key(label) for label in order]
-    if len(set(wanted)) < len(wanted):
+    wanted = match_labels(order, labels)
+    kept = [at for at in wanted if at is not None]
+    if len(set(kept)) < len(kept) or len(set(map(str, order))) < len(order):
         raise ConfigError(f"dataset.order={list(order)} names a label twice")
-    present = {_label_key(label): index for index, label in enumerate(labels)}
-    missing = [str(label) for key, label in ((_label_key(label), label) for label in labels) if key not in wanted]
+    missing = [str(label) for at, label in enumerate(labels) if at not in set(kept)]
     if missing:
         raise DataError(f"{where} has the label {missing[0]!r}, which dataset.order={list(map(str, order))} misses; add it in its place")
-    unused = [str(label) for key, label in zip(wanted, order, strict=True) if key not in present]
+    unused = [str(label) for at, label in zip(wanted, order, strict=True) if at is None]
     if unused:
         notes.append(f"labels of dataset.order without rows dropped: {', '.join(unused)}")
-    kept = [present[key] for key in wanted if key in present]
     rank = np.empty(len(labels), dtype=np.intp)
     rank[kept] = np.arange(len(kept))
     return rank[codes], [labels[index] for index in kept], True
-
-
-def _label_key(label: Any) -> Any:
-    """Return a key by which 1, 1.0 and "1" are one label."""
-    try:
-        return float(str(label))
-    except ValueError:
-        return str(label).strip()

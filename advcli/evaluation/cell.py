@@ -103,7 +103,8 @@ class Cell:
         own, files = plugins.fingerprint(), _named_files(self.loss)
         return {
             "schema": SCHEMA_VERSION,
-            "loss": spoken(self.loss),
+            # matrices had neither before there was a choice: cells of then keep their key
+            "loss": {key: value for key, value in spoken(self.loss).items() if (self.loss.get("name"), key, value) not in _LATER},
             "features": spoken(self.features),
             # fits had one thread before there was a choice: cells of then keep their key
             "solver": {key: value for key, value in spoken(self.solver).items() if (key, value) != ("threads", 1)},
@@ -115,6 +116,9 @@ class Cell:
             **({} if own is None else {"plugins": own}),
             **({} if not files else {"files": files}),
         }
+
+
+_LATER = [(name, key, None) for name in ("general", "convex") for key in ("predictions", "rule")]
 
 
 def _named_files(options: Mapping[str, Any]) -> list[str]:

@@ -324,7 +324,14 @@ class Recipe:
 
     def facts(self, learner: Learner) -> dict[str, Any]:
         """Return what metrics may ask for: the options of the loss and of a wrapped loss, the cost matrix, the graph over the labels."""
-        return self._facts(learner.abstention_cost_, learner.cost_matrix_)
+        return self._facts(learner.abstention_cost_, self._told(learner, 0)[1])
+
+    def _told(self, learner: Learner, codes: Any) -> tuple[Any, Any]:
+        """Return predictions and the loss matrix as metrics take them: predictions that are no class have codes from k on."""
+        matrix = learner.cost_matrix_
+        if learner.predicts_classes_ or matrix is None:
+            return codes, matrix
+        return codes + self.n_classes, np.vstack([np.full((self.n_classes, matrix.shape[1]), np.nan), matrix])
 
     def _facts(self, abstention_cost: float | None, cost_matrix: Any) -> dict[str, Any]:
         loss = self.cell.loss
@@ -385,7 +392,7 @@ class Recipe:
         """Return the metric that selects and its value on held-out rows of labels y, or of costs (`Part.truth`)."""
         metric = self.metric(learner)
         facts = self.facts(learner) | self._probabilities([metric], learner, held) | {"sequences": held.groups}
-        return metric, self._value(metric, y, learner.predict_codes(held), facts)
+        return metric, self._value(metric, y, self._told(learner, learner.predict_codes(held))[0], facts)
 
     @staticmethod
     def _probabilities(names: Iterable[str], learner: Learner, X: Any) -> dict[str, Any]:
@@ -432,7 +439,8 @@ class Recipe:
         found = self._probabilities(names, learner, X)
         if distributions and not found and learner_of(self.cell.loss).has_probabilities(self.cell.loss):
             found = {PROBABILITIES: learner.probabilities(X)}
-        predicted = PredictedRows(codes, found.get(PROBABILITIES), learner.cost_matrix_, learner.abstention_cost_)
+        codes, matrix = self._told(learner, codes)
+        predicted = PredictedRows(codes, found.get(PROBABILITIES), matrix, learner.abstention_cost_)
         return columns, self.values(names, test, predicted) | learner.counts_, predicted
 
     def values(self, names: Iterable[str], test: Part, predicted: PredictedRows) -> dict[str, float]:

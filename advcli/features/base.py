@@ -199,6 +199,10 @@ class FeatureMap(ABC):
         """Return the hyper-parameters of a method on this map with these options, the regularisation among them."""
         return (STRENGTH, *cls.hyper)
 
+    def score_rounding(self, theta: Array) -> float:
+        """Return how far rounding may move a score at parameters theta; 0 where no bound is known."""
+        return 0.0
+
     def tolerance(self, y: Labels, sample_weight: Array | None) -> Array | None:
         """Return how far the adversary's moments may lie from the sample's, in the shape of the parameters; None: as the ridge says."""
         return None

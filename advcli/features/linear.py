@@ -179,6 +179,16 @@ class LinearFeatures(ExplicitMap):
         """X as the compiled loops take it."""
         return compiled_rows(self.X)
 
+    @cached_property
+    def _largest(self) -> float:
+        """The largest absolute value of X; 0 of rows that are read in blocks."""
+        values = self.X.data if hasattr(self.X, "tocsr") else self.X
+        return float(max(values.max(), -values.min())) if isinstance(values, np.ndarray) and values.size else 0.0
+
+    def score_rounding(self, theta: Array) -> float:
+        """Return d eps max |X| max_j |theta_j|_1, the bound of sums of d rounded products."""
+        return len(theta) * float(np.finfo(np.float64).eps) * self._largest * float(np.abs(theta).sum(axis=0).max())
+
     def scores(self, theta: Array) -> Array:
         """Return X Theta, shape (n, k)."""
         return self.shared_scores(theta, 1)

@@ -329,6 +329,11 @@ class AbstainingClassifier(SurrogateClassifier):
             return self.loss_.threshold
         return 0.0 if self.method == "two_stage" else None
 
+    @property
+    def rule_(self) -> str:
+        """``threshold``, or the rule of the adversarial loss."""
+        return super().rule_ if self.threshold_ is None else "threshold"
+
     def predict_codes(self, X: Any, rule: str = "default") -> NDArray[np.intp]:
         """Return predictions as codes: positions in `predictions_`, the last being to abstain.
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificate import Judged
+from ..certificate import Judged, WorstCase
 from ..errors import ConfigError, IncompatibleError, nearest
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import Directions
@@ -44,6 +44,9 @@ _MANY_OUTCOMES = 500
 
 _MOST_LOOKS = 10**10
 """Rows times outcomes at most there: each search looks at all of them, some 100 s at most."""
+
+_AT_ONCE = 2**20
+"""Scores of outcomes that are in memory at once where the worst of them is looked for."""
 
 _MOST_PARAMETERS = 6000
 _FEATURES = "choose features=linear, kernel_pca or nystroem"
@@ -230,10 +233,30 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
         """Labels of all predictions: `classes_`."""
         return self.classes_
 
+    @property
+    def predicts_classes_(self) -> bool:
+        """True."""
+        return True
+
     def mean_cost(self, X: Any, y: Any, weight: Array | None) -> float | None:
         """Return what the predictor's distribution costs on rows X (n, d) in expectation; y are codes (n,), or the rows' costs (n, l)."""
         costs = y if np.ndim(y) == 2 else self.cost_matrix()[:, y].T
         return float(np.average((self.predictor_distribution(X) * costs).sum(axis=1), weights=weight))
+
+    def worst_case(self, X: Any, y: Any, weight: Array | None) -> WorstCase | None:
+        """Return what the guarantee says of the predictions on the rows of the fit; y are codes (n,), or the rows' costs (n, l)."""
+        assert self.certificate_ is not None
+        costs = y if np.ndim(y) == 2 else self.cost_matrix()[:, y].T
+        S, codes = self.potentials(X), self.predict_codes(X)
+        largest = np.empty(len(codes))
+        step = max(1, _AT_ONCE // self.outcomes_.shape[1])
+        for first in range(0, len(codes), step):
+            rows = slice(first, first + step)
+            largest[rows] = (self.outcomes_[codes[rows]] - S[rows] @ self.outcomes_).max(axis=1)
+        seen = costs[np.arange(len(codes)), codes]
+        bound = np.average(largest + (S * costs).sum(axis=1), weights=weight)
+        penalty = self.certificate_.game_value - self.certificate_.primal  # of a ball, the only moments here
+        return WorstCase.of(self.certificate_, penalty, bound, np.average(seen, weights=weight), "predictor")
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the parameters, the dual point, of many outcomes as a list of mixtures, and the predictor's distributions."""

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..blocks import BlockRows, coded_by_parts
-from ..certificate import Certificate
+from ..certificate import Certificate, WorstCase
 from ..compiled import checked_csr
 from ..errors import ConfigError, DataError, IncompatibleError, ModelError, nearest
 from ..features import STRENGTH, FeatureMap, feature_class, make_features
@@ -25,7 +25,7 @@ from ..features.rows import over_all_rows
 from ..hyper import SCALES
 from ..registry import Registry
 from ..rules import LARGEST, collected, refuse_huge
-from ..stored import Entries
+from ..stored import MOST_COLUMNS, Entries
 from .labels import in_order, labels_of, own_order, refuse_unordered, weighted_by_class
 
 Array = NDArray[np.float64]
@@ -57,6 +57,9 @@ _KEPT_APART = ("classes_", "features_", "certificate_", "feature_names_in_", "n_
 
 MOST_CLASSES = 1_000_000
 """Most classes that a learner takes, since scores are stored for every class."""
+
+MOST_EMPTY = 100_000
+"""Classes beyond the number of rows, which cannot occur, that a learner takes."""
 
 
 def check_n_classes(n_classes: Any) -> None:
@@ -309,6 +312,11 @@ class Learner(ClassifierMixin, BaseEstimator):
             if self.n_classes is None and not str(error).startswith(type(self).__name__):
                 error.args = (f"{type(self).__name__}: {error}",)
             raise
+        except MemoryError as error:
+            d, k = getattr(self, "n_features_in_", "these"), len(getattr(self, "classes_", ())) or "these"
+            raise ConfigError(
+                f"{type(self).__name__}: a fit to {d} columns and {k} classes needs more memory than there is ({error}): give fewer of them"
+            ) from error
 
     @abstractmethod
     def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
@@ -398,7 +406,14 @@ class Learner(ClassifierMixin, BaseEstimator):
             return X, *y
         if options == {"reset": False} and not y and _is_plain(X) and self._knows_columns(X):
             return X
-        X = checked_csr(X) if sparse.issparse(X) else collected(X)
+        if sparse.issparse(X):
+            X = checked_csr(X)
+            if X.shape[1] > MOST_COLUMNS:
+                raise DataError(
+                    f"X has {X.shape[1]} columns, rows have {MOST_COLUMNS} at most: leave out empty columns, or hash them to fewer"
+                )
+        else:
+            X = collected(X)
         found = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, order="C", **options)
         refuse_huge(found[0] if y else found, getattr(self, "feature_names_in_", None), "X")
         return found
@@ -431,6 +446,11 @@ class Learner(ClassifierMixin, BaseEstimator):
             check_classification_targets(y)
         if self.n_classes is not None:
             check_n_classes(self.n_classes)
+            if self.n_classes > len(y) + MOST_EMPTY:
+                raise ConfigError(
+                    f"n_classes={self.n_classes} is too many for {len(y)} rows: every class has weights and a score in every row, and "
+                    f"at most {len(y)} classes occur; number those"
+                )
             self.classes_ = np.arange(self.n_classes)
             codes = np.asarray(y)
             least = -1 if self.view == "partial" else 0
@@ -517,6 +537,15 @@ class Learner(ClassifierMixin, BaseEstimator):
         y are their codes (n,), or for learners with `has_costs` the costs (n, k) of rows that have their own. None without a game.
         """
         return None
+
+    def worst_case(self, X: Any, y: Any, weight: Array | None) -> WorstCase | None:
+        """Return what predictions on the rows of the fit cost at most, arguments as in `mean_cost`; None where nothing is guaranteed."""
+        return None
+
+    @property
+    def predicts_classes_(self) -> bool:
+        """Whether the first predictions are the classes, in their order."""
+        return True
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the arrays that prove the gap of a fit to X (n, d), codes (n,) and weights, by the names of `advcli.proofs`; or none.

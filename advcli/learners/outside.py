@@ -38,8 +38,8 @@ class OutsideClassifier(RowLearner):
     Parameters
     ----------
     estimator : str, estimator, class or callable
-        The classifier: a name to import, such as ``"sklearn.svm.SVC"``; an unfitted estimator, which is cloned; a class, or another
-        callable that makes an estimator from ``options``.
+        The classifier: the name of a class to import, such as ``"sklearn.svm.SVC"``; an unfitted estimator, which is cloned; a class, or
+        another callable that makes an estimator from ``options``.
     options : dict or None
         Parameters of the estimator and of its parts (``svc__C``).
     features, features_options
@@ -233,7 +233,7 @@ def _no_classifier(said: str, kind: str) -> str:
 
 
 def _imported(path: str) -> Any:
-    """Return the object under a dotted name, such as ``sklearn.svm.SVC``."""
+    """Return the class under a dotted name, such as ``sklearn.svm.SVC``; what is no class with ``fit`` is refused, and never called."""
     module, _, name = path.rpartition(".")
     if not module:
         raise ConfigError(f"loss.estimator={path} is no name to import; give one such as sklearn.linear_model.LogisticRegression")
@@ -245,7 +245,11 @@ def _imported(path: str) -> Any:
     if not hasattr(found, name):
         classes = [each for each, value in vars(found).items() if isinstance(value, type)]
         raise ConfigError(f"loss.estimator={path}: no {name!r} in {module}; {nearest(name, classes)}")
-    return getattr(found, name)
+    named = getattr(found, name)
+    if not isinstance(named, type) or not all(callable(getattr(named, method, None)) for method in ("fit", "predict", "get_params")):
+        kind = "class without fit and predict" if isinstance(named, type) else type(named).__name__
+        raise ConfigError(f"loss.estimator={path} is a {kind}, no classifier of scikit-learn's interface; name a class")
+    return named
 
 
 def _made(estimator: Any, options: dict[str, Any]) -> Any:

@@ -80,13 +80,16 @@ class LearnsFromCosts(Learner):
             How often each row occurs.
         start : Learner, optional
             Fitted to the same rows at another strength, from whose solution the fit may begin.
-        costs : array (n, k), optional
+        costs : array or frame (n, k), optional
             What predicting class j on row i costs, at least 0: each row has its own costs, and its label is its first cheapest class.
+            Columns with names are found by the classes of y.
 
         Raises
         ------
         DataError
             Costs of the wrong shape, negative ones, or ones that are no finite numbers.
+        ConfigError
+            Columns whose names are not the classes.
         """
         if costs is None:
             return super().fit(X, y, sample_weight, start)
@@ -100,7 +103,7 @@ class LearnsFromCosts(Learner):
 
     def bind_costs(self, X: Any, y: Any, costs: Any, sample_weight: Any = None) -> Bound:
         """Return rows and their own costs as fits take them, as `bind` does."""
-        table = check_cost_rows(costs)
+        table, named = check_cost_rows(costs), matrices.is_frame(costs)
         if y is None:
             X, weights = self._validated(X), None
             if sample_weight is not None:
@@ -108,6 +111,8 @@ class LearnsFromCosts(Learner):
             self.classes_ = np.arange(table.shape[1])
         else:
             X, _, weights = self._checked(X, y, sample_weight)
+        if named and (places := matrices.columns_of(costs, self.classes_.tolist(), "costs")) is not None:
+            table = np.ascontiguousarray(table[:, places])
         if table.shape != (X.shape[0], len(self.classes_)):
             raise DataError(
                 f"costs have the shape {table.shape[0]} x {table.shape[1]}; give one row for each of the {X.shape[0]} rows and one column "
@@ -136,8 +141,10 @@ def with_cost(loss: Options, facts: Options, default: str) -> dict[str, Any]:
     if loss.get("file") is not None:
         if loss.get("cost") is not None:
             raise ConfigError(f"loss={loss['name']} needs its costs once: give loss.cost or loss.file")
-        matrix = matrices.read_csv(loss["file"])
-        return {**loss, "cost": (matrix.align(facts["classes"]) if "classes" in facts else matrix).values.tolist()}
+        where = f"the loss matrix in {loss['file']}"
+        matrix = matrices.read_csv(loss["file"]).align(facts.get("classes"), where)
+        matrix.refuse_other_rows(where)
+        return {**loss, "cost": matrix.values.tolist()}
     if loss.get("cost") is None:
         return {**loss, "cost": "absolute" if facts.get("ordered") else default}
     return dict(loss)
@@ -145,7 +152,11 @@ def with_cost(loss: Options, facts: Options, default: str) -> dict[str, Any]:
 
 def in_class_order(cost: Any, classes: Any) -> Any:
     """Return a cost with rows and columns in the order of the classes: a frame as a matrix of numbers, any other cost as it is."""
-    return matrices.from_frame(cost, list(classes), "cost").values if matrices.is_frame(cost) else cost
+    if not matrices.is_frame(cost):
+        return cost
+    matrix = matrices.from_frame(cost, list(classes), "cost")
+    matrix.refuse_other_rows("cost")
+    return matrix.values
 
 
 def matrix_of(cost: Any, n_classes: int, classes: Any = None) -> Array:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import costs
 from ..block_problem import BlockProblem
 from ..blocks import BlockRows, in_blocks
-from ..certificate import Judged, settle, warn_unless_converged
+from ..certificate import Judged, WorstCase, settle, warn_unless_converged
 from ..costs import ABSTAIN
 from ..errors import ConfigError, DataError, IncompatibleError, ModelError
 from ..features import FeatureMap, feature_class, make_features
@@ -113,7 +113,8 @@ class SurrogateClassifier(Minimiser):
         Name of the surrogate: ``"zero_one"``, ``"absolute"``, ``"abstain"``, ``"ww"``, ... (`advcli.losses.loss_names`), or a cost
         matrix, rows = predictions, columns = classes, both in the order of `classes_` (sorted, unless ``order`` says another): the
         adversarial loss of that matrix. A frame (pandas, or polars with a first column of text) whose rows and columns are named by the
-        classes is put into that order; rows of other names are predictions that are no class. Or a class of losses
+        classes is put into that order; rows of other names are predictions that are no class. Where no row is named by a class, all are
+        predictions of their own, also where they are as many as the classes. Or a class of losses
         (`advcli.losses.Loss`), registered or not, or what makes one from the number of classes and ``loss_options``, such as
         ``functools.partial(MyLoss, width=2)``; or a loss that was made for as many classes as the labels have.
     C : float
@@ -139,8 +140,9 @@ class SurrogateClassifier(Minimiser):
     n_classes : int or None
         For labels that are codes 0..n_classes-1, the number of classes even when some do not occur; None finds the classes in y.
     extra_labels : sequence or None
-        Labels of the predictions beyond the classes (abstaining; rows of a matrix with l > k). None: the names of these rows in a frame
-        or file, else ``advcli.ABSTAIN``, the text ``"abstain"``, for one of them and ``"prediction K"`` for several. Among labels that
+        Labels of the predictions that are no class (abstaining; rows of a matrix beyond the classes, or all rows where they are not the
+        classes). None: the names of these rows in a frame or file, else ``advcli.ABSTAIN``, the text ``"abstain"``, for one beyond the
+        classes and ``"prediction K"`` for others. Among labels that
         are no text `predict` then returns an array of objects, so that no class can be mistaken for it.
     order : sequence or None
         The labels from the lowest to the highest, those that do not occur too: `classes_` then has this order. None: sorted; where the loss
@@ -241,7 +243,8 @@ class SurrogateClassifier(Minimiser):
         if not issubclass(loss_class(loss["name"]), AdversarialLoss):
             return False
         try:
-            return make_loss(loss["name"], 3, **own_options(loss, _OF_THE_FIT)).n_predictions == 3
+            made: Any = make_loss(loss["name"], 3, **own_options(loss, _OF_THE_FIT))
+            return bool(made.predicts_classes and made.n_predictions == 3)
         except (ConfigError, DataError):
             return True
 
@@ -404,15 +407,14 @@ class SurrogateClassifier(Minimiser):
                 )
             return given
         if not isinstance(given, str) and not callable(given):
-            if costs.is_frame(given):
-                given = costs.from_frame(given, self.classes_.tolist(), "loss")
-            return make_loss("general", k, **{"matrix": given, **options})
+            given = costs.from_frame(given, self.classes_.tolist(), "loss") if costs.is_frame(given) else given
+            given, options = "general", {"matrix": given, **options}
         chosen = _loss_type(given)
         if isinstance(given, partial) and chosen is not None:
             options = {**given.keywords, **options}
             given = chosen
-        if chosen is not None and self.n_classes is None:
-            options = chosen.filled(options, {"classes": [str(label) for label in self.classes_]})
+        if chosen is not None:
+            options = chosen.filled(options, {"classes": [costs.name_of(label) for label in self.classes_.tolist()]})
         if isinstance(given, str):
             return make_loss(given, k, **options)
         try:
@@ -433,16 +435,19 @@ class SurrogateClassifier(Minimiser):
 
     @property
     def predictions_(self) -> NDArray[Any]:
-        """Labels of all predictions: `classes_`, then the extra ones (abstaining, further rows of a matrix)."""
+        """Labels of all predictions: `classes_`, then those that are no class; where rows of a matrix are not the classes theirs alone."""
         check_is_fitted(self)
         return self._with_extra_labels(self.loss_.n_predictions)
 
+    @property
+    def predicts_classes_(self) -> bool:
+        """Whether the first predictions are the classes, in their order."""
+        return not isinstance(self.loss_, AdversarialLoss) or not self.decides or self.loss_.predicts_classes
+
     def _with_extra_labels(self, n_predictions: int) -> NDArray[Any]:
         """Return the labels of ``n_predictions`` predictions."""
-        k = len(self.classes_)
-        extra, named = n_predictions - k, self.loss_.row_names
-        if extra < 0:
-            return np.arange(n_predictions) if named is None else np.array(named)
+        first, named = len(self.classes_) if self.predicts_classes_ else 0, self.loss_.row_names
+        extra = n_predictions - first
         if extra == 0:
             return self.classes_
         if self.extra_labels is not None:
@@ -450,12 +455,14 @@ class SurrogateClassifier(Minimiser):
             if labels.shape != (extra,):
                 raise ConfigError(f"extra_labels needs {extra} labels, got {len(labels)}")
         elif named is not None:
-            labels = np.array(named[k:])
+            labels = np.array(named[first:])
         else:
-            labels = np.array([ABSTAIN] if extra == 1 else [f"prediction {i}" for i in range(k, k + extra)])
+            labels = np.array([ABSTAIN] if extra == 1 and first else [f"prediction {i}" for i in range(first, first + extra)])
         taken = [label for label in labels.tolist() if label in self.classes_.tolist()]
         if taken:
             raise ConfigError(f"{taken[0]!r} is a class and cannot say that none is predicted: give extra_labels=[LABEL] with other labels")
+        if not first:
+            return labels
         if labels.dtype.kind != self.classes_.dtype.kind:  # text among numbers
             found = np.empty(n_predictions, dtype=object)
             found[:] = [*self.classes_.tolist(), *labels.tolist()]
@@ -509,6 +516,11 @@ class SurrogateClassifier(Minimiser):
 
     # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
     @property
+    def remarks_(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What is to be said about the costs of the fit."""
+        return (costs.NEGATIVE,) if self.loss_.negative_costs else ()
+
+    @property
     def metric_(self) -> str:
         """The loss's own metric."""
         return self.loss_.metric
@@ -538,6 +550,24 @@ class SurrogateClassifier(Minimiser):
             return float(costs.mean())
         return float(weight @ costs / weight.sum())
 
+    def worst_case(self, X: Any, y: NDArray[np.intp], weight: Array | None) -> WorstCase | None:
+        """Return what the guarantee says of the predictions on the rows of the fit (`advcli.certificate.WorstCase`)."""
+        loss, certificate = self.loss_, self.certificate_
+        if certificate is None or not isinstance(loss, AdversarialLoss) or not self.decides:
+            return None
+        example = weight if loss.example_weights else None
+        bounds, seen = loss.worst_cost(self.potentials(X), self.predict_codes(X), y, example)
+        share = None if loss.example_weights else weight
+        penalty, _ = self._objective(X, y, weight)
+        return WorstCase.of(certificate, penalty, np.average(bounds, weights=share), np.average(seen, weights=share), self.rule_)
+
+    @property
+    def rule_(self) -> str:
+        """The rule that `predict` follows where it is not told another; empty for a loss with one rule."""
+        if not isinstance(self.loss_, AdversarialLoss):
+            return ""
+        return self.loss_.default_rule if self.rule in (None, "default") else str(self.rule)
+
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
         """Return the parameters, the dual point, and the predictor's distributions where they have no closed form."""
         found = super().proof(X, codes, weight)
@@ -554,6 +584,7 @@ class SurrogateClassifier(Minimiser):
     def probabilities(self, X: Any) -> Array | None:
         """Return the predictor's distribution where its predictions are the classes, shape (n, k): a strategy of the game, no estimate."""
         game = self.decides and isinstance(self.loss_, AdversarialLoss) and self.loss_.n_predictions == len(self.classes_)
+        game = game and self.predicts_classes_
         return self.loss_.predictor(self.potentials(X)) if game else None
 
     # ---- saving ---------------------------------------------------------------------------------------------------
@@ -574,7 +605,16 @@ class SurrogateClassifier(Minimiser):
             loss = self.loss_.matrix.tolist()
         if callable(loss) or isinstance(loss, Loss):
             loss = _registered_name(loss)
-        return {"loss": loss, "loss_options": _self_contained(self.loss_, options)}
+        own: dict[str, Any] = {"loss": loss, "loss_options": _self_contained(self.loss_, options)}
+        named = self.loss_.row_names
+        if named is None or self.extra_labels is not None:
+            return own
+        if self.predicts_classes_:  # the others' names are not in the matrix
+            beyond = list(named[len(self.classes_) :])
+            return own | ({"extra_labels": beyond} if beyond else {})
+        if not isinstance(loss, str):
+            own["loss_options"] = {**(own["loss_options"] or {}), "predictions": list(named)}
+        return own
 
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and `certificate_` are there already."""
@@ -632,14 +672,14 @@ class SurrogateClassifier(Minimiser):
 
     def cautions(self) -> tuple[str, ...]:
         """Return what is to be said once about parameters outside the range of a guarantee."""
+        said = [costs.NEGATIVE] if self.loss_.negative_costs else []
         alpha = self._abstention_costs()
-        if not isinstance(self.loss_.unweighted, AbstainLoss) or alpha is None or not alpha.max() > 0.5:
-            return ()
-        k = len(self.classes_)
-        never = f"; from 1 - 1/{k} on the best rule never abstains" if alpha.min() >= 1.0 - 1.0 / k else ""
-        return (
-            f"alpha={alpha.max():g} is above 1/2, up to which Theorems 12 and 13 and Corollary 14 of Fathony et al. (2018) hold{never}",
-        )
+        if isinstance(self.loss_.unweighted, AbstainLoss) and alpha is not None and alpha.max() > 0.5:
+            k = len(self.classes_)
+            never = f"; from 1 - 1/{k} on the best rule never abstains" if alpha.min() >= 1.0 - 1.0 / k else ""
+            theorems = "Theorems 12 and 13 and Corollary 14 of Fathony et al. (2018) hold"
+            said.append(f"alpha={alpha.max():g} is above 1/2, up to which {theorems}{never}")
+        return tuple(said)
 
     @available_if(_is_adversarial)
     def predictor_distribution(self, X: Any) -> Array:
@@ -696,6 +736,8 @@ def _self_contained(loss: Loss, options: Mapping[str, Any] | None) -> dict[str, 
     own = dict(options)
     if own.get("file") is not None and loss.matrix is not None:
         own |= {"file": None, "classes": None, "matrix": loss.matrix.tolist()}
+        if isinstance(loss, AdversarialLoss) and not loss.predicts_classes:
+            own["predictions"] = None if loss.row_names is None else list(loss.row_names)
     if loss.unweighted is not loss and own.get("options"):
         own["options"] = _self_contained(loss.unweighted, own["options"])
     return own

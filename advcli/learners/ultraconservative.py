@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
+from .. import costs
 from ..compiled import compiled_rows, kernels
 from ..confusion import ILL_CONDITIONED, check_confusion, read_confusion
 from ..errors import ConfigError
@@ -44,8 +45,8 @@ class UMAClassifier(LinearLearner):
     Parameters
     ----------
     confusion : array-like (k, k), str, Path or None
-        C[p, q] = P(label p is seen | the true class is q), classes in sorted order: columns are distributions. A text names a CSV file
-        without heading. None: the identity, labels as they are.
+        C[p, q] = P(label p is seen | the true class is q), classes in sorted order: columns are distributions. Rows and columns of a frame
+        are found by their names. A text names a CSV file without heading. None: the identity, labels as they are.
     rule : {"error", "confusion", "random"}
         Which pair (p, q) is updated: largest |z_pq|; largest |z_pq| / pi_q with pi the class shares estimated through C^-1 (eq. 19 and
         20); any. Only pairs with |z_pq| > ``tol`` whose z is a mistake of the present W.
@@ -208,4 +209,9 @@ def confusion_matrix(confusion: Any, k: int, names: Sequence[Any]) -> tuple[Arra
         return np.eye(k), 1.0
     if isinstance(confusion, (str, Path)):
         return check_confusion(read_confusion(expanded(confusion)), k, names, f"confusion={confusion}")
+    if costs.is_frame(confusion):
+        named = costs.from_frame(confusion, names, "confusion")
+        if named.rows is not None and not (named.of_classes and len(named.rows) == k):
+            raise ConfigError("confusion must name its rows by the classes, which are the labels seen, and its columns by the true classes")
+        confusion = named.values
     return check_confusion(confusion, k, names)

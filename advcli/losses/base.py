@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import kernels
+from ..costs import CostMatrix
 from ..errors import ConfigError, nearest
 from ..registry import Registry, refuse_unknown_options
 
@@ -69,7 +70,7 @@ class Loss(ABC):
     separate: ClassVar[bool] = False  # whether r = a - mean a and c = sum a with a_y = 0 and every other a_j in [0, 1] alone
 
     matrix: Array | None = None  # the loss matrix (l, k), where the surrogate is that of a game
-    row_names: tuple[str, ...] | None = None  # the predictions by name, where a file names the rows of the matrix
+    row_names: tuple[str, ...] | None = None  # the predictions by name, where the rows of the matrix have names
     alpha: float | None = None  # cost of abstaining, where the last prediction is to abstain
 
     def __init__(self, n_classes: int) -> None:
@@ -223,6 +224,11 @@ class Loss(ABC):
         return np.argmax(F, axis=1)
 
 
+def named_matrix(options: Mapping[str, Any]) -> bool:
+    """Return whether the options of a matrix have names that must find those of the classes: those of a file, or of predictions."""
+    return options.get("file") is not None or options.get("predictions") is not None
+
+
 def by_class(R: Array) -> Array:
     """Return a copy (k, n) of R (n, k): NumPy takes what is asked of every row from it up to five times as fast where rows are short."""
     return np.array(R.T, order="C")
@@ -257,12 +263,14 @@ class AdversarialLoss(SimplexLoss):
     """A surrogate from the adversarial game over a loss matrix L of shape (l, k), row = prediction, column = truth.
 
     Prediction rules: ``potentials`` is argmax f (eq. 132), ``predictor`` argmax of the predictor's distribution p (eq. 133), ``median``
-    and ``mean`` (nearest label, halves upwards) those of p, for losses over an order. The default is potentials when there are as many
-    predictions as classes, else predictor. Ties go to the lowest index.
+    and ``mean`` (nearest label, halves upwards) those of p, for losses over an order. The default is potentials when the predictions are
+    the classes, else predictor. Ties go to the lowest index.
     """
 
     matrix: Array
+    column_names: tuple[str, ...] | None = None  # the classes by name, likewise
     note: str = ""  # what a user should know about this matrix: its structure and the guarantees it lacks
+    _of_classes: bool | None = None
 
     @abstractmethod
     def adversary(self, F: Array) -> Array:
@@ -277,26 +285,36 @@ class AdversarialLoss(SimplexLoss):
         """Number l of possible predictions (rows of the loss matrix)."""
         return int(self.matrix.shape[0])
 
+    def take_matrix(self, source: CostMatrix) -> None:
+        """Set the matrix with the names of its rows and columns, and whether its rows predict the classes."""
+        self.matrix, self.row_names, self.column_names = source.values, source.rows, source.columns
+        self._of_classes = source.of_classes
+
+    @property
+    def predicts_classes(self) -> bool:
+        """Whether prediction j is class j for every class; predictions beyond the classes may follow."""
+        return self.n_predictions >= self.n_classes if self._of_classes is None else self._of_classes
+
     @property
     def default_rule(self) -> str:
         """The rule that ``predict`` follows when it is not told another."""
-        return "potentials" if self.n_predictions == self.n_classes else "predictor"
+        return "potentials" if self.predicts_classes and self.n_predictions == self.n_classes else "predictor"
 
     def predict(self, F: Array, rule: str = "default") -> Labels:
         """Return a prediction code in [0, l) for every row of scores (n, k).
 
-        Raises `ConfigError` for an unknown rule, for ``potentials`` when l != k and for ``median`` and ``mean`` without
-        an order.
+        Raises `ConfigError` for an unknown rule, for ``potentials`` where the predictions are not the classes, and for ``median`` and
+        ``mean`` without an order.
         """
         if rule not in RULES:
             raise ConfigError(f"unknown prediction rule {rule!r}: {nearest(rule, RULES)}")
         if rule == "default":
             rule = self.default_rule
         if rule == "potentials":
-            if self.n_predictions < self.n_classes:
+            if not self.predicts_classes:
                 raise ConfigError(
-                    f"rule=potentials needs a prediction for each of the {self.n_classes} classes, "
-                    f"but loss={self.name} has {self.n_predictions}: choose rule=predictor"
+                    f"rule=potentials needs a prediction for each of the {self.n_classes} classes, but the {self.n_predictions} "
+                    f"predictions of loss={self.name} are others: choose rule=predictor"
                 )
             return np.argmax(F, axis=1)
         if rule == "predictor":
@@ -324,6 +342,21 @@ class AdversarialLoss(SimplexLoss):
     def cost(self, predictions: Labels, y: Labels) -> Array:
         """Return the loss L[prediction, truth] of prediction codes (n,) under labels ``y`` (n,), shape (n,)."""
         return self.matrix[predictions, y]
+
+    def worst_cost(self, F: Array, predictions: Labels, y: Labels, example: Array | None = None) -> tuple[Array, Array]:
+        """Return max_j L[prediction, j] + f_j - f_y, and L[prediction, y], for prediction codes (n,) of any rule at scores F (n, k).
+
+        The first is never below the second, and in the mean over the rows, with twice the penalty, it bounds the cost of these very
+        predictions as the surrogate bounds that of p: the adversary's moments hold f in the mean. ``example`` as in `expected_cost`.
+        """
+        weight = np.ones(len(y)) if (own := self.matrix_weights(y, example)) is None else own
+        own_score = F[np.arange(len(y)), y]
+        largest = (weight[:, None] * self.unweighted.matrix[predictions] + (F - own_score[:, None])).max(axis=1)  # type: ignore[index]
+        return largest, weight * self.unweighted.matrix[predictions, y]  # type: ignore[index]
+
+    def matrix_weights(self, y: Labels, example: Array | None) -> Array | None:
+        """Return the factors (n,) on the matrix of `unweighted` at the labels y (n,), None when all are 1."""
+        return None
 
     def oracle_reference(self, F: Array, y: Labels) -> Answer:  # noqa: D102
         Q = self.adversary(F)

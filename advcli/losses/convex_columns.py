@@ -13,6 +13,7 @@ the absolute and the squared case.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from .. import costs
 from ..errors import ConfigError
-from .base import AdversarialLoss, Array, Labels, register
+from .base import AdversarialLoss, Array, Labels, named_matrix, register
 
 
 # ---- the one-dimensional game ---------------------------------------------------------------------------------------
@@ -171,12 +172,20 @@ class ConvexColumnsLoss(_ConvexGame):
     matrix : rows of numbers, shape (l, k), optional
     file : path of a CSV file, optional
         Exactly one of the two (`advcli.costs.read_csv`).
+    classes, predictions : sequence, optional
+        As in `advcli.losses.general.GeneralLoss`.
     """
 
-    def __init__(self, n_classes: int, matrix: Any = None, file: str | Path | None = None) -> None:
+    def __init__(
+        self,
+        n_classes: int,
+        matrix: Any = None,
+        file: str | Path | None = None,
+        classes: Sequence[Any] | None = None,
+        predictions: Sequence[Any] | None = None,
+    ) -> None:
         super().__init__(n_classes)
-        source = costs.matrix_from(matrix, file, n_classes, "convex")
-        self.matrix, self.row_names, self.column_names = source.values, source.rows, source.columns
+        self.take_matrix(costs.matrix_from(matrix, file, n_classes, "convex", classes=classes, predictions=predictions))
         bend = costs.first_bend(self.matrix)
         if bend is not None:
             row, column = bend
@@ -184,7 +193,12 @@ class ConvexColumnsLoss(_ConvexGame):
                 f"loss=convex needs columns that are convex in the prediction, but row {row} of column {column} lies above "
                 "the line between its neighbours: choose loss=general"
             )
-        self.note = "; ".join(costs.describe(self.matrix).notes)
+        self.note = "; ".join(costs.describe(self.matrix, self.predicts_classes).notes)
+
+    @classmethod
+    def needs(cls, options: Mapping[str, Any]) -> frozenset[str]:
+        """Return the order, and the classes' labels where the names of a file or of predictions must find theirs."""
+        return super().needs(options) | frozenset({"classes"} if named_matrix(options) else ())
 
     @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from .. import costs
 from ..compiled import kernels
 from ..errors import ConfigError, nearest
 from ..programs import pass_program, quiet_solver
-from .base import AdversarialLoss, Answer, Array, Labels, Loss, make_loss, register
+from .base import AdversarialLoss, Answer, Array, Labels, Loss, make_loss, named_matrix, register
 
 BACKENDS = ("simplex", "highs")
 CERTIFICATE = 1e-9  # largest gap between the two players' values, in units of the spread of the matrix
@@ -137,8 +137,9 @@ def closed_form(matrix: Any) -> tuple[AdversarialLoss, float, str] | None:
 class GeneralLoss(AdversarialLoss):
     """The adversarial loss of any l x k matrix.
 
-    A matrix of a known structure is answered by its closed form, and ``note`` says so. Negative entries and a diagonal that
-    is not zero are allowed; ``note`` says which guarantees are lost.
+    Rows whose names are not the classes are predictions of their own, chosen by the predictor's distribution, also where there are k of
+    them; rows without names are the classes, and after them others. A matrix of a known structure is answered by its closed form, and
+    ``note`` says so. Negative entries and a diagonal that is not zero are allowed; ``note`` says which guarantees are lost.
 
     Parameters
     ----------
@@ -152,6 +153,8 @@ class GeneralLoss(AdversarialLoss):
         compiled simplex.
     classes : sequence, optional
         Labels of the classes in the order of their codes: the named columns of a file are put in this order, and rows of the same names.
+    predictions : sequence, optional
+        Names of the rows of ``matrix``, where these are predictions that are not the classes, such as ``["ant or bee", "cat"]``.
     structure : bool
         False keeps even a known matrix on the general path (for comparisons).
 
@@ -173,25 +176,23 @@ class GeneralLoss(AdversarialLoss):
         backend: str = "simplex",
         structure: bool = True,
         classes: Sequence[Any] | None = None,
+        predictions: Sequence[Any] | None = None,
     ) -> None:
         super().__init__(n_classes)
         if backend not in BACKENDS:
             raise ConfigError(f"loss=general has no backend {backend!r}: {nearest(backend, BACKENDS)}")
-        source = costs.matrix_from(matrix, file, n_classes, "general")
-        if classes is not None:
-            source = source.align(classes)
-        self.matrix, self.row_names, self.column_names = source.values, source.rows, source.columns
+        self.take_matrix(costs.matrix_from(matrix, file, n_classes, "general", classes=classes, predictions=predictions))
         self.backend = backend
         found = closed_form(self.matrix) if structure and backend == "simplex" else None
         self._closed: AdversarialLoss | None = found[0] if found else None
         self._scale = found[1] if found else 1.0
         said = [f"the matrix is {found[2]}: its closed form is used"] if found else []
-        self.note = "; ".join(said + list(costs.describe(self.matrix).notes))
+        self.note = "; ".join([*said, *costs.describe(self.matrix, self.predicts_classes).notes])
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> frozenset[str]:
-        """Return the classes' labels where a file's named columns must find theirs."""
-        return frozenset({"classes"} if options.get("file") is not None else ())
+        """Return the classes' labels where the names of a file or of predictions must find theirs."""
+        return frozenset({"classes"} if named_matrix(options) else ())
 
     @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:

@@ -51,6 +51,10 @@ class WeightedLoss(AdversarialLoss):
             if weight != "column":
                 raise ConfigError(f'loss.weight={weight!r} must be a number, one number for each class, or "column"')
             weight = 1.0
+        if hasattr(weight, "index") and not callable(weight.index):  # a column of a frame
+            raise ConfigError(
+                "loss.weight has names, and a loss knows no labels: give class_weight={LABEL: WEIGHT}, or numbers in their order"
+            )
         values = np.asarray(weight, dtype=object).ravel()
         try:
             self.weight = values.astype(np.float64)
@@ -62,6 +66,7 @@ class WeightedLoss(AdversarialLoss):
             raise ConfigError(f"loss.weight={weight!r} must be numbers above 0")
         self.common = float(self.weight[0]) if len(self.weight) == 1 else 1.0
         self.matrix = self.common * self.base.matrix
+        self.row_names, self.column_names, self._of_classes = self.base.row_names, self.base.column_names, self.base.predicts_classes
 
     @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:
@@ -179,8 +184,17 @@ class WeightedLoss(AdversarialLoss):
         """Return w p(f / w)'L at the labels, shape (n,), by the weights of the labels or of the examples."""
         if not self.own and len(self.weight) == 1:
             return super().expected_cost(F, y)
-        w = example if self.own and example is not None else self._weights(y)
+        w = self.matrix_weights(y, example)
         return w * self.base.expected_cost(_shifted(F) / w[:, None], y)
+
+    def matrix_weights(self, y: Labels, example: Array | None) -> Array:
+        """Return the weights of the labels, or of the examples."""
+        return example if self.own and example is not None else self._weights(y)
+
+    @property
+    def default_rule(self) -> str:
+        """The base's."""
+        return self.base.default_rule
 
     def predict(self, F: Array, rule: str = "default") -> Labels:
         """Return the base's predictions at the common weight."""

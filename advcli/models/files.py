@@ -140,6 +140,8 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         "codes": {"type": estimator.classes_.dtype.str, "values": plain(estimator.classes_)},
         "arrays": sorted(arrays),
         "n_features": int(estimator.n_features_in_),
+        # of a fit to a frame, whose columns a prediction must have in this order
+        **({"feature_names": plain(estimator.feature_names_in_)} if hasattr(estimator, "feature_names_in_") else {}),
         "classes": plain(model.classes),
         "labels": plain(model.labels),
         "label_form": {"separator": model.label_separator, "prefix": model.label_prefix},
@@ -155,6 +157,7 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
             ],
             "others": list(encoding.others),
             "separator": encoding.separator,
+            **encoding.notation.options,
             **{key: value for key in _ENCODED if (value := getattr(encoding, key)) != getattr(Encoding, key)},
         },
         "about": plain(model.about),

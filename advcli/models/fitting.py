@@ -53,14 +53,16 @@ def fit(cell: Cell, data_dir: Path) -> Model:
     with threadpool_limits(limits=1):
         selection = recipe.search(everything, ALL)
         fitted = recipe.fit(everything, selection.hyper, ALL)
-    learner = fitted.learner
+        learner = fitted.learner
+        own = everything.costs is not None and learner.has_costs
+        worst = learner.worst_case(fitted.rows(everything.X), everything.costs if own else fitted.codes, fitted.weight)
     options = complete_options(cell.dataset)
     target = str(options.get("target"))
-    own = {child: parent for parent, child in dataset.hierarchy or () if child in dataset.stubs}
+    stubs = {child: parent for parent, child in dataset.hierarchy or () if child in dataset.stubs}
     return Model(
         estimator=learner,
         classes=dataset.classes,
-        labels=tuple(own.get(label, label) for label in _labels(learner, dataset.classes)),
+        labels=tuple(stubs.get(label, label) for label in _labels(learner, dataset.classes)),
         standardiser=fitted.standardiser,
         encoding=fitted.encoding or dataset.encoding or Encoding(tuple(Column(name) for name in dataset.feature_names)),
         about={
@@ -71,6 +73,7 @@ def fit(cell: Cell, data_dir: Path) -> Model:
             "hyper": dict(selection.hyper),
             "searched": pooled_score(selection),
             "metric": recipe.metric(learner),
+            "guarantee": None if worst is None else str(worst),
             "notes": [*recipe.notes, *learner.remarks_],
             "edges": list(selection.edges),
             "versions": versions(),
@@ -92,14 +95,13 @@ def _labels(estimator: Learner, classes: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the label of every prediction code: row names of a matrix with predictions of its own, else the classes and what is beyond."""
     if not isinstance(estimator, SurrogateClassifier):
         return classes
-    k, n_predictions = len(classes), len(estimator.predictions_)
-    extra = n_predictions - k
-    named = estimator.loss_.row_names
+    first = len(classes) if estimator.predicts_classes_ else 0
+    extra, named = len(estimator.predictions_) - first, estimator.loss_.row_names
     if extra and named is not None:
-        return tuple(named)
-    if extra < 0:
-        return tuple(f"prediction {row + 1}" for row in range(n_predictions))
-    beyond = [ABSTAIN] if extra == 1 else [f"prediction {row + 1}" for row in range(k, k + extra)]
+        return (*classes[:first], *named[first:])
+    beyond = [ABSTAIN] if extra == 1 and first else [f"prediction {row + 1}" for row in range(first, first + extra)]
+    if not first:
+        return tuple(beyond)
     taken = set(map(str, classes))
     while taken & set(beyond):
         beyond = [f"_{label}" for label in beyond]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..certificate import Certificate
+from ..data.cells import PLAIN
 from ..data.encoding import Encoding
 from ..data.transformer import EncodedColumns
 from ..evaluation.standardise import Standardiser
@@ -127,7 +128,7 @@ class Model:
         Returns
         -------
         DataFrame
-            ``label``; ``abstain`` (0 or 1), where the loss may predict something else than a class; ``potential_CLASS`` for every class;
+            ``label``; ``abstain`` (0 or 1), where something else beside the classes may be predicted; ``potential_CLASS`` for every class;
             for adversarial losses ``probability_PREDICTION``, the predictor's distribution; where ``calibrate`` is set its estimates,
             and for classifiers of other packages that have them their probabilities, as ``probability_CLASS``. Where rows have several
             labels they stand as in the table that was learned from, joined in ``label`` or in columns of 0 and 1, and nothing else.
@@ -140,7 +141,7 @@ class Model:
         estimator = self.estimator
         codes = estimator.predict_codes(X)
         columns: dict[str, Any] = {"label": label_array(self.labels)[codes]}
-        if len(self.labels) > len(self.classes):
+        if len(self.labels) > len(self.classes) and estimator.predicts_classes_:
             columns[ABSTAIN] = (codes >= len(self.classes)).astype(int)
         columns |= {f"potential_{label}": values for label, values in zip(self.classes, estimator.potentials(X).T, strict=True)}
         if hasattr(estimator, "predictor_distribution") and not estimator.calibrates:
@@ -193,12 +194,14 @@ def describe(model: Model) -> dict[str, str]:
             f"{certificate.status}: relative gap {certificate.relative_gap:.1e} (objective {certificate.primal:.6g}, "
             f"no less than {certificate.dual:.6g})"
         )
+    if about.get("guarantee"):
+        lines["guarantee"] = str(about["guarantee"])
     if about.get("dataset"):
         lines["learned from"] = f"{about['dataset']}, {about['rows']} rows (SHA-256 {about['dataset_sha256'][:12]})"
     lines["classes"] = _at_most(", ".join(map(str, model.classes)), 300)
     beyond = [str(label) for label in model.labels if label not in model.classes]
     if beyond:
-        lines["may also predict"] = _at_most(", ".join(beyond), 300)
+        lines["may also predict" if estimator.predicts_classes_ else "predicts"] = _at_most(", ".join(beyond), 300)
     encoding = model.encoding
     if encoding is not None:
         columns = [f"{column.name} (one of {len(column.categories)})" if column.categories else column.name for column in encoding.columns]
@@ -227,9 +230,13 @@ def _handled(encoding: Encoding) -> dict[str, str]:
         if encoding.missing != "indicator":
             for column in texts:
                 at = int(column.fill if column.fill is not None else -1)
-                said += [f"{column.name} by {column.categories[at]}"] if column.categories and at >= 0 else []
+                known = column.categories or ()
+                # beyond the categories: nothing is a value of a box that is ticked or empty
+                said += [f"{column.name} by {known[at] if at < len(known) else 'nothing'}"] if known and at >= 0 else []
         said += [f"marked in {', '.join(marked)}"] if marked else []
         lines = {"no value": _at_most(f"{encoding.missing}: {'; '.join(said) or 'none was there'}", 600)}
+    if encoding.notation != PLAIN:
+        lines["numbers"] = f"read by {encoding.notation}"
     if texts:
         others = [f"{column.name} ({len(column.categories or ()) - len(column.own or ())} share one)" for column in texts if column.other]
         rare = f"; rare ones share a feature: {', '.join(others)}" if others else ""

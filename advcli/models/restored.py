@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificate import Certificate
+from ..data.cells import Notation
 from ..data.encoding import MISSING_WAYS, Column, Encoding
 from ..data.opening import check_encoding
 from ..errors import ConfigError, ModelError
@@ -40,6 +42,7 @@ LABELS = "biufUOM"  # kinds of classes
 FITTED = "features_"  # arrays that the feature map computed
 # arrays that are no attributes of the estimator
 ROWS = ("rows", "rows_data", "rows_indices", "rows_indptr", "rows_shape")
+_ALWAYS = ("loss", "loss_options", "features", "features_options", "fit_intercept", "n_classes")  # parameters of every file that has them
 _STANDARDISER = ("mean", "scale", "set_to_one")
 STEPS = "steps"  # transformers of scikit-learn in front of the estimator; older versions refuse a file that has them
 _RESERVED = (*ROWS, *_STANDARDISER, STEPS)
@@ -81,7 +84,14 @@ def rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model:
         if not isinstance(first, int) or not 1 <= first <= MOST_COLUMNS:
             raise ModelError("its steps do not say how many columns they take")
         model = dataclasses.replace(model, standardiser=steps)
-        model.table(np.zeros((1, first)))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+            model.table(np.zeros((1, first)))
+    if "feature_names" in document:
+        names = _field(document, "feature_names", list)
+        if len(names) != d or not all(isinstance(name, str) for name in names):
+            raise ModelError(f"feature_names in model.json are not {d} names")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
     return model
 
 
@@ -93,6 +103,8 @@ def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entr
     _check_parameters(kind, parameters)
     estimator = kind.from_saved(parameters)
     estimator.check_parameters()
+    for missing in (each for each in _ALWAYS if each in estimator.get_params(deep=False) and each not in parameters):
+        raise ModelError(f"its parameter {missing} is missing")
     codes = _field(document, "codes", dict)
     estimator.classes_ = _restored_classes(_field(codes, "values", list), _field(codes, "type", str))
     if estimator.n_classes not in (None, len(estimator.classes_)):
@@ -210,10 +222,23 @@ def _restored_encoding(document: Any, d: int) -> Encoding | None:
     if missing not in MISSING_WAYS:
         raise ModelError(f"encoding in model.json fills cells by {missing[:40]!r}")
     try:
+        notation = Notation.of(document)
+    except ConfigError as error:
+        raise ModelError(f"encoding in model.json has another notation of numbers: {error}") from None
+    try:
         charset = check_encoding(_field(document, "charset", str) if "charset" in document else None)
     except ConfigError:
         raise ModelError("encoding in model.json reads files by an encoding that there is not") from None
-    encoding = Encoding(tuple(columns), tuple(others), separator, sequence, missing, most, charset)
+    encoding = Encoding(
+        tuple(columns),
+        tuple(others),
+        separator=separator,
+        sequence=sequence,
+        missing=missing,
+        max_categories=most,
+        notation=notation,
+        charset=charset,
+    )
     if len(encoding.feature_names) != d:
         raise ModelError(f"encoding in model.json makes {len(encoding.feature_names)} features, and n_features is {d}")
     return encoding

@@ -3,6 +3,6 @@
 The formulas are written anew on purpose: no module of solvers, learners, losses or feature maps and no compiled one is imported.
 """
 
-from .folder import Verdict, verify_folder
+from .folder import Verdict, summary, verify_folder
 
-__all__ = ["Verdict", "verify_folder"]
+__all__ = ["Verdict", "summary", "verify_folder"]

@@ -84,9 +84,13 @@ class Reduction:
             return self.k * (self.k - 1) // 2
         return self.k - 1 if self.name == "red_mc" else self.k
 
-    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
         """Return which classes may be the predictions on rows X, (n, k): several where rounding leaves it open."""
-        return self.possible_at(self.scores(features, X, theta), theta)
+        return self.possible_at(self.scores(features, X, arrays["theta"]), arrays["theta"])
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the matrix of the costs."""
+        return {"cost_matrix": self.matrix}
 
     def possible_at(self, scores: Ball, theta: Array) -> Any:
         """Return which classes may be the predictions at scores (n, m) of the problems, (n, k)."""

@@ -56,11 +56,11 @@ class SequencesOfLabels:
         """Return the map of the labels' scores over training rows X (n, d)."""
         return linear_map(options, gamma, X, self.k, self.with_constant)
 
-    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
         """Return which labels may be those of the best sequence, (n, k); None where the game predicts."""
         if self.rule != "potentials":
             return None
-        U, A = self._scores(features, X, theta)
+        U, A = self._scores(features, X, arrays["theta"])
         start = starts_of(groups, X.shape[0])
         found = np.zeros((len(U.mid), self.k), dtype=bool)
         for at in _batches(start, self.k):
@@ -77,6 +77,10 @@ class SequencesOfLabels:
             error = 2.0 * _error(U, A, at)[:, None, None] + 4.0 * UNIT * np.abs(best)
             found[at] = through >= best - outward(error)
         return found
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return nothing: there are no costs."""
+        return {}
 
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
         """Return the bounds of a fit to the rows of ``features``.

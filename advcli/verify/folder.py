@@ -7,8 +7,9 @@ split is drawn again from the seed; the training rows are standardised again; th
     `SLACK` x the scale of the gap + `FLOOR`,
 
 and the proved gap must not exceed the stated one by more. Counts of errors on the test rows follow from theta, up to rows whose best
-labels tie within rounding. What is proved is the problem on the numbers that standardisation gives in double precision, and on lambda as
-1 / (n C) rounds: these are data here, not rounding errors.
+labels tie within rounding, as do other metrics of predictions; a metric that depends on rows that tie, or on more than predictions, is
+named as not followed. Other columns, such as seconds, passes and expected losses, are not judged. What is proved is the problem on the
+numbers that standardisation gives in double precision, and on lambda as 1 / (n C) rounds: these are data here, not rounding errors.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ class Verdict:
         The row's.
     metrics : str
         Metrics of the row whose values follow from theta.
+    unfollowed : str
+        The other metrics of the row, each with the reason, separated by "; ": of these nothing is proved.
     seconds : float
     """
 
@@ -80,6 +83,7 @@ class Verdict:
     relative_gap: float = math.nan
     stated_gap: float = math.nan
     metrics: str = ""
+    unfollowed: str = ""
     seconds: float = 0.0
 
 
@@ -126,6 +130,23 @@ def verify_folder(folder: ResultsFolder, data_dir: Path, tell: Callable[[str], N
     return verdicts
 
 
+def summary(verdicts: list[Verdict]) -> list[str]:
+    """Return what was found: counts of fits, and one line for every metric that is not followed in fits that are proved."""
+    counts = {word: sum(each.verdict == word for each in verdicts) for word in ("proved", "refuted", "cannot")}
+    whole = sum(each.verdict == "proved" and not each.unfollowed for each in verdicts)
+    counted = ", ".join(f"{count} {word}" for word, count in counts.items())
+    found = [f"{counted}; of the proved {whole} with all their metrics, {counts['proved'] - whole} the fit alone"]
+    left: dict[str, list[tuple[str, str]]] = {}
+    for each in verdicts:
+        for text in filter(None, each.unfollowed.split("; ")):
+            metric, reason = text.removesuffix(")").split(" (", 1)
+            left.setdefault(metric, []).append((each.method, reason))
+    for metric, fits in left.items():
+        methods = ", ".join(dict.fromkeys(method for method, _ in fits))
+        found.append(f"not followed: {metric} (fits: {len(fits)}; {methods}): {fits[0][1]}")
+    return found
+
+
 def _rows(path: Path) -> list[dict[str, str]]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -168,7 +189,7 @@ def _cell(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
             continue
         try:
             with np.errstate(all="ignore"):  # a number that is not finite proves nothing
-                bounds, stated, metrics = _fit(cell, split, own)
+                bounds, stated, metrics, left = _fit(cell, split, own)
         except (CannotError, AdvcliError) as error:
             yield Verdict(*head, split, "cannot", str(error), seconds=time.perf_counter() - began)
             continue
@@ -177,7 +198,8 @@ def _cell(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
             continue
         high, low = float(bounds.primal.high), float(bounds.dual.low)
         gap = (high - low) / _scale(high, low)
-        yield Verdict(*head, split, "proved", "", high, low, gap, stated, " ".join(metrics), time.perf_counter() - began)
+        names, reasons = " ".join(metrics), "; ".join(left)
+        yield Verdict(*head, split, "proved", "", high, low, gap, stated, names, reasons, time.perf_counter() - began)
 
 
 def _said(error: Exception) -> str:
@@ -300,8 +322,8 @@ def _dense(X: Any) -> Any:
 # -------------------------------------------------------------------------------------------------------------------------- one fit
 
 
-def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tuple[Bounds, float, list[str]]:
-    """Prove one fit; return its bounds, the stated gap and the metrics that follow from theta."""
+def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tuple[Bounds, float, list[str], list[str]]:
+    """Prove one fit; return its bounds, the stated gap, the metrics that follow from theta, and the others with the reasons."""
     row, config, dataset = rows[0], cell.config, cell.dataset
     if row["status"] == "failed" or split is None:
         raise CannotError("the fit failed")
@@ -344,8 +366,12 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
     learned = LearnedRows(y, s, weight, None if dataset.costs is None else dataset.costs[train], own)
     bounds = cell.method.bounds(features, learned, lam, arrays)
     stated = _claims(row, bounds, cell.method, float(config["solver"]["tol"]))
-    possible = cell.method.possible(features, X_test, of_test, learned, arrays["theta"])
-    return bounds, stated, [each["metric"] for each in rows if _follows(each, possible, dataset.y[test])]
+    possible = cell.method.possible(features, X_test, of_test, learned, arrays)
+    facts = {**cell.method.facts(), "n_classes": k}
+    truth = dataset.y[test] if dataset.costs is None else dataset.costs[test]
+    reasons = {each["metric"]: _unfollowed(each, possible, truth, facts) for each in rows}
+    left = [f"{metric} ({reason})" for metric, reason in reasons.items() if reason]
+    return bounds, stated, [metric for metric, reason in reasons.items() if not reason], left
 
 
 def _mass(s: Array | None, groups: Any, n: int) -> float:
@@ -393,12 +419,21 @@ def _claim(row: Mapping[str, str], stage: str, bounds: Bounds, game: bool) -> fl
     return gap
 
 
-def _follows(row: Mapping[str, str], possible: Any, y: Any) -> bool:
-    """Tell whether a metric's value follows from the predictions that are possible on the test rows; refute one that does not."""
-    found = None if possible is None else range_of(row["metric"], possible, y)
+def _unfollowed(row: Mapping[str, str], possible: Any, truth: Any, facts: Mapping[str, Any]) -> str:
+    """Return why a metric's value does not follow from theta, empty where it does; refute one that no possible predictions have."""
+    if possible is None:
+        return "the predictions are not followed"
+    found = range_of(row["metric"], possible, truth, facts)
     if found is None:
-        return False
-    value = float(row["value"] or "nan")
-    if not found[0] - FLOOR <= value <= found[1] + FLOOR:
-        raise RefutedError(f"{row['metric']} is {found[0]:.6g}, not {value:.6g}")
-    return True
+        return "not judged" if not _ties(possible) else f"rows that tie: {_ties(possible)}"
+    value, (least, most) = float(row["value"] or "nan"), found
+    slack = FLOOR * max(1.0, abs(least), abs(most))
+    if not (least - slack <= value <= most + slack or (math.isnan(value) and math.isnan(least))):
+        said = f"{least:.6g}" if math.isnan(least) or most - least <= slack else f"between {least:.6g} and {most:.6g}"
+        raise RefutedError(f"{row['metric']} is {said}, not {value:.6g}")
+    return "" if math.isnan(least) or most - least <= slack else f"rows that tie: {_ties(possible)}, between {least:.6g} and {most:.6g}"
+
+
+def _ties(possible: Any) -> int:
+    """Return how many rows have several possible predictions."""
+    return sum(len(each) > 1 for each in possible) if not isinstance(possible, np.ndarray) else int((possible.sum(axis=1) > 1).sum())

@@ -69,9 +69,13 @@ class SetsOfLeaves:
         """Return the map of the nodes' scores over training rows X (n, d); nodes are in the order of their names."""
         return linear_map(options, gamma, X, self.M, self.with_constant)
 
-    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
         """Return None: the sets that may have the largest score are not listed."""
         return None
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return nothing: there are no costs."""
+        return {}
 
     def nodes(self, Y: Array) -> Array:
         """Return the nodes of sets of labels Y (n, k), (n, M)."""

@@ -11,12 +11,13 @@ import numpy as np
 from .binary import NAMES, Reduction, cost_matrix
 from .bounds import Array
 from .chains import SequencesOfLabels
+from .decisions import beyond, computed, of_game
 from .gap import Bounds, LearnedRows, ScoreMap, bound
 from .leaves import SetsOfLeaves
 from .outcomes import bound_outcomes
 from .stages import bound_rejector
 from .structured import SetsOfLabels
-from .surrogates import CannotError, Surrogate
+from .surrogates import HALF, CannotError, Surrogate, abstaining, closed_form
 from .thresholds import ThresholdModel
 
 
@@ -33,11 +34,14 @@ class Method(Protocol):
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
         """Return the bounds of a fit to the rows of ``features``."""
 
-    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
-        """Return which classes may be the predictions on rows X, (n, k): several where rounding leaves it open; None for any.
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
+        """Return which predictions are possible on rows X, (n, l): several where rounding leaves it open; None where none is followed.
 
         ``groups`` (n,) are the sequences of the rows, or None.
         """
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return what metrics ask for: ``alpha``, the cost of abstaining, and ``cost_matrix``, where there are any."""
 
 
 class _BySurrogate:
@@ -46,6 +50,7 @@ class _BySurrogate:
     def __init__(self, options: Mapping[str, Any], labels: list[str], hierarchy: Iterable[tuple[str, str]] | None) -> None:
         self.loss = Surrogate(options, len(labels), labels, hierarchy)
         self.rejector_alpha = float(options.get("alpha", 0.5)) if options["name"] == "two_stage" else None
+        self.tau = float(options.get("tau") or 0.0)
         self.game, self.example_costs = self.loss.game, isinstance(self.loss.weight, str)
 
     def score_map(self, options: Mapping[str, Any], gamma: float | None, X: Any) -> ScoreMap:
@@ -64,8 +69,15 @@ class _BySurrogate:
         rejector = bound_rejector(features, rows.y, self.rejector_alpha, lam, rows.counts, arrays["theta"], *second)
         return replace(found, stages={"rejector": rejector})
 
-    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
-        return features.scores(X, theta).may_lead() if self.loss.by_scores else None
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
+        F = features.scores(X, arrays["theta"])
+        if self.rejector_alpha is None:
+            return self.loss.possible(F)
+        R = features.scores(X, arrays["rejector_theta"])
+        return beyond(computed(F).may_lead(), (R[:, 0] - R[:, 1]) * HALF, self.tau)
+
+    def facts(self) -> Mapping[str, Any]:
+        return self.loss.facts() if self.rejector_alpha is None else abstaining(self.loss.k, self.rejector_alpha)
 
 
 class _ByOutcomes:
@@ -80,9 +92,7 @@ class _ByOutcomes:
         return ScoreMap(options, gamma, X, self.k)
 
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:
-        costs = self.matrix.T if rows.costs is None else rows.costs
-        outcomes, outcome = np.unique(costs + 0.0, axis=0, return_inverse=True)  # -0.0 is 0.0
-        y = outcome.ravel()[rows.y] if rows.costs is None else outcome.ravel()
+        outcomes, y = self._outcomes(rows)
         if arrays["r"].shape[1] == 3 != len(outcomes):  # a list of mixtures, as fits with many outcomes keep
             proved = arrays["theta"], arrays["r"], arrays.get("predictor")
             return bound_outcomes(features, outcomes[y], np.ascontiguousarray(outcomes.T), lam, rows.counts, *proved)
@@ -90,8 +100,18 @@ class _ByOutcomes:
         proof = arrays["theta"], arrays["r"], arrays.get("predictor")
         return bound(features.of_outcomes(outcomes.T), loss, y, lam, rows.counts, np.ones(len(y)), *proof)
 
-    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
-        return None
+    def _outcomes(self, rows: LearnedRows) -> tuple[Array, Any]:
+        """Return the different vectors of costs (m, l), and which of them the rows have, (n,)."""
+        costs = self.matrix.T if rows.costs is None else rows.costs
+        outcomes, outcome = np.unique(costs + 0.0, axis=0, return_inverse=True)  # -0.0 is 0.0
+        return outcomes, outcome.ravel()[rows.y] if rows.costs is None else outcome.ravel()
+
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
+        A = np.ascontiguousarray(self._outcomes(rows)[0].T)
+        return of_game(A, features.of_outcomes(A).scores(X, arrays["theta"]), closed_form(A))
+
+    def facts(self) -> Mapping[str, Any]:
+        return {"cost_matrix": self.matrix}
 
 
 def method_of(options: Mapping[str, Any], labels: list[str], ordered: bool, hierarchy: Iterable[tuple[str, str]] | None) -> Method:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .bounds import Array
-
-_CODES = ("error", "accuracy", "mae", "mse")
 
 _ROWS: dict[str, Callable[[Array, Array], Array]] = {
     "accuracy": lambda y, z: (y == z).all(axis=1),
@@ -19,6 +17,8 @@ _ROWS: dict[str, Callable[[Array, Array], Array]] = {
     "instance_f1": lambda y, z: _ratio(2.0 * (y * z).sum(axis=1), (y + z).sum(axis=1)),
 }
 """Measures of sets whose mean over rows is the metric."""
+_OF_ORDER = ("mae", "mse", "accuracy_within_one", "amae", "mmae", "amse", "kendall_tau", "quadratic_kappa")
+"""Metrics in which an abstention has no place: they are nan where there is one."""
 
 
 def _ratio(part: Array, whole: Array) -> Array:
@@ -26,27 +26,108 @@ def _ratio(part: Array, whole: Array) -> Array:
     return np.where(whole > 0.0, part / np.maximum(whole, 1.0), 1.0)
 
 
-def range_of(metric: str, possible: Any, y: Any) -> tuple[float, float] | None:
+def range_of(metric: str, possible: Any, y: Any, facts: Mapping[str, Any] | None = None) -> tuple[float, float] | None:
     """Return the least and the largest value that a metric can have; None for one that is not judged.
 
     Parameters
     ----------
     metric : str
-    possible : ndarray of bool (n, k), or sequence of n arrays (c, k)
-        Which classes, or which sets of labels, may be the prediction of every row.
-    y : ndarray of int (n,), or csr_array (n, k)
-        The truth.
+    possible : ndarray of bool (n, l), or sequence of n arrays (c, k)
+        Which classes, the last of l = k + 1 being to abstain, or which sets of labels, may be the prediction of every row.
+    y : ndarray of int (n,), csr_array (n, k), or ndarray of float (n, l)
+        The truth: codes, sets of labels, or what every prediction costs.
+    facts : mapping, optional
+        What some metrics need: ``alpha``, the cost of abstaining, ``cost_matrix`` (l, k), and ``n_classes``, without which there are l.
     """
-    if isinstance(possible, np.ndarray):
-        if metric not in _CODES:
-            return None
-        codes = np.arange(possible.shape[1])
-        distance = np.abs(codes[:, None] - codes)
-        table = {"error": distance > 0, "accuracy": distance == 0, "mae": distance, "mse": distance**2}[metric]
-        each = table[:, y].T.astype(float)
+    if not isinstance(possible, np.ndarray):
+        return _range_of_sets(metric, possible, y.toarray().astype(np.float64))
+    known = {"n_classes": possible.shape[1], **(facts or {})}
+    if y.ndim == 2:
+        each = y if metric == "cost" else _of_codes(metric, y.argmin(axis=1), possible.shape[1], known)
+        y = y.argmin(axis=1)
+    else:
+        each = _of_codes(metric, y, possible.shape[1], known)
+    k = int(known["n_classes"])
+    if metric in _OF_ORDER and possible[:, k:].any():
+        return (np.nan, np.nan) if (possible[:, k:].any(axis=1) & ~possible[:, :k].any(axis=1)).any() else None
+    if each is not None and each.shape == possible.shape:
         least, most = np.where(possible, each, np.inf).min(axis=1), np.where(possible, each, -np.inf).max(axis=1)
         return float(least.sum()) / len(y), float(most.sum()) / len(y)
-    return _range_of_sets(metric, possible, y.toarray().astype(np.float64))
+    if metric not in _WHOLE or (possible.sum(axis=1) != 1).any():
+        return None
+    value = float(_WHOLE[metric](y, possible.argmax(axis=1), k))
+    return value, value
+
+
+def _of_codes(metric: str, y: Any, l: int, facts: Mapping[str, Any]) -> Array | None:
+    """Return what the predictions (n, l) are worth at labels y, where the metric is the mean of that; else None."""
+    k, codes = int(facts["n_classes"]), np.arange(l)[:, None]
+    distance = np.abs(codes - np.arange(k))
+    given: dict[str, Any] = {
+        "error": distance > 0,
+        "accuracy": distance == 0,
+        "mae": distance,
+        "mse": distance**2,
+        "accuracy_within_one": distance <= 1,
+        "abstain_rate": np.broadcast_to(codes >= k, (l, k)),
+        "cost": facts.get("cost_matrix"),
+    }
+    if facts.get("alpha") is not None:
+        given["abstention_loss"] = np.where(codes >= k, facts["alpha"], distance > 0)
+    table = given.get(metric)
+    return None if table is None or len(table) < l else np.asarray(table)[:l, y].T.astype(float)
+
+
+# ---- metrics of all predictions together: labels y, predictions z, number of classes ------------------------------------------------
+def _class_errors(y: Any, z: Any, k: int, power: int) -> Array:
+    """Return the mean of the power of the distance within each class that has rows."""
+    return np.array([np.mean(np.abs(y[y == label] - z[y == label]) ** power) for label in range(k) if (y == label).any()])
+
+
+def _accepted(y: Any, z: Any, k: int) -> float:
+    return float((y == z)[z < k].mean()) if (z < k).any() else np.nan
+
+
+def _kappa(y: Any, z: Any, k: int) -> float:
+    counts = _table(y, z, k) / len(y)
+    squares = (np.arange(float(k))[:, None] - np.arange(float(k))) ** 2
+    by_chance = float((np.outer(counts.sum(axis=1), counts.sum(axis=0)) * squares).sum())
+    return 1.0 - float((counts * squares).sum()) / by_chance if by_chance else 0.0
+
+
+def _kendall(y: Any, z: Any, k: int) -> float:
+    counts = _table(y, z, k)
+    sign = np.sign(np.arange(k)[:, None] - np.arange(k)).astype(float)
+    agreeing = float((counts * (sign @ counts @ sign.T)).sum())  # pairs in the same order less pairs in the other
+    untied = [float(len(y) ** 2 - (counts.sum(axis=axis) ** 2).sum()) for axis in (0, 1)]
+    return agreeing / (untied[0] * untied[1]) ** 0.5 if all(untied) else 0.0
+
+
+def _table(y: Any, z: Any, k: int) -> Array:
+    """Return how many rows have each pair of a label and a prediction, (k, k)."""
+    counts = np.zeros((k, k))
+    np.add.at(counts, (y, z), 1.0)
+    return counts
+
+
+def _confusion(y: Any, z: Any, k: int) -> float:
+    shares = np.zeros((max(k, int(z.max(initial=0)) + 1), k))
+    np.add.at(shares, (z, y), 1.0)
+    shares /= np.maximum(shares.sum(axis=0), 1.0)
+    np.fill_diagonal(shares, 0.0)
+    return float(np.sqrt((shares**2).sum()))
+
+
+_WHOLE: dict[str, Callable[[Any, Any, int], float]] = {
+    "accuracy_accepted": _accepted,
+    "amae": lambda y, z, k: float(_class_errors(y, z, k, 1).mean()),
+    "mmae": lambda y, z, k: float(_class_errors(y, z, k, 1).max()),
+    "amse": lambda y, z, k: float(_class_errors(y, z, k, 2).mean()),
+    "kendall_tau": _kendall,
+    "quadratic_kappa": _kappa,
+    "confusion_rate": _confusion,
+    "confusion_rate_scaled": lambda y, z, k: _confusion(y, z, k) / k**0.5,
+}
 
 
 def _range_of_sets(metric: str, possible: Sequence[Array], Y: Array) -> tuple[float, float] | None:

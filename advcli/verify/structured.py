@@ -148,11 +148,11 @@ class SetsOfLabels:
         """Return the map of the labels' scores over training rows X (n, d)."""
         return linear_map(options, gamma, X, self.m, self.with_constant)
 
-    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
         """Return the sets that may have the largest score at every row, arrays (c, m); None for other rules and for rows with one label."""
         if self.rule != "potentials" or not hasattr(rows.y, "toarray"):
             return None
-        W, shared = self._weights(features, theta)
+        W, shared = self._weights(features, arrays["theta"])
         U, table = features.times(X, W), self._table(shared)
         found = []
         step = max(1, _SCORES >> self.m)
@@ -161,6 +161,10 @@ class SetsOfLabels:
             may = scores.high >= np.max(scores.low, axis=1, keepdims=True)
             found += [self.bits[each] for each in may]
         return found
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return nothing: there are no costs."""
+        return {}
 
     def _weights(self, features: ScoreMap, theta: Array) -> tuple[Array, Array]:
         """Return W (d, m) and the weights that labels share."""
@@ -317,4 +321,5 @@ def cut(alpha: Array, owner: Any, examples: int) -> Array:
     """Return weights cut to be non-negative with sums of at most 1 for each example."""
     alpha = np.maximum(alpha, 0.0)
     sums = outward(np.bincount(owner, weights=alpha, minlength=examples), len(owner))
-    return np.where(sums[owner] > 1.0, alpha / np.maximum(sums[owner], 1.0) * (1.0 - 8.0 * UNIT), alpha)
+    # a sum is above the exact one by more than the quotients round
+    return np.where(sums[owner] > 1.0, alpha / np.maximum(sums[owner], 1.0), alpha)

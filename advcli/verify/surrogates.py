@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from .. import costs
-from .bounds import Array, Ball, ball, dot, join, outward
+from .bounds import UNIT, Array, Ball, ball, dot, join, outward
+from .decisions import beyond, computed, lead, of_game
 
-_HALF = Ball(np.float64(np.sqrt(0.5)), np.float64(2.0**-53))
+HALF = Ball(np.float64(np.sqrt(0.5)), np.float64(2.0**-53))
 _CONVEX = ("absolute", "squared", "power", "huber", "pinball", "convex")
 _HINGES = ("ww", "cs", "llw")
 _REJECTING = ("abstain_ova", "abstain_cs", "abstain_bep")
@@ -48,7 +49,7 @@ class Surrogate:
     options : mapping
         The group ``loss``.
     k : int
-        Number of classes; the attribute ``k`` is the number of columns of scores.
+        Number of classes, the attribute ``classes``; the attribute ``k`` is the number of columns of scores.
     labels : sequence of str
         Labels of the classes, which order the named columns of a matrix.
     edges : sequence of (parent, child), optional
@@ -56,34 +57,34 @@ class Surrogate:
     """
 
     constant = 0.0  # what is added to a Gaussian kernel
-    by_scores = False  # whether the prediction is the class of the largest score
+    rule = "potentials"  # what the prediction follows from: the largest score, or what the predictor of the game does
     signed: Array | None = None  # (k, m) signs and largest t of the pairs of columns, where there are any
 
     def __init__(self, options: Mapping[str, Any], k: int, labels: list[str], edges: Iterable[tuple[str, str]] | None = None) -> None:
         own = {key: value for key, value in options.items() if key not in ("name", "description")}
         rule = own.pop("rule", None)
         self.weight: Any = 1.0  # one number, one for each class, or "column"
-        self.name, self.k = str(options["name"]), k
+        self.name, self.k, self.classes = str(options["name"]), k, k
         self.name = {"ordinal": "absolute"}.get(self.name, self.name)
         if self.name == "weighted":
             self.weight, self.name, own = own.get("weight", 1.0), str(own.get("base", "zero_one")), dict(own.get("options") or {})
         self.matrix: Array | None = None
         two_stage = self.name == "two_stage"
-        decides = not two_stage and rule in (None, "default", "potentials")  # otherwise the prediction depends on more than these scores
         if two_stage:
             self.name, own = str(own.get("base", "zero_one")), dict(own.get("base_options") or {})
         if self.name in _HINGES:
-            self.by_scores = decides
             return
         if self.name in _REJECTING:
-            self._reject(float(own.get("alpha", 0.5)), own.get("code", "binary"))
+            self._reject(float(own.get("alpha", 0.5)), own.get("code", "binary"), own.get("tau"))
             return
         if self.name == "abstain" and isinstance(own.get("alpha"), Sequence):  # an alpha for each class: a matrix like any other
             self.name, own = "general", {"matrix": [*costs.zero_one(k).tolist(), list(own["alpha"])]}
         self.alpha = float(own.get("alpha", 0.5)) if self.name == "abstain" else 1.0
         if self.name in ("convex", "general"):
-            source = costs.matrix_from(own.get("matrix"), own.get("file"), k, self.name)
-            self.matrix = (source.align(own.get("classes") or labels) if self.name == "general" else source).values
+            given, file = own.get("matrix"), own.get("file")
+            known, named = own.get("classes") or labels, own.get("predictions")
+            source = costs.matrix_from(given, file, k, self.name, classes=known, predictions=named)
+            self.matrix, decides = source.values, decides and source.of_classes
         elif self.name == "tree_distance":
             given = own.get("hierarchy")
             named = given if isinstance(given, Mapping) else {"edges": edges if given is None else given}
@@ -95,11 +96,18 @@ class Surrogate:
             self.matrix = getattr(costs, self.name)(k, **given)
         else:
             raise CannotError(f"loss={self.name} is no surrogate that the checker knows")
-        self.by_scores = decides and len(self.matrix) == k
+        self.form = closed_form(self.matrix, own)
+        if self.name in _CONVEX:
+            self.form = costs.Description("convex", 1.0, None, ())
+        if rule not in (None, "default"):
+            self.rule = str(rule)
+        elif len(self.matrix) != k:
+            self.rule = "predictor"
 
-    def _reject(self, alpha: float, code: Any) -> None:
-        """Take the hinges with abstention: what t may be, and the pairs of columns."""
-        self.constant = 1.0
+    def _reject(self, alpha: float, code: Any, tau: float | None) -> None:
+        """Take the hinges with abstention: what t may be, the pairs of columns, and the threshold of the margin."""
+        self.constant, self.alpha = 1.0, alpha
+        self.tau = float((0.0 if self.name == "abstain_ova" else 0.5) if tau is None else tau)
         self.low, self.high = ball(2.0 * alpha), ball(2.0) - ball(2.0 * alpha)
         labels = np.arange(self.k)
         if self.name == "abstain_cs":
@@ -113,6 +121,47 @@ class Surrogate:
         else:
             self.signed = np.array(code, dtype=float)
         self.k = max(self.k, 2 * self.signed.shape[1])
+
+    # ---- predictions ----------------------------------------------------------------------------------------------
+    def possible(self, F: Ball) -> Any:
+        """Return which predictions are possible at scores F, (n, l); None where they are not followed."""
+        if self.name in _REJECTING:
+            P = self._potentials(F)
+            return beyond(computed(P).may_lead(), lead(P) if self.name == "abstain_cs" else P.max(axis=1), self.tau)
+        if self.rule == "potentials":
+            return computed(F).may_lead()
+        common = self._common
+        F = Ball(F.mid - F.mid.max(axis=1, keepdims=True), F.rad + UNIT * np.abs(F.mid).max(axis=1, keepdims=True)) / common
+        return None if self.matrix is None else of_game(self.matrix, F, self.form)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the cost of abstaining and the matrix of the costs, where there are any."""
+        if self.name in _REJECTING:
+            return abstaining(self.classes, self.alpha)
+        alpha = {"alpha": self.alpha} if self.name == "abstain" else {}
+        return alpha if self.matrix is None else {**alpha, "cost_matrix": self._common * self.matrix}
+
+    @property
+    def _common(self) -> float:
+        """The weight of all classes, or 1 where each has its own."""
+        weight = np.ravel(1.0 if isinstance(self.weight, str) else self.weight)
+        return float(weight[0]) if len(weight) == 1 else 1.0
+
+    def _potentials(self, F: Ball) -> Ball:
+        """Return the potentials of the classes (n, k) of the hinges with abstention."""
+        if self.signed is None:
+            return F
+        U = self._paired(F)
+        if self.name == "abstain_ova":
+            return U
+        each = [-((U * word).max(axis=1)) for word in self.signed]
+        return Ball(*(np.column_stack([getattr(column, name) for column in each]) for name in ("mid", "rad")))
+
+    def _paired(self, F: Ball) -> Ball:
+        """Return the numbers u_a (n, m) that pairs of columns stand for."""
+        assert self.signed is not None
+        m = self.signed.shape[1]
+        return (F[:, 0 : 2 * m : 2] - F[:, 1 : 2 * m : 2]) * HALF
 
     @property
     def game(self) -> bool:
@@ -167,8 +216,7 @@ class Surrogate:
             aside[rows, y] = np.abs(relative.mid).max() + np.abs(relative.rad).max() + 2.0
             margins = relative - aside  # the own class is far below
         else:
-            m = self.signed.shape[1]
-            margins = (F[:, 0 : 2 * m : 2] - F[:, 1 : 2 * m : 2]) * _HALF * np.sign(self.signed[y])
+            margins = self._paired(F) * np.sign(self.signed[y])
             if self.name == "abstain_ova":
                 return ((margins + 1.0).positive() * np.abs(self.signed[y])).sum(axis=1)
         top = margins.max(axis=1)
@@ -246,7 +294,7 @@ class Surrogate:
             T = np.maximum(R, 0.0) * (1.0 - own)
         else:
             m, sign = self.signed.shape[1], np.sign(self.signed[y])
-            T = np.maximum(sign * (R[:, 0 : 2 * m : 2] - R[:, 1 : 2 * m : 2]) * _HALF.mid, 0.0)
+            T = np.maximum(sign * (R[:, 0 : 2 * m : 2] - R[:, 1 : 2 * m : 2]) * HALF.mid, 0.0)
         if self.name == "abstain_ova":
             assert self.signed is not None
             T = np.minimum(T, np.abs(self.signed[y]))
@@ -259,7 +307,7 @@ class Surrogate:
             point = ball(T) - own * total.mid[:, None]
             astray = total.rad
         else:
-            part = ball(sign * T) * _HALF
+            part = ball(sign * T) * HALF
             mid, rad = np.zeros((n, self.k)), np.zeros((n, self.k))
             mid[:, 0 : 2 * m : 2], mid[:, 1 : 2 * m : 2] = part.mid, -part.mid
             rad[:, 0 : 2 * m : 2] = rad[:, 1 : 2 * m : 2] = part.rad
@@ -271,6 +319,17 @@ class Surrogate:
     def at_labels(self, y: Any, w: Array) -> Array:
         """Return w_i c_i of r = 0, the sample's own labels, (n,)."""
         return np.zeros(len(y)) if self.matrix is None else w * self.matrix.min(axis=0)[y]
+
+
+def abstaining(k: int, alpha: float) -> dict[str, Any]:
+    """Return what metrics ask for where a wrong class costs 1 and abstaining alpha."""
+    return {"alpha": alpha, "cost_matrix": costs.abstain(k, alpha)}
+
+
+def closed_form(A: Array, options: Mapping[str, Any] | None = None) -> costs.Description | None:
+    """Return the form of a game over A that the program knows; None where it solves the game, or ``options`` want it to."""
+    given = {"backend": "simplex", "structure": True, **(options or {})}
+    return costs.describe(A) if given["backend"] == "simplex" and given["structure"] else None
 
 
 def _steps(edges: Iterable[tuple[str, str]], labels: list[str]) -> Array:

@@ -51,9 +51,10 @@ class ThresholdModel:
         self.ordered = bool(options.get("ordered", self.name == "svorex")) and self.near
         self.bias = str(options.get("bias", "free")) if self.name == "red_th" else None
         self.ridge = float(options.get("ridge", 0.0))
+        self.matrix = cost_matrix(options, k, labels, ordered=True) if self.name == "red_th" else None
         self.steps = np.ones((k, max(k - 1, 0)))  # of red_th: differences between the costs of neighbouring predictions
-        if self.name == "red_th":
-            self.steps = np.abs(np.diff(cost_matrix(options, k, labels, ordered=True), axis=0)).T
+        if self.matrix is not None:
+            self.steps = np.abs(np.diff(self.matrix, axis=0)).T
 
     @staticmethod
     def knows(options: Mapping[str, Any]) -> bool:
@@ -90,9 +91,13 @@ class ThresholdModel:
         mid[:, observed], rad[:, observed] = F.mid.T, F.rad.T
         return Ball(mid, rad)
 
-    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, theta: Array) -> Any:
+    def possible(self, features: ScoreMap, X: Any, groups: Any, rows: LearnedRows, arrays: Mapping[str, Array]) -> Any:
         """Return which classes may be the predictions on rows X, (n, k): several where rounding leaves it open."""
-        return self.scores(features, X, theta, rows.y, rows.counts).may_lead()
+        return self.scores(features, X, arrays["theta"], rows.y, rows.counts).may_lead()
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the matrix of the costs of red_th."""
+        return {} if self.matrix is None else {"cost_matrix": self.matrix}
 
     # ---- bounds ---------------------------------------------------------------------------------------------------
     def bounds(self, features: ScoreMap, rows: LearnedRows, lam: float, arrays: Mapping[str, Array]) -> Bounds:

@@ -88,7 +88,7 @@ def test_the_whole_way(capfd: pytest.CaptureFixture[str]) -> None:
     assert "csv abstain linear: 90 rows, 8 features, 3 classes" in out
     assert "hyper-parameters: C = 1 (fixed)\n" in out
     assert "certificate: objective 0." in out
-    assert "guarantee: expected loss at most 0." in out
+    assert "guarantee: predictions by rule=predictor cost at most 0." in out
     assert "one-hot encoded" in err
     frame(30, seed=1).drop(columns=["note", "label"])[["zip", "constant", "size", "colour"]].to_csv("new.csv", index=False)
     assert main(["predict", "model=m.model", "input=new.csv", "out=pred.csv"]) == 0

@@ -51,3 +51,57 @@ def test_a_rule_that_a_loss_does_not_have_is_refused_before_any_work(rule, said)
     name = "absolute" if rule == "mode" else "zero_one"
     with pytest.raises(ConfigError, match=said):
         learner_class(name).check({"name": name, "rule": rule}, {"name": "linear"}, {"name": "auto"}, True, 3)
+
+
+def test_rows_that_are_no_classes_are_named_and_judged_as_such(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    kinds = np.array(["ant", "bee", "cat"])
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=kinds[np.minimum(Y, 2)])
+    table.to_csv("rows.csv", index=False)
+    (tmp_path / "prices.csv").write_text("price,cat,ant,bee\nant or bee,1,.2,.2\nant or cat,.2,.2,1\nbee or cat,.2,1,.2\n")
+    given = ["dataset=csv", "dataset.path=rows.csv", "dataset.target=y", "loss=general", "loss.file=prices.csv", "hyper.C=1"]
+    assert main(["fit", *given, "out=m.advcli"]) == 0
+    said = capfd.readouterr().out
+    assert "guarantee: predictions by rule=predictor cost at most" in said
+    model = read("m.advcli")
+    assert model.labels == ("ant or bee", "ant or cat", "bee or cat")
+    assert list(model.table(X).filter(like="probability").columns) == [f"probability_{name}" for name in model.labels]
+    assert "abstain" not in model.table(X)
+    costs = pd.DataFrame([[0.2, 0.2, 1], [0.2, 1, 0.2], [1, 0.2, 0.2]], index=model.labels, columns=kinds)
+    paid = costs.to_numpy()[[model.labels.index(label) for label in model.predict(X)], np.minimum(Y, 2)].mean()
+    assert f"{paid:.4g} at the labels themselves" in said
+    # a prediction that is no class is never the true class
+    assert main([*given, "protocol.n_splits=2", "protocol.metrics=[error,mae]", "name=judged", "quiet=true"]) == 0
+    rows = pd.read_csv("results/judged/runs.csv")
+    assert (rows.loc[rows["metric"] == "error", "value"] == 1.0).all()
+    assert rows.loc[rows["metric"] == "cost", "value"].between(0.2, 0.7).all()
+    capfd.readouterr()
+    assert main(["fit", *given, "loss.rule=potentials", "out=n.advcli"]) == 2
+    assert "rule=potentials needs a prediction for each of the 3 classes" in capfd.readouterr().err
+
+
+def test_a_matrix_of_classes_takes_the_rule_of_the_predictor(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=np.minimum(Y, 2)).to_csv("rows.csv", index=False)
+    given = ["fit", "dataset=csv", "dataset.path=rows.csv", "dataset.target=y", "loss=general", "hyper.C=1"]
+    prices = "[[-0.2,0.2,1],[0.2,1,0.2],[1,0.2,0.2]]"
+    assert main([*given, f"loss.matrix={prices}", "loss.rule=predictor", "out=m.advcli"]) == 0
+    out, err = capfd.readouterr()
+    assert "rule=predictor" in out
+    assert "the cost matrix has negative entries" in err
+    assert main([*given, f"loss.matrix={prices}", "loss.predictions=[p,q,r]", "out=n.advcli"]) == 0
+    assert "rule=predictor" in capfd.readouterr().out
+    assert read("n.advcli").labels == ("p", "q", "r")
+
+
+def test_cells_of_matrices_keep_their_keys():
+    """A matrix without the keys that came later is the same cell with them, as long as they are null."""
+    from advcli.evaluation import Cell
+
+    rest = {"features": {"name": "linear"}, "solver": {"name": "auto", "tol": 1e-3}, "protocol": {"n_splits": 2}}
+    old = {"name": "general", "matrix": [[0, 1], [1, 0]], "file": None, "backend": "simplex"}
+    before, after, ruled = (
+        Cell({"name": "iris"}, {**old, **more}, **rest).request_key()
+        for more in ({}, {"rule": None, "predictions": None}, {"rule": "predictor"})
+    )
+    assert before == after != ruled

@@ -140,7 +140,7 @@ def test_files_of_other_formats_are_read_by_pandas(tmp_path: Path, monkeypatch: 
     """The engines may not be here: a pickle in their place."""
     path = tmp_path / f"mine{suffix}"
     PLAIN.to_pickle(path, compression=None)
-    monkeypatch.setattr(pd, READERS[form], lambda file: pd.read_pickle(file, compression=None))
+    monkeypatch.setattr(pd, READERS[form], lambda file, **_: pd.read_pickle(file, compression=None))
     options = {"name": "mine", "source": "csv", "path": str(path), **COLOURS}
     options["target"] = "label"
     assert load(options, tmp_path).sha256 == read(PLAIN, **COLOURS).sha256
@@ -159,7 +159,7 @@ def test_files_of_other_formats_are_read_by_pandas(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("form", READERS)
 def test_a_missing_engine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
-    def absent(file: Path) -> None:
+    def absent(file: Path, **_: Any) -> None:
         raise ImportError("no engine")
 
     monkeypatch.setattr(pd, READERS[form], absent)

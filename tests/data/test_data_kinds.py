@@ -14,9 +14,10 @@ import pandas as pd
 import pytest
 
 from advcli.cli import main
+from advcli.data.cells import present
 from advcli.data.checking import check_file
 from advcli.data.frames import frame_table
-from advcli.data.suspects import SAID, counted, looks_like, present
+from advcli.data.suspects import SAID, counted, looks_like
 from advcli.errors import DataError
 
 N = 24

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from advcli import AdversarialClassifier, OrdinalAdversarialClassifier
-from advcli.distributed import fit
+from advcli.distributed import _read_parquet, fit
 from advcli.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
 from advcli.models import load, save
 from advcli.solvers.distributed import DistributedSolver
@@ -203,6 +203,18 @@ def test_parquet_folder(workers, in_process, tmp_path):
         assert (found.predict(frame[COLUMNS]) == here.predict(frame[COLUMNS])).mean() > 0.99
     again = fit(sharded(workers=workers), str(tmp_path / "part*.parquet"), label="tree", weight="often")
     assert np.array_equal(again.theta_, found.theta_)
+
+
+@pytest.mark.parametrize("begin", [0, 29, 30, 69, 70, 71, 270, 299])
+def test_every_part_of_parquet_files_has_its_rows(begin, tmp_path):
+    frame = write(tmp_path)
+    files = [(str(tmp_path / f"part{at}.parquet"), size) for at, size in enumerate((70, 1, 200, 29))]
+    for end in sorted({begin + 1, min(begin + 41, 300), 300}):
+        X, labels, weights = _read_parquet(files, begin, end, COLUMNS, "tree", "often")
+        part = frame[begin:end]
+        np.testing.assert_array_equal(X, part[COLUMNS])
+        np.testing.assert_array_equal(labels, part["tree"])
+        np.testing.assert_array_equal(weights, part["often"])
 
 
 def test_parquet_that_cannot_be_read(in_process, tmp_path):

@@ -23,12 +23,12 @@ from waiting import until
 
 from advcli.cli import main
 from advcli.errors import AdvcliError, ConfigError, DataError, ResultsError
-from advcli.evaluation import run_cell, sweep
-from advcli.evaluation.growth import union
+from advcli.evaluation import Cell, run_cell, sweep
+from advcli.evaluation.growth import Review, settled, union
 from advcli.evaluation.recipe import Recipe
 from advcli.predictions import PredictedRows, Predictions
 from advcli.records import ResultsFolder
-from advcli.rows import TIMING_COLUMNS, lasting, read_table
+from advcli.rows import NUMBERS_VERSION, TIMING_COLUMNS, lasting, read_table
 
 DATA = Path("unused")
 NAMES = ("accuracy", "mae", "mse", "balanced_accuracy")
@@ -435,6 +435,37 @@ def _run(words: list[str]) -> None:
     given, configs = compose_cells([words], {})
     settled = [check(config) for config in configs]
     run_one(settled[0], prepare(settled, given, print), strict=True)
+
+
+def planned(**protocol: Any) -> Cell:
+    groups = {name: {"name": name} for name in ("dataset", "loss", "features", "solver")}
+    return Cell(**groups, protocol={"name": "standard", "n_splits": 1, "metrics": [], **protocol})
+
+
+@pytest.mark.parametrize("kept", [[True, True], [True, False], [False, True], [False, False]])
+@pytest.mark.parametrize("asked", ["mae", "log_loss"])
+def test_a_metric_of_distributions_needs_those_of_every_split(kept: list[bool], asked: str, folder: ResultsFolder) -> None:
+    cell = planned(metrics=[asked])
+    entries = {f"split {at}": {"probabilities": each} for at, each in enumerate(kept)}
+    about = {"dataset": "d", "method": "m", "cell": planned().as_mapping(), "predictions": entries}
+    folder.predictions_path.mkdir(parents=True)
+    (folder.predictions_path / "key.npz").touch()
+    review = Review(folder, settled([cell]))
+    review.look({"about": about, "numbers": NUMBERS_VERSION, "key": "key"})
+    if asked == "mae" or all(kept):
+        review.finish()
+        return
+    with pytest.raises(ResultsError, match="log_loss cannot be added to d, m: no distributions were kept"):
+        review.finish()
+
+
+@pytest.mark.parametrize("change", [{"numbers": NUMBERS_VERSION - 1}, {"numbers": None}, {"cell": None}])
+def test_a_cell_that_is_computed_anew_refuses_nothing(change: dict[str, Any], folder: ResultsFolder) -> None:
+    about = {"dataset": "d", "method": "m", "cell": planned().as_mapping(), **{key: change[key] for key in change if key == "cell"}}
+    review = Review(folder, settled([planned(metrics=["mae"])]))
+    content = {"about": about, "numbers": NUMBERS_VERSION, "key": "key", **{key: change[key] for key in change if key == "numbers"}}
+    review.look({key: value for key, value in content.items() if value is not None})
+    review.finish()
 
 
 def test_distributions_that_were_not_kept_are_named(tmp_path: Path, fits: list[Any]) -> None:

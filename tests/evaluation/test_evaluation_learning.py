@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from advcli.errors import ConfigError
 from advcli.evaluation import sweep
-from advcli.evaluation.learning import ConfusionCounts
+from advcli.evaluation.learning import ConfusionCounts, _shares
 from advcli.records import ResultsFolder
 from advcli.reports import write_reports
 from advcli.reports.drawing import svg_only
@@ -53,6 +54,24 @@ def test_the_file_of_a_cell_has_its_confusion(loss: str, tmp_path: Path) -> None
     wrong = runs[runs["metric"] == "error"]
     assert counts.sum() - np.trace(counts) == round(float((wrong["value"] * wrong["n_test"]).sum()))
     assert (counts[:, -1].sum() > 0) == (loss == "abstain")
+
+
+@given(st.integers(0, 10**6), st.lists(st.integers(1, 9), min_size=1, max_size=4), st.lists(st.floats(0.01, 0.99), min_size=1, max_size=4))
+def test_a_share_of_the_rows_is_that_share_of_every_class(seed: int, sizes: list[int], shares: list[float]) -> None:
+    y = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    recipe = SimpleNamespace(
+        protocol=SimpleNamespace(learning_curve=shares),
+        cell=SimpleNamespace(seed=seed),
+        dataset=SimpleNamespace(name="d", multilabel=False),
+    )
+    train = SimpleNamespace(X=np.zeros((len(y), 1)), y=y, groups=None)
+    before: set[int] = set()
+    for share, rows in _shares(recipe, 1, train):  # type: ignore[arg-type]
+        # every class has its first row in the smallest share, and a row more wherever the share passes a multiple of 1/m
+        wanted = [sum(place / size < share for place in range(size)) for size in sizes]
+        assert np.bincount(y[rows], minlength=len(sizes)).tolist() == wanted
+        assert before <= set(rows.tolist())
+        before = set(rows.tolist())
 
 
 @pytest.mark.usefixtures("drawn_figures")

@@ -64,7 +64,7 @@ evaluation.rough       config
 models                 learners evaluation data features certificate files rows provenance stored steps
 comparing              learners.labels evaluation reports files
 distributed            learners solvers certificate problem losses features
-foreign                learners evaluation features problem certificate blocks block_problem
+foreign                arrays learners evaluation features problem certificate blocks block_problem
 
 coverage               models abstention data files losses reports
 

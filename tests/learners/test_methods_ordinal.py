@@ -333,6 +333,20 @@ def test_hinges_bunch_the_scores_and_the_fit_counts_them():
     np.testing.assert_allclose(found.thresholds_, fitted(X, y, C=50.0, features="rbf", features_options={"gamma": 1.0}).thresholds_, atol=0)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_distinct_scores_are_counted_without_the_ridge(weighted):
+    X, y = ordered_data(9, n=40)
+    X[:10] = X[10:20]  # equal rows of several labels: one score, whatever their variables
+    weight = np.arange(1.0, 41.0) if weighted else None
+    model = OrdinalClassifier(method="red_th", C=50.0, tol=1e-6, features="rbf", features_options={"gamma": 1.0}, ridge=2.0)
+    found = model.fit(X, y, sample_weight=weight)
+    assert found.n_distinct_scores_ <= 30
+    g = np.sort(found.latent(X))
+    assert found.n_distinct_scores_ == 1 + int((np.diff(g) > 1e-6).sum())
+    with_ridge = np.sort(found._point.g)
+    assert found.n_distinct_scores_ != 1 + int((np.diff(with_ridge) > 1e-6).sum())
+
+
 # ---- classes that do not occur --------------------------------------------------------------------------------------
 
 

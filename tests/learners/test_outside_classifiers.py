@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 import sys
+import types
 import warnings
 from pathlib import Path
 from typing import Any
@@ -180,6 +182,7 @@ def test_a_fit_that_did_not_converge_says_so() -> None:
         (None, {}, "give loss.estimator=MODULE.CLASS"),
         (Ridge(), {}, "makes a Ridge, which is no classifier"),
         ("sklearn.linear_model.Ridge", {}, "makes a Ridge, which is no classifier"),
+        ("os.system", {}, "os.system is a builtin_function_or_method, no classifier"),
         ("os.path.sep", {}, "is a str, no classifier"),
         (7, {}, "is a int, no classifier"),
         (SVC, {"kernl": 1}, "loss.options.kernl: SVC has no parameter 'kernl'; did you mean kernel"),
@@ -193,6 +196,40 @@ def test_what_is_no_classifier_or_no_option_is_one_line(estimator: Any, options:
         OutsideClassifier(estimator, options=options).fit(X, Y)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["function", "plain", "made", "method", "instance", "estimator"])
+def test_what_is_no_class_with_fit_is_refused_before_it_is_called(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+
+    class Plain:
+        def __init__(self, *given: Any, **options: Any) -> None:
+            called.append("plain")
+
+        def __call__(self, *given: Any) -> None:
+            called.append("instance")
+
+        def method(self, *given: Any) -> None:
+            called.append("method")
+
+    spied = types.ModuleType("spied")
+    spied.function = lambda *given, **options: called.append("function")  # type: ignore[attr-defined]
+    spied.plain, spied.made = Plain, functools.partial(Plain)  # type: ignore[attr-defined]
+    spied.estimator = SVC()  # type: ignore[attr-defined]
+    instance = Plain()
+    spied.instance, spied.method = instance, instance.method  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "spied", spied)
+    called.clear()
+    words = {"name": "sklearn", "estimator": f"spied.{name}", "options": {"command": 1}, "grid": None, "extend": None}
+    for use in (
+        lambda: OutsideClassifier(f"spied.{name}").fit(X, Y),
+        lambda: OutsideClassifier.check(words, {"name": "linear"}, {"name": "auto"}, False, 3),
+        lambda: OutsideClassifier.has_probabilities(words),
+        lambda: OutsideClassifier.takes_weights(words),
+    ):
+        with pytest.raises(ConfigError, match=rf"loss.estimator=spied.{name} is a .*, no classifier"):
+            use()
+    assert called == []
 
 
 # ---- files ------------------------------------------------------------------------------------------------------------

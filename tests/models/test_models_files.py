@@ -412,3 +412,18 @@ def test_a_model_without_columns_is_for_python(tmp_path: Path) -> None:
     assert (table.filter(like="probability_").sum(axis=1) - 1).abs().max() < 1e-9
     with pytest.raises(ModelError, match="without a table's columns"):
         predict_file(back, tmp_path / "new.csv", tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("parameter", ["loss", "loss_options", "features", "features_options", "fit_intercept", "n_classes"])
+@pytest.mark.parametrize("features", ["linear", "rbf", "kernel_pca"])
+def test_a_file_without_what_makes_its_scores_is_refused(features: str, parameter: str, tmp_path: Path) -> None:
+    save(fitted("zero_one", features=features), tmp_path / "m")
+
+    def without(members: dict[str, bytes]) -> None:
+        document = json.loads(members["model.json"])
+        del document["parameters"][parameter]
+        members["model.json"] = json.dumps(document).encode()
+
+    rewrite(tmp_path / "m", without)
+    with pytest.raises(ModelError, match=f"its parameter {parameter} is missing"):
+        read(tmp_path / "m")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,16 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from advcli.programs import pass_program, quiet_solver
+
+
+def test_a_solver_says_nothing_when_it_is_made_and_when_it_solves(capfd: pytest.CaptureFixture[str]) -> None:
+    solver = quiet_solver()
+    pass_program(solver, np.ones(2), (0.0, 1.0), (1.0, np.inf), np.ones((1, 2)))
+    solver.run()
+    assert solver.getObjectiveValue() == 1.0
+    del solver
+    ctypes.CDLL(None).fflush(None)  # what C holds back
+    assert capfd.readouterr() == ("", "")
 
 
 @settings(max_examples=60, deadline=None)

@@ -66,6 +66,12 @@ def test_a_p_value_that_cannot_be_small_is_said(planted, tmp_path):
     assert "smallest p-value possible after Holm's correction is 0.19" in " ".join(across.remarks)
 
 
+def test_a_p_value_that_can_only_reach_the_level_is_said_too(planted, tmp_path):
+    summary = summary_of(planted, tmp_path, planted.sweep(5, methods=("a", "b")))
+    for alpha, said in ((2**-4 * 0.99, True), (2**-4, True), (2**-4 * 1.01, False)):  # one pair of 5 data sets: 2 / 2^5 at least
+        assert ("smallest p-value possible" in " ".join(across_datasets(summary, "error", alpha).remarks)) == said
+
+
 def test_incomplete_results_are_left_out_and_named(planted, tmp_path):
     cells = planted.sweep(7)
     cells[0] = planted.rows("set_0", "zero_one linear", [None, *[3] * 19])

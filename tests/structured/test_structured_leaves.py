@@ -13,7 +13,7 @@ from scipy import sparse
 from advcli.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
 from advcli.learners.hierarchical import HierarchicalSVM
 from advcli.learners.hierarchical.label_graph import side_by_side
-from advcli.learners.structured import HierarchicalSetClassifier
+from advcli.learners.structured import HierarchicalSetClassifier, hierarchical
 from advcli.learners.structured.hierarchical import LevelledLeafSets
 from advcli.outputs.psi import make_psi
 from advcli.testing import check_learner
@@ -104,15 +104,35 @@ def test_the_optimum_is_that_of_a_conic_solver_over_all_sets(surrogate, beta, gr
     assert model.oracle_gap_ == 0.0
 
 
-@pytest.mark.parametrize("surrogate", ["margin", "slack"])
-def test_a_graph_with_several_parents_has_the_integral_optimum(surrogate):
-    X, Y = problem(4, n=5)
-    model = fitted("dag", X, Y, surrogate=surrogate, search="exact" if surrogate == "slack" else "auto", tol=1e-4)
-    best = conic_optimum(make_psi(surrogate), model.lam_, listed("dag", X, Y))
-    assert model.certificate_.dual <= best * (1.0 + 1e-9)
-    assert best * (1.0 - 1e-9) <= model.certificate_.primal <= best * (1.0 + 1e-4)
-    w = weights(model)
-    assert objective(make_psi(surrogate), model.lam_, listed("dag", X, Y), w) == pytest.approx(model.certificate_.primal, rel=1e-5)
+@pytest.mark.parametrize(("surrogate", "beta"), AFFINE)
+def test_a_graph_with_several_parents_has_the_integral_optimum(surrogate, beta):
+    X, Y = problem(4, n=6)
+    model = fitted("dag", X, Y, surrogate=surrogate, beta=beta, tol=1e-6)
+    psi, points = make_psi(surrogate, beta), listed("dag", X, Y)
+    assert model.certificate_.converged
+    assert model.oracle_gap_ == 0.0
+    assert model.certificate_.primal == pytest.approx(conic_optimum(psi, model.lam_, points), rel=1e-5)
+    assert objective(psi, model.lam_, points, weights(model)) == pytest.approx(model.certificate_.primal, rel=1e-12)
+
+
+@pytest.mark.parametrize(("surrogate", "beta"), [("margin", None), ("slack", None)])
+def test_a_graph_of_many_leaves_is_searched_exactly(surrogate, beta, monkeypatch):
+    """As if four leaves were too many to list their sets: integer programs, by angles for slack rescaling."""
+    monkeypatch.setattr(hierarchical, "MOST_LABELS", 1)
+    X, Y = problem(4, n=4)
+    model = fitted("dag", X, Y, surrogate=surrogate, beta=beta, tol=1e-3)
+    best = conic_optimum(make_psi(surrogate, beta), model.lam_, listed("dag", X, Y))
+    assert best * (1.0 - 1e-9) <= model.certificate_.primal <= best * (1.0 + 2e-3)
+
+
+@pytest.mark.parametrize(("surrogate", "beta"), [*AFFINE, ("log", None), ("prob", None)])
+def test_listed_sets_are_the_levels_of_a_tree(surrogate, beta, monkeypatch):
+    X, Y = problem(5)
+    levels = fitted("tree", X, Y, surrogate=surrogate, beta=beta, tol=1e-4)
+    monkeypatch.setattr(hierarchical, "LevelledLeafSets", hierarchical.ListedLeafSets)
+    every = fitted("tree", X, Y, surrogate=surrogate, beta=beta, tol=1e-4)
+    assert every.certificate_.primal == pytest.approx(levels.certificate_.primal, rel=2e-4)
+    assert every.oracle_gap_ == levels.oracle_gap_ == 0.0
 
 
 @pytest.mark.parametrize("surrogate", ["log", "prob"])

@@ -162,7 +162,7 @@ def test_hinges_with_abstention_are_bounded_from_both_sides(kind: Any, alpha: fl
     name = {RejectingOneVersusAllLoss: "abstain_ova", RejectingCrammerSingerLoss: "abstain_cs"}.get(kind, "abstain_bep")
     for k in (2, 3, 5):
         loss, mine = kind(k, alpha), Surrogate({"name": name, "alpha": alpha}, k, list("abcde")[:k])
-        assert (mine.k, mine.simplex, mine.game, mine.by_scores) == (loss.n_classes, False, False, False)
+        assert (mine.k, mine.simplex, mine.game) == (loss.n_classes, False, False)
         y, w = random.integers(0, k, n), np.ones(n)
         for scale in (1e-3, 1.0, 30.0):
             F = scale * random.normal(size=(n, mine.k))

@@ -71,6 +71,25 @@ def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(surrogate: st
     assert float(bounds.primal.high) >= stated.dual
 
 
+@pytest.mark.parametrize("change", [lambda a: 3.0 * a + 0.1, lambda a: a - 0.4])
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_weights_of_sequences_that_are_no_shares_are_cut(surrogate: str, change: Callable[[Any], Any]) -> None:
+    _, proof, checker, features, learned = fitted(2, surrogate)
+    sizes, stored, at, heads = np.diff(starts_of(learned.groups, len(learned.y))), proof["r"].copy(), 0, []
+    while at < len(stored):
+        heads.append(at)
+        at += 3 + int(sizes[int(stored[at])])
+    head = np.array(heads)
+    stored[head + 1] = change(stored[head + 1])
+    by_hand = stored.copy()
+    for s in np.unique(stored[head]):
+        own = head[stored[head] == s] + 1
+        weights = np.maximum(stored[own], 0.0)
+        by_hand[own] = weights / max(1.0, weights.sum())
+    lows = [float(checker.bounds(features, learned, 50.0, {**proof, "r": each}).dual.low) for each in (stored, by_hand)]
+    assert lows[0] == pytest.approx(lows[1], rel=1e-11, abs=1e-13)
+
+
 @pytest.mark.parametrize("surrogate", SURROGATES)
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=10, deadline=None)
@@ -98,13 +117,13 @@ def test_the_surrogate_is_that_of_all_sequences(surrogate: str, seed: int) -> No
 @settings(max_examples=20, deadline=None)
 def test_predictions_are_among_the_possible_ones_and_alone_where_scores_are_no_tie(seed: int) -> None:
     fit, proof, checker, features, learned = fitted(seed, "margin")
-    possible = checker.possible(features, features.X, learned.groups, learned, proof["theta"])
+    possible = checker.possible(features, features.X, learned.groups, learned, proof)
     found = fit.predict_codes(features.X, learned.groups)
     assert possible[np.arange(len(found)), found].all()
     random = np.random.default_rng(seed)
     theta = random.normal(size=proof["theta"].shape)
-    assert (checker.possible(features, features.X, learned.groups, learned, theta).sum(axis=1) == 1).all()
-    assert checker.possible(features, features.X, learned.groups, learned, 0.0 * theta).all()
+    assert (checker.possible(features, features.X, learned.groups, learned, {"theta": theta}).sum(axis=1) == 1).all()
+    assert checker.possible(features, features.X, learned.groups, learned, {"theta": 0.0 * theta}).all()
     assert SequencesOfLabels({**OPTIONS, "surrogate": "maxmin", "rule": "predictor"}, 3).possible(None, None, None, None, None) is None
 
 

@@ -16,6 +16,8 @@ from altered_folders import edit_cell, edit_config, edit_proof, edit_rows, forge
 from advcli import proofs
 from advcli.cli import main
 from advcli.records import ResultsFolder
+from advcli.verify import Verdict, summary
+from advcli.verify.folder import RefutedError, _unfollowed
 
 COMMON = ["-m", "dataset=csv", "dataset.path=rows.csv", "dataset.target=y", "dataset.ordered=true", "quiet=true", "workers=1"]
 COMMON += ["protocol.n_splits=2", "record.proofs=true", "hydra/launcher=basic", "report=false"]
@@ -24,6 +26,11 @@ MATRIX = "[[0,1,3],[2,0,1],[1.5,2,0]]"
 # name of the folder -> words of the sweep, number of fits
 SWEEPS: dict[str, tuple[list[str], int]] = {
     "classes": (["loss=zero_one,ww,cs,llw,abstain", "hyper.C=1"], 10),
+    "decided": (["loss=absolute,squared,pinball", "loss.rule=predictor,median,mean", "hyper.C=1", "protocol.metric=mse"], 18),
+    "more_predictions": (
+        ["loss=general", "loss.matrix=[[0,1,3],[2,0,1],[1.5,2,0],[0.4,0.5,2]]", "protocol.metric=cost", "hyper.C=1"],
+        2,
+    ),
     "order": (["loss=absolute,squared,power,huber,pinball", "features=linear,threshold", "hyper.lambda=0.01", "solver.tol=1e-6"], 20),
     "kernels": (["loss=zero_one,ww,abstain", "features=rbf,poly", "hyper.C=1", "hyper.gamma=0.3"], 12),
     "thresholds": (["loss=absolute,cs", "features=rbf_threshold,poly_threshold", "hyper.C=0.5", "hyper.gamma=0.3"], 8),
@@ -75,6 +82,7 @@ SWEEPS: dict[str, tuple[list[str], int]] = {
     "outcomes_in_order": (["loss=adversarial_costs", "loss.cost=squared", "hyper.lambda=0.01", "solver.tol=1e-6"], 2),
     "two_stages": (["loss=two_stage", "loss.base=cs", "loss.alpha=0.2", "dataset.weight=w", "hyper.C=1"], 2),
     "abstaining": (["loss=abstain_ova,abstain_cs,abstain_bep,two_stage", "features=linear,rbf", "hyper.C=1", "hyper.gamma=0.3"], 16),
+    "abstaining_above": (["loss=abstain_ova,abstain_cs,two_stage", "loss.tau=0.3", "hyper.C=1"], 6),
     "abstaining_cs": (["loss=abstain_cs", "loss.alpha=0.2", "features=linear,rbf", "hyper.C=1", "hyper.gamma=0.3"], 4),
     "abstaining_bep": (["loss=abstain_bep", "loss.alpha=0.3", "loss.code=[[1,-1],[-1,-1],[-1,1]]", "dataset.weight=w", "hyper.C=1"], 2),
     "abstaining_by_class": (["loss=abstain", "loss.alpha=[0.1,0.3,0.4]", "hyper.C=1"], 2),
@@ -124,9 +132,86 @@ def test_every_fit_is_proved(name: str, made: Callable[[str], Path]) -> None:
     assert len(verdicts) == SWEEPS[name][1]
     # proved gaps are those of the rows but for rounding
     assert all(0 <= each.relative_gap <= each.stated_gap + 1e-9 for each in verdicts)
-    by_scores = [each for each in verdicts if "abstain" not in each.method and "two_stage" not in each.method]
-    others = ("costs", "costs_matrix", "by_class", "weighted_matrix", "order", "matrix", "convex", "tree", "reduced_matrix", "outcomes")
-    assert all(each.metrics for each in by_scores if name not in (*others, "outcomes_in_order"))
+    # counts that a fit keeps of its own work are no metrics of predictions
+    assert all(text.startswith("n_") for each in verdicts for text in each.unfollowed.split("; ") if text)
+    assert all(each.metrics for each in verdicts)
+
+
+# metrics of predictions of every kind: what each of them says of these fits follows, and another value does not
+METRICS = ("error", "accuracy", "abstention_loss", "abstain_rate", "accuracy_accepted", "cost", "mae", "confusion_rate")
+FALSIFIED = {
+    "abstaining": METRICS,
+    "abstaining_above": METRICS,
+    "abstaining_by_class": tuple(name for name in METRICS if name != "abstention_loss"),
+    "outcomes": ("cost", "error", "amae", "mmae", "amse", "accuracy_within_one", "quadratic_kappa", "kendall_tau"),
+}
+
+
+@pytest.mark.parametrize("name", FALSIFIED)
+def test_a_falsified_value_of_any_metric_is_refuted(name: str, tmp_path: Path, made: Callable[[str], Path]) -> None:
+    root, metrics = made(name).parents[1], FALSIFIED[name]
+    shutil.copy(root / "rows.csv", tmp_path / "rows.csv")
+    words = [word for word in SWEEPS[name][0] if not word.startswith(("features", "hyper.gamma"))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        weight = [] if any(word.startswith("dataset.weight") for word in words) else ["dataset.drop=[w]"]
+        assert main([*COMMON, *weight, *words, f"protocol.metrics=[{','.join(metrics)}]", "name=all"]) == 0
+    path = tmp_path / "results" / "all"
+    verdicts = judged(path)
+    assert [(each.verdict, each.unfollowed) for each in verdicts] == [("proved", "")] * len(verdicts)
+    assert all(set(metrics) <= set(each.metrics.split()) for each in verdicts)
+    with (path / "runs.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for at in range(len(verdicts)):
+        copy = tmp_path / "results" / f"copy{at}"
+        shutil.copytree(path, copy)
+        metric = metrics[at % len(metrics)]
+        edit_metric(copy, at, metric, rows)
+        reasons = [each.reason for each in judged(copy) if each.verdict == "refuted"]
+        assert len(reasons) == 1
+        assert reasons[0].startswith(f"{metric} is ")
+
+
+def test_rows_that_tie_are_named_and_a_value_out_of_their_range_is_refuted() -> None:
+    possible = np.array([[True, False], [True, True]])
+    row = {"metric": "error", "value": "0.5"}
+    truth, facts = np.array([0, 0]), {"n_classes": 2}
+    assert _unfollowed(row, possible, truth, facts) == "rows that tie: 1, between 0 and 0.5"
+    assert _unfollowed({**row, "metric": "amae"}, possible, truth, facts) == "rows that tie: 1"
+    assert _unfollowed({**row, "metric": "log_loss"}, possible[:1], truth[:1], facts) == "not judged"
+    assert _unfollowed({**row, "value": "0.0"}, possible[:1], truth[:1], facts) == ""
+    assert _unfollowed(row, None, truth, facts) == "the predictions are not followed"
+    with pytest.raises(RefutedError, match=r"error is between 0 and 0\.5, not 0\.75"):
+        _unfollowed({**row, "value": "0.75"}, possible, truth, facts)
+    verdicts = [
+        Verdict("d", "m", "c", 1, "proved", metrics="error"),
+        Verdict("d", "m", "c", 2, "proved", metrics="mae", unfollowed="error (rows that tie: 1); log_loss (not judged)"),
+        Verdict("d", "m", "c", 3, "refuted"),
+    ]
+    assert summary(verdicts) == [
+        "2 proved, 1 refuted, 0 cannot; of the proved 1 with all their metrics, 1 the fit alone",
+        "not followed: error (fits: 1; m): rows that tie: 1",
+        "not followed: log_loss (fits: 1; m): not judged",
+    ]
+
+
+def edit_metric(path: Path, at: int, metric: str, rows: list[dict[str, str]]) -> None:
+    """Add a little to one metric of the at-th fit, in the table and in the cell's file."""
+    fits = list(dict.fromkeys((row["cell"], row["split"]) for row in rows))
+    key, split = fits[at]
+    changed = [dict(row) for row in rows]
+    for row in changed:
+        if (row["cell"], row["split"], row["metric"]) == (key, split, metric):
+            row["value"] = repr(float(row["value"] or 0.0) + 1e-6)
+    write_table(path, changed)
+
+    def change(shard: dict[str, Any]) -> None:
+        columns = shard["runs"]["columns"]
+        for values in shard["runs"]["values"]:
+            if str(values[columns.index("split")]) == split and values[columns.index("metric")] == metric:
+                values[columns.index("value")] = (values[columns.index("value")] or 0.0) + 1e-6
+
+    edit_cell(path, change, sorted(file.stem for file in (path / "cells").glob("*.json")).index(key))
 
 
 def test_the_command_says_what_it_found(made: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture) -> None:
@@ -138,7 +223,8 @@ def test_the_command_says_what_it_found(made: Callable[[str], Path], monkeypatch
     lines = out.splitlines()
     assert err == ""
     assert lines[0] == "[1/5] csv, abstain linear: 2 proved, 0 refuted, 0 cannot"
-    assert re.fullmatch(r"results/classes: 10 proved, 0 refuted, 0 cannot, \d+\.\d s; verify\.csv", lines[-1])
+    counted = "10 proved, 0 refuted, 0 cannot; of the proved 10 with all their metrics, 0 the fit alone"
+    assert re.fullmatch(rf"results/classes: {counted}, \d+\.\d s; verify\.csv", lines[-1])
     with (path / "verify.csv").open(newline="") as file:
         table = list(csv.DictReader(file))
     assert [row["verdict"] for row in table] == ["proved"] * 10

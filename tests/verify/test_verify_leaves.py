@@ -65,6 +65,27 @@ def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(surrogate: st
     assert float(other.primal.high) >= stated.dual
 
 
+@pytest.mark.parametrize("change", [lambda a: 3.0 * a + 0.1, lambda a: a - 0.4])
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_weights_of_sets_that_are_no_shares_are_cut(surrogate: str, change: Callable[[Any], Any]) -> None:
+    X, Y, weight = rows(3)
+    edges, labels = LABELS["tree"]
+    checker = SetsOfLeaves({**OPTIONS, "surrogate": surrogate}, labels, edges)
+    features, learned = checker.score_map({"name": "linear"}, None, X), LearnedRows(sparse.csr_array(Y), weight, None, None)
+    random = np.random.default_rng(3)
+    owner = np.repeat(np.arange(len(X)), 2)
+    alpha = change(random.uniform(0.0, 0.5, len(owner)))
+    by_hand = np.maximum(alpha, 0.0)
+    by_hand /= np.maximum(1.0, np.bincount(owner, weights=by_hand))[owner]
+    rest = random.normal(size=len(owner)), np.eye(4)[random.integers(0, 4, len(owner))]
+    theta = np.zeros(3 * checker.M)
+    lows = [
+        float(checker.bounds(features, learned, 50.0, {"theta": theta, "r": np.column_stack([owner, each, *rest])}).dual.low)
+        for each in (alpha, by_hand)
+    ]
+    assert lows[0] == pytest.approx(lows[1], rel=1e-11, abs=1e-13)
+
+
 @pytest.mark.parametrize("change", ["theta", "columns", "example", "half", "empty"])
 def test_arrays_of_another_problem_are_refused(change: str) -> None:
     X, Y, _ = rows(0)

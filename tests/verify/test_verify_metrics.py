@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -39,6 +39,39 @@ def test_several_sets_of_a_row_span_a_range(name: str) -> None:
         for a, b in itertools.product(every[[1, 2]], every)
     ]
     assert found == (pytest.approx(min(values)), pytest.approx(max(values)))
+
+
+CODES = ("error", "accuracy", "mae", "mse", "accuracy_within_one", "amae", "mmae", "amse", "kendall_tau", "quadratic_kappa")
+ABSTAINING = ("abstention_loss", "cost", "abstain_rate", "accuracy_accepted", "confusion_rate", "confusion_rate_scaled")
+
+
+@pytest.mark.parametrize("name", [*CODES, *ABSTAINING])
+@given(seed=st.integers(0, 10**6), k=st.integers(1, 4), abstains=st.sampled_from([0.0, 0.3, 1.0]))
+@settings(max_examples=25, deadline=None)
+def test_metrics_of_codes_are_those_of_the_house(name: str, seed: int, k: int, abstains: float) -> None:
+    random = np.random.default_rng(seed)
+    y, z = random.integers(0, k, 12), np.where(random.random(12) < abstains, k, random.integers(0, k, 12))
+    facts = {"alpha": 0.3, "cost_matrix": random.random((k + 1, k)), "n_classes": k}
+    value = metrics.compute(name, y, z, k, facts)
+    possible = np.arange(k + 1) == z[:, None]
+    assert range_of(name, possible, y, facts) == (pytest.approx(value, abs=1e-12, nan_ok=True),) * 2
+    # a row more that may be two things: both values are within, or nothing is said
+    other = z.copy()
+    other[0] = (z[0] + 1) % (k + 1)
+    possible[0, other[0]] = True
+    found, values = range_of(name, possible, y, facts), [value, metrics.compute(name, y, other, k, facts)]
+    if found is not None and not np.isnan(values).all():
+        assert found == (pytest.approx(min(values), abs=1e-12, nan_ok=True), pytest.approx(max(values), abs=1e-12, nan_ok=True))
+
+
+@given(seed=st.integers(0, 10**6))
+def test_costs_of_rows_are_their_own(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    costs, z = random.random((9, 4)), random.integers(0, 4, 9)
+    found = range_of("cost", np.arange(4) == z[:, None], costs, {"n_classes": 4, "cost_matrix": np.ones((4, 4))})
+    assert found == (pytest.approx(costs[np.arange(9), z].mean()),) * 2
+    wrong = float((costs.argmin(axis=1) != z).mean())
+    assert range_of("error", np.arange(4) == z[:, None], costs, {"n_classes": 4}) == (pytest.approx(wrong),) * 2
 
 
 def test_metrics_that_are_not_judged_are_none() -> None:

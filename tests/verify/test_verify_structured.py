@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from advcli.outputs.psi import make_psi
 from advcli.records import ResultsFolder
 from advcli.verify.bounds import ball
 from advcli.verify.gap import LearnedRows
-from advcli.verify.structured import SetsOfLabels, SurrogateOfMargin
+from advcli.verify.structured import SetsOfLabels, SurrogateOfMargin, cut
 from advcli.verify.surrogates import CannotError
 
 METRICS = ("hamming", "error", "accuracy", "jaccard", "instance_f1", "micro_f1", "macro_f1")
@@ -61,6 +62,43 @@ def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(surrogate: st
     other = checker.bounds(features, learned, fit.lam_, {"theta": theta, "r": planes, "predictor": p})
     assert float(other.dual.low) <= stated.primal
     assert float(other.primal.high) >= stated.dual
+
+
+def cut_by_hand(planes: np.ndarray) -> np.ndarray:
+    """Return planes whose weights are shares of 1 of their example: none below 0, too large a sum in proportion."""
+    found = planes.copy()
+    for example in np.unique(planes[:, 0]):
+        own = planes[:, 0] == example
+        weights = np.maximum(planes[own, 1], 0.0)
+        found[own, 1] = weights / max(1.0, weights.sum())
+    return found
+
+
+@pytest.mark.parametrize("change", [lambda a: 3.0 * a + 0.1, lambda a: a - 0.4, lambda a: 1.0 - 2.0 * a, lambda a: 0.5 * a])
+@pytest.mark.parametrize("surrogate", [*SURROGATES, "maxmin", "maxmin_f1"])
+def test_weights_of_planes_that_are_no_shares_are_cut(surrogate: str, change: Callable[[Any], Any]) -> None:
+    X, Y, weight = rows(7)
+    # a strong regulariser: what a weight above 1 adds to the offset, its square hardly takes away
+    fit = MultilabelClassifier(surrogate=surrogate, C=0.003, tol=1e-3).fit(X, Y, sample_weight=weight)
+    proof = fit.proof(X, sparse.csr_array(Y), weight)
+    checker = SetsOfLabels({**OPTIONS, "surrogate": surrogate, "pairs": fit.pairs}, 4)
+    features, learned = checker.score_map({"name": "linear"}, None, X), LearnedRows(sparse.csr_array(Y), weight, None, None)
+    planes = proof["r"].copy()
+    planes[:, 1] = change(planes[:, 1])
+    found, by_hand = (checker.bounds(features, learned, fit.lam_, {**proof, "r": each}).dual for each in (planes, cut_by_hand(planes)))
+    assert float(found.low) <= fit.certificate_.primal
+    assert float(found.low) == pytest.approx(float(by_hand.low), rel=1e-11, abs=1e-13)
+
+
+@given(alpha=st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=12), seed=st.integers(0, 10**6))
+def test_cut_weights_are_shares_and_those_that_are_shares_stay(alpha: list[float], seed: int) -> None:
+    owner = np.random.default_rng(seed).integers(0, 3, len(alpha))
+    found = cut(np.array(alpha), owner, 3)
+    sums = np.array([math.fsum(found[owner == example]) for example in range(3)])
+    assert (found >= 0.0).all()
+    assert (sums <= 1.0).all()
+    planes = np.column_stack([owner, alpha])
+    np.testing.assert_allclose(found, cut_by_hand(planes)[:, 1], rtol=1e-13, atol=1e-300)
 
 
 @pytest.mark.parametrize("surrogate", SURROGATES)

@@ -52,6 +52,20 @@ def test_bounds_hold_for_any_proof_and_are_tight_for_that_of_a_fit(model, featur
     assert float(other.primal.high) >= stated.dual
 
 
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: " ".join(map(str, model.values())))
+@pytest.mark.parametrize("most", [0, 1, 2, 3])
+def test_dual_points_that_break_the_constraints_pay_for_it(model, most):
+    """At a strong regulariser the dual value is little more than the sum of the shares, and full shares are more than the optimum."""
+    X, y, weight, fit, checker, mapped = problem(2, model, "linear")
+    y = np.concatenate([np.arange(4), np.full(10, most)])
+    lam = 1e4
+    fit = OrdinalClassifier(lam=lam, tol=1e-9, **model).fit(X, y, sample_weight=weight)
+    proof = fit.proof(X, y, weight)
+    r = np.ones(proof["r"].shape)
+    found = checker.bounds(mapped, LearnedRows(y, weight, None, None), lam, {"theta": proof["theta"], "r": r})
+    assert float(found.dual.low) <= fit.certificate_.primal
+
+
 @pytest.mark.parametrize("features", ["linear", "rbf"])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: " ".join(map(str, model.values())))
 def test_scores_predict_what_the_model_predicts(model, features):

@@ -126,6 +126,9 @@ def _word(key: str, value: Any) -> str:
     items = value if isinstance(value, list) else [value]
     if all(isinstance(item, str) and _PLAIN.fullmatch(item) for item in items):
         return f"{key}=[{','.join(items)}]" if isinstance(value, list) else f"{key}={value}"
+    if all(isinstance(item, str) and not re.search(r"[\"\\\n]|\$\{", item) for item in items):
+        inside = ",".join(f'"{item}"' for item in items)
+        return f"{key}=[{inside}]" if isinstance(value, list) else f"{key}={inside}"
     return composing.word(key, value)
 
 

@@ -53,6 +53,6 @@ class Fit(Task):
         if certificate is not None:
             bounds = f"objective {certificate.primal:.6g}, dual {certificate.dual:.6g}, relative gap {certificate.relative_gap:.1e}"
             tell(f"certificate: {bounds} (tol {settings.solver['tol']:.0e}), {certificate.passes:.0f} passes")
-        if certificate is not None and certificate.game_value == certificate.game_value:
-            tell(f"guarantee: expected loss at most {certificate.game_value:.4g} under every label distribution that the moments allow")
+        if about["guarantee"] is not None:
+            tell(f"guarantee: {about['guarantee']}")
         tell(f"{short(settings.out)}: the model, {time.perf_counter() - began:.1f} s")

@@ -15,13 +15,13 @@ class Verify(Task):
     usage = (("verify results=results/NAME", "prove every gap again from kept proofs (record.proofs=true)"),)
 
     def act(self, settings: Settings) -> None:
-        """Print one line per cell and how many fits were proved; write verify.csv."""
+        """Print one line per cell, how many fits were proved, and which metrics were not followed; write verify.csv."""
         from ...records import ResultsFolder
-        from ...verify import verify_folder
+        from ...verify import summary, verify_folder
 
         folder = existing_folder(settings)
         verdicts = verify_folder(ResultsFolder(folder), settings.data_dir, print)
         counts = {word: sum(each.verdict == word for each in verdicts) for word in ("proved", "refuted", "cannot")}
-        seconds = sum(each.seconds for each in verdicts)
-        print(f"{short(folder)}: {', '.join(f'{count} {word}' for word, count in counts.items())}, {seconds:.1f} s; verify.csv")
+        counted, *left = summary(verdicts)
+        print(f"{short(folder)}: {counted}, {sum(each.seconds for each in verdicts):.1f} s; verify.csv", *left, sep="\n")
         self.code = int(counts["refuted"] > 0)

@@ -13,7 +13,7 @@ from ...paths import expanded
 from ..columns import cost_columns
 from ..cut import cut_target
 from ..dataset import Dataset, make_dataset
-from ..encoding import SUSPECT
+from ..encoding import SUSPECT, text_columns
 from ..opening import check_encoding, opened
 from ..reading import format_of, read_any
 from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, asks_for_label_sets, cut_of, options_give_order
@@ -36,11 +36,9 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         raise ConfigError(f"dataset.separator={separator!r} must be one character")
     if options["target"] is None:
         raise ConfigError("dataset=csv needs dataset.target, the name of the column with the labels")
-    categorical, costs = options["categorical"], cost_columns(options)
+    costs, text = cost_columns(options), text_columns(options)
     if costs:  # the labels follow from them: the column of labels need not be there
-        return from_table(read_any(path, costs[0], form, separator, encoding=encoding), options)
-    text = [categorical] if isinstance(categorical, str) else [str(name) for name in categorical or ()]
-    text += [str(options[key]) for key in SEQUENCE_OPTIONS if options[key] is not None]
+        return from_table(read_any(path, costs[0], form, separator, text, encoding), options)
     return from_table(read_any(path, str(options["target"]), form, separator, text, encoding), options)
 
 

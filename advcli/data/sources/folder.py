@@ -17,8 +17,9 @@ import numpy as np
 from ...errors import DataError, nearest
 from ..catalogue import CATALOGUE, known_set
 from ..dataset import Dataset
+from ..encoding import text_columns
 from ..manifest import check_file, find_file, read_manifest
-from ..source import SEQUENCE_OPTIONS, TABLE_OPTIONS, Entry, Source, asks_for_label_sets, options_give_order
+from ..source import TABLE_OPTIONS, Entry, Source, asks_for_label_sets, options_give_order
 from ..table import read_bytes, read_table
 from ..tabular import from_table
 
@@ -69,8 +70,7 @@ def load_table(options: Mapping[str, Any], path: Path, row: Mapping[str, str] | 
         )
     raw = read_bytes(path)
     check_file(path, raw, row, f"run `advcli data fetch {name}`")
-    text = [str(options[key]) for key in SEQUENCE_OPTIONS if options.get(key) is not None]
-    table = read_table(path, str(options["target"]), raw, text=text)
+    table = read_table(path, str(options["target"]), raw, text=text_columns({**options, "categorical": []}))
     reserved, notes = [], []
     for column in map(str, table.frame.columns):
         if (column == "sentence_id" and options.get("sequence") is None) or (

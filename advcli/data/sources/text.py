@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ConfigError, DataError, nearest
+from ..cells import cell_text
 from ..dataset import Dataset, make_dataset
 from ..manifest import check_file, entries_by_file, find_file, read_manifest
 from ..source import Source, options_give_order
@@ -49,7 +50,7 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
         raise DataError(
             f"{path} has no column {options['text']!r} (dataset.text); {nearest(str(options['text']), map(str, frame.columns))}"
         )
-    labels = [str(label) for label in frame[options["target"]]]
+    labels = cell_text(frame[options["target"]]).tolist()
     found = sorted(set(labels))
     notes = ["TF-IDF of words; the document frequencies are those of all rows, training and test, without their labels"]
     codes = np.array([found.index(label) for label in labels], dtype=np.intp)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ...costs import is_frame
 from ...errors import ConfigError, ModelError
 from ...hierarchy import LabelGraph
 from ...hierarchy.multilabel import LabelSets, restricted
@@ -136,6 +137,19 @@ class OverLabelGraph(LinearLearner):
         """Return the label graph and the position of every class among its leaves."""
         coded = self.of_sets_ or self.n_classes is not None
         return label_graph(self.hierarchy, self.classes_, coded=coded, of_sets=self.of_sets_, loss=self.name)
+
+    def _encode_sets(self, Y: Any) -> sparse.csr_array:
+        """Set `classes_` and return ones where a row has a label; a frame whose columns are leaves has them in the order of the leaves."""
+        found = super()._encode_sets(Y)
+        if is_frame(Y):
+            graph, positions = self.labels()
+            columns, names = [str(column) for column in Y.columns], [graph.names[leaf] for leaf in graph.leaves[positions]]
+            if columns != names and set(columns) & set(names):
+                at = next(at for at, name in enumerate(columns) if name != names[at])
+                raise ConfigError(
+                    f"column {at + 1} of y is {columns[at]!r} where {names[at]!r} must be: give the columns in the order {names}"
+                )
+        return found
 
     def take_sets(self, graph: LabelGraph, positions: NDArray[np.intp]) -> None:
         """Take over a graph above the classes alone (`restricted`)."""

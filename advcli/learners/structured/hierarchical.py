@@ -15,7 +15,8 @@ from ...hierarchy.multilabel import LabelSets, restricted
 from ...outputs.base import OutputSpace
 from ...outputs.hierarchical import HierarchicalSets, TreeLevels
 from ...outputs.psi import Psi
-from ...outputs.searches import search_of
+from ...outputs.searches import is_slack, search_of
+from ...outputs.sets import MOST_LABELS
 from ...stored import Entries
 from ..base import Array, register
 from ..hierarchical.label_graph import OverLabelGraph
@@ -55,13 +56,19 @@ class LevelledLeafSets(LeafSets):
 
     def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
         """Return the worst set of each row from its levels."""
-        scores, L = self.sets.scores(U), len(self.sets.leaves)
+        scores = self.sets.scores(U)
         found = np.zeros(scores.shape, dtype=np.uint8)
-        step = max(1, _CHUNK // (L * (L + self.sets.size)))
+        step = max(1, _CHUNK // self.looked_at)
         for first in range(0, len(scores), step):
             part = slice(first, first + step)
             found[part] = self.worst(scores[part], self.true[examples[part]].toarray())
         return self.cuts(found, scores, examples, len(examples))
+
+    @property
+    def looked_at(self) -> int:
+        """Numbers that are in memory for each row."""
+        L = len(self.sets.leaves)
+        return L * (L + self.sets.size)
 
     def worst(self, scores: Array, true: Array) -> NDArray[np.uint8]:
         """Return the sets of the largest psi at scores (m, M), nodes as 0 and 1 (m, M), where these sets are true."""
@@ -81,12 +88,36 @@ class LevelledLeafSets(LeafSets):
         return levels.nodes(np.argmax(values, axis=1))
 
 
+class ListedLeafSets(LevelledLeafSets):
+    """Rows over any graph of few leaves, whose worst set is sought among all sets, which are listed."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        L = len(self.sets.leaves)
+        every = np.arange(1, 2**L)[:, None] >> np.arange(L) & 1
+        self.every = self.sets.closed(sparse.csr_array(every)).toarray().astype(np.float64)
+
+    @property
+    def looked_at(self) -> int:
+        """Numbers that are in memory for each row."""
+        return len(self.every)
+
+    def worst(self, scores: Array, true: Array) -> NDArray[np.uint8]:
+        """Return the sets of the largest psi at scores (m, M), nodes as 0 and 1 (m, M), where these sets are true."""
+        listed, centre = self.every[:, self.sets.leaves], true[:, self.sets.leaves].astype(np.float64)
+        sizes, own = listed.sum(axis=1) + centre.sum(axis=1)[:, None], (scores * true).sum(axis=1)[:, None]
+        h, wrong = scores @ self.every.T - own, sizes - 2.0 * centre @ listed.T
+        values = self.psi.value(h + wrong, -sizes) if self.psi.axes == "f1" else self.psi.value(h, wrong)
+        return self.every[np.argmax(values, axis=1)].astype(np.uint8)
+
+
 class SearchedLeafSets(LeafSets):
     """Rows whose worst set a search finds, one at a time: over trees and over graphs whose nodes have several parents."""
 
     def __init__(self, *given: Any, search: str) -> None:
         super().__init__(*given)
-        self.by = search
+        # the search by angles is exact for slack rescaling, which leaves most between the labels of a hull
+        self.by = "angular" if search == "auto" and is_slack(self.psi) else search
 
     def spaces(self, scores: Array, examples: Positions) -> Iterator[OutputSpace]:
         """Yield the sets of these examples, with scores (m, M) of the nodes, as searches see them."""
@@ -121,8 +152,9 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
     beta : float or None
         Of ``surrogate="scaling"``; None: 0.5.
     search : {"auto", "levels", "hull", "exact", "angular", "bisecting", "binary", "sarawagi"}
-        How the worst set of a row is found (`advcli.outputs.searches`). ``auto``: on a tree the best set at every number of wrong leaves,
-        else the convex hull search, whose calls are then integer programs.
+        How the worst set of a row is found (`advcli.outputs.searches`). ``auto``: on a tree the best set at every number of wrong leaves;
+        else all sets of at most 16 leaves; else ``angular`` for slack rescaling and ``hull`` for others, whose calls are integer programs.
+        All are exact but ``hull``, which is exact for ``margin`` and ``f1``.
     C, lam, tol, max_passes, max_seconds, fit_intercept, warm_start, verbose
         As in `MultilabelClassifier`.
     features, features_options, n_classes, random_state
@@ -160,7 +192,9 @@ class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
             what = "loss.search=levels" if self.search == "levels" else f"loss.surrogate={self.surrogate}"
             raise IncompatibleError(what, "a tree", "a node of the label graph has several parents: choose loss.search=auto and prob")
         given = X, self._leaves_of(y), share, psi, self.sets_
-        return LevelledLeafSets(*given) if levelled and self.sets_.is_tree else SearchedLeafSets(*given, search=self.search)
+        if not levelled or not (self.sets_.is_tree or len(self.sets_.leaves) <= MOST_LABELS):
+            return SearchedLeafSets(*given, search=self.search)
+        return LevelledLeafSets(*given) if self.sets_.is_tree else ListedLeafSets(*given)
 
     def _leaves_of(self, y: Any) -> sparse.csr_array:
         """Return sets of leaves (n, L): of rows with one label, sets of one leaf."""
