@@ -59,7 +59,7 @@ class AbstainingClassifier(SurrogateClassifier):
         adversarial loss of zero-one with abstention (Fathony et al. 2018).
     alpha : float
         Cost of abstaining: in (0, 1/2] for ova, cs and bep, in (0, 1) for two_stage, in [0, 1] for adversarial. The adversarial loss also
-        takes k costs, one for each class in sorted order.
+        takes k costs, one for each class in the order of ``order_``.
     tau : float or None
         The threshold of the margin (the module's table). None: the method's own, or the one that `calibrate` found.
     code : {"binary", "gray"} or array (k, m)
@@ -203,9 +203,9 @@ class AbstainingClassifier(SurrogateClassifier):
     def remarks_(self) -> tuple[str, ...]:  # type: ignore[override]
         """The code of bep, a rejector that stopped early, and a threshold that was calibrated, one line each."""
         found = []
-        if self.method == "bep" and hasattr(self, "classes_"):
+        if self.method == "bep" and hasattr(self, "order_"):
             words = ("".join("1" if digit > 0 else "0" for digit in word) for word in self.loss_.signed)
-            found.append("code: " + ", ".join(f"{label} {word}" for label, word in zip(self.classes_, words, strict=True)))
+            found.append("code: " + ", ".join(f"{label} {word}" for label, word in zip(self.order_, words, strict=True)))
         if self.method == "two_stage" and hasattr(self, "rejector_certificate_") and not self.rejector_certificate_.converged:
             certificate = self.rejector_certificate_
             found.append(f"rejector: relative gap {certificate.relative_gap:.1e} ({certificate.status})")
@@ -302,7 +302,7 @@ class AbstainingClassifier(SurrogateClassifier):
 
     @property
     def predictions_(self) -> NDArray[Any]:
-        """Labels of all predictions: `classes_`, then to abstain."""
+        """Labels of all predictions by their codes: `order_`, then to abstain."""
         return self._with_extra_labels(len(self.classes_) + 1)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
@@ -354,7 +354,7 @@ class AbstainingClassifier(SurrogateClassifier):
     def _wrong(self, X: Any, y: Any) -> tuple[Array, NDArray[np.bool_]]:
         """Return the margins of rows, and whether the class of the largest potential is wrong, both (n,)."""
         view = self.look(X)
-        return self.margin(view), self.classes_[np.argmax(self.potentials(view), axis=1)] != np.asarray(y)
+        return self.margin(view), self.order_[np.argmax(self.potentials(view), axis=1)] != np.asarray(y)
 
     def risk_coverage(self, X: Any, y: Any) -> abstention.RiskCoverage:
         """Return risk over coverage at all thresholds, on rows X (n, d) with labels y (n,) (`advcli.abstention.risk_coverage`)."""

@@ -26,7 +26,7 @@ from ..hyper import SCALES
 from ..registry import Registry
 from ..rules import LARGEST, refuse_huge
 from ..stored import Entries
-from .labels import in_order, labels_of, own_order, refuse_unordered, weighted_by_class
+from .labels import in_order, labels_of, own_order, refuse_codes_of_text, refuse_unordered, sorting, weighted_by_class
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -52,7 +52,7 @@ _OF_PYTHON = ("order", "class_weight", "warm_start", "verbose")
 """Parameters that no configuration sets."""
 
 # attributes of a fit that a saved model holds in places of their own, or not at all
-_KEPT_APART = ("classes_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
+_KEPT_APART = ("classes_", "order_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
 
 
 MOST_CLASSES = 1_000_000
@@ -129,7 +129,7 @@ class Bound:
     Attributes
     ----------
     classes : ndarray (k,)
-        The labels, in the order of the scores.
+        The labels, in the order of the scores: `Learner.order_`.
     facts : mapping
         What scikit-learn keeps of the rows: ``n_features_in_`` and, of a table, ``feature_names_in_``.
     of_sets : bool
@@ -185,7 +185,10 @@ class Learner(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray (k,)
-        The labels, in the order of the scores.
+        The labels, sorted, as scikit-learn has them: the columns of `decision_function` and ``predict_proba``.
+    order_ : ndarray (k,)
+        The same labels in the order of the codes, which is that of `potentials`, `probabilities` and a cost matrix without names: the order
+        that was given or that the labels have, else sorted.
     certificate_ : Certificate or None
         How far the fit is from its optimum; None for an algorithm that minimises nothing, or whose optimum is not checked.
     features_ : FeatureMap or None
@@ -332,16 +335,28 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     def _take(self, bound: Bound) -> None:
         """Set what a fit knows of its rows."""
-        self.classes_, self.of_sets_ = bound.classes, bound.of_sets
+        self.name_classes(bound.classes)
+        self.of_sets_ = bound.of_sets
         for name, value in bound.facts.items():
             setattr(self, name, value)
         self.features_ = bound.features if bound.features.keeps_rows else None
+
+    def name_classes(self, labels: NDArray[Any]) -> None:
+        """Set `order_` to the labels (k,) in the order of the codes, and `classes_` to the same, sorted."""
+        self.order_ = labels
+        places = sorting(labels)
+        self.classes_ = labels if places is None else labels[places]
+
+    def by_class(self, A: Array) -> Array:
+        """Return columns (n, k) in the order of the codes as scikit-learn reads them: in the order of `classes_`."""
+        places = None if self.order_ is self.classes_ else sorting(self.order_)
+        return A if places is None else np.ascontiguousarray(A[:, places])
 
     def _facts(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(self, name)}
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array | None]:
-        """Set `classes_`; return validated rows, codes (n,) or ones (n, k) at every row's labels, and weights."""
+        """Set `classes_` and `order_`; return validated rows, codes (n,) or ones (n, k) at every row's labels, and weights."""
         # one column is labels in a column, as scikit-learn has it
         columns = (y if hasattr(y, "shape") else np.asarray(y)).shape[1:]
         self.of_sets_ = self.sets and len(columns) == 1 and columns[0] > 1
@@ -359,7 +374,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         if (own_weight := getattr(self, "class_weight", None)) is not None:
             if self.of_sets_:
                 raise ConfigError("class_weight weighs rows by their one label, and these rows have several: give fit a sample_weight")
-            weights = weighted_by_class(own_weight, self.classes_, codes, weights)
+            weights = weighted_by_class(own_weight, self.order_, codes, weights)
         return X, codes, weights
 
     @property
@@ -373,7 +388,8 @@ class Learner(ClassifierMixin, BaseEstimator):
         return False
 
     def _in_order(self, codes: Labels, own: list[Any] | None) -> Labels:
-        """Put `classes_` into the order that the caller gave, or the labels have (`own_order`) where it matters; return the codes by it."""
+        """Set `order_` to what the caller gave, or the labels have (`own_order`) where it matters; return the codes by it."""
+        self.name_classes(self.classes_)
         if self.n_classes is not None:
             return codes  # the labels are codes
         order = getattr(self, "order", None)
@@ -381,8 +397,10 @@ class Learner(ClassifierMixin, BaseEstimator):
             order = own
             if own is None:
                 refuse_unordered(self.classes_)
+                refuse_codes_of_text(self.classes_)
         if order is not None:
-            self.classes_, codes = in_order(self.classes_, codes, order)
+            labels, codes = in_order(self.classes_, codes, order)
+            self.name_classes(labels)
         return codes
 
     def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
@@ -454,7 +472,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         empty = np.flatnonzero(np.diff(Y.indptr) == 0)
         if len(empty) and not self.empty_sets:
             raise ValueError(f"{len(empty)} rows of y have no label, the first is row {empty[0] + 1}; every row needs one")
-        self.classes_ = np.arange(Y.shape[1])
+        self.name_classes(np.arange(Y.shape[1]))
         return Y
 
     @property
@@ -535,15 +553,15 @@ class Learner(ClassifierMixin, BaseEstimator):
         return {"theta": theta} | ({} if dual is None else {"r": np.where(rows[:, None] >= 0, dual[rows], 0.0)})
 
     def probabilities(self, X: Any) -> Array | None:
-        """Return a distribution over the classes for rows X (n, d), shape (n, k); None for a fit that has none."""
+        """Return a distribution over the classes of `order_` for rows X (n, d), shape (n, k); None for a fit that has none."""
         return None
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property
     def predictions_(self) -> NDArray[Any]:
-        """Labels of all predictions: `classes_`, then those that are no class."""
+        """Labels of all predictions by their codes: `order_`, then those that are no class."""
         check_is_fitted(self)
-        return self.classes_
+        return self.order_
 
     def look(self, X: Any) -> View:
         """Return the view of new rows X (n, d) for this fit and every other one to the same `Bound`."""
@@ -565,7 +583,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         """Return the scores of the classes at mapped rows, shape (n, k)."""
 
     def potentials(self, X: Any) -> Array:
-        """Return the scores of the classes at rows X (n, d), shape (n, k), also for two classes; `DataError` where they overflow."""
+        """Return the scores of the classes at rows X (n, d), shape (n, k), in the order of `order_`; `DataError` where they overflow."""
         with np.errstate(over="ignore", invalid="ignore"):
             F = self._scores(self.look(X).at)
         if not np.isfinite(F).all():
@@ -574,8 +592,8 @@ class Learner(ClassifierMixin, BaseEstimator):
         return F
 
     def decision_function(self, X: Any) -> Array:
-        """Return the potentials (n, k); for two classes f_1 - f_0, shape (n,), as scikit-learn has it."""
-        F = self.potentials(X)
+        """Return the potentials (n, k) in the order of `classes_`; for two classes their difference (n,), as scikit-learn has it."""
+        F = self.by_class(self.potentials(X))
         return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
 
     def predict_codes(self, X: Any) -> Any:
@@ -674,7 +692,7 @@ class RowLearner(Learner):
             if not len(kept):
                 raise ConfigError("sample_weight is zero for every row")
             X, codes, weights = X[kept], codes[kept], weights[kept]
-        return Bound(self.classes_, self._facts(), self.of_sets_, features, codes, weights, {"X": X})
+        return Bound(self.order_, self._facts(), self.of_sets_, features, codes, weights, {"X": X})
 
     @property
     def appends_constant(self) -> bool:
@@ -761,7 +779,7 @@ class LinearLearner(RowLearner):
     Attributes
     ----------
     coef_ : ndarray (k, d)
-        One weight vector per class over the feature map's rows.
+        One weight vector per class of `order_` over the feature map's rows.
     """
 
     @abstractmethod

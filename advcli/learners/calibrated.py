@@ -182,16 +182,17 @@ class Calibrated:
 
     def _cross_fitted(self: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Labels, Array]:
         """Return potentials of every row by a fit without its fold, codes and weights, of the classes that occur."""
-        place = {label: at for at, label in enumerate(self.classes_.tolist())}
+        place = {label: at for at, label in enumerate(self.order_.tolist())}
         labels = np.asarray(y).ravel()
         codes = np.array([place[label] for label in labels.tolist()], dtype=np.intp)
         weights = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        counts = np.bincount(codes)
+        counts = np.bincount(codes, minlength=len(place))
         least = int(counts[counts > 0].min())
         if least < 2:
-            label = self.classes_.tolist()[int(np.flatnonzero(counts == 1)[0])]
+            label = self.order_.tolist()[int(np.flatnonzero(counts == 1)[0])]
             raise ConfigError(f"calibrate={self.calibrate} needs at least 2 rows of every class, and {label!r} has one")
         present, pairwise = np.flatnonzero(counts), get_tags(self).input_tags.pairwise
+        labels_present = self.order_[present].tolist()
         scores = np.empty((len(codes), len(present)))
         options = {"calibrate": None} | ({"lam": self.lam_} if self.lam_ > 0 else {})
         folds = StratifiedKFold(min(FOLDS, least), shuffle=True, random_state=self.random_state)
@@ -201,7 +202,8 @@ class Calibrated:
                 rows, new = (_safe_indexing(part, train, axis=1) for part in (rows, new))
             fitted = clone(self).set_params(**options)
             fitted.fit(rows, _safe_indexing(y, train), None if sample_weight is None else weights[train])
-            scores[test] = fitted.potentials(new)[:, present if self.n_classes is not None else slice(None)]
+            at = {label: column for column, label in enumerate(fitted.order_.tolist())}
+            scores[test] = fitted.potentials(new)[:, [at[label] for label in labels_present]]
         return scores, codes, weights
 
     def probabilities(self: Any, X: Any) -> Array | None:

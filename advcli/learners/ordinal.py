@@ -204,7 +204,7 @@ class ThresholdLearner(Minimiser, RowLearner):
             rows: ScoredRows = KernelRows(K)
         else:
             rows = ExplicitRows(features.X)
-        return Bound(self.classes_, self._facts(), False, features, codes, weights, {"rows": rows, "merged": merged})
+        return Bound(self.order_, self._facts(), False, features, codes, weights, {"rows": rows, "merged": merged})
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Minimise the model's objective, from the solution of ``start``, a fit to the same rows, where one is given."""
@@ -475,7 +475,7 @@ class ReducedThresholds(ThresholdLearner):
 
     def _terms(self, k: int) -> Array:
         """Return the weights W (k, k - 1) of the terms of the loss: differences of the costs of neighbouring predictions."""
-        return np.ascontiguousarray(np.abs(np.diff(matrix_of(self.cost, k, self.classes_), axis=0)).T)
+        return np.ascontiguousarray(np.abs(np.diff(matrix_of(self.cost, k, self.order_), axis=0)).T)
 
     @property
     def metric_(self) -> str:
@@ -485,12 +485,12 @@ class ReducedThresholds(ThresholdLearner):
     @property
     def cost_matrix_(self) -> Array | None:
         """The cost matrix (k, k)."""
-        return matrix_of(self.cost, len(self.classes_), self.classes_)
+        return matrix_of(self.cost, len(self.classes_), self.order_)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds, a cost matrix as numbers."""
         parameters, attributes, rows = super().saved()
-        return {**parameters, "cost": plain_cost(self.cost, self.classes_)}, attributes, rows
+        return {**parameters, "cost": plain_cost(self.cost, self.order_)}, attributes, rows
 
 
 @register("svorim")
@@ -571,7 +571,7 @@ class OrdinalClassifier(ThresholdLearner):
 
     def _terms(self, k: int) -> Array:
         model = self._model()
-        model.classes_ = self.classes_
+        model.name_classes(self.order_)
         return model._terms(k)
 
     @property
@@ -582,12 +582,12 @@ class OrdinalClassifier(ThresholdLearner):
     @property
     def cost_matrix_(self) -> Array | None:
         """The cost matrix (k, k) where one is given."""
-        return None if self.cost is None else matrix_of(self.cost, len(self.classes_), self.classes_)
+        return None if self.cost is None else matrix_of(self.cost, len(self.classes_), self.order_)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds, a cost matrix as numbers."""
         parameters, attributes, rows = super().saved()
-        return {**parameters, "cost": plain_cost(self.cost, self.classes_)}, attributes, rows
+        return {**parameters, "cost": plain_cost(self.cost, self.order_)}, attributes, rows
 
     def _model(self) -> ThresholdLearner:
         """Return the chosen method with its options."""

@@ -88,7 +88,7 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
     if not isinstance(model, Model):
         learner, steps, encoding, about = _taken_apart(model)
         check_is_fitted(learner)
-        classes, labels = tuple(plain(learner.classes_)), tuple(plain(learner.predictions_))
+        classes, labels = tuple(plain(learner.order_)), tuple(plain(learner.predictions_))
         model = Model(learner, classes, labels, steps, encoding, {**about, "versions": versions()})
     estimator = model.estimator
     check_storable(type(estimator), path, type(estimator).__name__)
@@ -102,8 +102,8 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         return
     if estimator.n_features_in_ > MOST_COLUMNS:
         raise ConfigError(f"cannot save this model: it has {estimator.n_features_in_} features, a model file has {MOST_COLUMNS} at most")
-    if estimator.classes_.dtype.kind not in LABELS:
-        raise ConfigError(f"cannot save this model: its classes are of the type {estimator.classes_.dtype}; give them as text or numbers")
+    if estimator.order_.dtype.kind not in LABELS:
+        raise ConfigError(f"cannot save this model: its classes are of the type {estimator.order_.dtype}; give them as text or numbers")
     try:
         parameters, attributes, rows = estimator.saved()
     except NotImplementedError as error:
@@ -137,7 +137,7 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         or next(cls.__name__ for cls in type(estimator).__mro__ if cls.__name__ in ESTIMATORS),
         "parameters": plain(parameters),
         "attributes": {name: plain(value) for name, value in sorted(attributes.items()) if not isinstance(value, np.ndarray)},
-        "codes": {"type": estimator.classes_.dtype.str, "values": plain(estimator.classes_)},
+        "codes": {"type": estimator.order_.dtype.str, "values": plain(estimator.order_)},
         "arrays": sorted(arrays),
         "n_features": int(estimator.n_features_in_),
         "classes": plain(model.classes),

@@ -82,16 +82,17 @@ class Model:
     def as_estimator(self) -> Any:
         """Return what `load` returns: the learner alone, or a `sklearn.pipeline.Pipeline` with what stands before it.
 
-        Its ``classes_`` are the labels, also where the learner was fitted to codes (``advcli fit``). What ``advcli fit`` made begins with
-        the step ``columns``, which takes frames with the columns of the training file.
+        Its ``classes_`` and ``order_`` are the labels, also where the learner was fitted to codes. What ``advcli fit`` made begins with the
+        step ``columns``, which takes frames with the columns of the training file.
         """
         from sklearn.pipeline import Pipeline
         from sklearn.preprocessing import FunctionTransformer
 
         learner: Any = self.estimator
-        if plain(learner.classes_) != plain(self.classes):
+        if plain(learner.order_) != plain(self.classes):
             learner = copy.copy(learner)
-            learner.classes_, learner.n_classes = label_array(self.classes), None
+            learner.name_classes(label_array(self.classes))
+            learner.n_classes = None
             if learner.counts_steps:  # to be fitted again, to labels that may be text
                 learner.order = list(self.classes)
         before: list[tuple[str, Any]] = [] if self.encoding is None else [("columns", EncodedColumns(self.encoding))]

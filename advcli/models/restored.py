@@ -93,7 +93,7 @@ def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entr
     estimator = kind.from_saved(parameters)
     estimator.check_parameters()
     codes = _field(document, "codes", dict)
-    estimator.classes_ = _restored_classes(_field(codes, "values", list), _field(codes, "type", str))
+    estimator.name_classes(_restored_classes(_field(codes, "values", list), _field(codes, "type", str)))
     if estimator.n_classes not in (None, len(estimator.classes_)):
         raise ModelError(f"it has {len(estimator.classes_)} classes, and n_classes is {estimator.n_classes}")
     estimator.n_features_in_ = _field(document, "n_features", int)

@@ -326,8 +326,8 @@ def test_a_matrix_without_names_says_its_order(drawn):
     matrix = np.array([[0, 1, 5], [2, 0, 1], [9, 3, 0]])
     names = np.array(["low", "mid", "high"])
     for learner in (AdversarialClassifier(matrix), CostSensitiveClassifier(cost=matrix)):
-        assert repr(learner).endswith("# the matrix is in the order of classes_: sorted labels")
-        assert repr(clone(learner).fit(X, names[y])).endswith("# the matrix is in the order of classes_: 'high', 'low', 'mid'")
+        assert repr(learner).endswith("# the matrix is in the order of order_: sorted labels")
+        assert repr(clone(learner).fit(X, names[y])).endswith("# the matrix is in the order of order_: 'high', 'low', 'mid'")
         assert repr(clone(learner).set_params(order=names)).endswith("'low', 'mid', 'high'")
     named = pd.DataFrame(matrix, names, names)
     assert "# the matrix" not in repr(AdversarialClassifier(named).fit(X, names[y]))

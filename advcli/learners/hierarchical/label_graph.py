@@ -135,7 +135,7 @@ class OverLabelGraph(LinearLearner):
     def labels(self) -> tuple[LabelGraph, NDArray[np.intp]]:
         """Return the label graph and the position of every class among its leaves."""
         coded = self.of_sets_ or self.n_classes is not None
-        return label_graph(self.hierarchy, self.classes_, coded=coded, of_sets=self.of_sets_, loss=self.name)
+        return label_graph(self.hierarchy, self.order_, coded=coded, of_sets=self.of_sets_, loss=self.name)
 
     def take_sets(self, graph: LabelGraph, positions: NDArray[np.intp]) -> None:
         """Take over a graph above the classes alone (`restricted`)."""
