@@ -267,7 +267,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     def calibrated(cls, loss: Options) -> type[Learner]:
         """Return the class whose fits estimate probabilities as ``loss.calibrate`` says; `IncompatibleError` where there is none."""
         advice = "leave it out: it has probabilities of its own" if cls.has_probabilities(loss) else "choose loss=zero_one"
-        wanted = "the potentials of a surrogate loss"
+        wanted = "the potentials of a surrogate loss or a threshold model"
         raise IncompatibleError(f"calibrate={loss['calibrate']}", wanted, f"loss={loss['name']} is none: {advice}")
 
     @property
@@ -712,7 +712,7 @@ class RowLearner(Learner):
     @classmethod
     def option_names(cls) -> tuple[str, ...]:
         """Return the options that a configuration may set; C, lambda and the tolerance come from elsewhere."""
-        builtin = {"self", "features", "features_options", "n_classes", "random_state", *_OF_PYTHON}
+        builtin = {"self", "features", "features_options", "n_classes", "random_state", *_OF_PYTHON, *NOT_OPTIONS}
         if STRENGTH in cls.hyper:
             builtin |= {"C", "lam", "tol"}
         return tuple(name for name in inspect.signature(cls.__init__).parameters if name not in builtin)

@@ -207,11 +207,13 @@ class OutsideClassifier(RowLearner):
     @available_if(_has_proba)
     def predict_proba(self, X: Any) -> Array:
         """Return the estimator's probabilities of `classes_`, shape (n, k)."""
-        return self.by_class(self._spread(self.estimator_.predict_proba(self.look(X).at)))
+        rows = self.look(X).at
+        return self.by_class(self._spread(self.estimator_.predict_proba(rows)))
 
     def probabilities(self, X: Any) -> Array | None:
         """Return the estimator's probabilities of the classes by their codes, shape (n, k); None where it has none."""
-        return self._spread(self.estimator_.predict_proba(self.look(X).at)) if hasattr(self, "predict_proba") else None
+        rows = self.look(X).at
+        return self._spread(self.estimator_.predict_proba(rows)) if hasattr(self, "predict_proba") else None
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:

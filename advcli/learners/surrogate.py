@@ -708,7 +708,7 @@ class AdversarialClassifier(Calibrated, SurrogateClassifier):
 
     Parameters
     ----------
-    calibrate : {"sigmoid", "isotonic", "temperature"} or None
+    calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
         How `predict_proba` estimates class probabilities, as in `Calibrated`; None: it is the strategy of the game.
     **parameters
         As in `SurrogateClassifier`.
@@ -729,7 +729,7 @@ class OrdinalAdversarialClassifier(Calibrated, SurrogateClassifier):
     order : sequence or None
         The labels from the lowest to the highest. None: the order of an ordered pandas Categorical or a polars Enum, else that of numbers;
         text without an order is refused.
-    calibrate : {"sigmoid", "isotonic", "temperature"} or None
+    calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
         How `predict_proba` estimates class probabilities, as in `Calibrated`; None: it is the strategy of the game.
     **parameters
         As in `SurrogateClassifier`.
