@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from .. import abstention, costs
 from ..certificate import Certificate, settle, warn_unless_converged
@@ -41,6 +42,7 @@ from ..problem import Problem
 from ..solvers import Limits, make_solver
 from ..stored import Entries
 from .base import Array, Bound, Labels, Options, one_of, own_options, refuse_unknown_options, register, seed_of
+from .labels import codes_of
 from .surrogate import _LIMITS, SurrogateClassifier
 
 METHODS = ("ova", "cs", "bep", "two_stage", "adversarial")
@@ -353,11 +355,15 @@ class AbstainingClassifier(SurrogateClassifier):
     # ---- risk, coverage, guarantees ---------------------------------------------------------------------------------
     def _wrong(self, X: Any, y: Any) -> tuple[Array, NDArray[np.bool_]]:
         """Return the margins of rows, and whether the class of the largest potential is wrong, both (n,)."""
-        view = self.look(X)
-        return self.margin(view), self.order_[np.argmax(self.potentials(view), axis=1)] != np.asarray(y)
+        check_is_fitted(self)
+        codes, view = codes_of(y, self.order_), self.look(X)
+        return self.margin(view), np.argmax(self.potentials(view), axis=1) != codes
 
     def risk_coverage(self, X: Any, y: Any) -> abstention.RiskCoverage:
-        """Return risk over coverage at all thresholds, on rows X (n, d) with labels y (n,) (`advcli.abstention.risk_coverage`)."""
+        """Return risk over coverage at all thresholds, on rows X (n, d) with labels y (n,) (`advcli.abstention.risk_coverage`).
+
+        `ConfigError` for a label that is no class of the fit.
+        """
         return abstention.risk_coverage(*self._wrong(X, y))
 
     def calibrate(self, X: Any, y: Any, epsilon: float = 0.05, delta: float = 0.1, thresholds: Any = None) -> abstention.Guarantee:
@@ -378,7 +384,7 @@ class AbstainingClassifier(SurrogateClassifier):
         Raises
         ------
         ConfigError
-            The parameter ``tau`` is given.
+            The parameter ``tau`` is given, or a label is no class of the fit.
         """
         if self.tau is not None:
             raise ConfigError(f"tau={self.tau} fixes the threshold; leave it out to calibrate one")

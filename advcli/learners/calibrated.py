@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..errors import ConfigError, ModelError, StrategyWarning
 from ..stored import Entries
 from .base import Array, Labels, Options, one_of
+from .labels import codes_of
 from .scaling import MOST_CLASSES, VectorScaling
 
 METHODS = ("vector", "temperature", "sigmoid", "isotonic")
@@ -193,11 +194,9 @@ class Calibrated:
 
     def _cross_fitted(self: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Labels, Array]:
         """Return potentials of every row by a fit without its fold, codes and weights, of the classes that occur."""
-        place = {label: at for at, label in enumerate(self.order_.tolist())}
-        labels = np.asarray(y).ravel()
-        codes = np.array([place[label] for label in labels.tolist()], dtype=np.intp)
+        codes = codes_of(y, self.order_)
         weights = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        counts = np.bincount(codes, minlength=len(place))
+        counts = np.bincount(codes, minlength=len(self.order_))
         least = int(counts[counts > 0].min())
         if least < 2:
             label = self.order_.tolist()[int(np.flatnonzero(counts == 1)[0])]

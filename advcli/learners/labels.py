@@ -36,6 +36,16 @@ def own_order(y: Any) -> list[Any] | None:
     return None
 
 
+def codes_of(y: Any, labels: NDArray[Any]) -> Labels:
+    """Return labels y (n,) as places among those of a fit (k,); `ConfigError` for one that is none of them, such as text among numbers."""
+    place = {label: at for at, label in enumerate(labels.tolist())}
+    given = np.asarray(y).ravel().tolist()
+    strange = next((at for at, label in enumerate(given) if label not in place), None)
+    if strange is not None:
+        raise ConfigError(f"y holds {given[strange]!r} in row {strange + 1}, which is no class of the fit; the classes are {_said(labels)}")
+    return np.array([place[label] for label in given], dtype=np.intp)
+
+
 def sorting(labels: NDArray[Any]) -> Labels | None:
     """Return the places (k,) of labels in sorted order; None where they are sorted, or of types that have no order among themselves."""
     try:

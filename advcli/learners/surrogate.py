@@ -47,6 +47,7 @@ from .base import (
 )
 from .base import registry as learners
 from .calibrated import Calibrated, warn_scorers
+from .labels import codes_of
 from .minimiser import Minimiser
 
 
@@ -616,19 +617,14 @@ class SurrogateClassifier(Minimiser):
         """Return the accuracy on rows X (n, d) with labels y (n,); where the fit may abstain 1 - its mean abstention loss.
 
         The abstention loss of a row is alpha where the fit abstains, 1 where it predicts another class, and 0 where it is right. Weights
-        (n,) count how often rows occur.
+        (n,) count how often rows occur. `ConfigError` where the fit may abstain and a label is no class of the fit.
         """
         check_is_fitted(self)
         alpha = self._abstention_costs()
         if alpha is None:
             return float(super().score(X, y, sample_weight))
-        truth, codes, place = (
-            np.asarray(y).ravel().tolist(),
-            self.predict_codes(X),
-            {label: at for at, label in enumerate(self.order_.tolist())},
-        )
-        true = np.array([place.get(label, -1) for label in truth])
-        costs_of_rows = np.where(codes == len(self.classes_), np.where(true < 0, alpha.max(), alpha[true]), codes != true)
+        true, codes = codes_of(y, self.order_), self.predict_codes(X)
+        costs_of_rows = np.where(codes == len(self.classes_), alpha[true], codes != true)
         return 1.0 - float(np.average(costs_of_rows, weights=sample_weight))
 
     def cautions(self) -> tuple[str, ...]:
