@@ -321,6 +321,10 @@ class AbstainingClassifier(SurrogateClassifier):
         P = self.potentials(view)
         return self.loss_.margin(P) if isinstance(self.loss_, RejectingLoss) else leads(P)
 
+    def margins(self, X: Any) -> Array:
+        """Return `margin`."""
+        return self.margin(X)
+
     @property
     def threshold_(self) -> float | None:
         """The threshold tau of this fit; None for the adversarial loss's own rule."""

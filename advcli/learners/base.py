@@ -23,6 +23,7 @@ from ..errors import ConfigError, DataError, IncompatibleError, ModelError, near
 from ..features import STRENGTH, FeatureMap, feature_class, make_features
 from ..features.rows import over_all_rows
 from ..hyper import SCALES
+from ..losses.rejecting import leads
 from ..registry import Registry
 from ..rules import LARGEST, refuse_huge
 from ..stored import Entries
@@ -205,7 +206,6 @@ class Learner(ClassifierMixin, BaseEstimator):
     empty_sets: ClassVar[bool] = False  # whether such rows may have none
     certified: ClassVar[bool] = True  # whether a fit has a certificate
     takes_blocks: ClassVar[bool] = False  # whether it learns from rows that are read in blocks (`advcli.blocks`)
-    storable: ClassVar[bool] = True  # whether a model file, which executes nothing, can hold a fit
     has_costs: ClassVar[bool] = False  # whether it learns from costs of rows (`bind_costs`)
     has_groups: ClassVar[bool] = False  # whether rows that form a sequence are one example (`bind_groups`)
 
@@ -269,6 +269,16 @@ class Learner(ClassifierMixin, BaseEstimator):
         advice = "leave it out: it has probabilities of its own" if cls.has_probabilities(loss) else "choose loss=zero_one"
         wanted = "the potentials of a surrogate loss or a threshold model"
         raise IncompatibleError(f"calibrate={loss['calibrate']}", wanted, f"loss={loss['name']} is none: {advice}")
+
+    @classmethod
+    def needs_pickle(cls, loss: Options) -> bool:
+        """Tell whether fits with these options fit no model file, which executes nothing when it is read."""
+        return False
+
+    @property
+    def kept_by_pickle(self) -> bool:
+        """Whether this fit fits no model file."""
+        return False
 
     @property
     def calibrates(self) -> bool:
@@ -595,6 +605,10 @@ class Learner(ClassifierMixin, BaseEstimator):
         """Return the potentials (n, k) in the order of `classes_`; for two classes their difference (n,), as scikit-learn has it."""
         F = self.by_class(self.potentials(X))
         return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
+
+    def margins(self, X: Any) -> Array:
+        """Return how sure the prediction of rows X (n, d) is, shape (n,): the lead of the largest potential on the second."""
+        return leads(self.potentials(X))
 
     def predict_codes(self, X: Any) -> Any:
         """Return predictions as codes: positions in `predictions_`; ties go to the first."""

@@ -58,9 +58,9 @@ _LEARNED, _ENCODED = ("attributes", "own", "other", "fill", "indicator"), ("sequ
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every member: the same fit gives the same bytes
 
 
-def check_storable(kind: type[Learner], path: str | Path, what: str) -> None:
+def check_storable(pickled: bool, path: str | Path, what: str) -> None:
     """Refuse to write a fit that a model file cannot hold to a file whose name does not say that it is a pickle."""
-    if not kind.storable and Path(path).suffix != PICKLED:
+    if pickled and Path(path).suffix != PICKLED:
         raise ConfigError(
             f"{what} is learned by another package and kept by pickle alone, which executes what it reads: if you want that, let the name "
             f"of the file end in {PICKLED} (advcli predict then needs trust=true)"
@@ -76,7 +76,8 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         A fitted estimator of this package; of kernels the support vectors alone are kept. Or a fitted scikit-learn pipeline that ends in
         one, after transformers that can be kept as plain data (`advcli.steps.TRANSFORMERS`).
     path : path-like
-        Any name; what another package learned needs one that ends in ``.joblib``, and is written by pickle.
+        Any name; what another package learned, but for linear classifiers of scikit-learn (`advcli.learners.outside_saved.LINEAR`), needs
+        one that ends in ``.joblib``, and is written by pickle.
 
     Raises
     ------
@@ -90,9 +91,11 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         check_is_fitted(learner)
         classes, labels = tuple(plain(learner.order_)), tuple(plain(learner.predictions_))
         model = Model(learner, classes, labels, steps, encoding, {**about, "versions": versions()})
+    model.refuse_own_threshold()
     estimator = model.estimator
-    check_storable(type(estimator), path, type(estimator).__name__)
-    if not estimator.storable:
+    said = type(getattr(estimator, "estimator_", estimator)).__name__
+    check_storable(estimator.kept_by_pickle, path, said)
+    if estimator.kept_by_pickle:
         pickled = io.BytesIO()
         try:
             joblib.dump(model, pickled)
@@ -185,7 +188,7 @@ def _taken_apart(model: Any) -> tuple[Learner, Standardiser | Steps | None, Enco
         encoding, before = before[0][1].encoding, before[1:]
     if len(before) == 1 and isinstance(of := getattr(getattr(before[0][1], "func", None), "__self__", None), Standardiser):
         return learner, of, encoding, about
-    if before and not learner.storable:
+    if before and learner.kept_by_pickle:
         raise ConfigError(f"cannot save this pipeline: {type(learner).__name__} is kept by pickle alone; save it without the steps")
     return learner, Steps(before) if before else None, encoding, about
 

@@ -87,8 +87,6 @@ def rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model:
 def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entries, attributes: Entries) -> Learner:
     name, parameters = _field(document, "estimator", str), _field(document, "parameters", dict)
     kind = ESTIMATORS[name] if name in ESTIMATORS else registry.get(name)
-    if not kind.storable:
-        raise ModelError(f"a model file holds no {name}")
     _check_parameters(kind, parameters)
     estimator = kind.from_saved(parameters)
     estimator.check_parameters()

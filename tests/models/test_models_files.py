@@ -58,7 +58,7 @@ def test_every_loss_comes_back(loss: str, number: int, tmp_path: Path) -> None:
     assert back.labels == tuple(model.predictions_.tolist())
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(registry) if learner_class(name).storable])
+@pytest.mark.parametrize("name", sorted(registry))
 @pytest.mark.parametrize("features", ["linear", "kernel_pca", "nystroem"])
 def test_every_method_comes_back(name: str, features: str, tmp_path: Path) -> None:
     own = {"hierarchy": TREE} if "hierarchy" in learner_class(name).needs({}) else {}
