@@ -27,7 +27,7 @@ from ..losses.rejecting import leads
 from ..registry import Registry
 from ..rules import LARGEST, refuse_huge
 from ..stored import Entries
-from .labels import in_order, labels_of, own_order, refuse_codes_of_text, refuse_unordered, sorting, weighted_by_class
+from .labels import are_codes, in_order, labels_of, own_order, refuse_codes_of_text, refuse_unordered, sorting, weighted_by_class
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -223,6 +223,17 @@ class Learner(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    def __sklearn_clone__(self) -> Any:
+        # an ensemble clones in its own process, and may fit in others, where nobody knows what it replaced by codes
+        if self.n_classes is None and getattr(self, "order", None) is None:
+            refuse_codes_of_text(lambda: self.counts_steps)
+        return super().__sklearn_clone__()
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "classes_") and not hasattr(self, "order_"):  # pickled before there was one
+            self.name_classes(self.classes_)
+
     # ---- from a configuration -------------------------------------------------------------------------------------
     # ``loss``, ``features`` and ``solver`` are the configuration groups of these names.
     @classmethod
@@ -407,7 +418,8 @@ class Learner(ClassifierMixin, BaseEstimator):
             order = own
             if own is None:
                 refuse_unordered(self.classes_)
-                refuse_codes_of_text(self.classes_)
+                if are_codes(self.classes_):
+                    refuse_codes_of_text(lambda: True)
         if order is not None:
             labels, codes = in_order(self.classes_, codes, order)
             self.name_classes(labels)

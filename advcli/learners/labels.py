@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -103,12 +103,17 @@ def _encoded_above() -> Any:
     return None
 
 
-def refuse_codes_of_text(classes: NDArray[Any]) -> None:
-    """Refuse codes 0..k-1 that a meta-estimator of scikit-learn gives for text, since their order is that of the alphabet."""
-    if classes.dtype.kind not in "iu" or not np.array_equal(classes, np.arange(len(classes))):
-        return
+def are_codes(classes: NDArray[Any]) -> bool:
+    """Tell whether classes are whole numbers 0..k-1."""
+    return classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes)))
+
+
+def refuse_codes_of_text(counts_steps: Callable[[], bool]) -> None:
+    """Refuse the codes that a meta-estimator of scikit-learn gives for text where steps between classes are counted: their order is the
+    alphabet's.
+    """
     labels = _encoded_above()
-    if labels is not None:
+    if labels is not None and counts_steps():
         raise ConfigError(
             f"steps between classes are counted, and scikit-learn replaced the labels {_said(labels)} by codes in alphabetical order: "
             "give order=[LOWEST,...,HIGHEST]"

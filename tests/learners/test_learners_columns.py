@@ -126,6 +126,8 @@ def test_an_ensemble_that_hides_the_order_is_refused(made, drawn):
         with pytest.raises(ConfigError, match=r"'high', 'low', 'mid' by codes in alphabetical order: give order="):
             model.fit(X, y)
     with pytest.raises(ConfigError, match="alphabetical order"):
+        made(OrdinalClassifier()).set_params(n_jobs=2).fit(X, y)
+    with pytest.raises(ConfigError, match="alphabetical order"):
         cross_val_predict(OrdinalAdversarialClassifier(calibrate="sigmoid"), X, y, cv=3, method="predict_proba")
 
 
