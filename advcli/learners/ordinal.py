@@ -427,8 +427,8 @@ class ImmediateThresholds(Calibrated, ThresholdLearner):
     ordered : bool
         Whether the thresholds are held in order. Thresholds that are not held may cross; either way the prediction is the number of
         thresholds below the score.
-    calibrate
-        As in `Calibrated`.
+    calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
+        How `predict_proba` estimates class probabilities, as in `Calibrated`; None: there is no `predict_proba`.
     C, lam, tol, max_passes, ridge, features, features_options, n_classes, order, class_weight, warm_start,
     verbose, random_state
         As in `ThresholdLearner`.
@@ -462,8 +462,8 @@ class ReducedThresholds(Calibrated, ThresholdLearner):
         The cost matrix, rows = predictions, columns = classes, both in the order of the classes; or a frame with rows and columns named by
         the classes. Term j of a row of class y weighs |c_y[j] - c_y[j + 1]|. Where c_y grows away from y, the terms on the wrong side of
         the score add up to the cost of the prediction.
-    calibrate
-        As in `Calibrated`.
+    calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
+        How `predict_proba` estimates class probabilities, as in `Calibrated`; None: there is no `predict_proba`.
     C, lam, tol, max_passes, ridge, features, features_options, n_classes, order, class_weight, warm_start,
     verbose, random_state
         As in `ThresholdLearner`.
@@ -553,8 +553,8 @@ class OrdinalClassifier(Calibrated, ThresholdLearner):
         Feature map; None: ``rbf`` for svorim and svorex, else ``linear``.
     ordered, bias, cost : bool or None, str or None, str, array (k, k) or None
         ``ordered`` is an option of `it`, ``bias`` and ``cost`` are options of `red_th`; None: the method's own value.
-    calibrate
-        As in `Calibrated`.
+    calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
+        How `predict_proba` estimates class probabilities, as in `Calibrated`; None: there is no `predict_proba`.
     C, lam, tol, max_passes, ridge, features_options, n_classes, order, class_weight, warm_start,
     verbose, random_state
         As in `ThresholdLearner`.
