@@ -25,7 +25,7 @@ Function = Callable[[Any, Any, int, Mapping[str, Any]], float]
 FACTS = {
     "alpha": "the cost of an abstention; use a loss with the option alpha",
     "cost_matrix": "a loss with a matrix; choose loss=general or metric error",
-    "probabilities": "a distribution over the classes; choose loss=logistic, zero_one or another that has one",
+    "probabilities": "a distribution over the classes; choose loss=logistic or zero_one, or estimate it by calibrate=vector",
     "labels": "the names of the classes",
     "sequences": "rows that form sequences; give dataset.sequence=COLUMN or choose metric accuracy",
     "label_graph": "a hierarchy over the labels; give dataset.hierarchy=EDGES.csv or choose another metric",

@@ -161,6 +161,16 @@ class PredictGroup:
     gaps: str = field(metadata=choice("refuse", "ignore"))
     extra: str = field(metadata=choice("refuse", "ignore"))
     rejected: str | None = field(metadata=NAME)
+    tau: float | None = field(metadata=rule("a number", lambda value: value == value))
+
+
+@dataclass
+class CoverageGroup:
+    """The key ``coverage``: which thresholds `advcli coverage` looks for."""
+
+    open: ClassVar[bool] = False
+    epsilons: list[float] = field(metadata=FRACTION)
+    confidence: float = field(metadata=FRACTION)
 
 
 @dataclass
@@ -181,7 +191,14 @@ GROUPS: dict[str, type] = {
     "noise": NoiseGroup,
     "report": ReportGroup,
 }
-NODES: dict[str, type] = {"limits": LimitsGroup, "bench": BenchGroup, "draw": DrawGroup, "record": RecordGroup, "predict": PredictGroup}
+NODES: dict[str, type] = {
+    "limits": LimitsGroup,
+    "bench": BenchGroup,
+    "draw": DrawGroup,
+    "record": RecordGroup,
+    "predict": PredictGroup,
+    "coverage": CoverageGroup,
+}
 """Keys of config.yaml itself that hold several options."""
 
 
@@ -253,6 +270,7 @@ class Settings:
     draw: dict[str, Any]
     record: dict[str, bool]
     predict: dict[str, Any]
+    coverage: dict[str, Any]
     hyper: dict[str, float]
 
     @property

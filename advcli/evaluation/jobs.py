@@ -134,7 +134,7 @@ def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
     games = [cell for cell in map(_own, cells) if _scores_strategy(cell)]
     if games and not cells[0].quiet:
         said = ", ".join(dict.fromkeys(cell.loss["name"] for cell in games))
-        say(f"note: probabilities of {said} are the strategy of a game, no estimate of chances; calibrate=temperature estimates them")
+        say(f"note: probabilities of {said} are the strategy of a game, no estimate of chances; calibrate=vector estimates them")
     for key, methods in unused.items():
         if key not in used:  # by no method of the sweep: the error of one of them
             cell = next(iter(methods.values()))

@@ -66,7 +66,7 @@ comparing              learners.labels evaluation reports files
 distributed            learners solvers certificate problem losses features
 foreign                arrays learners evaluation features problem certificate blocks block_problem
 
-coverage               models abstention data files losses reports
+coverage               models abstention data files reports
 
 statistics             -
 reports                statistics hyper metrics files records rows

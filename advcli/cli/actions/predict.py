@@ -16,7 +16,10 @@ class Predict(Task):
 
     place = 7
     usage = (("predict model=MODEL input=NEW.csv out=PREDICTIONS.csv", "labels, potentials, probabilities, abstentions"),)
-    keys = ("model", "input", "out", "chunk_rows", "trust", "predict.unseen", "predict.gaps", "predict.extra", "predict.rejected")
+    keys = (
+        *("model", "input", "out", "chunk_rows", "trust"),
+        *("predict.unseen", "predict.gaps", "predict.extra", "predict.rejected", "predict.tau"),
+    )
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
@@ -41,6 +44,7 @@ class Predict(Task):
         from ... import models
 
         model = models.read(settings.model, settings.trust)
+        model = model if rules["tau"] is None else model.at_threshold(rules["tau"])
         ignore = tuple(kind for kind in ("unseen", "gaps", "extra") if rules[kind] == "ignore")
         done = models.predict_file(model, settings.input, settings.out, settings.chunk_rows, ignore=ignore, rejected=rejected)
         if rejected is not None and done.rejected:
