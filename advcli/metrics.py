@@ -44,7 +44,7 @@ class Metric:
     higher_is_better : bool
         Direction of the metric.
     is_count : bool
-        Whether value x number of rows is an integer; the tests then work on the integers: rates break ties by float noise.
+        Whether value x number of rows is an integer: searches then pool whole numbers, in which ties are exact.
     percent : bool
         Whether tables print it in percent.
     sets : bool

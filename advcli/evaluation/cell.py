@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import plugins
 from ..protocol import Protocol
-from ..rows import GROWING, NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, plain
+from ..rows import GROWING, NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, option_text, plain
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,7 @@ class Cell:
         groups = {"loss": self.loss, "features": self.features, "noise": self.noise or {}, "hyper": self.hyper}
         for group, values in groups.items():
             found |= {f"{group}.{key}": value for key, value in values.items() if key not in ("name", "description", "learner")}
-        texts = {key: canonical_json(value).strip('"') for key, value in found.items() if value is not None}
-        # A matrix would fill every row: its hash tells two of them apart as well.
-        short = {key: text if len(text) <= 40 else hashlib.sha256(text.encode()).hexdigest()[:8] for key, text in texts.items()}
-        return "; ".join(f"{key}={text}" for key, text in sorted(short.items()))
+        return "; ".join(f"{key}={option_text(value)}" for key, value in sorted(found.items()) if value is not None)
 
     def as_mapping(self) -> dict[str, Any]:
         """Return the cell as plain nested data."""

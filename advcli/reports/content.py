@@ -21,7 +21,7 @@ from .document import Document, Figure, ReportTable, Section, TableField, counte
 from .figures import LEARNING_COLUMNS, Material, drawn
 from .published_numbers import FAR, compare_with_published
 from .sources import Sources
-from .summary import DRAWN, RESULTS, in_order, wins_ties_losses
+from .summary import DRAWN, RESULTS, TOLD, in_order, wins_ties_losses
 
 Row = tuple[TableField, ...]
 
@@ -536,7 +536,7 @@ def _published_section(compared: pd.DataFrame, key: str, far: tuple[str, ...], m
 def _certificate_section(material: Material, facts: Facts) -> Section:
     fits = material.runs.drop_duplicates(["cell", "split"])
     fits = fits[fits["status"] != "failed"]
-    hyper = [name for name in hyper_columns(map(str, fits.columns)) if name not in (RESULTS, DRAWN)]
+    hyper = [name for name in hyper_columns(map(str, fits.columns)) if name not in (RESULTS, DRAWN, TOLD)]
     rows: list[Row] = []
     worst: list[float] = []
     for (dataset, method), part in fits.groupby(["dataset", "method"], sort=True, observed=True):

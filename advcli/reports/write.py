@@ -100,13 +100,10 @@ def write_reports(
     summary = summarise(runs, significance)
     if metric is not None:
         summary.attrs["primary"] = metric
-    if summary.attrs["unpaired"]:
-        listed = ", ".join(names.datasets.get(name, name) for name in summary.attrs["unpaired"])
-        notes = [*notes, f"splits differ between {sources.name}, so that nothing is tested on {listed}"]
     files = {"summary.csv": _csv(summary, SUMMARY_COLUMNS)}
     shown = names.shown(summary)
     files["table.md"] = comparison_table(shown, style="markdown", notes=notes)
-    remarks = [*sources.remarks, *(notes[-1:] if summary.attrs["unpaired"] else [])]
+    remarks = [*sources.remarks]
     report: Contents | None = None
     if full:
         report = _contents(sources, runs, summary, published, notes, names)

@@ -244,18 +244,26 @@ def _check_reports(cells: Sequence[Settings]) -> None:
     from ...evaluation.jobs import cell_of
     from ...records import ResultsFolder
     from ...reports import Choice
+    from ...reports.sources import Sources
+    from ...reports.summary import TOLD, told_apart
 
     choice = Choice.of(cells[0].report)
     if choice == Choice():
         return
+    asked = {made.request_key(): made for made in map(cell_of, cells)}
     rows = []
-    for made in map(cell_of, cells):
+    for key, made in asked.items():
         named = {"dataset": made.dataset["name"], "method": made.method, "loss": made.loss["name"]}
-        rows.append(named | {"options": made.options, "seed": made.seed, "cell": made.request_key()})
+        rows.append(named | {"options": made.options, "seed": made.seed, "cell": key})
+    frame = pd.DataFrame(rows)
+    frame[TOLD] = frame["cell"].map(told_apart(frame, lambda key: {"cell": asked[key].as_mapping()})).fillna("")
     folder = ResultsFolder(cells[0].folder)
-    there = [folder.runs()] if (folder.path / "runs.csv").is_file() else []
-    columns = list(rows[0])
-    choice.rows(pd.concat([pd.DataFrame(rows), *(frame[columns] for frame in there)], ignore_index=True))
+    if (folder.path / "runs.csv").is_file():
+        there = Sources([folder], merge=False).runs[list(frame)]
+        named_as = ["dataset", "method", "options", "seed", TOLD]
+        # what is there already would be a second cell of that name
+        frame = pd.concat([frame, there]).drop_duplicates(named_as, ignore_index=True)
+    choice.rows(frame)
 
 
 def _check_report(cell: Settings) -> None:
