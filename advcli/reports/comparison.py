@@ -14,6 +14,7 @@ from ..metrics import shown, shown_mean, shown_value, title
 from ..statistics import DEFAULT, MIN_WILCOXON_SPLITS, MOST_IN_HOLM
 from .document import ReportTable, TableField, metric_word
 from .markdown import markdown_table
+from .remarks import selection_lines
 from .summary import in_order, untested
 
 MOST_COLUMNS = 25
@@ -107,7 +108,8 @@ def comparison(
         legend.append("a single split allows no test: nobody is marked there")
     elif compared and len(splits) > 1:
         legend.append("marks and tests are of the splits that all methods of a data set have")
-    legend += untested(summary)
+    legend += [*untested(summary), *selection_lines(summary, metric)]
+    legend += summary.attrs.get("missed", ()) if metric == summary.attrs.get("primary") else ()
     table = ReportTable(
         name=f"comparison-{metric_word(metric)}",
         caption=f"Data sets against methods: {title(metric) or 'results'}." if compared else f"{methods[0]}: {title(metric) or 'results'}.",

@@ -15,6 +15,7 @@ import pandas as pd
 from ..errors import ResultsError
 from ..files import read_json
 from ..identity import Owner
+from ..metrics import Missed, missed_classes
 from ..records import ResultsFolder
 from ..rows import TIMING_COLUMNS, canonical_json
 from .document import counted
@@ -39,6 +40,10 @@ class Sources:
         `TOLD`, further options that tell cells of one method apart. Of several folders they have `RESULTS` as well, the folder.
     remarks : list of str
         In what the folders differ, and which cells stand in two of them.
+    selected : dict of cell to str
+        The metric of its search; a cell without one has no entry.
+    missed : dict of cell to list of Missed
+        Classes of which it finds no row over all its splits; a cell without counts has no entry.
 
     Raises
     ------
@@ -50,6 +55,8 @@ class Sources:
         self.folders = dict(zip(_labels([folder.path for folder in folders]), folders, strict=True))
         self.name = " and ".join(self.folders)
         self.remarks: list[str] = []
+        self.selected: dict[str, str] = {}
+        self.missed: dict[str, list[Missed]] = {}
         for folder in folders if merge else ():
             folder.merge()
         parts = {label: folder.runs() if merge else folder.runs_of_cells() for label, folder in self.folders.items()}
@@ -75,9 +82,17 @@ class Sources:
         self.runs = self._described(runs)
 
     def _described(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """Return rows with the columns `DRAWN` and `TOLD`."""
+        """Return rows with the columns `DRAWN` and `TOLD`, and keep what else is said of their cells."""
         cells = runs.sort_values("split", kind="stable").drop_duplicates("cell")
-        drawn = {str(row["cell"]): _drawn(self.about(str(row["cell"])), row) for row in cells.to_dict("records")}
+        drawn = {}
+        for row in cells.to_dict("records"):
+            key = str(row["cell"])
+            stored = self._stored(key)
+            drawn[key] = _drawn(stored.get("about", {}), row)
+            if searched := stored.get("search_rows"):
+                self.selected[key] = str(searched[0]["metric"])
+            if confusion := stored.get("about", {}).get("confusion"):
+                self.missed[key] = missed_classes(confusion["counts"], confusion["labels"])
         told = told_apart(cells, self.about)
         keys = runs["cell"].tolist()
         return runs.assign(**{DRAWN: [drawn[key] for key in keys], TOLD: [told.get(key, "") for key in keys]})
@@ -95,10 +110,13 @@ class Sources:
             found.append(rows if len(self.folders) == 1 else rows[rows["cell"].isin(own)])
         return pd.concat(found, ignore_index=True) if len(found) > 1 else found[0] if found else None
 
+    def _stored(self, cell: str) -> dict[str, Any]:
+        folder = self._places.get(cell)
+        return (folder.read_cell(cell) if folder is not None else None) or {}
+
     def about(self, cell: str) -> dict[str, Any]:
         """Return what the folder of a cell says about it; nothing where it has rows alone."""
-        folder = self._places.get(cell)
-        about: dict[str, Any] = ((folder.read_cell(cell) if folder is not None else None) or {}).get("about", {})
+        about: dict[str, Any] = self._stored(cell).get("about", {})
         return about
 
     @property

@@ -25,6 +25,7 @@ from .figures import LEARNING_COLUMNS, is_of
 from .html_page import html_page
 from .latex import latex
 from .markdown import markdown
+from .remarks import missed_lines, selected_by
 from .sources import Sources
 from .summary import SUMMARY_COLUMNS, in_order, summarise
 
@@ -100,6 +101,8 @@ def write_reports(
     summary = summarise(runs, significance)
     if metric is not None:
         summary.attrs["primary"] = metric
+    shown_runs = names.shown(runs)
+    summary.attrs |= {"selected": selected_by(shown_runs, sources.selected), "missed": missed_lines(shown_runs, sources.missed)}
     files = {"summary.csv": _csv(summary, SUMMARY_COLUMNS)}
     shown = names.shown(summary)
     files["table.md"] = comparison_table(shown, style="markdown", notes=notes)

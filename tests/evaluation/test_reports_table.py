@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import advcli
@@ -133,6 +133,7 @@ def test_latex_ends_in_averages_and_counts(tmp_path):
     ]
 
 
+@settings(max_examples=60, deadline=None)
 @given(
     metric=st.sampled_from(["error", "accuracy", "mae", "abstention_loss"]),
     sizes=st.lists(st.tuples(*[st.integers(10, 500)] * 2), min_size=3, max_size=8),

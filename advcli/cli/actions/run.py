@@ -6,7 +6,7 @@ import contextlib
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -211,6 +211,8 @@ class Run(Task):
             print_table(summary)
         elif self.outcomes[0].status != "failed":  # what failed was said
             print(f"{self.outcomes[0].dataset}, {self.outcomes[0].method}: {result(self.outcomes[0])}")
+            for line in summary.attrs["missed"]:
+                print(line)
         warn(folder.remarks)
         failed = [outcome for outcome in self.outcomes if outcome.status == "failed"]
         if settings.quiet:
@@ -246,23 +248,28 @@ def _check_reports(cells: Sequence[Settings]) -> None:
     from ...reports import Choice
     from ...reports.sources import Sources
     from ...reports.summary import TOLD, told_apart
+    from ...rows import canonical_json, lasting
 
     choice = Choice.of(cells[0].report)
     if choice == Choice():
         return
     asked = {made.request_key(): made for made in map(cell_of, cells)}
+    about: dict[str, Mapping[str, Any]] = {key: {"cell": made.as_mapping()} for key, made in asked.items()}
     rows = []
     for key, made in asked.items():
         named = {"dataset": made.dataset["name"], "method": made.method, "loss": made.loss["name"]}
         rows.append(named | {"options": made.options, "seed": made.seed, "cell": key})
     frame = pd.DataFrame(rows)
-    frame[TOLD] = frame["cell"].map(told_apart(frame, lambda key: {"cell": asked[key].as_mapping()})).fillna("")
     folder = ResultsFolder(cells[0].folder)
     if (folder.path / "runs.csv").is_file():
-        there = Sources([folder], merge=False).runs[list(frame)]
-        named_as = ["dataset", "method", "options", "seed", TOLD]
-        # what is there already would be a second cell of that name
-        frame = pd.concat([frame, there]).drop_duplicates(named_as, ignore_index=True)
+        sources, known = Sources([folder], merge=False), {canonical_json(lasting(facts["cell"])) for facts in about.values()}
+        there = sources.runs.drop_duplicates("cell")[list(frame)]
+        about |= {key: sources.about(key) for key in there["cell"]}
+        # a cell that is there already and is asked for is one
+        new = [canonical_json(lasting(about[key].get("cell", {}))) not in known for key in there["cell"]]
+        frame = pd.concat([frame, there[new]], ignore_index=True)
+    told = told_apart(frame, about.__getitem__)
+    frame[TOLD] = [told.get(key, "") for key in frame["cell"]]
     choice.rows(frame)
 
 
