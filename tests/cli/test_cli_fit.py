@@ -370,7 +370,7 @@ def test_memory_stays_flat() -> None:
 
 
 def test_a_class_that_is_never_predicted_is_said(capfd: pytest.CaptureFixture[str]) -> None:
-    """Nothing tells one row in five apart, so that it costs least never to name its class: in the model's notes, in a run and on its page."""
+    """Nothing tells one row in five apart, so that it costs least never to name its class: a note of the fit and of a run."""
     table = pd.DataFrame({"x": np.tile(np.arange(20.0), 5), "label": np.repeat(["few", *["many"] * 4], 20)})
     train("dataset.drop=null", "dataset.categorical=null", "loss=zero_one", table=table)
     line = "never predicts few (20 % of the training rows)"
