@@ -5,7 +5,7 @@ The margin of a prediction is that of an abstaining classifier; of any other the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from .files import write_bytes, write_text
 from .losses.rejecting import leads
 from .models import Model
 from .reports.drawing import draw
+from .spreadsheets import frame_as_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,8 +70,10 @@ def coverage_of(model: Model, X: Any, y: Any) -> CoverageReport:
     return CoverageReport(len(y), risk_coverage(margin, wrong), confusion, found)
 
 
-def coverage_file(model: Model, source: Path, out: Path) -> CoverageReport:
+def coverage_file(model: Model, source: Path, out: Path, spreadsheets: bool = False) -> CoverageReport:
     """Read labelled rows of a CSV file and write what the model does on them (`write`).
+
+    With ``spreadsheets`` labels that look like formulas get an apostrophe there (`advcli.spreadsheets`).
 
     Raises
     ------
@@ -94,7 +97,7 @@ def coverage_file(model: Model, source: Path, out: Path) -> CoverageReport:
         raise DataError(f"{source}: {given[unknown]!r} of row {unknown + 1} is no label of the model; {nearest(given[unknown], names)}")
     model.encoding.check_columns(source, columns)
     found = coverage_of(model, model.encoding.encode(parts[0]), np.array([names.index(label) for label in given], dtype=np.intp))
-    write(found, out)
+    write(replace(found, confusion=frame_as_text(found.confusion)) if spreadsheets else found, out)
     return found
 
 

@@ -202,7 +202,7 @@ def missed_words(found: Sequence[Missed], rows: str = "rows") -> str:
         more = f" and {len(some) - MOST_MISSED} more" if len(some) > MOST_MISSED else ""
         shares = [f"{each.label} ({100 * each.share:.3g} % of the {rows})" for each in some[:MOST_MISSED]]
         parts += [f"{words} {', '.join(shares)}{more}"] if some else []
-    return "; ".join(parts)
+    return ", ".join(parts)
 
 
 def _are_sets(y: Any) -> bool:

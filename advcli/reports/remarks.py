@@ -13,9 +13,9 @@ _MOST = 6
 """Names in a line; of more the number is said."""
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], between: str = ", ") -> str:
     """Return names in a line, the first of many."""
-    return ", ".join(names[:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")
+    return between.join(names[:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")
 
 
 def selected_by(runs: pd.DataFrame, selected: Mapping[str, str]) -> dict[str, list[str]]:
@@ -65,5 +65,5 @@ def missed_lines(runs: pd.DataFrame, missed: Mapping[str, Sequence[Missed]]) -> 
         part = cells[cells["method"] == method]
         found = [(dataset, missed[str(cell)]) for dataset, cell in zip(part["dataset"], part["cell"], strict=True) if missed.get(str(cell))]
         if found:
-            lines.append(f"{method}: {listed([f'on {dataset} it {missed_words(classes)}' for dataset, classes in found])}")
+            lines.append(f"{method}: {listed([f'on {dataset} it {missed_words(classes)}' for dataset, classes in found], '; ')}")
     return lines

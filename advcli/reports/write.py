@@ -15,6 +15,7 @@ from ..errors import AdvcliError, ConfigError, ResultsError
 from ..files import write_bytes, write_text
 from ..records import ResultsFolder
 from ..rows import format_value, plain
+from ..spreadsheets import as_text
 from ..statistics import DEFAULT, Significance
 from .choice import Choice, Names
 from .comparison import comparison_table, result_entry
@@ -46,6 +47,7 @@ def write_reports(
     published: str | None = None,
     choice: Choice | None = None,
     out: Path | None = None,
+    spreadsheets: bool = False,
 ) -> pd.DataFrame:
     """Merge the cells of a folder, or of several for one table, and write reports from the rows alone.
 
@@ -74,6 +76,8 @@ def write_reports(
         Methods and data sets that are shown, their order and their names; default all. Files of numbers keep the names of rows.
     out : Path, optional
         Where the reports are written; default the folder, and needed for several.
+    spreadsheets : bool
+        Whether texts in CSV files that look like formulas get an apostrophe (`advcli.spreadsheets`).
 
     Returns
     -------
@@ -134,7 +138,7 @@ def write_reports(
         except OSError as error:
             raise ResultsError(f"cannot create {out}: {error.strerror}; choose another out=") from error
     for name, text in files.items():
-        write_text(place / name, text)
+        write_text(place / name, _as_texts(text) if spreadsheets and name.endswith(".csv") else text)
     if report is not None:
         files |= dict.fromkeys(_write_plots(place, report), "")
         if report.published is None:
@@ -161,6 +165,13 @@ def _csv(frame: pd.DataFrame, columns: Sequence[str]) -> str:
     for row in frame[list(columns)].itertuples(index=False):
         # An undefined number is an empty field, as in runs.csv.
         writer.writerow(["" if value != value else format_value(value) for value in map(plain, row)])
+    return text.getvalue()
+
+
+def _as_texts(table: str) -> str:
+    """Return a table in CSV whose cells that look like formulas are texts."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([as_text(cell) for cell in row] for row in csv.reader(io.StringIO(table)))
     return text.getvalue()
 
 

@@ -308,6 +308,7 @@ def test_reports_and_statistics_stand_on_rows_alone():
         "paths",
         "plugins",
         "registry",
+        "spreadsheets",
         "statistics",
         *siblings,
     }

@@ -54,7 +54,7 @@ def test_classes_that_are_never_found_are_a_line_a_method(planted, tmp_path):
     folder = folder_of(planted, tmp_path / "a", {"x": "mae", "y": "mae", "z": "mae"}, {"x": CONFUSION, "z": None})
     with svg_only():
         shown = write_reports(folder, full=True, choice=Choice(names={"x": "X", "iris": "Iris"}))
-    line = "X: on Iris it never predicts bee (16 % of the rows); finds no row of cat (20 % of the rows)"
+    line = "X: on Iris it never predicts bee (16 % of the rows), finds no row of cat (20 % of the rows)"
     assert [text for text in comparison_table(shown).splitlines() if " it " in text] == [line]
     for name in ("table.md", "report.md", "report.html"):
         assert line in (folder.path / name).read_text(), name

@@ -31,7 +31,7 @@ class Coverage(Task):
             raise ConfigError(f"out={short(settings.out)} is a file; give the name of a folder")
         from ... import coverage, models
 
-        found = coverage.coverage_file(models.read(settings.model), settings.input, settings.out)
+        found = coverage.coverage_file(models.read(settings.model), settings.input, settings.out, settings.spreadsheets)
         curve = found.curve
         print(f"{found.rows} rows, risk {curve.risk[-1]:.4g} where all are accepted; AURC {curve.aurc:.4g}, E-AURC {curve.excess:.4g}")
         print(found.confusion.to_string())

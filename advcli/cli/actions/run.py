@@ -205,7 +205,8 @@ class Run(Task):
         # of this session's provenance, too, which the page shows
         folder.write_provenance(self.config, self.started, time.time(), {"command": ["advcli", *self.words], "cells": self.cells})
         choice = Choice.of(settings.report)
-        summary = write_reports(folder, significance, settings.report["metric"], page=page, published=settings.published, choice=choice)
+        how: dict[str, Any] = {"published": settings.published, "choice": choice, "spreadsheets": settings.spreadsheets}
+        summary = write_reports(folder, significance, settings.report["metric"], page=page, **how)
         alone = len(self.outcomes) == 1 and not swept and len(summary.drop_duplicates(["dataset", "method"])) == 1
         if not alone:
             print_table(summary)

@@ -20,7 +20,7 @@ class Verify(Task):
         from ...verify import verify_folder
 
         folder = existing_folder(settings)
-        verdicts = verify_folder(ResultsFolder(folder), settings.data_dir, print)
+        verdicts = verify_folder(ResultsFolder(folder), settings.data_dir, print, settings.spreadsheets)
         counts = {word: sum(each.verdict == word for each in verdicts) for word in ("proved", "refuted", "cannot")}
         seconds = sum(each.seconds for each in verdicts)
         print(f"{short(folder)}: {', '.join(f'{count} {word}' for word, count in counts.items())}, {seconds:.1f} s; verify.csv")
