@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import plugins
+from ..learners import learner_class, learner_names
 from ..protocol import Protocol
 from ..rows import GROWING, NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, option_text, plain
 
@@ -43,8 +44,12 @@ class Cell:
 
     @property
     def method(self) -> str:
-        """Name of the method in tables: loss and features, and the solver unless it is ``auto``."""
-        named = [str(self.loss["name"]), str(self.features["name"])]
+        """Name of the method in tables: loss, features where they say something of it, and the solver unless it is ``auto``."""
+        named = [str(self.loss["name"])]
+        learner = str(self.loss.get("learner") or self.loss["name"])
+        # an unknown one fails later, under its name
+        if learner not in learner_names() or learner_class(learner).names_features(self.loss, self.features):
+            named.append(str(self.features["name"]))
         if self.solver.get("name", "auto") != "auto":
             named.append(str(self.solver["name"]))
         return " ".join(named)

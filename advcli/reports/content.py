@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -672,6 +673,6 @@ def _made(known: Mapping[str, Any]) -> list[str]:
             f"{counted(len(known.get('sessions', [1])), 'session')}, peak memory {memory:.0f} MiB"
         )
     if known.get("command"):
-        lines.append("command: " + " ".join(map(str, known["command"])))
+        lines.append(f"command: {shlex.join(map(str, known['command']))}")
     data = known.get("data") or {}
     return [*lines, *(f"data {name}: sha256 {digest}" for name, digest in data.items())]

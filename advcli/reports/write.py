@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..errors import AdvcliError, ConfigError, ResultsError
+from ..errors import AdvcliError, ConfigError, ResultsError, nearest
 from ..files import write_bytes, write_text
+from ..metrics import names as metric_names
 from ..records import ResultsFolder
 from ..rows import format_value, plain
 from ..spreadsheets import as_text
@@ -101,7 +102,7 @@ def write_reports(
     place = out or places[0].path
     runs, names = (choice or Choice()).rows(sources.runs)
     if metric is not None:
-        summarise(runs, significance, metric)  # refuses a metric that no row has, before anything is written
+        _refuse_unknown(metric, runs, sources)
     summary = summarise(runs, significance)
     if metric is not None:
         summary.attrs["primary"] = metric
@@ -147,6 +148,20 @@ def write_reports(
                 (place / "published.csv").unlink()
     shown.attrs |= {"files": list(files), "remarks": remarks}
     return shown
+
+
+def _refuse_unknown(metric: str, runs: pd.DataFrame, sources: Sources) -> None:
+    """Refuse a metric that no row has, and say how cells with kept predictions get it."""
+    recorded = list(dict.fromkeys(name for name in runs["metric"] if name))
+    if metric in recorded:
+        return
+    if metric in metric_names() and any(sources.about(cell).get("predictions") for cell in runs["cell"].unique()):
+        listed = ",".join([*recorded, metric])
+        raise ConfigError(
+            f"report.metric={metric} is not recorded; predictions are kept: the sweep's own command with protocol.metrics=[{listed}] "
+            "adds it without a fit"
+        )
+    raise ConfigError(f"no rows with the metric {metric!r}; {nearest(metric, recorded)}")
 
 
 def _contents(

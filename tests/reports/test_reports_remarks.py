@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -77,3 +78,14 @@ def test_missed_classes_are_those_without_a_right_row(counts):
             assert found[label].share == pytest.approx(rows / counts.sum())
             assert found[label].predicted == bool(counts[:, code].any())
             assert label in missed_words(list(found.values()))
+
+
+def test_a_printed_command_is_one_for_a_shell(planted, tmp_path):
+    """What stands under Provenance can be pasted: the shell makes the very words of it."""
+    words = ["advcli", "-m", "dataset=csv", "dataset.path=my data/a'b.csv", "loss.matrix=[[0,1],[5,0]]", "name=$HOME;x"]
+    folder = planted.folder(tmp_path / "a", planted.rows("iris", "x", ERRORS))
+    folder.write_provenance({}, 0.0, 1.0, {"command": words})
+    with svg_only():
+        write_reports(folder, full=True)
+    line = next(line for line in (folder.path / "report.md").read_text().splitlines() if "command: " in line)
+    assert shlex.split(line.partition("command: ")[2]) == words
