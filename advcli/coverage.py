@@ -6,7 +6,7 @@ The margin of a prediction is that of an abstaining classifier; of any other the
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from .errors import ConfigError, DataError, nearest
 from .files import write_bytes, write_text
 from .models import Model
 from .reports.drawing import draw
+from .spreadsheets import frame_as_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,9 +66,16 @@ def coverage_of(model: Model, X: Any, y: Any, epsilons: Iterable[float] = EPSILO
 
 
 def coverage_file(
-    model: Model, source: Path, out: Path, epsilons: Iterable[float] = EPSILONS, confidence: float = CONFIDENCE
+    model: Model,
+    source: Path,
+    out: Path,
+    epsilons: Iterable[float] = EPSILONS,
+    confidence: float = CONFIDENCE,
+    spreadsheets: bool = False,
 ) -> CoverageReport:
     """Read labelled rows of a CSV file and write what the model does on them (`write`).
+
+    With ``spreadsheets`` labels that look like formulas get an apostrophe there (`advcli.spreadsheets`).
 
     Raises
     ------
@@ -94,7 +102,7 @@ def coverage_file(
         raise DataError(f"{source}: {given[unknown]!r} of row {unknown + 1} is no label of the model; {nearest(given[unknown], names)}")
     model.encoding.check_columns(source, columns)
     found = coverage_of(model, model.encoding.encode(parts[0]), np.array(codes, dtype=np.intp), epsilons, confidence)
-    write(found, out)
+    write(replace(found, confusion=frame_as_text(found.confusion)) if spreadsheets else found, out)
     return found
 
 

@@ -127,6 +127,7 @@ class TopGroup:
     model: str | None = field(metadata=NAME)
     input: str | None = field(metadata=NAME)
     trust: bool = field(metadata=ANY)
+    spreadsheets: bool = field(metadata=ANY)
     chunk_rows: int = field(metadata=at_least(1))
 
 
@@ -226,6 +227,8 @@ class Settings:
         The file that ``fit`` or ``predict`` writes, and those that ``predict`` reads.
     trust : bool
         Whether ``predict`` reads a model that is a pickle.
+    spreadsheets : bool
+        Whether CSV files for people have an apostrophe before texts that look like formulas.
     chunk_rows : int
         Rows that ``predict`` holds in memory.
     bench : dict of str to float
@@ -257,6 +260,7 @@ class Settings:
     model: Path | None
     input: Path | None
     trust: bool
+    spreadsheets: bool
     chunk_rows: int
     dataset: dict[str, Any]
     loss: dict[str, Any]

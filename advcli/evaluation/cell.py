@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from .. import plugins
+from ..learners import learner_class, learner_names
 from ..protocol import Protocol
-from ..rows import GROWING, NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, plain
+from ..rows import GROWING, NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, option_text, plain
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,12 @@ class Cell:
 
     @property
     def method(self) -> str:
-        """Name of the method in tables: loss and features, and the solver unless it is ``auto``."""
-        named = [str(self.loss["name"]), str(self.features["name"])]
+        """Name of the method in tables: loss, features where they say something of it, and the solver unless it is ``auto``."""
+        named = [str(self.loss["name"])]
+        learner = str(self.loss.get("learner") or self.loss["name"])
+        # an unknown one fails later, under its name
+        if learner not in learner_names() or learner_class(learner).names_features(self.loss, self.features):
+            named.append(str(self.features["name"]))
         if self.solver.get("name", "auto") != "auto":
             named.append(str(self.solver["name"]))
         return " ".join(named)
@@ -58,10 +63,7 @@ class Cell:
         groups = {"loss": self.loss, "features": self.features, "noise": self.noise or {}, "hyper": self.hyper}
         for group, values in groups.items():
             found |= {f"{group}.{key}": value for key, value in values.items() if key not in ("name", "description", "learner")}
-        texts = {key: canonical_json(value).strip('"') for key, value in found.items() if value is not None}
-        # A matrix would fill every row: its hash tells two of them apart as well.
-        short = {key: text if len(text) <= 40 else hashlib.sha256(text.encode()).hexdigest()[:8] for key, text in texts.items()}
-        return "; ".join(f"{key}={text}" for key, text in sorted(short.items()))
+        return "; ".join(f"{key}={option_text(value)}" for key, value in sorted(found.items()) if value is not None)
 
     def as_mapping(self) -> dict[str, Any]:
         """Return the cell as plain nested data."""

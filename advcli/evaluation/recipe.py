@@ -22,6 +22,7 @@ from ..data import load as load_data
 from ..data.encoding import Encoding
 from ..errors import ConfigError, DataError, IncompatibleError
 from ..features.shared import kept_in
+from ..groups import group_starts
 from ..hierarchy.closures import LabelClosures
 from ..hierarchy.graph import LabelGraph
 from ..learners import (
@@ -41,7 +42,7 @@ from ..protocol import Protocol
 from .cell import Cell
 from .seeds import derive_seed
 from .selection import Axes, Part, Selection, certificate_columns, check_fixed, find_axes, select, stage_columns
-from .splits import Split, keeping_groups, random_splits
+from .splits import Split, keeping_groups, random_splits, share_of
 from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels
 
@@ -286,13 +287,17 @@ class Recipe:
                 raise DataError(f"{dataset.name} has no published splits; use protocol.splits=random")
             splits = list(dataset.splits)[: protocol.n_splits]
             few = len(splits) < protocol.n_splits
-            return splits, [f"{len(splits)} published splits exist, {protocol.n_splits} were asked for"] if few else []
+            notes = [f"{len(splits)} published splits exist, {protocol.n_splits} were asked for"] if few else []
+            return splits, [*notes, *self._unread_share("the published splits")]
         if protocol.splits == "official":
             if dataset.official is None:
                 raise DataError(f"{dataset.name} has no official training and test rows; use protocol.splits=random")
-            return [dataset.official] * protocol.n_splits, ["all runs have the official training and test rows"]
+            notes = ["all runs have the official training and test rows"]
+            return [dataset.official] * protocol.n_splits, [*notes, *self._unread_share("the official parts")]
         notes = []
-        if dataset.sizes is not None and protocol.train_size != Protocol.train_size:
+        units = dataset.X.shape[0] if dataset.groups is None else len(group_starts(dataset.groups, dataset.X.shape[0])) - 1
+        share = share_of(units, protocol.train_size)
+        if dataset.sizes is not None and (share, units - share) != tuple(dataset.sizes):
             notes.append(
                 f"the published sizes {dataset.sizes[0]}/{dataset.sizes[1]} win over protocol.train_size={protocol.train_size:g}; "
                 "dataset.sizes=null frees them"
@@ -304,6 +309,11 @@ class Recipe:
             return random_splits(units, protocol.n_splits, protocol.train_size, self.cell.seed, dataset.name, dataset.sizes)
 
         return keeping_groups(dataset.groups, dataset.X.shape[0], draw), notes
+
+    def _unread_share(self, what: str) -> list[str]:
+        """Return the line about a share of training rows that was asked for and that parts of known rows leave without a meaning."""
+        share = self.protocol.train_size
+        return [] if share == Protocol.train_size else [f"{what} win over protocol.train_size={share:g}; protocol.splits=random reads it"]
 
     # ---- labels, search, fit ------------------------------------------------------------------------------------------
     def labels(self, part: Part, number: int | str) -> TrainingLabels:

@@ -300,6 +300,11 @@ class Learner(ClassifierMixin, BaseEstimator):
         return False
 
     @classmethod
+    def names_features(cls, loss: Options, features: Options) -> bool:
+        """Tell whether the features are part of the name of methods with these options."""
+        return True
+
+    @classmethod
     def takes_weights(cls, loss: Options) -> bool:
         """Tell whether fits with these options take example weights."""
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -126,6 +127,11 @@ class OutsideClassifier(RowLearner):
     def has_probabilities(cls, loss: Options) -> bool:
         """Tell whether the estimator has ``predict_proba``."""
         return hasattr(cls._described(loss), "predict_proba")
+
+    @classmethod
+    def names_features(cls, loss: Options, features: Options) -> bool:
+        """Tell whether the features are part of the method's name: ``linear``, rows as they are, only of a linear model."""
+        return features["name"] != "linear" or bool(re.search(r"linear|Linear|Discriminant", str(loss.get("estimator"))))
 
     @classmethod
     def takes_weights(cls, loss: Options) -> bool:

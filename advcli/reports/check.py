@@ -21,6 +21,7 @@ import hashlib
 import io
 import math
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -107,6 +108,8 @@ class Change:
         Why the entry counts as moved or missing; of an unchanged one, on which splits alone.
     costs : tuple of str
         What became more than `COST_FACTOR` times as expensive as in the baseline.
+    seconds : float
+        Of its fits and predictions, as far as rows tell.
     """
 
     dataset: str
@@ -122,6 +125,7 @@ class Change:
     test: str = ""
     reason: str = ""
     costs: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     @property
     def failed(self) -> bool:
@@ -242,6 +246,11 @@ class _CheckedEntry:
     @property
     def name(self) -> tuple[str, str, str]:
         return self.dataset, self.method, self.metric
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of all fits and predictions, as many times the medians."""
+        return self.n * sum(value for value in (self.fit_seconds, self.predict_seconds) if not math.isnan(value))
 
     def first(self, n: int) -> _CheckedEntry:
         """Return the entry on its first n splits, of which it has as many or more."""
@@ -515,7 +524,7 @@ def compare(
         old, new = old_entries.get(name), new_entries.get(name)
         if old is None:
             if new is not None and new.n:
-                changes.append(Change(*name, "new", math.nan, new.mean, new_std=new.std))
+                changes.append(Change(*name, "new", math.nan, new.mean, new_std=new.std, seconds=new.seconds))
         elif new is None or not new.n:
             reason = "not in the results" if new is None else f"failed: {new.error}" if new.error else "failed"
             changes.append(Change(*name, "missing", old.mean, math.nan, old_std=old.std, margin=old.tolerance, reason=reason))
@@ -547,7 +556,7 @@ def _judge(old: _CheckedEntry, new: _CheckedEntry, shorter: Callable[[str, int],
     costs = _costs(old, new)
 
     def change(status: str, p_value: float, how: str, reason: str = "") -> Change:
-        return Change(*old.name, status, old.mean, new.mean, old.std, new.std, p_value, old.tolerance, how, reason, costs)
+        return Change(*old.name, status, old.mean, new.mean, old.std, new.std, p_value, old.tolerance, how, reason, costs, new.seconds)
 
     if new.failed:
         return change("moved", math.nan, "paired", f"{new.failed} of {new.failed + new.n} splits failed: {new.error}")
@@ -647,8 +656,11 @@ def junit_xml(changes: Sequence[Change], name: str = "advcli check", *, finding:
         case = _case("folder", "runs.csv")
         ET.SubElement(case, "failure", {"type": "disagreement", "message": _clean(finding)}).text = _clean(finding)
         cases.append(case)
+    # the metrics of a cell share its fits
+    alike = Counter((change.dataset, change.method) for change in changes)
     for change in changes:
-        case = _case(f"{change.dataset}.{change.metric}", change.method)
+        seconds = change.seconds / alike[change.dataset, change.method]
+        case = _case(f"{change.dataset}.{change.metric}", change.method, seconds)
         line = _clean(change.line())
         if change.failed:
             ET.SubElement(case, "failure", {"type": change.status, "message": line}).text = line
@@ -665,14 +677,15 @@ def junit_error(error: str) -> str:
     return _suite("advcli check", [case])
 
 
-def _case(where: str, name: str) -> ET.Element:
-    return ET.Element("testcase", {"classname": _clean(where), "name": _clean(name), "time": "0"})
+def _case(where: str, name: str, seconds: float = 0.0) -> ET.Element:
+    return ET.Element("testcase", {"classname": _clean(where), "name": _clean(name), "time": f"{seconds:.6f}"})
 
 
 def _suite(name: str, cases: Sequence[ET.Element], said: str = "") -> str:
     count = {kind: str(sum(case.find(tag) is not None for case in cases)) for kind, tag in _OUTCOMES.items()}
     root = ET.Element("testsuites", {"tests": str(len(cases)), **count})
-    suite = ET.SubElement(root, "testsuite", {"name": _clean(name), "tests": str(len(cases)), **count})
+    spent = f"{sum(float(case.get('time', 0)) for case in cases):.6f}"
+    suite = ET.SubElement(root, "testsuite", {"name": _clean(name), "tests": str(len(cases)), "time": spent, **count})
     suite.extend(cases)
     if said:
         ET.SubElement(suite, "system-err").text = _clean(said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,7 +22,7 @@ from .document import Document, Figure, ReportTable, Section, TableField, counte
 from .figures import LEARNING_COLUMNS, Material, drawn
 from .published_numbers import FAR, compare_with_published
 from .sources import Sources
-from .summary import DRAWN, RESULTS, in_order, wins_ties_losses
+from .summary import DRAWN, RESULTS, TOLD, in_order, wins_ties_losses
 
 Row = tuple[TableField, ...]
 
@@ -536,7 +537,7 @@ def _published_section(compared: pd.DataFrame, key: str, far: tuple[str, ...], m
 def _certificate_section(material: Material, facts: Facts) -> Section:
     fits = material.runs.drop_duplicates(["cell", "split"])
     fits = fits[fits["status"] != "failed"]
-    hyper = [name for name in hyper_columns(map(str, fits.columns)) if name not in (RESULTS, DRAWN)]
+    hyper = [name for name in hyper_columns(map(str, fits.columns)) if name not in (RESULTS, DRAWN, TOLD)]
     rows: list[Row] = []
     worst: list[float] = []
     for (dataset, method), part in fits.groupby(["dataset", "method"], sort=True, observed=True):
@@ -672,6 +673,6 @@ def _made(known: Mapping[str, Any]) -> list[str]:
             f"{counted(len(known.get('sessions', [1])), 'session')}, peak memory {memory:.0f} MiB"
         )
     if known.get("command"):
-        lines.append("command: " + " ".join(map(str, known["command"])))
+        lines.append(f"command: {shlex.join(map(str, known['command']))}")
     data = known.get("data") or {}
     return [*lines, *(f"data {name}: sha256 {digest}" for name, digest in data.items())]

@@ -34,6 +34,7 @@ from ..errors import AdvcliError, ResultsError
 from ..files import write_text
 from ..records import ResultsFolder
 from ..rows import canonical_json, format_value, lasting
+from ..spreadsheets import as_text
 from .bounds import Array
 from .gap import Bounds, LearnedRows
 from .methods import Method, method_of
@@ -87,7 +88,9 @@ class Verdict:
     seconds: float = 0.0
 
 
-def verify_folder(folder: ResultsFolder, data_dir: Path, tell: Callable[[str], None] = lambda line: None) -> list[Verdict]:
+def verify_folder(
+    folder: ResultsFolder, data_dir: Path, tell: Callable[[str], None] = lambda line: None, spreadsheets: bool = False
+) -> list[Verdict]:
     """Return a verdict for every reported fit of a results folder, and write them to verify.csv in it.
 
     Parameters
@@ -98,6 +101,8 @@ def verify_folder(folder: ResultsFolder, data_dir: Path, tell: Callable[[str], N
         Where data sets lie.
     tell : callable, optional
         Gets one line for each cell.
+    spreadsheets : bool
+        Whether texts of verify.csv that look like formulas get an apostrophe (`advcli.spreadsheets`).
 
     Raises
     ------
@@ -125,7 +130,8 @@ def verify_folder(folder: ResultsFolder, data_dir: Path, tell: Callable[[str], N
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([entry.name for entry in fields(Verdict)])
-    writer.writerows([format_value(getattr(each, entry.name)) for entry in fields(Verdict)] for each in verdicts)
+    shown = as_text if spreadsheets else str
+    writer.writerows([shown(format_value(getattr(each, entry.name))) for entry in fields(Verdict)] for each in verdicts)
     write_text(folder.path / "verify.csv", text.getvalue())
     return verdicts
 

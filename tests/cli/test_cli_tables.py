@@ -101,3 +101,16 @@ def test_fits_and_a_rough_time_of_a_preset(capfd: pytest.CaptureFixture[str], mo
     assert f"{fits}: {fits - 80} of searches, before a grid grows, and 80 reported ones" in text
     assert "very roughly" in text
     assert "between a fifth of it and five times as long" in text
+
+
+def test_a_metric_of_kept_predictions_is_one_command_away(capfd: pytest.CaptureFixture[str]) -> None:
+    """The refusal names the option, and the sweep's own command with it adds the metric without a fit."""
+    line = said(capfd, "report", "results=results/b", "report.metric=balanced_accuracy")
+    wanted = re.search(r"protocol\.metrics=\[\S+\]", line)
+    assert wanted is not None
+    assert "adds it without a fit" in line
+    assert "did you mean error" in said(capfd, "report", "results=results/b", "report.metric=eror")
+    before = set(pd.read_csv("results/b/runs.csv")["fit_seconds"])
+    assert main(["dataset=iris", "loss=ww", *QUICK, "name=b", wanted.group()]) == 0
+    assert set(pd.read_csv("results/b/runs.csv")["fit_seconds"]) == before
+    assert "balanced accuracy" in said(capfd, "report", "results=results/b", "report.metric=balanced_accuracy", code=0)

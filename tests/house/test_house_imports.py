@@ -47,7 +47,7 @@ learners               blocks block_problem
 learners.abstention    abstention
 __init__               learners
 
-files provenance steps  -
+files provenance steps spreadsheets  -
 rows                   files
 identity cell_files    files rows
 records                cell_files files identity rows provenance
@@ -61,20 +61,20 @@ evaluation.jobs        config progress
 evaluation.sweep       config progress
 evaluation.estimates   config
 evaluation.rough       config
-models                 learners evaluation data features certificate files rows provenance stored steps
+models                 learners evaluation data features certificate files rows provenance stored steps spreadsheets
 comparing              learners.labels evaluation reports files
 distributed            learners solvers certificate problem losses features
 foreign                arrays learners evaluation features problem certificate blocks block_problem
 
-coverage               models abstention data files reports
+coverage               models abstention data files reports spreadsheets
 
 statistics             -
-reports                statistics hyper metrics files records rows
+reports                statistics hyper metrics files records rows spreadsheets
 reports.sources        identity
 surfaces               losses
 pictures               surfaces losses features learners evaluation models metrics hyper files outputs reports.drawing
-pictures               reports.published_numbers
-verify                 proofs files records rows data costs
+pictures               reports.published_numbers spreadsheets
+verify                 proofs files records rows data costs spreadsheets
 testing                blocks learners losses features solvers problem certificate data metrics
 testing.figures        records reports
 

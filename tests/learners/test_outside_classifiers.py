@@ -7,6 +7,7 @@ import pickle
 import sys
 import types
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from advcli.cli import main
 from advcli.errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning
+from advcli.evaluation import Cell
 from advcli.evaluation.sweep import sweep
 from advcli.learners import learner_of, make_learner
 from advcli.learners.outside import OutsideClassifier
@@ -440,7 +442,7 @@ def test_estimators_are_cells_of_a_sweep(tmp_path: Path) -> None:
     cell = {"dataset": "iris", "protocol.n_splits": 2, "hyper.C": 1}
     given = [{**cell, "loss": "zero_one"}, {**cell, "loss": SVC(C=3.0, kernel="linear")}, {**cell, "loss": LogisticRegression()}]
     rows = sweep(given, tmp_path / "x", workers=1, quiet=True)
-    assert list(dict.fromkeys(rows["method"])) == ["LogisticRegression linear", "SVC linear", "zero_one linear"]
+    assert list(dict.fromkeys(rows["method"])) == ["LogisticRegression linear", "SVC", "zero_one linear"]
     words = "dataset=iris protocol.n_splits=2 loss=sklearn loss.estimator=sklearn.svm.SVC loss.options={C:3,kernel:linear}"
     alone = sweep(words, tmp_path / "y", workers=1, quiet=True)
     assert alone["value"].tolist() == rows.loc[rows["loss"] == "SVC", "value"].tolist()
@@ -487,7 +489,7 @@ def test_a_plug_in_and_a_column_without_python(capfd: pytest.CaptureFixture[str]
     words = ["--config-dir", "my", "-m", *QUICK, "loss=pairs,tree", "workers=1", "name=x"]
     assert main(words) == 0
     rows = pd.read_csv("results/x/runs.csv")
-    assert set(rows["method"]) == {"pairs linear", "tree linear"}
+    assert set(rows["method"]) == {"pairs", "tree"}
     assert set(rows.loc[rows["loss"] == "pairs", "loss.options.linearsvc__C"]) <= {0.1, 1.0}
 
 
@@ -524,3 +526,12 @@ def test_limits_of_what_is_fixed_or_has_no_ends_are_none():
     assert OutsideClassifier.reach(loss) == {"loss.options.C": (1, 64)}
     assert OutsideClassifier.reach({**loss, "options": {"C": 2}}) == {}
     assert OutsideClassifier.reach({**loss, "grid": {"gamma": [0.1, 1]}}) == {}
+
+
+@pytest.mark.parametrize(("name", "named"), [(name, name in ("logistic", "linear_svc")) for name in READY])
+def test_a_method_is_not_named_by_features_that_say_nothing_of_it(name: str, named: bool) -> None:
+    cell = Cell({"name": "iris"}, group(name), LINEAR, AUTO, {})
+    assert cell.method == (f"{name} linear" if named else name)
+    assert replace(cell, features={"name": "nystroem"}).method == f"{name} nystroem"
+    assert replace(cell, loss={**group(name), "calibrate": "sigmoid"}).method == cell.method, "refused elsewhere, under its name"
+    assert replace(cell, loss={"name": "nowhere"}).method == "nowhere linear"

@@ -1039,8 +1039,8 @@ REPORTS = (
     ),
     Mutant(
         "advcli/reports/summary.py",
-        "np.rint(value * size) if meaning(metric).is_count else value",
-        "np.rint(value * size[0]) if meaning(metric).is_count else value",
+        "for counts in (drawn, sizes) for",
+        "for counts in (drawn,) for",
         TABLE_TESTS,
     ),
     Mutant(

@@ -378,6 +378,9 @@ def test_junit_is_well_formed_and_counts(planted, tmp_path):
     assert cases["gone"].get("classname") == "iris.error"
     assert suite.get("errors") == "0"
     assert suite.find("system-err") is None
+    # 20 fits of 0.01 s each of the three that are there
+    assert [float(case.get("time")) for case in suite] == pytest.approx([0.2 if name != "gone" else 0.0 for name in cases])
+    assert float(suite.get("time")) == pytest.approx(0.6)
 
 
 def test_junit_of_findings_warnings_and_errors(planted, tmp_path):

@@ -34,7 +34,8 @@ class Coverage(Task):
         from ... import coverage, models
 
         model, wanted_of = models.read(settings.model, settings.trust), settings.coverage
-        found = coverage.coverage_file(model, settings.input, settings.out, wanted_of["epsilons"], wanted_of["confidence"])
+        how = {"epsilons": wanted_of["epsilons"], "confidence": wanted_of["confidence"], "spreadsheets": settings.spreadsheets}
+        found = coverage.coverage_file(model, settings.input, settings.out, **how)
         curve = found.curve
         print(f"{found.rows} rows, risk {curve.risk[-1]:.4g} where all are accepted; AURC {curve.aurc:.4g}, E-AURC {curve.excess:.4g}")
         print(found.confusion.to_string())
