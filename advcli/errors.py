@@ -98,6 +98,12 @@ class IncompatibleError(ConfigError):
         return type(self), (self.what, self.needs, self.missing)
 
 
+class OutputError(AdvcliError):
+    """Words that standard output does not take."""
+
+    exit_code = 1
+
+
 class KilledError(AdvcliError):
     """A cell whose process was ended before its result: over a limit of time or memory, or by a crash of compiled code."""
 

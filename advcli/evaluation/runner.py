@@ -25,6 +25,7 @@ from ..predictions import Predictions, entry
 from ..proofs import Recorder
 from ..records import ResultsFolder
 from ..rows import STAGE_COLUMNS, canonical_json, complete_rows, hyper_value, over_splits, plain
+from ..streams import standard_streams
 from .cell import Cell
 from .growth import asked_of, beyond, union
 from .learning import ConfusionCounts, learning_curve
@@ -209,7 +210,8 @@ def _thread_pools(modules: int) -> Any:
 
 def _compute(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool) -> CellOutcome:
     began = time.perf_counter()
-    with _thread_pools(len(sys.modules)).limit(limits=1):
+    # a method that prints its progress is not to fail because nobody reads it
+    with standard_streams(output=""), _thread_pools(len(sys.modules)).limit(limits=1):
         try:
             return _evaluate(cell, folder, data_dir, strict, began)
         except ResultsError:
