@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import plugins
 from ..errors import ConfigError, nearest
-from .author_splits import load_author_splits, published
+from .author_splits import FOLDER, load_author_splits, published
 from .catalogue import CATALOGUE, Known, known_set
 from .dataset import Dataset
 from .source import Entry, Source, cut_of
@@ -99,6 +99,25 @@ def _remarks(known: Known, dataset: Dataset, options: Mapping[str, Any]) -> list
     if known.printed_classes not in (None, occurring) and cut_of(options) == "none":
         said.append(f"{occurring} classes occur; the papers print {known.printed_classes}")
     return said
+
+
+def missing_files(options: Mapping[str, Any], data_dir: Path, author_splits: bool = False) -> list[Path]:
+    """Return the files of a set of the catalogue that are not in the data folder; none for a set that needs no file there.
+
+    Parameters
+    ----------
+    options, data_dir, author_splits
+        As for `load`.
+    """
+    complete = complete_options(options)
+    source = sources()[complete["source"]]
+    if source.files is None or known_set(complete["name"], source.name) is None:
+        return []
+    files = source.files(complete, data_dir)
+    authors = published(complete["name"], source.name) if author_splits and not source.own_splits else None
+    if authors is not None:
+        files += [data_dir / FOLDER / file for file in authors.files]
+    return [file for file in files if not file.is_file()]
 
 
 def foresee(options: Mapping[str, Any]) -> Callable[[Dataset], list[str]] | None:
