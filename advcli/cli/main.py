@@ -68,7 +68,7 @@ def _answered(words: list[str]) -> int:
             sys.stdout.flush()  # here and not at the interpreter's end, which knows no exit code
             return code
     except AdvcliError as error:
-        say("\n".join(error.lines))
+        say("\n".join(error.lines if len(error.lines) > 1 else [plugins.one_line(error)]))
         return error.exit_code
     except BrokenPipeError:
         return UNREAD
@@ -78,6 +78,11 @@ def _answered(words: list[str]) -> int:
     except KeyboardInterrupt as error:
         say("interrupted")
         return _code(error)
+    except Exception as error:
+        if not plugins.at_fault(error):
+            raise
+        say(plugins.one_line(error))  # of a file of the user's own
+        return ConfigError.exit_code
 
 
 class _Ended(KeyboardInterrupt):

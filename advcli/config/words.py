@@ -18,7 +18,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from .. import hyper
+from .. import hyper, plugins
 from ..errors import ConfigError, nearest
 from ..paths import conf_dir
 from . import schema
@@ -184,6 +184,9 @@ def unknown_choice(group: str, name: str, names: Iterable[str]) -> ConfigError:
         shown = name if re.fullmatch(r"[\w./-]+", name) else f"'{name}'"
         kind, last = _FILES.get(path.suffix.lower(), _TABLE)
         return ConfigError(f"dataset={shown} is no name of a data set; for a file write dataset={kind}={shown} dataset.{last}")
+    own = next((file for file in plugins.files(group) if file.stem == name), None)
+    if own is not None:
+        return ConfigError(f"{own} has no YAML file beside it; write {own.with_suffix('.yaml').name} with name: {name} and its options")
     return ConfigError(f"unknown {group} {name!r}; {nearest(path.name, names)}")
 
 

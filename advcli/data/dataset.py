@@ -182,7 +182,7 @@ def make_dataset(
     Raises
     ------
     DataError
-        Only one class, no rows, a feature beyond `advcli.rules.LARGEST`, or sizes that do not fit the number of rows.
+        Only one class, no rows, a feature beyond `advcli.rules.LARGEST`, or labels, names or sizes that do not fit the rows.
     """
     import numpy as np
 
@@ -206,6 +206,12 @@ def make_dataset(
         refuse_huge(rows, feature_names, f"data set {name!r}")
     if len(classes) < 2:
         raise DataError(_one_class(name, classes))
+    if len(feature_names) != X.shape[1]:
+        raise DataError(f"data set {name!r} has {X.shape[1]} features and {len(feature_names)} names of features")
+    if y.shape[0] != n:
+        raise DataError(f"data set {name!r} has {n} rows and {y.shape[0]} labels")
+    if y.ndim == 1 and not (y.min() >= 0 and y.max() < len(classes)):
+        raise DataError(f"data set {name!r} has codes of labels from {y.min()} to {y.max()}, beyond its {len(classes)} classes")
     if sizes is not None and sum(sizes) > n:
         raise DataError(f"data set {name!r} has {n} rows, too few for dataset.sizes=[{sizes[0]},{sizes[1]}]; use dataset.sizes=null")
     return Dataset(

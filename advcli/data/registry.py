@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import plugins
-from ..errors import ConfigError, nearest
+from ..errors import ConfigError, DataError, nearest
 from .author_splits import FOLDER, load_author_splits, published
 from .catalogue import CATALOGUE, Known, known_set
 from .dataset import Dataset
@@ -38,6 +38,9 @@ def _found(modules: list[ModuleType]) -> dict[str, Source]:
 def _source(name: str) -> Source:
     known = sources()
     if name not in known:
+        own = next((file for file in plugins.files("dataset") if file.stem == name), None)
+        if own is not None:
+            raise ConfigError(f"{own} defines no SOURCE with the name {name!r}; write SOURCE = Source({name!r}, options, load)")
         raise ConfigError(f"dataset.source={name} does not exist; {nearest(name, known)}")
     return known[name]
 
@@ -88,6 +91,9 @@ def load(options: Mapping[str, Any], data_dir: Path, author_splits: bool = False
         dataset = load_author_splits(complete, data_dir, source.load)
     else:
         dataset = source.load(complete, data_dir)
+        if not isinstance(dataset, Dataset):
+            made = f"returned a {type(dataset).__name__}, not a Dataset (advcli.data.make_dataset)"
+            raise DataError(f"dataset.source={source.name}: its load {made}{plugins.defined_at(source.load)}")
     known = known_set(complete["name"], source.name)
     return dataset if known is None else replace(dataset, notes=(*dataset.notes, *_remarks(known, dataset, complete)))
 

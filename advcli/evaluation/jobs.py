@@ -17,6 +17,7 @@ from .. import learners, plugins
 from ..data import foresee, has_address, is_ordered, missing_files
 from ..data.label_noise import check_noise
 from ..errors import AdvcliError, ConfigError, DataError, IncompatibleError, NotConvergedWarning, ResultsError
+from ..hyper import SCALES
 from ..metrics import meaning, shown, shown_as
 from ..progress import Journal, warning
 from ..protocol import Protocol
@@ -136,7 +137,8 @@ def check_cells(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: 
         said = ", ".join(dict.fromkeys(cell.loss["name"] for cell in games))
         say(f"note: probabilities of {said} are the strategy of a game, no estimate of chances; calibrate=temperature estimates them")
     for key, methods in unused.items():
-        if key not in used:  # by no method of the sweep: the error of one of them
+        # a method without regularisation has nothing else in the place of C; of any other key, a word is missing, such as features=rbf
+        if key not in used and key not in SCALES:
             cell = next(iter(methods.values()))
             names = learners.searched(cell.loss, cell.features)
             find_axes(Protocol.from_mapping(cell.protocol), names, cell.hyper, learners.candidates(cell.loss))
@@ -303,7 +305,7 @@ def run_job(session: Path, job: int) -> Done:
                 outcome, lines = run_one(settings, folder, strict=False)
             except Exception as error:
                 lost = error if isinstance(error, ResultsError) else lost
-                text = " ".join(f"{'' if isinstance(error, AdvcliError) else type(error).__name__ + ': '}{error}".split())
+                text = plugins.one_line(error)
                 outcome, lines = CellOutcome("", settings.label, "", "failed", error=text), [f"{settings.label}: failed: {text}"]
             journal.finished(number, outcome.status, outcome.skipped, lines)
             # the rows are on the disk; sending them to the parent again would cost memory

@@ -21,6 +21,7 @@ from ..compiled import kernels
 from ..confusion import IllConditionedWarning
 from ..errors import AdvcliError, KilledError, NotConvergedWarning, ResultsError
 from ..limits import call_limited
+from ..plugins import one_line
 from ..predictions import Predictions, entry
 from ..proofs import Recorder
 from ..records import ResultsFolder
@@ -124,14 +125,6 @@ def _outcome(rows: list[dict[str, Any]], about: Mapping[str, Any], kept: Sequenc
         rows=rows,
         **more,
     )
-
-
-def one_line(error: BaseException) -> str:
-    """Return an error as one line; the type is named unless the error was written for people."""
-    text = " ".join(str(error).split())
-    if isinstance(error, AdvcliError):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def run_cell(

@@ -13,7 +13,11 @@ from advcli.cli import main
 from advcli.data.catalogue import CATALOGUE
 from advcli.errors import DataError
 
-pytestmark = pytest.mark.usefixtures("elsewhere")
+
+@pytest.fixture(autouse=True)
+def _no_other_files(elsewhere: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADVCLI_PLUGINS", "")
+
 
 SMALL = ["loss=zero_one,cs", "hyper.C=1", "protocol.n_splits=2", "hydra/launcher=basic", "name=x"]
 PRESET = """# @package _global_

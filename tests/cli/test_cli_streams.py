@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from advcli import plugins
 from advcli.cli import main
 from advcli.config.explaining import explain
 from advcli.files import explained
@@ -66,6 +67,7 @@ def test_a_run_keeps_its_results_where_nobody_reads_them(monkeypatch: pytest.Mon
 
 def test_a_method_that_prints_does_not_fail_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", unread())
+    monkeypatch.setenv(plugins.FOLDERS, "")
     folder = Path("my/loss")
     folder.mkdir(parents=True)
     (folder / "loud.py").write_text(LOUD)
