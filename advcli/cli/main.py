@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from types import FrameType
@@ -22,6 +23,7 @@ from .. import plugins
 from ..config.words import refuse_paths, with_options_of_swept_groups, with_own_keys
 from ..errors import AdvcliError, ConfigError, nearest
 from ..files import explained
+from ..progress import warning
 from ..streams import forget_output, open_descriptors, standard_streams
 from . import actions
 from .completion import complete_action
@@ -63,7 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _answered(words: list[str]) -> int:
     """Run one command; an error that people can cause is one line."""
     try:
-        with _ended_as_interrupted():
+        with _ended_as_interrupted(), warnings.catch_warnings():
+            # Python would name a line of this package, or none ("sys:1")
+            warnings.showwarning = lambda message, *_: say(warning(str(message)))
             code = _command(words)
             sys.stdout.flush()  # here and not at the interpreter's end, which knows no exit code
             return code

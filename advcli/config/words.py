@@ -45,6 +45,23 @@ def words_of(node: Any) -> list[str]:
     return list(OmegaConf.to_container(node.overrides.task, resolve=False))  # type: ignore[arg-type]
 
 
+# what Hydra reads as text without quotes
+_PLAIN = re.compile(r"(?!(?i:null|true|false|nan|inf)$)[A-Za-z_./][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
+
+
+def typed(key: str, value: Any) -> str:
+    """Return an override as people write it, with Hydra's quotes only where they must be."""
+    items = value if isinstance(value, list) else [value]
+    if all(isinstance(item, str) and _PLAIN.fullmatch(item) for item in items):
+        return f"{key}=[{','.join(items)}]" if isinstance(value, list) else f"{key}={value}"
+    return word(key, value)
+
+
+def command(*words: str, **keys: Any) -> str:
+    """Return a command of ours as it can be pasted into a shell: an action, and keys with their values."""
+    return shlex.join(["advcli", *words, *(typed(key, value) for key, value in keys.items())])
+
+
 def word(key: str, value: Any) -> str:
     """Return the override that sets a key to a value of Python, as Hydra reads it."""
     return f"{key}={_written(value)}"

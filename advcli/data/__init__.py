@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .dataset import Dataset, check_trainable, make_dataset
+from .dataset import Dataset, check_trainable, lonely_classes, make_dataset
 from .fetching import Fetched, fetch, has_address
 from .listing import default_options, list_datasets, show
 from .registry import foresee, is_ordered, load, missing_files, source_options
@@ -32,6 +32,7 @@ __all__ = [
     "is_ordered",
     "list_datasets",
     "load",
+    "lonely_classes",
     "make_dataset",
     "missing_files",
     "show",

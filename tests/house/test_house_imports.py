@@ -80,7 +80,7 @@ testing                blocks learners losses features solvers problem certifica
 testing.figures        records reports
 
 __main__ cli           cli.main
-cli.main               __init__ config files streams cli.actions cli.completion cli.console cli.hydra_app cli.task
+cli.main               __init__ config files progress streams cli.actions cli.completion cli.console cli.hydra_app cli.task
 cli.completion         cli.actions
 cli.hydra_app          config cli.actions cli.launching cli.task
 cli.launching          config limits cli.task
