@@ -184,15 +184,10 @@ class Recipe:
         # without folds classes of any size will do
         check_trainable(dataset, protocol.folds if folded else 1)
         self.lonely = lonely_classes(dataset)
-        if (
-            not dataset.multilabel
-            and protocol.rough_per_class is not None
-            and protocol.rough_per_class > max(dataset.class_sizes().values())
-        ):
-            most = f"the largest class of {dataset.name} has {max(dataset.class_sizes().values())}"
-            raise ConfigError(f"protocol.rough_per_class={protocol.rough_per_class} is more rows than any class has; {most}")
         if dataset.multilabel and (cell.noise or protocol.rough_per_class is not None):
             raise ConfigError(f"noisy labels are for rows with one label, {dataset.name} has several; use noise=none and another protocol")
+        if (rough := protocol.rough_per_class) is not None and rough > (most := max(dataset.class_sizes().values())):
+            raise ConfigError(f"protocol.rough_per_class={rough} is more rows than any class has; the largest of {dataset.name} has {most}")
         check_metrics(protocol, cell.loss)
         if dataset.example_weight is not None and not learner_of(cell.loss).takes_weights(cell.loss):
             raise IncompatibleError(

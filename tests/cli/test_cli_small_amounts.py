@@ -53,7 +53,7 @@ def test_a_class_that_occurs_once_is_said(capfd: pytest.CaptureFixture[str]) -> 
         ("protocol.stage1.regularisation=3", "protocol.stage1.regularisation=3 is no list; give protocol.stage1.regularisation=[3]"),
         ("protocol.stage2.regularisation=true", "protocol.stage2.regularisation=True is no list"),
         ("protocol.extend.regularisation=5", "protocol.extend.regularisation=5 is no list"),
-        ("protocol.rough_per_class=1000000", "is more rows than any class has; the largest class of iris has 50"),
+        ("protocol.rough_per_class=1000000", "is more rows than any class has; the largest of iris has 50"),
     ],
 )
 def test_amounts_of_the_protocol(word: str, said: str, capfd: pytest.CaptureFixture[str]) -> None:
