@@ -60,6 +60,24 @@ def check_unpacked(archive: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]
     return entries
 
 
+_REMEDIES = {
+    "free space or choose another folder with results_dir=": (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+    "give yourself the permission or choose another place (results_dir= for results)": (errno.EACCES, errno.EPERM, errno.EROFS),
+    "raise the limit (ulimit) or give a smaller workers=": (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM),
+    "choose a shorter name (name= and results_dir= for results)": (errno.ENAMETOOLONG,),
+    "a part of this path is a file; choose another folder (results_dir= and name= for results)": (errno.ENOTDIR, errno.EEXIST),
+    "give the name of a file": (errno.EISDIR,),
+}
+
+
+def explained(error: OSError) -> str:
+    """Return what the system refused in one line: the path, the reason and what to do."""
+    paths = [str(path) for path in (error.filename, error.filename2) if path is not None]
+    remedy = next((text for text, numbers in _REMEDIES.items() if error.errno in numbers), "")
+    said = [": ".join(part for part in (" and ".join(paths), reason(error) if error.strerror else str(error)) if part), remedy]
+    return "; ".join(part for part in said if part) or type(error).__name__
+
+
 def destination(path: Path) -> tuple[Path, bool]:
     """Return the file that a write to ``path`` replaces, at the end of all symlinks, and whether it is a stream.
 

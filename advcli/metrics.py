@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from . import plugins
 from .errors import ConfigError
 from .registry import Registry
 
@@ -151,8 +152,13 @@ def compute(name: str, y_true: Any, y_predicted: Any, n_classes: int, facts: Map
         if not metric.sets:
             of_sets = [each for each in names() if meaning(each).sets]
             raise ConfigError(f"metric {name} is for one label a row; for several there are {', '.join(of_sets)}")
-        return float(metric.function(sparse.csr_array(y_true), sparse.csr_array(y_predicted), n_classes, facts))
-    return float(metric.function(np.asarray(y_true), np.asarray(y_predicted), n_classes, facts))
+        value = metric.function(sparse.csr_array(y_true), sparse.csr_array(y_predicted), n_classes, facts)
+    else:
+        value = metric.function(np.asarray(y_true), np.asarray(y_predicted), n_classes, facts)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"metric {name} returned a {type(value).__name__}, not a number{plugins.defined_at(metric.function)}") from None
 
 
 MOST_MISSED = 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -100,8 +101,8 @@ class Review:
     def _problem(self, content: Mapping[str, Any], asked: tuple[int, list[str]], stored: tuple[int, list[str]]) -> str:
         about, folder = content["about"], self._folder
         named = f"{about['dataset']}, {about['method']}"
-        names = f"results={folder.path} dataset={about['dataset']} 'method={about['method']}'"
-        remedy = f"advcli drop {names} takes it out, and the same command computes it again"
+        drop = ["advcli", "drop", f"results={folder.path}", f"dataset={about['dataset']}", f"method={about['method']}"]
+        remedy = f"{shlex.join(drop)} takes it out, and the same command computes it again"
         if "predictions" not in about:
             if asked == stored:
                 return ""

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import learners, plugins
-from ..data import foresee, is_ordered
+from ..data import foresee, has_address, is_ordered, missing_files
 from ..data.label_noise import check_noise
-from ..errors import AdvcliError, ConfigError, IncompatibleError, NotConvergedWarning, ResultsError
+from ..errors import AdvcliError, ConfigError, DataError, IncompatibleError, NotConvergedWarning, ResultsError
+from ..hyper import SCALES
 from ..metrics import meaning, shown, shown_as
 from ..progress import Journal, warning
 from ..protocol import Protocol
@@ -82,7 +83,7 @@ def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Call
     ------
     ConfigError, ResultsError
     """
-    check_cells(cells, say)
+    check_cells(cells, words, say)
     folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"], cells[0].record["distributions"])
     review = Review(folder, settled(map(cell_of_sweep, cells)))
     folder.prepare(_identity(cells, words), review.look)
@@ -90,8 +91,8 @@ def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Call
     return folder
 
 
-def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
-    """Check the cells of a sweep as `prepare` does; nothing is written.
+def check_cells(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> None:
+    """Check the cells of a sweep as `prepare` does, with the same parameters; nothing is written.
 
     Raises
     ------
@@ -136,14 +137,50 @@ def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
         said = ", ".join(dict.fromkeys(cell.loss["name"] for cell in games))
         say(f"note: probabilities of {said} are the strategy of a game, no estimate of chances; calibrate=vector estimates them")
     for key, methods in unused.items():
-        if key not in used:  # by no method of the sweep: the error of one of them
+        # a method without regularisation has nothing else in the place of C; of any other key, a word is missing, such as features=rbf
+        if key not in used and key not in SCALES:
             cell = next(iter(methods.values()))
             names = learners.searched(cell.loss, cell.features)
             find_axes(Protocol.from_mapping(cell.protocol), names, cell.hyper, learners.candidates(cell.loss))
         elif not cells[0].quiet:
             say(f"note: hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
     settled(map(cell_of_sweep, cells))
+    _refuse_missing_data(cells, words)
     _check_with_data(cells, say)
+
+
+def _refuse_missing_data(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> None:
+    """Refuse a sweep over sets of the catalogue that are not in the data folder: all of them, before any cell.
+
+    Raises
+    ------
+    DataError
+        The line names the sets, how to get them, and the words that leave them out.
+    """
+    files: dict[str, list[Path]] = {}
+    chosen: dict[str, str | None] = {}
+    for cell, texts in zip(cells, words, strict=True):
+        name = str(cell.dataset["name"])
+        if name not in files:
+            files[name] = missing_files(cell.dataset, cell.data_dir, cell.protocol["splits"] == "author")
+            chosen[name] = next((text.partition("=")[2] for text in texts if text.startswith("dataset=")), None)
+    missing = {name: lacking[0] for name, lacking in files.items() if lacking}
+    if missing:
+        rest = list(dict.fromkeys(chosen[name] for name in files if name not in missing))
+        go_on = f"; to go on with the rest add dataset={','.join(map(str, rest))}" if rest and None not in chosen.values() else ""
+        raise DataError(_how_to_get(missing, len(files)) + go_on)
+
+
+def _how_to_get(missing: Mapping[str, Path], n: int) -> str:
+    """Return which of ``n`` data sets are missing, by their first missing files, and what to do."""
+    names = [name for name in missing if has_address(name)]
+    if len(missing) == 1:
+        ((name, file),) = missing.items()
+        said = f"data set {name!r} is not here: no file {file}; " + (f"run `advcli data fetch {name}`, or " if names else "")
+        return f"{said}point data_dir= or ADVCLI_DATA to the folder that has {file.name}"
+    said = f"{len(missing)} of {n} data sets are not here: {', '.join(missing)}; "
+    said += f"`advcli data fetch NAME` gets {'each' if len(names) == len(missing) else ', '.join(names)}, or " if names else ""
+    return f"{said}point data_dir= or ADVCLI_DATA to the folder that has their files, such as {next(iter(missing.values())).name}"
 
 
 def _check_with_data(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
@@ -268,7 +305,7 @@ def run_job(session: Path, job: int) -> Done:
                 outcome, lines = run_one(settings, folder, strict=False)
             except Exception as error:
                 lost = error if isinstance(error, ResultsError) else lost
-                text = " ".join(f"{'' if isinstance(error, AdvcliError) else type(error).__name__ + ': '}{error}".split())
+                text = plugins.one_line(error)
                 outcome, lines = CellOutcome("", settings.label, "", "failed", error=text), [f"{settings.label}: failed: {text}"]
             journal.finished(number, outcome.status, outcome.skipped, lines)
             # the rows are on the disk; sending them to the parent again would cost memory

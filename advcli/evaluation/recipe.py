@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .. import metrics
 from ..blocks import BlockRows
-from ..data import check_trainable
+from ..data import check_trainable, lonely_classes
 from ..data import load as load_data
 from ..data.encoding import Encoding
 from ..errors import ConfigError, DataError, IncompatibleError
@@ -184,8 +184,11 @@ class Recipe:
         folded = self.axes.names and protocol.holdout is None
         # without folds classes of any size will do
         check_trainable(dataset, protocol.folds if folded else 1)
+        self.lonely = lonely_classes(dataset)
         if dataset.multilabel and (cell.noise or protocol.rough_per_class is not None):
             raise ConfigError(f"noisy labels are for rows with one label, {dataset.name} has several; use noise=none and another protocol")
+        if (rough := protocol.rough_per_class) is not None and rough > (most := max(dataset.class_sizes().values())):
+            raise ConfigError(f"protocol.rough_per_class={rough} is more rows than any class has; the largest of {dataset.name} has {most}")
         check_metrics(protocol, cell.loss)
         if dataset.example_weight is not None and not learner_of(cell.loss).takes_weights(cell.loss):
             raise IncompatibleError(
@@ -270,7 +273,7 @@ class Recipe:
     def notes(self) -> list[str]:
         """What was done to the data, to be said to the user."""
         sparse = hasattr(self.dataset.X, "indptr") and self.protocol.standardise != "none"
-        return [*self.dataset.notes, *([SPARSE_NOTE] if sparse else [])]
+        return [*self.dataset.notes, *([self.lonely] if self.lonely else []), *([SPARSE_NOTE] if sparse else [])]
 
     def part(self, rows: Any = slice(None)) -> Part:
         """Return rows of the data set with their labels and weights."""

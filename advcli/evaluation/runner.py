@@ -21,10 +21,12 @@ from ..compiled import kernels
 from ..confusion import IllConditionedWarning
 from ..errors import AdvcliError, KilledError, NotConvergedWarning, ResultsError
 from ..limits import call_limited
+from ..plugins import one_line
 from ..predictions import Predictions, entry
 from ..proofs import Recorder
 from ..records import ResultsFolder
 from ..rows import STAGE_COLUMNS, canonical_json, complete_rows, hyper_value, over_splits, plain
+from ..streams import standard_streams
 from .cell import Cell
 from .growth import asked_of, beyond, union
 from .learning import ConfusionCounts, learning_curve
@@ -125,14 +127,6 @@ def _outcome(rows: list[dict[str, Any]], about: Mapping[str, Any], kept: Sequenc
     )
 
 
-def one_line(error: BaseException) -> str:
-    """Return an error as one line; the type is named unless the error was written for people."""
-    text = " ".join(str(error).split())
-    if isinstance(error, AdvcliError):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
 def run_cell(
     cell: Cell,
     folder: ResultsFolder,
@@ -209,7 +203,8 @@ def _thread_pools(modules: int) -> Any:
 
 def _compute(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool) -> CellOutcome:
     began = time.perf_counter()
-    with _thread_pools(len(sys.modules)).limit(limits=1):
+    # a method that prints its progress is not to fail because nobody reads it
+    with standard_streams(output=""), _thread_pools(len(sys.modules)).limit(limits=1):
         try:
             return _evaluate(cell, folder, data_dir, strict, began)
         except ResultsError:

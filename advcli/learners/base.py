@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from .. import plugins
 from ..blocks import BlockRows, coded_by_parts
 from ..certificate import Certificate, WorstCase
 from ..compiled import checked_csr
@@ -849,7 +850,22 @@ class LinearLearner(RowLearner):
         self._take(bound)
         self.remarks_ = ()
         self.coef_: Any = self.learn(bound.own["X"], bound.codes, bound.weights)
+        if not type(self).__module__.startswith(__name__.partition(".")[0] + "."):
+            self._refuse_coef((len(self.classes_), bound.own["X"].shape[1]))
         return self
+
+    def _refuse_coef(self, shape: tuple[int, int]) -> None:
+        """Refuse what a class from outside this package has learned, unless it is finite weights of that shape."""
+        coef = self.coef_
+        if hasattr(coef, "scores"):
+            return
+        made = f"an array of shape {np.shape(coef)}" if isinstance(coef, np.ndarray) else f"a {type(coef).__name__}"
+        right = isinstance(coef, np.ndarray) and coef.dtype.kind in "fiub" and coef.shape == shape
+        if right and np.isfinite(coef).all():
+            return
+        what = "weights that are no finite numbers" if right else made
+        wanted = f"a NumPy array (classes, features) = {shape} of finite numbers"
+        raise ConfigError(f"learn of {type(self).__name__} returned {what}, not {wanted}{plugins.defined_at(type(self).learn)}")
 
     def _scores(self, mapped: Any) -> Array:
         rows = mapped

@@ -28,6 +28,7 @@ from ..losses.abstain import AbstainLoss
 from ..losses.base import RULES
 from ..problem import Problem, Solution
 from ..solvers import Limits, make_solver, solvers_for_a_box
+from ..solvers.base import refuse_answer
 from ..stored import Entries
 from .base import (
     NOT_OPTIONS,
@@ -397,7 +398,9 @@ class SurrogateClassifier(Minimiser):
         if lacks is not None:
             raise IncompatibleError(f"solver={self.solver}", lacks, remedy)
         limits = Limits(self.tol, self.max_passes, self.max_seconds)
-        return problem, solver.solve(problem, limits, start, seed=seed_of(self.random_state))
+        found = solver.solve(problem, limits, start, seed=seed_of(self.random_state))
+        refuse_answer(solver, problem, found)
+        return problem, found
 
     def _make_loss(self, k: int) -> Loss:
         given: Any = self.loss

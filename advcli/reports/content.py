@@ -480,8 +480,10 @@ def published_lines(compared: pd.DataFrame, key: str) -> list[str]:
     lines = [f"Published numbers beside ours: {next(iter(compared['source']), key)}."]
     if known.any():
         far = int(compared["far"].sum())
+        cells = len(compared[known].drop_duplicates(["dataset", "published_method", "metric"]))
         lines.append(
-            f"{counted(int(known.sum()), 'number')} compared, {far or 'none'} with |z| > {FAR:g}; "
+            f"{counted(int(known.sum()), 'number')} compared ({cells} of {compared.attrs['published']} published), "
+            f"{far or 'none'} with |z| > {FAR:g}; "
             f"largest |z| {compared['z'].abs().max():.1f}, root mean square {math.sqrt(float((compared['z'] ** 2).mean())):.2f}"
         )
     elif compared.empty:

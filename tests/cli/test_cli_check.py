@@ -150,6 +150,7 @@ def test_an_update_shows_the_difference_and_keeps_tolerances(capfd: pytest.Captu
     assert check(broken, "baseline=line.csv", capfd=capfd)[0] == 0
 
 
+@pytest.mark.usefixtures("damaged")
 def test_an_update_that_leaves_a_cell_out_fails(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["-m", "dataset=glass,iris", "data_dir=nothing", "name=partly", "workers=1", *RUN, *GOOD]) == 1
     code, lines, err = check("results=results/partly", "baseline=partly.csv", "update=true", capfd=capfd)

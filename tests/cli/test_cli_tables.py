@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from advcli.cli import main
+from advcli.reports.published_numbers import load_published
 
 QUICK = ["hyper.C=1", "protocol.n_splits=3", "workers=1", "hydra/launcher=basic", "report=false"]
 
@@ -88,7 +89,9 @@ def test_a_run_ends_with_ours_beside_the_published(capfd: pytest.CaptureFixture[
         assert float(z) == pytest.approx(wanted, abs=0.006)
     one = said(capfd, *words, "loss=cs", code=0)
     assert [line.split("  ")[0] for line in one.splitlines() if re.match(r"iris {2,}", line) and "(" in line].count("iris") == 2
-    assert "1 number compared" in one
+    table = len(load_published("fathony2018_table2_linear"))
+    assert f"1 number compared (1 of {table} published)" in one
+    assert f"2 numbers compared (2 of {table} published)" in text
 
 
 def test_fits_and_a_rough_time_of_a_preset(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

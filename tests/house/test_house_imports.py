@@ -22,7 +22,7 @@ EVERYONE = {"errors", "paths", "plugins", "programs", "registry", "rules"}
 # A module's line adds to those of the packages around it. Modules of one room may import each other, but for the packages in `APART`.
 LAW = """
 costs confusion        -
-hyper limits progress  -
+hyper limits progress streams  -
 groups                 -
 metrics compiled teams  -
 abstention stored      -
@@ -30,6 +30,7 @@ protocol               hyper metrics
 blocks                 -
 supports               blocks compiled
 config                 hyper protocol
+config.explaining      files
 
 losses                 costs compiled hierarchy.graph
 features               compiled hyper stored teams
@@ -56,7 +57,7 @@ proofs predictions     arrays records
 proofs                 rows
 data                   blocks files confusion groups hierarchy.graph
 evaluation             blocks learners groups certificate features.shared compiled data hierarchy confusion metrics protocol hyper
-evaluation             limits records rows proofs predictions
+evaluation             limits records rows proofs predictions streams
 evaluation.jobs        config progress
 evaluation.sweep       config progress
 evaluation.estimates   config
@@ -79,7 +80,7 @@ testing                blocks learners losses features solvers problem certifica
 testing.figures        records reports
 
 __main__ cli           cli.main
-cli.main               __init__ config cli.actions cli.completion cli.console cli.hydra_app cli.task
+cli.main               __init__ config files progress streams cli.actions cli.completion cli.console cli.hydra_app cli.task
 cli.completion         cli.actions
 cli.hydra_app          config cli.actions cli.launching cli.task
 cli.launching          config limits cli.task

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...config import Settings
+from ...config.words import command
 from ...errors import AdvcliError, ConfigError
 from ..console import say, short, warn
 from ..folders import existing_folder
@@ -54,7 +55,8 @@ class Check(Task):
             raise ConfigError(f"junit=... needs a baseline to compare with, and {short(settings.baseline)} is not there yet; leave it out")
         finding = folder.disagreement()
         if finding:
-            finding = f"{short(folder.path)}/{finding}; advcli report results={short(folder.path)} makes it again from the cells"
+            remedy = command("report", results=short(folder.path))
+            finding = f"{short(folder.path)}/{finding}; {remedy} makes it again from the cells"
             print(finding)
             self.code = 1
         if previous is not None:
@@ -106,6 +108,7 @@ class Check(Task):
         print(f"{short(path)}: {counted(len(baseline), 'entry', 'entries')}, kept for later checks")
         for entry in baseline.attrs["left_out"]:
             dataset, method = entry.rsplit(", ", 1)[0].split(", ", 1)
-            remedy = f"run the experiment again, or advcli drop results={results} dataset={dataset} 'method={method}', then update"
+            drop = command("drop", results=results, dataset=dataset, method=method)
+            remedy = f"run the experiment again, or {drop}, then update"
             say(f"{entry}: left out of the baseline, as not every split has a result; {remedy}")
             self.code = 1

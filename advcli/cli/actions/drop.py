@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...config import Settings
+from ...config.words import command
 from ...errors import ConfigError, nearest
 from ..console import counted, short, warn
 from ..folders import existing_folder
@@ -55,4 +56,4 @@ class Drop(Task):
         remaining = folder.drop(cells["cell"])
         warn(folder.remarks)
         print("\n".join(lines))
-        print(f"{short(folder.path)}: {counted(remaining)} left; advcli report results={short(folder.path)} makes its tables anew")
+        print(f"{short(folder.path)}: {counted(remaining)} left; {command('report', results=short(folder.path))} makes its tables anew")

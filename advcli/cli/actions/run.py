@@ -69,7 +69,7 @@ class Run(Task):
             self.refuse_unread(settings)
             self.config = configuration.plain(config)
             if settings.dry_run:
-                self._show([settings])
+                self._show([settings], [words_of(node)])
                 return None
             made = [path for path in (settings.folder, *settings.folder.parents) if not path.exists()]
             folder = self._prepare([settings], [words_of(node)])
@@ -111,7 +111,7 @@ class Run(Task):
         settled = [configuration.check(values) for values in plans]
         self.refuse_unread(settled[0])
         if settled[0].dry_run:
-            self._show(settled)
+            self._show(settled, cells)
             yield []
             return
         folder = self._prepare(settled, cells)
@@ -130,13 +130,13 @@ class Run(Task):
             finally:
                 self.told = progress.done
 
-    def _show(self, cells: list[Settings]) -> None:
+    def _show(self, cells: list[Settings], words: list[list[str]]) -> None:
         """Print what cells would compute and about how long."""
         from ...evaluation import estimates
         from ...evaluation.jobs import check_cells
 
         _check_reports(cells)
-        check_cells(cells, say)
+        check_cells(cells, words, say)
         workers = min(cells[0].workers or os.cpu_count() or 1, len(cells))
         print("\n".join([f"{counted(len(cells))}; nothing is computed", *estimates.lines(estimates.estimate(cells), workers)]))
         self.shown = True
