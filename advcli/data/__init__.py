@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .dataset import Dataset, check_trainable, make_dataset
 from .fetching import Fetched, fetch
 from .listing import default_options, list_datasets, show
-from .registry import foresee, is_ordered, load, source_options
+from .registry import foresee, is_ordered, load, path_names, source_options
 from .source import LABEL_OPTIONS, TABLE_OPTIONS, Entry, Source
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ __all__ = [
     "list_datasets",
     "load",
     "make_dataset",
+    "path_names",
     "show",
     "source_options",
 ]

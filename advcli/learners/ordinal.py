@@ -447,6 +447,8 @@ class ReducedThresholds(ThresholdLearner):
         As in `ThresholdLearner`.
     """
 
+    paths: ClassVar[tuple[str, ...]] = ("file",)
+
     bias: str = "free"
     cost: Any = "absolute"
 
