@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import itertools
 import json
 import os
@@ -217,6 +218,14 @@ def read_regular(path: Path) -> bytes:
             return file.read()
     finally:
         os.close(handle)
+
+
+def file_sha256(path: Path) -> str | None:
+    """Return the SHA-256 of the bytes of a file; None if it cannot be read or is no regular file."""
+    try:
+        return hashlib.sha256(read_regular(path)).hexdigest()
+    except OSError:
+        return None
 
 
 def read_json(path: Path) -> Any:

@@ -75,6 +75,8 @@ class ResultsFolder:
     ----------
     remarks : dict
         The keys are lines about damage that was found in the folder and left out or mended, each once; the caller prints them.
+    stands_on : dict
+        Name of a data set, and whether its authors' splits are taken, to the checksum of the content that finished cells were made from.
 
     Notes
     -----
@@ -96,6 +98,7 @@ class ResultsFolder:
         self.path = Path(path).absolute()
         self.keep_proofs, self.keep_distributions = keep_proofs, keep_distributions
         self.remarks: dict[str, None] = {}
+        self.stands_on: dict[str, str] = {}
         self._identity: Any = None
         self._next_merge = 0.0
         self._next_flush = 0.0
@@ -182,11 +185,12 @@ class ResultsFolder:
         if owner.identity is None and self._occupied():
             what = f"has {'no' if owner.missing else 'a damaged'} {IDENTITY}, and no cell file says which config made it"
             raise ResultsError(f"{self.path} {what}; {remedy}")
-        if owner.identity != wanted and self._occupied():
+        same = owner.identity is not None and owner.is_of(wanted)
+        if not same and self._occupied():
             raise ResultsError(f"{self.path} was made by another config ({owner.unlike(wanted)}); {remedy}")
         if owner.stored is None and owner.identity is not None:
             self.remarks[f"{file} was {'missing' if owner.missing else 'damaged'}; written again from the cell files"] = None
-        if owner.identity is not None and owner.identity != wanted:
+        if owner.identity is not None and not same:
             self._forget_failures()
         if owner.stored != wanted:
             write_text(file, identity_text(wanted))
@@ -303,7 +307,8 @@ class ResultsFolder:
             if self._identity is not None:
                 with self._locked():
                     # until this session was there, a folder without cells was free
-                    if Owner(self.path).stored != self._identity:
+                    owner = Owner(self.path)
+                    if owner.stored is None or not owner.is_of(self._identity):
                         raise ResultsError(f"another config has just claimed {self.path}; choose another name=")
             yield path
         finally:

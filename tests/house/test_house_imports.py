@@ -56,8 +56,8 @@ proofs predictions     arrays records
 proofs                 rows
 data                   blocks files confusion groups hierarchy.graph
 evaluation             blocks learners groups certificate features.shared compiled data hierarchy confusion metrics protocol hyper
-evaluation             limits records rows proofs predictions
-evaluation.jobs        config progress
+evaluation             files limits records rows proofs predictions
+evaluation.jobs        config identity progress
 evaluation.sweep       config progress
 evaluation.estimates   config
 evaluation.rough       config
