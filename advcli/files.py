@@ -237,10 +237,16 @@ def read_json(path: Path) -> Any:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, wait: bool = True) -> Iterator[bool]:
     """Hold the lock of a file, which is made if it is not there; other processes wait.
 
     Some network file systems have no locks, nor has Windows these: nobody waits there.
+
+    Parameters
+    ----------
+    path : Path
+    wait : bool
+        Whether to wait for the lock. Else what is yielded tells whether it is held.
 
     Raises
     ------
@@ -249,11 +255,16 @@ def locked(path: Path) -> Iterator[None]:
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        with contextlib.suppress(OSError, ImportError):
+        held = True
+        try:
             import fcntl
 
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held = False
+        except (OSError, ImportError):
+            pass
+        yield held
     finally:
         os.close(handle)
 

@@ -23,6 +23,7 @@ from ..errors import AdvcliError, DataError, KilledError, NotConvergedWarning, R
 from ..limits import call_limited
 from ..predictions import Predictions, entry
 from ..proofs import Recorder
+from ..provenance import NOT_RECORDED, maker
 from ..records import ResultsFolder
 from ..rows import STAGE_COLUMNS, canonical_json, complete_rows, hyper_value, over_splits, plain
 from .cell import Cell
@@ -304,7 +305,7 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         "cell": cell.as_mapping(),
         "dataset_sha256": dataset.sha256,
         **cell.made_from,
-        "instruction_set": kernels.level,
+        "made_by": _makers(cell, before),
         "notes": [*recipe.notes, *split_notes, *fits.notes()],
         "choice": _choice(fits.counted["choices"]),
         "edges": searches.edges(),
@@ -331,6 +332,13 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         about |= recorder.write()
     folder.write_cell(key, rows, search_rows, about=about, request=request, former=former)
     return _outcome(rows, about, kept, key=key, **seen, seconds=time.perf_counter() - began)
+
+
+def _makers(cell: Cell, before: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    """Return who made a cell: who made the stored one that gets more, and this process."""
+    ours = plain(maker(kernels.level, cell.loss.get("estimator")))
+    theirs = [] if before is None else before["about"].get("made_by") or [NOT_RECORDED]
+    return [*(each for each in theirs if each != ours), ours]
 
 
 def _refuse_other_data(recipe: Recipe, folder: ResultsFolder) -> None:

@@ -280,6 +280,7 @@ def test_reports_and_statistics_stand_on_rows_alone():
         "metrics",
         "paths",
         "plugins",
+        "provenance",
         "registry",
         "statistics",
         *siblings,

@@ -56,7 +56,7 @@ proofs predictions     arrays records
 proofs                 rows
 data                   blocks files confusion groups hierarchy.graph
 evaluation             blocks learners groups certificate features.shared compiled data hierarchy confusion metrics protocol hyper
-evaluation             files limits records rows proofs predictions
+evaluation             files limits records rows proofs predictions provenance provenance
 evaluation.jobs        config identity progress
 evaluation.sweep       config progress
 evaluation.estimates   config
@@ -70,7 +70,7 @@ coverage               models abstention data files losses reports
 
 statistics             -
 reports                statistics hyper metrics files records rows
-reports.sources        identity
+reports.sources        identity provenance provenance
 surfaces               losses
 pictures               surfaces losses features learners evaluation models metrics hyper files outputs reports.drawing
 pictures               reports.published_numbers
