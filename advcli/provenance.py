@@ -78,18 +78,18 @@ class Makers:
     def mixture(self) -> str:
         """Return in one line which sets made how many cells, by what differs between them; empty for one set."""
         found = self.listed()
-        facts = [_facts(made) for made in found]
-        names = dict.fromkeys(name for each in facts for name in each)
-        differing = [name for name in names if len({each[name] for each in facts if name in each}) > 1]
+        said_by = [facts(made) for made in found]
+        names = dict.fromkeys(name for each in said_by for name in each)
+        differing = [name for name in names if len({each[name] for each in said_by if name in each}) > 1]
         groups: dict[str, int] = {}
-        for made, each in zip(found, facts, strict=True):
+        for made, each in zip(found, said_by, strict=True):
             said = ", ".join(f"{name} {each[name]}" for name in differing if name in each) if each else "not recorded"
             if said:
                 groups[said] = groups.get(said, 0) + len(made["cells"])
         listed = "; ".join(f"{said} ({_cells(count)})" for said, count in groups.items())
         if differing:
             return f"the cells were not made by one set of versions and processors: {listed}"
-        return f"who made some of the cells is not known: {listed}" if groups and any(facts) else ""
+        return f"who made some of the cells is not known: {listed}" if groups and any(said_by) else ""
 
     def mixtures(self) -> list[str]:
         """Return one line for every mixture: of versions and processors, and of contents of a data set."""
@@ -105,7 +105,7 @@ def _cells(count: int) -> str:
     return f"{count} cell{'' if count == 1 else 's'}"
 
 
-def _facts(made: Mapping[str, Any]) -> dict[str, str]:
+def facts(made: Mapping[str, Any]) -> dict[str, str]:
     """Return what tells one set from another in words, name and value."""
     git, cpu = made.get("git") or {}, made.get("cpu") or {}
     found = {

@@ -12,7 +12,7 @@ import numpy as np
 from .. import plugins
 from ..protocol import Protocol
 from ..rows import GROWING, NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, plain
-from .inputs import GROUPS, by_content, by_name, files_of
+from .inputs import GROUPS, by_content, by_name, files_of, path_keys
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,11 @@ class Cell:
 
     @property
     def made_from(self) -> dict[str, Any]:
-        """What the cell's file keeps of its inputs beside the data: ``files``, and ``plugins``, the checksum of a user's Python files."""
-        own, files = plugins.fingerprint(), self.files
-        return ({"files": files} if files else {}) | ({} if own is None else {"plugins": own})
+        """What the cell's file keeps of its inputs beside the data: ``files``, the dotted keys that are ``paths``, and ``plugins``, the
+        checksum of a user's Python files.
+        """
+        found = {"files": self.files, "paths": sorted(path_keys(vars(self))), "plugins": plugins.fingerprint()}
+        return {name: value for name, value in found.items() if value}
 
     def as_mapping(self) -> dict[str, Any]:
         """Return the cell as plain nested data."""

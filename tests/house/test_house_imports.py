@@ -70,7 +70,8 @@ coverage               models abstention data files losses reports
 
 statistics             -
 reports                statistics hyper metrics files records rows
-reports.sources        identity provenance provenance
+reports.sources        identity provenance
+reports.makers         provenance provenance
 surfaces               losses
 pictures               surfaces losses features learners evaluation models metrics hyper files outputs reports.drawing
 pictures               reports.published_numbers
