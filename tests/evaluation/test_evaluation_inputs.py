@@ -231,3 +231,25 @@ def test_data_that_change_while_a_cell_waits_are_refused(fakes: Any, tmp_path: P
     outcome = run_cell(fakes.cell(), folder, tmp_path)
     assert outcome.status == "failed"
     assert "the data of blobs have changed" in outcome.error
+
+
+def test_proofs_are_verified_where_the_files_are_now(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    table(0.0, "data/a.csv")
+    write(CONFUSED, "data/C.csv")
+    write(1 - IDENTITY, "data/costs.csv")
+    words = ["-m", *DATA, "dataset.path=data/a.csv", "workers=1", "record.proofs=true"]
+    assert main([*words, "loss=zero_one,cs", "noise=csv", "noise.path=data/C.csv", "name=noisy"]) == 0
+    assert main([*words, "loss=general", "loss.file=data/costs.csv", "name=costs"]) == 0
+    shutil.move("data", "elsewhere")
+    for name, number in (("noisy", 4), ("costs", 2)):
+        capfd.readouterr()
+        assert main(["verify", f"results=results/{name}"]) == 1, "nothing was proved"
+        assert f"0 proved, 0 refuted, {number} cannot" in capfd.readouterr().out
+        assert main(["verify", f"results=results/{name}", "data_dir=elsewhere"]) == 0
+        assert f"{number} proved, 0 refuted, 0 cannot" in capfd.readouterr().out
+    write(IDENTITY, "elsewhere/C.csv")
+    assert main(["verify", "results=results/noisy", "data_dir=elsewhere"]) == 1
+    assert "C.csv holds something else than when the cell was made" in capfd.readouterr().out
+    table(1.0, "elsewhere/a.csv")
+    assert main(["verify", "results=results/costs", "data_dir=elsewhere"]) == 1
+    assert "the data are not those of the rows" in capfd.readouterr().out
