@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import itertools
 import json
 import os
@@ -262,6 +263,14 @@ def read_regular(path: Path) -> bytes:
         os.close(handle)
 
 
+def file_sha256(path: Path) -> str | None:
+    """Return the SHA-256 of the bytes of a file; None if it cannot be read or is no regular file."""
+    try:
+        return hashlib.sha256(read_regular(path)).hexdigest()
+    except OSError:
+        return None
+
+
 def read_json(path: Path) -> Any:
     """Return the value of a JSON file; None if it cannot be read or is none."""
     try:
@@ -271,10 +280,16 @@ def read_json(path: Path) -> Any:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, wait: bool = True) -> Iterator[bool]:
     """Hold the lock of a file, which is made if it is not there; other processes wait.
 
     Some network file systems have no locks, nor has Windows these: nobody waits there.
+
+    Parameters
+    ----------
+    path : Path
+    wait : bool
+        Whether to wait for the lock. Else what is yielded tells whether it is held.
 
     Raises
     ------
@@ -283,11 +298,16 @@ def locked(path: Path) -> Iterator[None]:
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        with contextlib.suppress(OSError, ImportError):
+        held = True
+        try:
             import fcntl
 
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held = False
+        except (OSError, ImportError):
+            pass
+        yield held
     finally:
         os.close(handle)
 

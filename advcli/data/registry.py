@@ -137,6 +137,12 @@ def foresee(options: Mapping[str, Any]) -> Callable[[Dataset], list[str]] | None
     return sources()[complete_options(options)["source"]].foresee
 
 
+def path_names(options: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of a data set's options that are paths, as its source declares them; none for a source that there is not."""
+    source = sources().get(str(options.get("source")))
+    return frozenset(source.paths if source is not None else ())
+
+
 def is_ordered(options: Mapping[str, Any], author_splits: bool = False) -> bool | None:
     """Return whether the classes of a data set will have an order (`Dataset.ordered`), before it is loaded.
 

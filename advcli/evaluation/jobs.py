@@ -18,13 +18,15 @@ from ..data import foresee, has_address, is_ordered, missing_files
 from ..data.label_noise import check_noise
 from ..errors import AdvcliError, ConfigError, DataError, IncompatibleError, NotConvergedWarning, ResultsError
 from ..hyper import SCALES
+from ..identity import A_FILE
 from ..metrics import meaning, shown, shown_as
 from ..progress import Journal, warning
 from ..protocol import Protocol
 from ..records import ResultsFolder
 from ..rows import GROWING, canonical_json, hyper_text
 from .cell import Cell
-from .growth import Review, settled
+from .growth import Review, content_of, settled
+from .inputs import path_keys
 from .recipe import PROBABILITIES, Recipe, check_metrics, load_once, shared_data
 from .runner import CellOutcome, run_cell
 from .selection import find_axes, split_hyper
@@ -83,16 +85,21 @@ def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Call
     ------
     ConfigError, ResultsError
     """
-    check_cells(cells, words, say)
+    contents = check_cells(cells, words, say)
     folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"], cells[0].record["distributions"])
-    review = Review(folder, settled(map(cell_of_sweep, cells)))
+    review = Review(folder, settled(map(cell_of_sweep, cells)), contents)
     folder.prepare(_identity(cells, words), review.look)
     review.finish()
     return folder
 
 
-def check_cells(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> None:
+def check_cells(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> dict[str, str]:
     """Check the cells of a sweep as `prepare` does, with the same parameters; nothing is written.
+
+    Returns
+    -------
+    dict of str to str
+        `growth.content_of` of the data sets that were read, to the checksums of their content.
 
     Raises
     ------
@@ -146,7 +153,7 @@ def check_cells(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: 
             say(f"note: hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
     settled(map(cell_of_sweep, cells))
     _refuse_missing_data(cells, words)
-    _check_with_data(cells, say)
+    return _check_with_data(cells, say)
 
 
 def _refuse_missing_data(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> None:
@@ -183,10 +190,10 @@ def _how_to_get(missing: Mapping[str, Path], n: int) -> str:
     return f"{said}point data_dir= or ADVCLI_DATA to the folder that has their files, such as {next(iter(missing.values())).name}"
 
 
-def _check_with_data(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
+def _check_with_data(cells: Sequence[Settings], say: Callable[[str], None]) -> dict[str, str]:
     """Check what only reading the data tells, each different combination once, and say what is to be known of the data before any work.
 
-    Data sets that describe themselves are not read, others once.
+    Data sets that describe themselves are not read, others once; returned are the checksums of these.
 
     Raises
     ------
@@ -205,29 +212,36 @@ def _check_with_data(cells: Sequence[Settings], say: Callable[[str], None]) -> N
             read[str(cell.dataset["name"])].setdefault(repr(parts), cell)
     first = {str(cell.dataset["name"]): cell for cell in reversed(cells)}
     problems: list[AdvcliError] = []
+    contents: dict[str, str] = {}
     with shared_data():
         for name in sorted(read):
             tell, cell = foresee(first[name].dataset), first[name]
             if tell is not None:
-                for note in tell(load_once(cell.dataset, cell.data_dir, cell.protocol["splits"] == "author")):
+                dataset = load_once(cell.dataset, cell.data_dir, cell.protocol["splits"] == "author")
+                contents[content_of(cell.dataset, cell.protocol)] = dataset.sha256
+                for note in tell(dataset):
                     if not cells[0].quiet:
                         say(f"note: {name}: {note}")
             for cell in read[name].values():
                 try:
-                    Recipe(cell_of_sweep(cell), cell.data_dir).check_facts()
+                    recipe = Recipe(cell_of_sweep(cell), cell.data_dir)
+                    contents[content_of(cell.dataset, cell.protocol)] = recipe.dataset.sha256
+                    recipe.check_facts()
                 except ConfigError:
                     raise
                 except AdvcliError as error:
                     problems.append(error)
     if problems and len(problems) == sum(map(len, read.values())) and all(read.values()):
         raise problems[0]
+    return contents
 
 
 def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Return what all cells of a results folder share, so that its rows can stand in one table.
 
     Data sets, losses, features and solvers are columns of the rows: a folder may get more of them. Their options count as far as
-    words set them, because rows do not tell two files behind ``dataset=csv`` apart.
+    words set them, because rows do not tell two values of most options apart. Where a file lies is no part of it: `growth.Review` compares
+    what is in it.
     """
     from ..config.words import options_set
 
@@ -235,6 +249,7 @@ def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict
         distinct = list({canonical_json(value): value for value in reversed(values)}.values())[::-1]
         return distinct[0] if len(distinct) == 1 else {"each of": distinct}
 
+    paths = set().union(*(path_keys(vars(cell)) for cell in cells))
     return {
         "seed": one([cell.seed for cell in cells]),
         "hyper": one([cell.hyper for cell in cells]),
@@ -243,7 +258,7 @@ def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict
         "protocol": one(
             [{key: value for key, value in cell.protocol.items() if key not in (*Protocol.SILENT, *GROWING)} for cell in cells]
         ),
-        "options": {key: one(values) for key, values in sorted(options_set(words).items())},
+        "options": {key: A_FILE if key in paths else one(values) for key, values in sorted(options_set(words).items())},
     }
 
 

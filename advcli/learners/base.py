@@ -206,6 +206,7 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     name: ClassVar[str]
     view: ClassVar[str] = "noisy"  # one of VIEWS
+    paths: ClassVar[tuple[str, ...]] = ()  # options that may name files, whose content a fit depends on
     sets: ClassVar[bool] = False  # whether rows may have several labels
     empty_sets: ClassVar[bool] = False  # whether such rows may have none
     certified: ClassVar[bool] = True  # whether a fit has a certificate

@@ -56,6 +56,7 @@ class _Corrected(LinearLearner):
     """
 
     takes: ClassVar[tuple[str, ...]] = ("confusion",)
+    paths: ClassVar[tuple[str, ...]] = ("confusion",)
     constant: ClassVar[bool] = True
     hyper: ClassVar[tuple[str, ...]] = ("regularisation",)
     certified: ClassVar[bool] = True

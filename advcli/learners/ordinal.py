@@ -469,6 +469,8 @@ class ReducedThresholds(Calibrated, ThresholdLearner):
         As in `ThresholdLearner`.
     """
 
+    paths: ClassVar[tuple[str, ...]] = ("file",)
+
     bias: str = "free"
     cost: Any = "absolute"
 

@@ -30,6 +30,7 @@ class LearnsFromCosts(Learner):
     """
 
     has_costs: ClassVar[bool] = True
+    paths: ClassVar[tuple[str, ...]] = ("file",)
     default_cost: ClassVar[str] = "zero_one"
     without_order: ClassVar[str] = "give it with dataset.order=[lowest,...,highest] or choose loss.cost=zero_one"
 

@@ -92,6 +92,7 @@ class UMAClassifier(LinearLearner):
     """
 
     takes: ClassVar[tuple[str, ...]] = ("confusion",)
+    paths: ClassVar[tuple[str, ...]] = ("confusion",)
 
     confusion: Any = field(default=None, kw_only=False)
     rule: str = "error"

@@ -66,6 +66,7 @@ class Loss(ABC):
     name: ClassVar[str]
     kernel: ClassVar[str]
     needs_order: ClassVar[bool] = False  # labels must have a meaningful order
+    paths: ClassVar[tuple[str, ...]] = ("file",)  # options that name files, whose content a fit depends on
     metric: ClassVar[str] = "error"  # what selection minimises by default
     simplex: ClassVar[bool] = False  # whether r + e_y runs over all distributions
     thresholded: ClassVar[bool] = False  # whether S = tau + 1 - f_y with a tau that classes below it do not move
@@ -111,8 +112,8 @@ class Loss(ABC):
 
     @classmethod
     def reads_file(cls, options: Mapping[str, Any]) -> bool:
-        """Return whether a loss with these options is read from a file, the option ``file``."""
-        return options.get("file") is not None
+        """Return whether a loss with these options is read from a file."""
+        return any(options.get(name) is not None for name in cls.paths)
 
     @classmethod
     def agrees(cls, options: Mapping[str, Any]) -> bool:

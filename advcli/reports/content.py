@@ -658,16 +658,10 @@ def _provenance_section(facts: Facts) -> Section:
 def _made(known: Mapping[str, Any]) -> list[str]:
     """Return in lines how the rows of a folder were made, by its provenance.json."""
     lines = []
-    versions = known.get("versions") or {}
-    if versions:
-        lines.append("versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()))
-    git = known.get("git") or {}
-    if git.get("commit"):
-        changed = " with uncommitted changes" if git.get("dirty") else ""
-        lines.append(f"commit {git['commit']}{changed}")
-    cpu = known.get("cpu") or {}
-    if cpu:
-        lines.append(f"processor: {cpu.get('model')}, {cpu.get('logical_cores')} logical cores, {cpu.get('machine')}")
+    sets = known.get("made_by") or [known]
+    for made in sets:
+        cells = f"{counted(len(made['cells']), 'cell')}: " if len(sets) > 1 else ""
+        lines += [f"{cells}{line}" for line in _made_by(made)]
     if "wall_seconds" in known:
         memory = known.get("peak_memory_bytes", 0) / 2**20
         lines.append(
@@ -677,4 +671,22 @@ def _made(known: Mapping[str, Any]) -> list[str]:
     if known.get("command"):
         lines.append(f"command: {shlex.join(map(str, known['command']))}")
     data = known.get("data") or {}
-    return [*lines, *(f"data {name}: sha256 {digest}" for name, digest in data.items())]
+    for name, contents in data.items():
+        lines += [f"data {name}: sha256 {digest}" for digest in ([contents] if isinstance(contents, str) else contents)]
+    return lines
+
+
+def _made_by(made: Mapping[str, Any]) -> list[str]:
+    """Return in lines what made some cells of a folder."""
+    lines = [] if made.get("versions") else ["versions: not recorded"] if "cells" in made else []
+    if made.get("versions"):
+        lines.append("versions: " + ", ".join(f"{name} {version}" for name, version in made["versions"].items()))
+    git = made.get("git") or {}
+    if git.get("commit"):
+        changed = " with uncommitted changes" if git.get("dirty") else ""
+        lines.append(f"commit {git['commit']}{changed}")
+    cpu = made.get("cpu") or {}
+    if cpu:
+        level = f", {made['instruction_set']} kernels" if made.get("instruction_set") else ""
+        lines.append(f"processor: {cpu.get('model')}, {cpu.get('logical_cores')} logical cores, {cpu.get('machine')}{level}")
+    return lines

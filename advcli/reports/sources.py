@@ -16,6 +16,7 @@ from ..errors import ResultsError
 from ..files import read_json
 from ..identity import Owner
 from ..metrics import Missed, missed_classes
+from ..provenance import Makers
 from ..records import ResultsFolder
 from ..rows import TIMING_COLUMNS, canonical_json
 from .document import counted
@@ -57,9 +58,14 @@ class Sources:
         self.remarks: list[str] = []
         self.selected: dict[str, str] = {}
         self.missed: dict[str, list[Missed]] = {}
+        self._merged = merge
         for folder in folders if merge else ():
             folder.merge()
         parts = {label: folder.runs() if merge else folder.runs_of_cells() for label, folder in self.folders.items()}
+        makers = Makers()
+        for folder in folders:
+            makers.update(folder.makers)
+        self.remarks += makers.mixtures()
         for label, rows in parts.items():
             if not len(rows):
                 raise ResultsError(f"{self.folders[label].path} holds no rows yet; run or resume its sweep first")
@@ -103,7 +109,7 @@ class Sources:
         found = []
         for folder in self.folders.values():
             try:
-                rows = folder.search()
+                rows = folder.search() if self._merged else folder.search_of_cells()
             except ResultsError:  # a folder of tables alone may have none
                 continue
             own = [cell for cell, place in self._places.items() if place is folder]

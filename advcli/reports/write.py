@@ -8,6 +8,7 @@ import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -50,7 +51,10 @@ def write_reports(
     out: Path | None = None,
     spreadsheets: bool = False,
 ) -> pd.DataFrame:
-    """Merge the cells of a folder, or of several for one table, and write reports from the rows alone.
+    """Write reports of the cells of a folder, or of several for one table, from their rows alone.
+
+    Without ``out`` the tables of the cells are merged first, and the folder is locked from then on: of two processes that end together
+    neither writes what it has read before the other. With ``out`` the folders are only read, and may lie where nobody can write.
 
     Works on a finished or a partial sweep. Always written are summary.csv (all metrics) and table.md (one metric). The full
     report adds table.csv (the comparison tables, one row per metric and data set), wins.csv, pairs.csv (tests across data sets),
@@ -95,11 +99,31 @@ def write_reports(
         For an unknown metric, name of published numbers, method or data set, and several folders without a place to write to; nothing is
         written then.
     """
-    sources = Sources([folder] if isinstance(folder, ResultsFolder) else list(folder))
-    places = list(sources.folders.values())
-    if out is None and len(places) > 1:
+    folders = [folder] if isinstance(folder, ResultsFolder) else list(folder)
+    if out is None and len(folders) > 1:
         raise ConfigError("tables of several results folders need out=FOLDER, where they are written")
-    place = out or places[0].path
+    asked: dict[str, Any] = {"significance": significance, "metric": metric, "notes": notes, "full": full, "page": page}
+    asked |= {"published": published, "choice": choice, "out": out}
+    if out is not None:
+        return _write(Sources(folders, merge=False), out, **asked)
+    with folders[0].locked(remedy="out=FOLDER takes the tables elsewhere"):
+        return _write(Sources(folders), folders[0].path, **asked)
+
+
+def _write(
+    sources: Sources,
+    place: Path,
+    *,
+    significance: Significance,
+    metric: str | None,
+    notes: Sequence[str],
+    full: bool,
+    page: bool,
+    published: str | None,
+    choice: Choice | None,
+    out: Path | None,
+) -> pd.DataFrame:
+    """Write what `write_reports` was asked for into a folder, and return the summary."""
     runs, names = (choice or Choice()).rows(sources.runs)
     if metric is not None:
         _refuse_unknown(metric, runs, sources)

@@ -307,6 +307,7 @@ def test_reports_and_statistics_stand_on_rows_alone():
         "metrics",
         "paths",
         "plugins",
+        "provenance",
         "registry",
         "spreadsheets",
         "statistics",

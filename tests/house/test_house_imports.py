@@ -57,8 +57,8 @@ proofs predictions     arrays records
 proofs                 rows
 data                   blocks files confusion groups hierarchy.graph
 evaluation             blocks learners groups certificate features.shared compiled data hierarchy confusion metrics protocol hyper
-evaluation             limits records rows proofs predictions streams
-evaluation.jobs        config progress
+evaluation             files limits records rows proofs predictions provenance streams
+evaluation.jobs        config identity progress
 evaluation.sweep       config progress
 evaluation.estimates   config
 evaluation.rough       config
@@ -71,7 +71,8 @@ coverage               models abstention data files reports spreadsheets
 
 statistics             -
 reports                statistics hyper metrics files records rows spreadsheets
-reports.sources        identity
+reports.sources        identity provenance
+reports.makers         provenance
 surfaces               losses
 pictures               surfaces losses features learners evaluation models metrics hyper files outputs reports.drawing
 pictures               reports.published_numbers spreadsheets

@@ -19,7 +19,7 @@ from ..catalogue import CATALOGUE, known_set
 from ..dataset import Dataset
 from ..encoding import text_columns
 from ..manifest import check_file, find_file, own_file, read_manifest
-from ..source import SEQUENCE_OPTIONS, TABLE_OPTIONS, Entry, Source, asks_for_label_sets, options_give_order
+from ..source import TABLE_OPTIONS, Entry, Source, asks_for_label_sets, options_give_order
 from ..table import read_bytes, read_table
 from ..tabular import from_table
 
