@@ -103,7 +103,7 @@ def write_reports(
     if out is None and len(folders) > 1:
         raise ConfigError("tables of several results folders need out=FOLDER, where they are written")
     asked: dict[str, Any] = {"significance": significance, "metric": metric, "notes": notes, "full": full, "page": page}
-    asked |= {"published": published, "choice": choice, "out": out}
+    asked |= {"published": published, "choice": choice, "out": out, "spreadsheets": spreadsheets}
     if out is not None:
         return _write(Sources(folders, merge=False), out, **asked)
     with folders[0].locked(remedy="out=FOLDER takes the tables elsewhere"):
@@ -122,6 +122,7 @@ def _write(
     published: str | None,
     choice: Choice | None,
     out: Path | None,
+    spreadsheets: bool,
 ) -> pd.DataFrame:
     """Write what `write_reports` was asked for into a folder, and return the summary."""
     runs, names = (choice or Choice()).rows(sources.runs)
