@@ -5,13 +5,13 @@ The margin of a prediction is that of an abstaining classifier; of any other the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from .abstention import Guarantee, RiskCoverage, guarantee, risk_coverage
 from .data.cells import cell_text
@@ -19,15 +19,15 @@ from .data.columns import match_labels
 from .data.reading import read_parts
 from .errors import ConfigError, DataError, nearest
 from .files import write_bytes, write_text
-from .losses.rejecting import leads
 from .models import Model
 from .reports.drawing import draw
+from .spreadsheets import frame_as_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2)
-DELTA = 0.1
+CONFIDENCE = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class CoverageReport:
     confusion : DataFrame
         Rows with each true class (index) and each predicted label (columns, to abstain last where the model may).
     guarantees : tuple of Guarantee
-        For `EPSILONS`, each with confidence 1 - `DELTA` by itself; none where the rows are too few.
+        For the errors that were asked for, each with its confidence by itself; none where the rows are too few.
     """
 
     rows: int
@@ -50,39 +50,43 @@ class CoverageReport:
     guarantees: tuple[Guarantee, ...]
 
 
-def margins(estimator: Any, X: Any) -> NDArray[np.float64]:
-    """Return the margins of a fitted learner's predictions at rows X (n, d), shape (n,)."""
-    found = estimator.margin(X) if hasattr(estimator, "margin") else leads(estimator.potentials(X))
-    return np.asarray(found, dtype=np.float64)
-
-
-def coverage_of(model: Model, X: Any, y: Any) -> CoverageReport:
-    """Return what a model does on rows X (n, d) of codes y (n,)."""
-    X = model.features(X)
-    P, codes = model.estimator.potentials(X), np.asarray(model.estimator.predict_codes(X))
-    margin, wrong = margins(model.estimator, X), np.argmax(P, axis=1) != y
+def coverage_of(model: Model, X: Any, y: Any, epsilons: Iterable[float] = EPSILONS, confidence: float = CONFIDENCE) -> CoverageReport:
+    """Return what a model does on rows X (n, d) of codes y (n,), and its threshold for each error that accepted rows may have."""
+    margin, chosen, codes = model.judged(X)
+    wrong = chosen != y
     counts = np.zeros((len(model.classes), len(model.labels)), dtype=np.int64)
     np.add.at(counts, (y, codes), 1)
     confusion = pd.DataFrame(counts, index=pd.Index(model.classes, name="class"), columns=list(model.labels))
+    delta = round(1.0 - confidence, 12)
     try:
-        found = tuple(guarantee(margin, wrong, epsilon, DELTA) for epsilon in EPSILONS)
+        found = tuple(guarantee(margin, wrong, epsilon, delta) for epsilon in sorted(set(epsilons)))
     except DataError:
         found = ()
     return CoverageReport(len(y), risk_coverage(margin, wrong), confusion, found)
 
 
-def coverage_file(model: Model, source: Path, out: Path) -> CoverageReport:
+def coverage_file(
+    model: Model,
+    source: Path,
+    out: Path,
+    epsilons: Iterable[float] = EPSILONS,
+    confidence: float = CONFIDENCE,
+    spreadsheets: bool = False,
+) -> CoverageReport:
     """Read labelled rows of a CSV file and write what the model does on them (`write`).
+
+    With ``spreadsheets`` labels that look like formulas get an apostrophe there (`advcli.spreadsheets`).
 
     Raises
     ------
     ConfigError
-        A model of sets of labels, or one that was not fitted to a table.
+        A model of sets of labels, one that predicts no classes, or one that was not fitted to a table.
     DataError
         No column of labels, a label that is none of the model's, or rows that the model cannot take.
     """
     if model.encoding is None or model.of_sets:
         raise ConfigError("risk over coverage is for models that advcli fit made from rows with one label")
+    model.check_threshold()
     target = str(model.about.get("cell", {}).get("dataset", {}).get("target"))
     form, text = model.encoding, model.encoding.text
     wanted = None if text is None else [*text, target]
@@ -98,8 +102,8 @@ def coverage_file(model: Model, source: Path, out: Path) -> CoverageReport:
         unknown = codes.index(-1)
         raise DataError(f"{source}: {given[unknown]!r} of row {unknown + 1} is no label of the model; {nearest(given[unknown], names)}")
     model.encoding.check_columns(source, columns)
-    found = coverage_of(model, model.encoding.encode(parts[0]), np.array(codes, dtype=np.intp))
-    write(found, out)
+    found = coverage_of(model, model.encoding.encode(parts[0]), np.array(codes, dtype=np.intp), epsilons, confidence)
+    write(replace(found, confusion=frame_as_text(found.confusion)) if spreadsheets else found, out)
     return found
 
 

@@ -138,7 +138,7 @@ def _agree(estimator: SurrogateClassifier, seen: list[_ShardFacts]) -> tuple[dic
     estimator.loss_ = loss = estimator._make_loss(len(estimator.classes_))
     if loss.example_weights:
         raise IncompatibleError("a fit to shards", "weights that count rows", "this loss takes them for costs")
-    estimator._take(Bound(estimator.classes_, estimator._facts(), False, estimator._bind(stub[:1]), codes, None))
+    estimator._take(Bound(estimator.order_, estimator._facts(), False, estimator._bind(stub[:1]), codes, None))
     _ = estimator.predictions_  # refuses a class that is called like what is no class
     factor = np.divide(weighed, mass, out=np.zeros(len(mass)), where=mass > 0.0)
     each = zip(codes.tolist(), factor.tolist(), strict=True)

@@ -10,6 +10,18 @@ import sys
 import warnings
 from collections.abc import Iterable
 
+MOST = 1000
+"""Characters of a line that people read; what is longer, such as a label of somebody's, is cut in its middle."""
+
+
+def readable(text: str) -> str:
+    """Return a text as one line of at most `MOST` characters: the beginning says what is wrong, the end what to do."""
+    line = " ".join(text.split())
+    if len(line) <= MOST:
+        return line
+    left_out = len(line) - MOST
+    return f"{line[: MOST // 2]} [{left_out} characters left out] {line[-(MOST // 2) :]}"
+
 
 class AdvcliError(Exception):
     """Base of all errors that the command line answers with one line instead of a traceback."""
@@ -19,7 +31,7 @@ class AdvcliError(Exception):
     @property
     def lines(self) -> list[str]:
         """The text as whole lines for a terminal: one, but for errors that are several."""
-        return [" ".join(str(self).split())]
+        return [readable(str(self))]
 
 
 class ConfigError(AdvcliError, ValueError):
@@ -52,7 +64,7 @@ class ProblemsError(DataError):
     def lines(self) -> list[str]:
         """A line that counts the problems and one for each."""
         head = f"{self.where} has {len(self.problems)} problems:"
-        return [head, *(f"  {' '.join(problem.split())}" for problem in self.problems)]
+        return [head, *(f"  {readable(problem)}" for problem in self.problems)]
 
 
 def refuse_all(problems: Iterable[str], where: str = "the table") -> None:
@@ -96,6 +108,12 @@ class IncompatibleError(ConfigError):
     def __reduce__(self) -> tuple[type[IncompatibleError], tuple[str, str, str]]:
         """Pickle by the three parts: the text alone would not make the error again in another process."""
         return type(self), (self.what, self.needs, self.missing)
+
+
+class OutputError(AdvcliError):
+    """Words that standard output does not take."""
+
+    exit_code = 1
 
 
 class KilledError(AdvcliError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import itertools
 import json
 import os
@@ -58,6 +59,24 @@ def check_unpacked(archive: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]
     if held > most_unpacked(size):
         raise UnpackedError(f"{size} bytes that unpack to {held}, of which {most_unpacked(size)} are read at most")
     return entries
+
+
+_REMEDIES = {
+    "free space or choose another folder with results_dir=": (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+    "give yourself the permission or choose another place (results_dir= for results)": (errno.EACCES, errno.EPERM, errno.EROFS),
+    "raise the limit (ulimit) or give a smaller workers=": (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM),
+    "choose a shorter name (name= and results_dir= for results)": (errno.ENAMETOOLONG,),
+    "a part of this path is a file; choose another folder (results_dir= and name= for results)": (errno.ENOTDIR, errno.EEXIST),
+    "give the name of a file": (errno.EISDIR,),
+}
+
+
+def explained(error: OSError) -> str:
+    """Return what the system refused in one line: the path, the reason and what to do."""
+    paths = [str(path) for path in (error.filename, error.filename2) if path is not None]
+    remedy = next((text for text, numbers in _REMEDIES.items() if error.errno in numbers), "")
+    said = [": ".join(part for part in (" and ".join(paths), reason(error) if error.strerror else str(error)) if part), remedy]
+    return "; ".join(part for part in said if part) or type(error).__name__
 
 
 def destination(path: Path) -> tuple[Path, bool]:
@@ -244,6 +263,14 @@ def read_regular(path: Path) -> bytes:
         os.close(handle)
 
 
+def file_sha256(path: Path) -> str | None:
+    """Return the SHA-256 of the bytes of a file; None if it cannot be read or is no regular file."""
+    try:
+        return hashlib.sha256(read_regular(path)).hexdigest()
+    except OSError:
+        return None
+
+
 def read_json(path: Path) -> Any:
     """Return the value of a JSON file; None if it cannot be read or is none."""
     try:
@@ -253,10 +280,16 @@ def read_json(path: Path) -> Any:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, wait: bool = True) -> Iterator[bool]:
     """Hold the lock of a file, which is made if it is not there; other processes wait.
 
     Some network file systems have no locks, nor has Windows these: nobody waits there.
+
+    Parameters
+    ----------
+    path : Path
+    wait : bool
+        Whether to wait for the lock. Else what is yielded tells whether it is held.
 
     Raises
     ------
@@ -265,11 +298,16 @@ def locked(path: Path) -> Iterator[None]:
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        with contextlib.suppress(OSError, ImportError):
+        held = True
+        try:
             import fcntl
 
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held = False
+        except (OSError, ImportError):
+            pass
+        yield held
     finally:
         os.close(handle)
 

@@ -13,6 +13,9 @@ from .rows import SCHEMA_VERSION, canonical_json, short_json, without_growing
 
 IDENTITY = "identity.json"
 
+A_FILE = "a file, whose content counts cell by cell"
+"""Stands in the place of a path: where a file lies is no part of an identity."""
+
 _ABSENT = object()
 
 
@@ -60,15 +63,19 @@ class Owner:
         identity = _lasting(identity)
         if self.identity is None:
             self.identity, self._source = identity, path
-        elif identity != self.identity:
+        elif not self.is_of(identity):
             raise ResultsError(
                 f"{path} was made by another config than {self._source.name} beside it ({self.unlike(identity)}); "
                 "one table cannot hold both: move it to a folder of its own"
             )
 
+    def is_of(self, other: Any) -> bool:
+        """Tell whether another identity is the same; older versions of the program wrote paths, which differ in nothing."""
+        return bool(_without_paths(self.identity, other) == _without_paths(other, self.identity))
+
     def unlike(self, other: Any) -> str:
         """Return in a few words how another identity differs."""
-        old, new = _flatten(self.identity), _flatten(other)
+        old, new = _flatten(_without_paths(self.identity, other)), _flatten(_without_paths(other, self.identity))
         keys = [key for key in sorted({*old, *new}) if old.get(key, _ABSENT) != new.get(key, _ABSENT)]
         changes = [f"{key}: {_short(old.get(key, _ABSENT))} -> {_short(new.get(key, _ABSENT))}" for key in keys]
         return ", ".join(changes[:4]) + (f" and {len(keys) - 4} more" if len(keys) > 4 else "")
@@ -82,6 +89,15 @@ def _lasting(identity: Mapping[str, Any]) -> Mapping[str, Any]:
     each = [without_growing(options) for options in protocol.get("each of", [protocol])]
     distinct = list({canonical_json(options): options for options in reversed(each)}.values())[::-1]  # in the order of their last places
     return {**identity, "protocol": distinct[0] if len(distinct) == 1 else {"each of": distinct}}
+
+
+def _without_paths(identity: Any, other: Any) -> Any:
+    """Return an identity with `A_FILE` where another one has it and this one has a path, or several."""
+    if other == A_FILE and (isinstance(identity, str) or (isinstance(identity, Mapping) and "each of" in identity)):
+        return A_FILE
+    if isinstance(identity, Mapping) and isinstance(other, Mapping):
+        return {key: _without_paths(value, other.get(key)) for key, value in identity.items()}
+    return identity
 
 
 def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:

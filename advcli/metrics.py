@@ -8,7 +8,7 @@ predictions are CSR matrices (n, k) of ones, which metrics registered with ``set
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from . import plugins
 from .errors import ConfigError
 from .registry import Registry
 
@@ -25,7 +26,7 @@ Function = Callable[[Any, Any, int, Mapping[str, Any]], float]
 FACTS = {
     "alpha": "the cost of an abstention; use a loss with the option alpha",
     "cost_matrix": "a loss with a matrix; choose loss=general or metric error",
-    "probabilities": "a distribution over the classes; choose loss=logistic, zero_one or another that has one",
+    "probabilities": "a distribution over the classes; choose loss=logistic or zero_one, or estimate it by calibrate=vector",
     "labels": "the names of the classes",
     "sequences": "rows that form sequences; give dataset.sequence=COLUMN or choose metric accuracy",
     "label_graph": "a hierarchy over the labels; give dataset.hierarchy=EDGES.csv or choose another metric",
@@ -44,7 +45,7 @@ class Metric:
     higher_is_better : bool
         Direction of the metric.
     is_count : bool
-        Whether value x number of rows is an integer; the tests then work on the integers: rates break ties by float noise.
+        Whether value x number of rows is an integer: searches then pool whole numbers, in which ties are exact.
     percent : bool
         Whether tables print it in percent.
     sets : bool
@@ -151,8 +152,63 @@ def compute(name: str, y_true: Any, y_predicted: Any, n_classes: int, facts: Map
         if not metric.sets:
             of_sets = [each for each in names() if meaning(each).sets]
             raise ConfigError(f"metric {name} is for one label a row; for several there are {', '.join(of_sets)}")
-        return float(metric.function(sparse.csr_array(y_true), sparse.csr_array(y_predicted), n_classes, facts))
-    return float(metric.function(np.asarray(y_true), np.asarray(y_predicted), n_classes, facts))
+        value = metric.function(sparse.csr_array(y_true), sparse.csr_array(y_predicted), n_classes, facts)
+    else:
+        value = metric.function(np.asarray(y_true), np.asarray(y_predicted), n_classes, facts)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"metric {name} returned a {type(value).__name__}, not a number{plugins.defined_at(metric.function)}") from None
+
+
+MOST_MISSED = 6
+"""Classes that a line names."""
+
+
+@dataclass(frozen=True)
+class Missed:
+    """A class none of whose rows is found.
+
+    Attributes
+    ----------
+    label : str
+    share : float
+        Of all rows that are of the class.
+    predicted : bool
+        Whether some rows of other classes are taken for it.
+    """
+
+    label: str
+    share: float
+    predicted: bool
+
+
+def missed_classes(counts: Any, labels: Sequence[str]) -> list[Missed]:
+    """Return the classes that have rows and none that is predicted right, the largest first.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (k, k) or (k, k + 1)
+        Rows are true classes, columns predictions; the last column of k + 1 counts abstentions.
+    labels : sequence of str
+        The k classes.
+    """
+    table = np.asarray(counts)
+    rows = table.sum(axis=1)
+    none = np.flatnonzero((rows > 0) & (np.diagonal(table) == 0))
+    found = [Missed(labels[code], float(rows[code] / rows.sum()), bool(table[:, code].any())) for code in none.tolist()]
+    return sorted(found, key=lambda each: -each.share)
+
+
+def missed_words(found: Sequence[Missed], rows: str = "rows") -> str:
+    """Return in words what a method does of which these classes came; ``rows`` says which rows the shares are of."""
+    parts = []
+    for words, predicted in (("never predicts", False), ("finds no row of", True)):
+        some = [each for each in found if each.predicted is predicted]
+        more = f" and {len(some) - MOST_MISSED} more" if len(some) > MOST_MISSED else ""
+        shares = [f"{each.label} ({100 * each.share:.3g} % of the {rows})" for each in some[:MOST_MISSED]]
+        parts += [f"{words} {', '.join(shares)}{more}"] if some else []
+    return ", ".join(parts)
 
 
 def _are_sets(y: Any) -> bool:

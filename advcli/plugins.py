@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import inspect
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from .errors import AdvcliError, ConfigError
+from .errors import AdvcliError, ConfigError, readable
 from .paths import expanded
 
 FOLDERS = "ADVCLI_PLUGINS"
@@ -80,9 +82,7 @@ def load(group: str) -> list[ModuleType]:
                 del sys.modules[name]
                 if isinstance(error, AdvcliError):
                     raise
-                raise ConfigError(
-                    f"cannot load {path}{_line(error, path)}: {type(error).__name__}: {' '.join(str(error).split())}"
-                ) from error
+                raise ConfigError(f"cannot load {at_fault(error) or path}: {type(error).__name__}: {readable(str(error))}") from error
         modules.append(module)
     return modules
 
@@ -92,15 +92,41 @@ def is_plugin(module: str) -> bool:
     return module.startswith(_PREFIX)
 
 
-def _line(error: Exception, path: Path) -> str:
-    """Return the last line of the file that the error passed through."""
-    found = error.lineno if isinstance(error, SyntaxError) else None
-    trace = error.__traceback__
+def at_fault(error: BaseException) -> str:
+    """Return ``FILE, line N``, the last line of a user's own file that an error passed through, or what caused it; empty if none."""
+    if isinstance(error, SyntaxError) and error.filename and _is_own(error.filename):
+        return f"{error.filename}, line {error.lineno}"
+    found, trace = "", error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path):
-            found = trace.tb_lineno
+        if _is_own(trace.tb_frame.f_code.co_filename):
+            found = f"{trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
         trace = trace.tb_next
-    return "" if found is None else f", line {found}"
+    return found or (at_fault(error.__cause__) if error.__cause__ is not None else "")
+
+
+def _is_own(file: str) -> bool:
+    return any(Path(folder) in Path(file).parents for folder in folders())
+
+
+def defined_at(item: Any) -> str:
+    """Return `` (FILE, line N)`` of a class or function in a user's own file, for the end of a message; empty for any other."""
+    try:
+        file, line = inspect.getfile(item), inspect.getsourcelines(item)[1]
+    except (OSError, TypeError):  # made in an interpreter
+        return ""
+    return f" ({file}, line {line})" if _is_own(file) else ""
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error as one line, with the line of a user's own file that made it.
+
+    The type is named unless the error was written for people.
+    """
+    text = readable(str(error))
+    if not isinstance(error, AdvcliError):
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    where = at_fault(error)
+    return text if not where or where.partition(",")[0] in text else f"{text} ({where})"
 
 
 def fingerprint() -> str | None:

@@ -158,7 +158,11 @@ def check_grid(name: str, values: Any) -> dict[str, list[float]]:
             continue
         if axis not in axes():
             raise ConfigError(f"unknown key '{name}.{axis}'; {nearest(f'{name}.{axis}', [f'{name}.{each}' for each in axes()])}")
-        numbers = list(candidates) if isinstance(candidates, Sequence) and not isinstance(candidates, str) else [candidates]
+        if not isinstance(candidates, Sequence) or isinstance(candidates, str):
+            raise ConfigError(
+                f"{name}.{axis}={candidates} is no list; give {name}.{axis}=[{candidates}], or fix a value with hyper.NAME=VALUE"
+            )
+        numbers = list(candidates)
         if not numbers:
             raise ConfigError(f"{name}.{axis}=[] is empty; give at least one value")
         with contextlib.suppress(ValueError):

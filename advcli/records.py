@@ -75,6 +75,10 @@ class ResultsFolder:
     ----------
     remarks : dict
         The keys are lines about damage that was found in the folder and left out or mended, each once; the caller prints them.
+    makers : provenance.Makers
+        Of the cells that the tables were last made of.
+    stands_on : dict
+        Name of a data set, and whether its authors' splits are taken, to the checksum of the content that finished cells were made from.
 
     Notes
     -----
@@ -96,7 +100,10 @@ class ResultsFolder:
         self.path = Path(path).absolute()
         self.keep_proofs, self.keep_distributions = keep_proofs, keep_distributions
         self.remarks: dict[str, None] = {}
+        self.stands_on: dict[str, str] = {}
+        self.makers = provenance.Makers()
         self._identity: Any = None
+        self._held = 0
         self._next_merge = 0.0
         self._next_flush = 0.0
 
@@ -119,14 +126,35 @@ class ResultsFolder:
         return self.path / "proofs"
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
+    def locked(self, wait: bool = True, remedy: str = "choose another results_dir or name") -> Iterator[bool]:
+        """Hold the lock of the folder: what is written to it is made from the cells that are there.
+
+        Whoever holds it may ask for it again. A folder of tables alone has none.
+
+        Parameters
+        ----------
+        wait : bool
+            Whether to wait for another process. Else what is yielded tells whether the lock is held.
+        remedy : str
+            What to do where the folder cannot be written.
+
+        Raises
+        ------
+        ResultsError
+        """
         with contextlib.ExitStack() as stack:
+            held = True
+            if not self._held and self.cells_path.is_dir():
+                try:
+                    held = stack.enter_context(locked(self.cells_path / ".lock", wait))
+                except OSError as error:
+                    raise ResultsError(f"cannot write into {self.path}: {reason(error)}; {remedy}") from error
+            self._held += held
             try:
-                stack.enter_context(locked(self.cells_path / ".lock"))
-            except OSError as error:
-                raise ResultsError(f"cannot write into {self.path}: {reason(error)}; choose another results_dir or name") from error
-            # Where a network file system has no locks: of two merges at one moment the older may stay until the next.
-            yield
+                # Where a network file system has no locks: of two merges at one moment the older may stay until the next.
+                yield held
+            finally:
+                self._held -= held
 
     def prepare(self, identity: Mapping[str, Any], review: Callable[[Mapping[str, Any]], None] | None = None) -> None:
         """Claim the folder for a configuration, making it if it is not there; set damaged cell files aside.
@@ -152,7 +180,7 @@ class ResultsFolder:
             self.cells_path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ResultsError(f"cannot create {self.path}: {reason(error)}; choose another results_dir or name") from error
-        with self._locked():
+        with self.locked():
             self.remove_leftovers()
             damaged = self._claim(wanted, review)
             self._identity = wanted
@@ -182,11 +210,12 @@ class ResultsFolder:
         if owner.identity is None and self._occupied():
             what = f"has {'no' if owner.missing else 'a damaged'} {IDENTITY}, and no cell file says which config made it"
             raise ResultsError(f"{self.path} {what}; {remedy}")
-        if owner.identity != wanted and self._occupied():
+        same = owner.identity is not None and owner.is_of(wanted)
+        if not same and self._occupied():
             raise ResultsError(f"{self.path} was made by another config ({owner.unlike(wanted)}); {remedy}")
         if owner.stored is None and owner.identity is not None:
             self.remarks[f"{file} was {'missing' if owner.missing else 'damaged'}; written again from the cell files"] = None
-        if owner.identity is not None and owner.identity != wanted:
+        if owner.identity is not None and not same:
             self._forget_failures()
         if owner.stored != wanted:
             write_text(file, identity_text(wanted))
@@ -233,7 +262,7 @@ class ResultsFolder:
         ResultsError
             A run is under way in the folder, or a file cannot be removed.
         """
-        with self._locked():
+        with self.locked():
             self.remove_leftovers()
             if self._in_use():
                 raise ResultsError(f"a run is under way in {self.path}; wait for its end, or stop it")
@@ -248,9 +277,9 @@ class ResultsFolder:
                 self._unlink(self.cells_path / name for name in names)
                 self._unlink(kept / f"{key}.npz" for kept in (self.predictions_path, self.proofs_path))
                 self._unlink([self.path / "failures" / f"{key}.txt"])
-        remaining = self.merge()
-        if not remaining and not self._had_cells():  # a folder without cell files is left as it is
-            self._unlink(self.path / name for name in ("runs.csv", "search.csv"))
+            remaining = self.merge()
+            if not remaining and not self._had_cells():  # a folder without cell files is left as it is
+                self._unlink(self.path / name for name in ("runs.csv", "search.csv"))
         return remaining
 
     def _set_aside(self, path: Path) -> str:
@@ -274,7 +303,7 @@ class ResultsFolder:
 
     def abandon(self) -> bool:
         """Remove the folder if nobody has put anything into it and no other process runs in it; return whether it was removed."""
-        with self._locked():
+        with self.locked():
             if self._occupied() or self._cell_files():
                 return False
             shutil.rmtree(self.path, ignore_errors=True)
@@ -301,9 +330,10 @@ class ResultsFolder:
             raise ResultsError(f"cannot write into {self.path}: {reason(error)}; choose another results_dir or name") from error
         try:
             if self._identity is not None:
-                with self._locked():
+                with self.locked():
                     # until this session was there, a folder without cells was free
-                    if Owner(self.path).stored != self._identity:
+                    owner = Owner(self.path)
+                    if owner.stored is None or not owner.is_of(self._identity):
                         raise ResultsError(f"another config has just claimed {self.path}; choose another name=")
             yield path
         finally:
@@ -351,7 +381,7 @@ class ResultsFolder:
         path = self.cells_path / f"{key}.json"
         if self._read_shard(path) is not None or not os.path.lexists(path):
             return ""
-        with self._locked():
+        with self.locked():
             return self._set_aside(path)
 
     def flush_is_due(self) -> bool:
@@ -430,11 +460,12 @@ class ResultsFolder:
         ResultsError
             If the cells are not all of one configuration.
         """
-        owner = Owner(self.path)
+        owner, self.makers = Owner(self.path), provenance.Makers()
         listing: list[tuple[tuple[str, ...], Path]] = []
         columns: dict[str, set[str]] = {"runs": set(), "search": set()}
         done: dict[str, tuple[Path, int]] = {}
         made_by: dict[Path, tuple[int, bool]] = {}
+        abouts: dict[Path, dict[str, Any]] = {}
         overtaken: set[Path] = set()
         # Finished cells first: a failure is left out when the same request succeeded meanwhile in another process.
         for path in sorted(self._cell_files(), key=lambda file: (file.stem.endswith(FAILED), file.name)):
@@ -458,6 +489,7 @@ class ResultsFolder:
             else:
                 done[shard["request"]] = path, _n_splits(shard)
                 made_by[path] = shard.get("numbers", 0), "predictions" in shard["about"]
+                abouts[path] = {name: shard["about"].get(name) for name in ("made_by", "dataset", "dataset_sha256")}
             first = unpack({"columns": shard["runs"]["columns"], "values": shard["runs"]["values"][:1]})
             head = first[0] if first else {}
             names = [str(head.get(column, "")) for column in ("dataset", "method")]
@@ -466,6 +498,8 @@ class ResultsFolder:
             for table, present in columns.items():
                 present.update(shard[table]["columns"])
         old = overtaken | (self._superseded(made_by) if len(set(made_by.values())) > 1 else set())
+        for path in made_by.keys() - old:
+            self.makers.add(path.stem, abouts[path])
         headers = {"runs": all_columns(RUN_COLUMNS, columns["runs"]), "search": all_columns(SEARCH_COLUMNS, columns["search"])}
         return [path for _, path in sorted(listing) if path not in old], headers
 
@@ -497,7 +531,7 @@ class ResultsFolder:
         """
         if not self.cells_path.is_dir():
             return 0
-        with self._locked():
+        with self.locked():
             listing, headers = self._listing()
             if not listing and not self._had_cells():
                 return 0
@@ -515,15 +549,15 @@ class ResultsFolder:
                         writer.writerows(self._lines(shard[table], headers[table]))
         return len(listing)
 
-    def _merged_runs(self) -> Iterator[list[str]]:
-        """Yield runs.csv as a merge would write it, the header first; nothing without cell files. Nothing is written."""
+    def _merged(self, table: str) -> Iterator[list[str]]:
+        """Yield a table, runs or search, as a merge would write it, the header first; nothing without cell files. Nothing is written."""
         listing, headers = self._listing()
         if listing or self._had_cells():
-            yield headers["runs"]
+            yield headers[table]
         for path in listing:
             shard = self._read_shard(path)
             if shard is not None:
-                yield from self._lines(shard["runs"], headers["runs"])
+                yield from self._lines(shard[table], headers[table])
 
     def runs_of_cells(self) -> pd.DataFrame:
         """Return the rows of the cell files as a merge would put them into runs.csv, without writing anything.
@@ -535,11 +569,20 @@ class ResultsFolder:
         ResultsError
             If a cell file holds what is no value of its column, or if there are neither cell files nor a runs.csv.
         """
+        found = self._of_cells("runs")
+        return self.runs() if found is None else found
+
+    def search_of_cells(self) -> pd.DataFrame:
+        """Return the rows of search.csv as `runs_of_cells` does those of runs.csv."""
+        found = self._of_cells("search")
+        return self.search() if found is None else found
+
+    def _of_cells(self, table: str) -> pd.DataFrame | None:
         import pandas as pd
 
-        header, *rows = list(self._merged_runs()) or [[]]
+        header, *rows = list(self._merged(table)) or [[]]
         if not header:
-            return self.runs()
+            return None
         try:
             return with_types(pd.DataFrame(rows, columns=header, dtype=str))
         except ValueError as error:
@@ -556,14 +599,17 @@ class ResultsFolder:
         path = self.path / "runs.csv"
         try:
             with path.open(encoding="utf-8", newline="") as file:
-                return difference(path.name, list(self._merged_runs()), csv.reader(file))
+                return difference(path.name, list(self._merged("runs")), csv.reader(file))
         except FileNotFoundError:
             return ""
         except (OSError, ValueError, csv.Error) as error:
             raise ResultsError(f"cannot read {path}: {' '.join(str(error).split())}") from error
 
     def merge_if_due(self) -> bool:
-        """Merge unless a merge was done a moment ago, and return whether it was done now; workers call this after each cell."""
+        """Merge unless a merge was done a moment ago, and return whether it was done now; workers call this after each cell.
+
+        Where another process holds the lock nobody waits.
+        """
         now = time.time()
         if now < self._next_merge:
             return False
@@ -576,8 +622,10 @@ class ResultsFolder:
             self._next_merge += self.merge_seconds_per_cell * len(self._cell_files())
         if now < self._next_merge:
             return False
-        self.merge()
-        return True
+        with self.locked(wait=False) as free:
+            if free:
+                self.merge()
+        return free
 
     def runs(self) -> pd.DataFrame:
         """Return runs.csv as last merged (see `read_table` for the types)."""
@@ -608,19 +656,16 @@ class ResultsFolder:
         """
         session = provenance.session(started, time.time() if ended is None else ended)
         file = self.path / "provenance.json"
-        # Called by the parent when the work is done: the cell files tell which data and kernels the rows stand on.
-        hashes: dict[str, str] = {}
-        levels: set[str] = set()
-        for path in self._cell_files():
-            about = (self._read_shard(path) or {}).get("about", {})
-            if about.get("dataset_sha256"):
-                hashes[about.get("dataset", path.stem)] = about["dataset_sha256"]
-            if about.get("instruction_set"):
-                levels.add(about["instruction_set"])
-        with self._locked():
+        with self.locked():
+            # the cell files tell who made the rows: a run that computed nothing has made none
+            makers = provenance.Makers()
+            for path in self._cell_files():
+                shard = self._read_shard(path)
+                if shard is not None and not path.stem.endswith(FAILED):
+                    makers.add(path.stem, shard["about"])
             before = read_json(file)
-            sessions = [*(before or {}).get("sessions", []), session]
-            document = provenance.document(plain(config), hashes, sorted(levels), sessions) | plain(extra or {})
+            before = before if isinstance(before, dict) else {}
+            document = provenance.document(plain(config), makers, [*before.get("sessions", []), session], before) | plain(extra or {})
             write_text(file, json.dumps(document, indent=1) + "\n")
         return file
 

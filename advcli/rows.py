@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import itertools
 import json
 import statistics
@@ -181,6 +182,12 @@ def over_splits(values: Sequence[Any]) -> Any:
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in chosen):
         return f"{statistics.median_low(chosen):g} ({min(chosen):g} to {max(chosen):g})"
     return " or ".join(f"{hyper_text(value)} ({chosen.count(value)} splits)" for value in distinct)
+
+
+def option_text(value: Any) -> str:
+    """Return an option in at most 40 characters: the hash of a longer one, such as a matrix, tells two of them apart as well."""
+    text = canonical_json(value).strip('"')
+    return text if len(text) <= 40 else hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def format_value(value: Any) -> str:

@@ -85,7 +85,7 @@ def _differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
 def wilcoxon(a: ArrayLike, b: ArrayLike) -> TestResult:
     """Wilcoxon signed-rank test, two-sided, zero differences dropped, exact also with ties.
 
-    Give integer counts where the metric is a count. All differences zero is a tie: p = 1. With fewer than
+    Give means per test row, never counts of parts of different size. All differences zero is a tie: p = 1. With fewer than
     `MIN_WILCOXON_SPLITS` pairs no p-value is below 0.05.
 
     Parameters
@@ -340,6 +340,8 @@ class Mark:
     bold: bool
 
 
+MIN_SPLITS = 2
+"""One split says nothing of how splits vary."""
 MOST_IN_HOLM = 200
 """Methods of a row whose pairs are all tested; those of the ten thousand cells of a sweep would be fifty million."""
 
@@ -357,7 +359,7 @@ def mark_best(
     Every method is compared with the best only, never along a chain: "not worse" is not transitive. With several bests a method
     is bold if it is not significantly worse than at least one of them. A significant difference in the method's favour (the
     best mean need not have the best ranks) is not "worse". A method with a missing value takes no part, nor does one whose
-    test is undefined (a single split).
+    test is undefined. A single split allows no test and marks nobody.
 
     Which method is the best is itself read off the row, so that its comparison with k - 1 others looks at the extremes of all
     k (k - 1) / 2 pairs: those are the family of Holm's correction. With k - 1 comparisons in its place some of four equal methods
@@ -367,7 +369,7 @@ def mark_best(
     Parameters
     ----------
     values : mapping of method to array_like, shape (J,)
-        Paired values over the same splits: counts where the metric is a count.
+        Paired values over the same splits: means per test row.
     significance : Significance
         Test, level and correction.
     higher_is_better : bool
@@ -378,7 +380,7 @@ def mark_best(
     arrays = {method: np.asarray(value, dtype=float) for method, value in values.items()}
     complete = {method: array for method, array in arrays.items() if len(array) and np.isfinite(array).all()}
     marks = {method: Mark(best=False, p_value=math.nan, p_adjusted=math.nan, bold=False) for method in arrays}
-    if not complete:
+    if max(map(len, complete.values()), default=0) < MIN_SPLITS:
         return marks
     means = {method: float(array.mean()) * (1 if higher_is_better else -1) for method, array in complete.items()}
     top = max(means.values())

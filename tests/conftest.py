@@ -82,6 +82,13 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADVCLI_PLUGINS", "")
 
 
+@pytest.fixture
+def damaged(tmp_path: Path) -> None:
+    """A data folder ``nothing`` in the test's own, whose one set, glass, is damaged: its cells fail when they are computed."""
+    (tmp_path / "nothing").mkdir()
+    (tmp_path / "nothing" / "glass.csv.gz").write_bytes(b"no table")
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of the papers' data sets; tests that need it are skipped without."""

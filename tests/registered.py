@@ -1,6 +1,6 @@
 """What the package's registries hold, for tests that run over all of it."""
 
-from advcli.losses import loss_class, loss_names, make_loss
+from advcli.losses import examples_of, loss_class, loss_names, make_loss
 
 
 def in_package(cls):
@@ -15,7 +15,7 @@ def canonical_losses():
 
 def examples(name, k):
     """Option sets of a loss to try with k classes, its own ``examples``."""
-    return loss_class(name).examples(k)
+    return examples_of(loss_class(name), k)
 
 
 def plain_losses():

@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from types import FrameType
@@ -21,6 +22,9 @@ from .. import config as configuration
 from .. import plugins
 from ..config.words import refuse_paths, with_options_of_swept_groups, with_own_keys
 from ..errors import AdvcliError, ConfigError, nearest
+from ..files import explained
+from ..progress import warning
+from ..streams import forget_output, open_descriptors, standard_streams
 from . import actions
 from .completion import complete_action
 from .console import say
@@ -30,12 +34,18 @@ from .task import Task
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it (128 + SIGINT)."""
 
+UNREAD = 141
+"""Exit code where the reader of our output (head, less) has left, as shells have it (128 + SIGPIPE)."""
+
 
 _starts = itertools.count()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 done, 1 a cell failed, 2 bad input, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
+    """Run one command and return its exit code.
+
+    0 done, 1 a cell failed or standard output took nothing, 2 bad input, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP, 141 the reader of standard
+    output has left. A run keeps its results before it prints them, and goes on where nobody reads its progress.
 
     Parameters
     ----------
@@ -45,20 +55,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     number = next(_starts)  # a second command of one process may start in the same second
     os.environ[configuration.STARTED] = f"{datetime.now():%Y-%m-%d_%H-%M-%S}_{os.getpid()}" + (f"_{number}" if number else "")
+    open_descriptors()
+    with standard_streams():
+        code = _answered(words)
+    forget_output()
+    return code
+
+
+def _answered(words: list[str]) -> int:
+    """Run one command; an error that people can cause is one line."""
     try:
-        with _ended_as_interrupted():
-            return _command(words)
+        with _ended_as_interrupted(), warnings.catch_warnings():
+            # Python would name a line of this package, or none ("sys:1")
+            warnings.showwarning = lambda message, *_: say(warning(str(message)))
+            code = _command(words)
+            sys.stdout.flush()  # here and not at the interpreter's end, which knows no exit code
+            return code
     except AdvcliError as error:
-        say("\n".join(error.lines))
+        say("\n".join(error.lines if len(error.lines) > 1 else [plugins.one_line(error)]))
         return error.exit_code
     except BrokenPipeError:
-        # the reader of our output (head, less) has left: no second error from the interpreter's last flush
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return UNREAD
+    except OSError as error:
+        say(explained(error))
+        return ConfigError.exit_code
     except KeyboardInterrupt as error:
-        with contextlib.suppress(OSError):
-            say("interrupted")
+        say("interrupted")
         return _code(error)
+    except Exception as error:
+        if not plugins.at_fault(error):
+            raise
+        say(plugins.one_line(error))  # of a file of the user's own
+        return ConfigError.exit_code
 
 
 class _Ended(KeyboardInterrupt):
@@ -132,7 +160,7 @@ def _perform(task: Task, verb: str) -> int:
         code = run_hydra(task, [*options, *overrides], flags)
         return task.finish() if code is None else code
     except KeyboardInterrupt as error:
-        with contextlib.suppress(OSError):  # a terminal that hung up takes no words
+        with contextlib.suppress(OSError):
             task.abandoned(error)
             say(task.interrupted())
         return _code(error)

@@ -13,6 +13,7 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf.errors import OmegaConfBaseException
 
 from ..errors import AdvcliError, ConfigError
+from ..files import explained
 from .schema import first_line
 from .words import unknown_choice, unknown_key
 
@@ -26,7 +27,7 @@ def explain(error: Exception, words: Sequence[str]) -> ConfigError | None:
     words : sequence of str
         The overrides that were composed.
     """
-    if not isinstance(error, HydraException | OmegaConfBaseException) and not _raised_in_hydra(error):
+    if isinstance(error, BrokenPipeError) or not (isinstance(error, HydraException | OmegaConfBaseException) or _raised_in_hydra(error)):
         return None
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, name = error.missing_cfg_file.rpartition("/")
@@ -38,8 +39,8 @@ def explain(error: Exception, words: Sequence[str]) -> ConfigError | None:
     if isinstance(error, OverrideParseException):
         return ConfigError(f"cannot read {error.override!r}: settings are written KEY=VALUE, texts with special characters KEY='\"VALUE\"'")
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        return ConfigError(f"{where}{error.strerror or error}; choose the folder with results_dir= and name=, leave out hydra.run.dir")
+        chosen = [word for word in words if word.startswith(("hydra.run.dir=", "hydra.sweep."))]
+        return ConfigError("; ".join([explained(error), *(f"leave out {word}" for word in chosen)]))
     text = str(error).strip()
     if match := re.search(r"Could not override '([^']+)'", text):
         key = match[1]

@@ -75,8 +75,8 @@ def _files() -> dict[str, Path]:
 
 
 def names() -> list[str]:
-    """Return the names of all presets."""
-    return sorted(_files())
+    """Return the names of all presets: first the one for a first look, which needs no data folder, then by the alphabet."""
+    return sorted(_files(), key=lambda name: (name != "quickstart", name))
 
 
 def about(name: str) -> Preset:

@@ -127,6 +127,7 @@ class TopGroup:
     model: str | None = field(metadata=NAME)
     input: str | None = field(metadata=NAME)
     trust: bool = field(metadata=ANY)
+    spreadsheets: bool = field(metadata=ANY)
     chunk_rows: int = field(metadata=at_least(1))
 
 
@@ -161,6 +162,16 @@ class PredictGroup:
     gaps: str = field(metadata=choice("refuse", "ignore"))
     extra: str = field(metadata=choice("refuse", "ignore"))
     rejected: str | None = field(metadata=NAME)
+    tau: float | None = field(metadata=rule("a number", lambda value: value == value))
+
+
+@dataclass
+class CoverageGroup:
+    """The key ``coverage``: which thresholds `advcli coverage` looks for."""
+
+    open: ClassVar[bool] = False
+    epsilons: list[float] = field(metadata=FRACTION)
+    confidence: float = field(metadata=FRACTION)
 
 
 @dataclass
@@ -181,7 +192,14 @@ GROUPS: dict[str, type] = {
     "noise": NoiseGroup,
     "report": ReportGroup,
 }
-NODES: dict[str, type] = {"limits": LimitsGroup, "bench": BenchGroup, "draw": DrawGroup, "record": RecordGroup, "predict": PredictGroup}
+NODES: dict[str, type] = {
+    "limits": LimitsGroup,
+    "bench": BenchGroup,
+    "draw": DrawGroup,
+    "record": RecordGroup,
+    "predict": PredictGroup,
+    "coverage": CoverageGroup,
+}
 """Keys of config.yaml itself that hold several options."""
 
 
@@ -209,6 +227,8 @@ class Settings:
         The file that ``fit`` or ``predict`` writes, and those that ``predict`` reads.
     trust : bool
         Whether ``predict`` reads a model that is a pickle.
+    spreadsheets : bool
+        Whether CSV files for people have an apostrophe before texts that look like formulas.
     chunk_rows : int
         Rows that ``predict`` holds in memory.
     bench : dict of str to float
@@ -240,6 +260,7 @@ class Settings:
     model: Path | None
     input: Path | None
     trust: bool
+    spreadsheets: bool
     chunk_rows: int
     dataset: dict[str, Any]
     loss: dict[str, Any]
@@ -253,6 +274,7 @@ class Settings:
     draw: dict[str, Any]
     record: dict[str, bool]
     predict: dict[str, Any]
+    coverage: dict[str, Any]
     hyper: dict[str, float]
 
     @property

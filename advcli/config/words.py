@@ -18,7 +18,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from .. import hyper
+from .. import hyper, plugins
 from ..errors import ConfigError, nearest
 from ..paths import conf_dir
 from . import schema
@@ -43,6 +43,26 @@ def own(config: DictConfig) -> DictConfig:
 def words_of(node: Any) -> list[str]:
     """Return the overrides of a job as they were written: OmegaConf would take an interpolation in one for its own."""
     return list(OmegaConf.to_container(node.overrides.task, resolve=False))  # type: ignore[arg-type]
+
+
+# what Hydra reads as text without quotes
+_PLAIN = re.compile(r"(?!(?i:null|true|false|nan|inf)$)[A-Za-z_./][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
+
+
+def typed(key: str, value: Any) -> str:
+    """Return an override as people write it, with Hydra's quotes only where they must be."""
+    items = value if isinstance(value, list) else [value]
+    if all(isinstance(item, str) and _PLAIN.fullmatch(item) for item in items):
+        return f"{key}=[{','.join(items)}]" if isinstance(value, list) else f"{key}={value}"
+    if all(isinstance(item, str) and not re.search(r"[\"\\\n]|\$\{", item) for item in items):
+        inside = ",".join(f'"{item}"' for item in items)
+        return f"{key}=[{inside}]" if isinstance(value, list) else f"{key}={inside}"
+    return word(key, value)
+
+
+def command(*words: str, **keys: Any) -> str:
+    """Return a command of ours as it can be pasted into a shell: an action, and keys with their values."""
+    return shlex.join(["advcli", *words, *(typed(key, value) for key, value in keys.items())])
 
 
 def word(key: str, value: Any) -> str:
@@ -185,6 +205,9 @@ def unknown_choice(group: str, name: str, names: Iterable[str]) -> ConfigError:
         shown = name if re.fullmatch(r"[\w./-]+", name) else f"'{name}'"
         kind, last = _FILES.get(path.suffix.lower(), _TABLE)
         return ConfigError(f"dataset={shown} is no name of a data set; for a file write dataset={kind}={shown} dataset.{last}")
+    own = next((file for file in plugins.files(group) if file.stem == name), None)
+    if own is not None:
+        return ConfigError(f"{own} has no YAML file beside it; write {own.with_suffix('.yaml').name} with name: {name} and its options")
     return ConfigError(f"unknown {group} {name!r}; {nearest(path.name, names)}")
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .dataset import Dataset, check_trainable, make_dataset
-from .fetching import Fetched, fetch
+from .dataset import Dataset, check_trainable, lonely_classes, make_dataset
+from .fetching import Fetched, fetch, has_address
 from .listing import default_options, list_datasets, show
-from .registry import foresee, is_ordered, load, source_options
+from .registry import foresee, is_ordered, load, missing_files, path_names, source_options
 from .source import LABEL_OPTIONS, TABLE_OPTIONS, Entry, Source
 
 if TYPE_CHECKING:
@@ -28,10 +28,14 @@ __all__ = [
     "fetch",
     "foresee",
     "from_table",
+    "has_address",
     "is_ordered",
     "list_datasets",
     "load",
+    "lonely_classes",
     "make_dataset",
+    "missing_files",
+    "path_names",
     "show",
     "source_options",
 ]

@@ -157,6 +157,10 @@ def content_sha256(
     return digest.hexdigest()
 
 
+LONGEST_LABEL = 1000
+"""Characters of a label at most: it stands in tables, model files and messages."""
+
+
 def make_dataset(
     *,
     name: str,
@@ -182,7 +186,7 @@ def make_dataset(
     Raises
     ------
     DataError
-        Only one class, no rows, a feature beyond `advcli.rules.LARGEST`, or sizes that do not fit the number of rows.
+        Only one class, no rows, a feature beyond `advcli.rules.LARGEST`, or labels, names or sizes that do not fit the rows.
     """
     import numpy as np
 
@@ -206,6 +210,16 @@ def make_dataset(
         refuse_huge(rows, feature_names, f"data set {name!r}")
     if len(classes) < 2:
         raise DataError(_one_class(name, classes))
+    longest = max((str(label) for label in classes), key=len)
+    if len(longest) > LONGEST_LABEL:
+        said = f"a label of {len(longest)} characters ({longest[:20]!r} and so on), more than {LONGEST_LABEL}"
+        raise DataError(f"data set {name!r} has {said}; is dataset.target the right column?")
+    if len(feature_names) != X.shape[1]:
+        raise DataError(f"data set {name!r} has {X.shape[1]} features and {len(feature_names)} names of features")
+    if y.shape[0] != n:
+        raise DataError(f"data set {name!r} has {n} rows and {y.shape[0]} labels")
+    if y.ndim == 1 and not (y.min() >= 0 and y.max() < len(classes)):
+        raise DataError(f"data set {name!r} has codes of labels from {y.min()} to {y.max()}, beyond its {len(classes)} classes")
     if sizes is not None and sum(sizes) > n:
         raise DataError(f"data set {name!r} has {n} rows, too few for dataset.sizes=[{sizes[0]},{sizes[1]}]; use dataset.sizes=null")
     return Dataset(
@@ -255,6 +269,27 @@ def check_trainable(dataset: Dataset, folds: int) -> None:
             f"data set {dataset.name!r} has classes with fewer rows than protocol.folds={folds}: {listed}; merge or remove them, "
             "use fewer folds, or accept them with dataset.allow_small_classes=true"
         )
+
+
+def lonely_classes(dataset: Dataset) -> str:
+    """Return what to say of classes that occur once, which no split has in both of its parts; empty without any, or if they are accepted.
+
+    Raises
+    ------
+    DataError
+        Most rows are alone in their class: numbers or names, no classes.
+    """
+    if dataset.allow_small_classes or dataset.multilabel or dataset.costs is not None:
+        return ""
+    alone = [label for label, count in dataset.class_sizes().items() if count == 1]
+    if not alone:
+        return ""
+    n = dataset.X.shape[0]
+    if 2 * len(alone) > n:
+        said = f"{len(alone)} of its {n} rows are the only ones of their class"
+        raise DataError(f"data set {dataset.name!r}: {said}; is dataset.target the right column? dataset.cut makes classes of numbers")
+    listed = ", ".join(map(str, alone[:5])) + (f" and {len(alone) - 5} more" if len(alone) > 5 else "")
+    return f"classes that occur once are in one part of a split alone: {listed}; merge or remove them"
 
 
 def _one_class(name: str, classes: Sequence[Any]) -> str:

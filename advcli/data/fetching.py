@@ -101,6 +101,12 @@ def fetch(name: str, data_dir: Path, url: str | None = None) -> Fetched:
     return Fetched(name, tuple(paths), downloaded, message)
 
 
+def has_address(name: str) -> bool:
+    """Tell whether `fetch` knows a public address of a data set."""
+    known = known_set(name, "folder")
+    return known is not None and known.upstream is not None
+
+
 def _refuse_what_needs_no_fetching(name: str) -> None:
     for source in sources().values():
         if source.name != "folder" and any(entry.name == name for entry in entries(source, Path())):

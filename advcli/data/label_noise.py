@@ -33,6 +33,8 @@ class Confusion:
 
 Kind = Callable[[Mapping[str, Any], int, int], Confusion]
 _KINDS: dict[str, tuple[Kind, tuple[str, ...]]] = {}
+PATHS = frozenset({"path"})
+"""The options of noise that are paths of files."""
 
 
 def _kind(name: str, *options: str) -> Callable[[Kind], Kind]:

@@ -7,6 +7,7 @@ import hashlib
 import io
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ..errors import DataError
 from ..files import write_text
@@ -55,6 +56,11 @@ def find_file(name: str, file: str | None, data_dir: Path, manifest: Mapping[str
         return data_dir / manifest[name]["file"]
     plain = data_dir / f"{name}.csv"
     return plain if plain.is_file() and not (data_dir / f"{name}.csv.gz").is_file() else data_dir / f"{name}.csv.gz"
+
+
+def own_file(options: Mapping[str, Any], data_dir: Path) -> list[Path]:
+    """Return the file of a set that is one file of the folder (`Source.files`)."""
+    return [find_file(options["name"], options["file"], data_dir, read_manifest(data_dir))]
 
 
 def check_file(path: Path, raw: bytes, row: Mapping[str, str] | None, remedy: str) -> None:

@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import Any
 
 from .. import plugins
-from ..errors import ConfigError, nearest
-from .author_splits import load_author_splits, published
+from ..errors import ConfigError, DataError, nearest
+from .author_splits import FOLDER, load_author_splits, published
 from .catalogue import CATALOGUE, Known, known_set
 from .dataset import Dataset
 from .source import Entry, Source, cut_of
@@ -38,6 +38,9 @@ def _found(modules: list[ModuleType]) -> dict[str, Source]:
 def _source(name: str) -> Source:
     known = sources()
     if name not in known:
+        own = next((file for file in plugins.files("dataset") if file.stem == name), None)
+        if own is not None:
+            raise ConfigError(f"{own} defines no SOURCE with the name {name!r}; write SOURCE = Source({name!r}, options, load)")
         raise ConfigError(f"dataset.source={name} does not exist; {nearest(name, known)}")
     return known[name]
 
@@ -88,6 +91,9 @@ def load(options: Mapping[str, Any], data_dir: Path, author_splits: bool = False
         dataset = load_author_splits(complete, data_dir, source.load)
     else:
         dataset = source.load(complete, data_dir)
+        if not isinstance(dataset, Dataset):
+            made = f"returned a {type(dataset).__name__}, not a Dataset (advcli.data.make_dataset)"
+            raise DataError(f"dataset.source={source.name}: its load {made}{plugins.defined_at(source.load)}")
     known = known_set(complete["name"], source.name)
     return dataset if known is None else replace(dataset, notes=(*dataset.notes, *_remarks(known, dataset, complete)))
 
@@ -101,6 +107,25 @@ def _remarks(known: Known, dataset: Dataset, options: Mapping[str, Any]) -> list
     return said
 
 
+def missing_files(options: Mapping[str, Any], data_dir: Path, author_splits: bool = False) -> list[Path]:
+    """Return the files of a set of the catalogue that are not in the data folder; none for a set that needs no file there.
+
+    Parameters
+    ----------
+    options, data_dir, author_splits
+        As for `load`.
+    """
+    complete = complete_options(options)
+    source = sources()[complete["source"]]
+    if source.files is None or known_set(complete["name"], source.name) is None:
+        return []
+    files = source.files(complete, data_dir)
+    authors = published(complete["name"], source.name) if author_splits and not source.own_splits else None
+    if authors is not None:
+        files += [data_dir / FOLDER / file for file in authors.files]
+    return [file for file in files if not file.is_file()]
+
+
 def foresee(options: Mapping[str, Any]) -> Callable[[Dataset], list[str]] | None:
     """Return what tells of a data set that is loaded before any work (`Source.foresee`); None where it is not.
 
@@ -110,6 +135,12 @@ def foresee(options: Mapping[str, Any]) -> Callable[[Dataset], list[str]] | None
         An option that the source does not have, or a value that cannot be.
     """
     return sources()[complete_options(options)["source"]].foresee
+
+
+def path_names(options: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of a data set's options that are paths, as its source declares them; none for a source that there is not."""
+    source = sources().get(str(options.get("source")))
+    return frozenset(source.paths if source is not None else ())
 
 
 def is_ordered(options: Mapping[str, Any], author_splits: bool = False) -> bool | None:

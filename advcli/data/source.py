@@ -135,6 +135,10 @@ class Source:
     foresee : callable (Dataset) -> list of str, or None
         Such a data set is loaded before any work, so that what is wrong with it is raised then, and this tells what is to be known of it,
         a line each. None: loading is too much work to do it twice, or nothing can be wrong.
+    files : callable (options, data_dir) -> list of Path, or None
+        The files of the data folder that a data set is read from, here or not. None: it reads none of that folder.
+    paths : tuple of str
+        The options that are paths of files or folders, seen from the working folder.
     examples : callable (folder) -> list of mapping, or None
         Options of small data sets for `advcli.testing.check_source`; writes the files that they need into the folder.
     """
@@ -147,6 +151,8 @@ class Source:
     ordered: Callable[[Mapping[str, Any]], bool | None] | None = None
     examples: Callable[[Path], list[dict[str, Any]]] | None = None
     foresee: Callable[[Dataset], list[str]] | None = None
+    files: Callable[[Mapping[str, Any], Path], list[Path]] | None = None
+    paths: tuple[str, ...] = ()
 
     @property
     def defaults(self) -> dict[str, Any]:

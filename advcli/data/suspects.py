@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -132,7 +133,9 @@ def likely_order(labels: Sequence[Any]) -> list[Any] | None:
         if all(word in scale for word in words):
             return _sorted(labels, [scale.index(word) for word in words])
     letters = [re.sub(r"^grade[\s_-]*", "", str(label).strip().lower()) for label in labels]
-    if all(letter in _GRADES for letter in letters) and "a" in {letter[0] for letter in letters}:
+    # a run of the alphabet, such as a, b, c, says nothing of an order; "grade" before it, a sign behind or a gap as in a, b, c, d, f does
+    alphabet = letters == words and "".join(sorted(letters)) in "abcdef"
+    if not alphabet and all(letter in _GRADES for letter in letters) and "a" in {letter[0] for letter in letters}:
         return _sorted(labels, [_GRADES.index(letter) for letter in letters])
     numbers = [re.fullmatch(_LEVEL, word) for word in words]
     if all(numbers) and len({re.sub(r"\d+", "", word) for word in words}) == 1:
@@ -143,7 +146,7 @@ def likely_order(labels: Sequence[Any]) -> list[Any] | None:
 def order_words(labels: Sequence[Any]) -> str:
     """Return labels as the list that ``dataset.order`` takes on a command line, quoted for a shell where it must be."""
     text = f"[{','.join(map(str, labels))}]"
-    return f"'{text}'" if " " in text else text
+    return shlex.quote(text) if re.search(r"[^\w\[\],.-]", text) else text
 
 
 def _sorted(labels: Sequence[Any], ranks: Sequence[int]) -> list[Any] | None:

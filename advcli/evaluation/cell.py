@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from .. import plugins
-from ..paths import expanded
+from ..learners import learner_class, learner_names
 from ..protocol import Protocol
-from ..rows import GROWING, NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, plain
+from ..rows import GROWING, NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, option_text, plain
+from .inputs import GROUPS, by_content, by_name, files_of, path_keys
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,12 @@ class Cell:
 
     @property
     def method(self) -> str:
-        """Name of the method in tables: loss and features, and the solver unless it is ``auto``."""
-        named = [str(self.loss["name"]), str(self.features["name"])]
+        """Name of the method in tables: loss, features where they say something of it, and the solver unless it is ``auto``."""
+        named = [str(self.loss["name"])]
+        learner = str(self.loss.get("learner") or self.loss["name"])
+        # an unknown one fails later, under its name
+        if learner not in learner_names() or learner_class(learner).names_features(self.loss, self.features):
+            named.append(str(self.features["name"]))
         if self.solver.get("name", "auto") != "auto":
             named.append(str(self.solver["name"]))
         return " ".join(named)
@@ -55,13 +60,23 @@ class Cell:
         found = {"protocol.name": self.protocol.get("name")}
         if self.protocol.get("rough_per_class") is not None:
             found |= {f"protocol.{key}": self.protocol.get(key) for key in ("rough_per_class", "labelled_share", "rough_updates")}
-        groups = {"loss": self.loss, "features": self.features, "noise": self.noise or {}, "hyper": self.hyper}
+        groups = {name: by_name(name, getattr(self, name)) or {} for name in ("loss", "features", "noise")} | {"hyper": self.hyper}
         for group, values in groups.items():
             found |= {f"{group}.{key}": value for key, value in values.items() if key not in ("name", "description", "learner")}
-        texts = {key: canonical_json(value).strip('"') for key, value in found.items() if value is not None}
-        # A matrix would fill every row: its hash tells two of them apart as well.
-        short = {key: text if len(text) <= 40 else hashlib.sha256(text.encode()).hexdigest()[:8] for key, text in texts.items()}
-        return "; ".join(f"{key}={text}" for key, text in sorted(short.items()))
+        return "; ".join(f"{key}={option_text(value)}" for key, value in sorted(found.items()) if value is not None)
+
+    @property
+    def files(self) -> dict[str, dict[str, str]]:
+        """The files that its options name, by dotted key, but for those of the data: each ``path`` and the ``sha256`` of its content."""
+        return files_of(vars(self))
+
+    @property
+    def made_from(self) -> dict[str, Any]:
+        """What the cell's file keeps of its inputs beside the data: ``files``, the dotted keys that are ``paths``, and ``plugins``, the
+        checksum of a user's Python files.
+        """
+        found = {"files": self.files, "paths": sorted(path_keys(vars(self))), "plugins": plugins.fingerprint()}
+        return {name: value for name, value in found.items() if value}
 
     def as_mapping(self) -> dict[str, Any]:
         """Return the cell as plain nested data."""
@@ -97,39 +112,30 @@ class Cell:
 
     def _determining(self, former: bool) -> dict[str, Any]:
         def spoken(options: Mapping[str, Any]) -> dict[str, Any]:
-            return {key: value for key, value in plain(options).items() if key != "description"}
+            return {key: value for key, value in options.items() if key != "description"}
+
+        # a file counts by its content
+        loss, features, solver, noise = (by_content(group, getattr(self, group)) for group in GROUPS)
 
         left_out = Protocol.SILENT if former else (*Protocol.SILENT, *GROWING)
-        own, files = plugins.fingerprint(), _named_files(self.loss)
+        own = plugins.fingerprint()
         return {
             "schema": SCHEMA_VERSION,
             # matrices had neither before there was a choice: cells of then keep their key
-            "loss": {key: value for key, value in spoken(self.loss).items() if (self.loss.get("name"), key, value) not in _LATER},
-            "features": spoken(self.features),
+            "loss": {key: value for key, value in spoken(loss).items() if (self.loss.get("name"), key, value) not in _LATER},
+            "features": spoken(features),
             # fits had one thread before there was a choice: cells of then keep their key
-            "solver": {key: value for key, value in spoken(self.solver).items() if (key, value) != ("threads", 1)},
+            "solver": {key: value for key, value in spoken(solver).items() if (key, value) != ("threads", 1)},
             # The protocol's name stands in the rows (column `options`); its test and level matter to reports only.
-            "protocol": {key: value for key, value in spoken(self.protocol).items() if key not in left_out},
+            "protocol": {key: value for key, value in spoken(plain(self.protocol)).items() if key not in left_out},
             "hyper": {key: value for key, value in plain(self.hyper).items() if value is not None},
             "seed": int(self.seed),
-            "noise": plain(self.noise),
+            "noise": noise,
             **({} if own is None else {"plugins": own}),
-            **({} if not files else {"files": files}),
         }
 
 
 _LATER = [(name, key, None) for name in ("general", "convex") for key in ("predictions", "rule")]
-
-
-def _named_files(options: Mapping[str, Any]) -> list[str]:
-    """Return the digests of the files that a loss reads its matrix from: another content is another cell."""
-    found = []
-    for name, value in options.items():
-        if isinstance(value, Mapping):
-            found += _named_files(value)
-        elif name == "file" and value is not None and expanded(str(value)).is_file():
-            found.append(hashlib.sha256(expanded(str(value)).read_bytes()).hexdigest())
-    return found
 
 
 def _key(content: Mapping[str, Any]) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .. import metrics
+from .. import metrics, plugins
 from ..errors import ConfigError, ResultsError
 from ..protocol import Protocol
 from ..records import ResultsFolder
 from ..rows import NUMBERS_VERSION, canonical_json, lasting
 from .cell import Cell
+from .inputs import GROUPS, with_paths
 from .recipe import PROBABILITIES
 
 
@@ -37,6 +39,30 @@ def beyond(cell: Cell, stored: tuple[int, list[str]]) -> list[str]:
     return said + ([f"metrics that were not asked for are kept: {', '.join(others)}"] if others else [])
 
 
+def content_of(dataset: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
+    """Return what all cells of a folder take from one content: a data set by its name, or its authors' own file of it."""
+    return str(dataset["name"]) + (" by its authors" if protocol.get("splits") == "author" else "")
+
+
+def other_content(what: str, folder: ResultsFolder, made: Iterable[tuple[str, str]], remedy: str) -> str:
+    """Return in one line that ``what`` has changed since cells, each a data set and a method, were made from it."""
+    cells = [", ".join(cell) for cell in made]
+    listed = "; ".join(cells[:2]) + (f" and {len(cells) - 2} more" if len(cells) > 2 else "")
+    return (
+        f"{what} since these cells of {folder.path} were made: {listed}; old and new rows cannot stand in one table: "
+        f"advcli drop results={folder.path} {remedy} takes the old ones out, another name= keeps them"
+    )
+
+
+def _configuration(cell: Mapping[str, Any], files: Mapping[str, Mapping[str, str]]) -> str:
+    """Return what determines a cell but its number of splits and its metrics; ``files`` are its files as `Cell.files` has them."""
+
+    def content(key: str, text: str) -> str:
+        return "" if key.startswith("dataset.") else files.get(key, {}).get("sha256", text)
+
+    return canonical_json(lasting({**cell, **{group: with_paths(group, cell.get(group), content) for group in ("dataset", *GROUPS)}}))
+
+
 def settled(cells: Iterable[Cell]) -> dict[str, Cell]:
     """Return cells by what determines them but the number of splits and the metrics.
 
@@ -47,7 +73,7 @@ def settled(cells: Iterable[Cell]) -> dict[str, Cell]:
     """
     found: dict[str, Cell] = {}
     for cell in cells:
-        other = found.setdefault(canonical_json(lasting(cell.as_mapping())), cell)
+        other = found.setdefault(_configuration(cell.as_mapping(), cell.files), cell)
         for key, one, two in zip(("n_splits", "metrics"), *map(asked_of, (other.as_mapping(), cell.as_mapping())), strict=True):
             if one != two:
                 named = f"{cell.dataset['name']}, {cell.method}"
@@ -56,17 +82,26 @@ def settled(cells: Iterable[Cell]) -> dict[str, Cell]:
 
 
 class Review:
-    """What refuses splits and metrics that cannot be added to the finished cells of a folder, before any work.
+    """What refuses, before any work, cells that the finished cells of a folder do not go with.
+
+    Those are cells whose splits and metrics cannot be added, and cells from other data, files or code of the same names.
 
     Parameters
     ----------
     folder : ResultsFolder
     cells : mapping
         The cells that are asked for, by `settled`.
+    contents : mapping, optional
+        Checksums of data sets that were read, by `content_of`.
     """
 
-    def __init__(self, folder: ResultsFolder, cells: Mapping[str, Cell]) -> None:
-        self._folder, self._cells = folder, cells
+    def __init__(self, folder: ResultsFolder, cells: Mapping[str, Cell], contents: Mapping[str, str] | None = None) -> None:
+        self._folder, self._cells, self._contents = folder, cells, contents or {}
+        self._asked_data = {content_of(cell.dataset, cell.protocol) for cell in cells.values()}
+        self._files = {(key, file["path"]): file["sha256"] for cell in cells.values() for key, file in cell.files.items()}
+        self._unread = {canonical_json(lasting(cell.as_mapping())) for cell in cells.values() if cell.files}
+        self._code = plugins.fingerprint()
+        self._changed: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
         self._able: set[str] = set()
         self._unable: dict[str, str] = {}
 
@@ -75,7 +110,9 @@ class Review:
         about = content["about"]
         if not about.get("cell") or content.get("numbers", 0) != NUMBERS_VERSION:
             return
-        name = canonical_json(lasting(about["cell"]))
+        for what, remedy in self._other_inputs(about):
+            self._changed.setdefault((what, remedy), {})[about["dataset"], about["method"]] = None
+        name = _configuration(about["cell"], about.get("files", {}))
         if name in self._cells:
             problem = self._problem(content, asked_of(self._cells[name].as_mapping()), asked_of(about["cell"]))
             if problem:
@@ -83,14 +120,33 @@ class Review:
             else:
                 self._able.add(name)
 
+    def _other_inputs(self, about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield what a finished cell was made from that is another now, and the words that drop it."""
+        cell = about["cell"]
+        of_method = f"dataset={about['dataset']} 'method={about['method']}'"
+        content = content_of(cell["dataset"], cell["protocol"])
+        if about.get("dataset_sha256") and content in self._asked_data:
+            self._folder.stands_on[content] = about["dataset_sha256"]
+            if self._contents.get(content, about["dataset_sha256"]) != about["dataset_sha256"]:
+                yield f"the data of {content} have changed", f"dataset={about['dataset']}"
+        for key, file in about.get("files", {}).items():
+            if self._files.get((key, file["path"]), file["sha256"]) != file["sha256"]:
+                yield f"{key}={file['path']} has changed", of_method
+        if "files" not in about and canonical_json(lasting(cell)) in self._unread:
+            yield "a version of advcli that did not keep what the files of the options hold was in use; they may have changed", of_method
+        if about.get("plugins", self._code) != self._code and _configuration(cell, about.get("files", {})) in self._cells:
+            yield "Python files of --config-dir have changed", of_method
+
     def finish(self) -> None:
-        """Refuse what cannot be added.
+        """Refuse what cannot stand beside what is there.
 
         Raises
         ------
         ResultsError
-            A cell has no predictions, or not those that a metric reads.
+            Data, files or code are others than of finished cells; or a cell has no predictions, or not those that a metric reads.
         """
+        for (what, remedy), made in self._changed.items():
+            raise ResultsError(other_content(what, self._folder, made, remedy))
         # of an older version's file and one with predictions the second counts
         problems = [problem for name, problem in self._unable.items() if name not in self._able]
         if problems:
@@ -100,8 +156,8 @@ class Review:
     def _problem(self, content: Mapping[str, Any], asked: tuple[int, list[str]], stored: tuple[int, list[str]]) -> str:
         about, folder = content["about"], self._folder
         named = f"{about['dataset']}, {about['method']}"
-        names = f"results={folder.path} dataset={about['dataset']} 'method={about['method']}'"
-        remedy = f"advcli drop {names} takes it out, and the same command computes it again"
+        drop = ["advcli", "drop", f"results={folder.path}", f"dataset={about['dataset']}", f"method={about['method']}"]
+        remedy = f"{shlex.join(drop)} takes it out, and the same command computes it again"
         if "predictions" not in about:
             if asked == stored:
                 return ""

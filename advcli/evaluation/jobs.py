@@ -14,16 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import learners, plugins
-from ..data import foresee, is_ordered
+from ..data import foresee, has_address, is_ordered, missing_files
 from ..data.label_noise import check_noise
-from ..errors import AdvcliError, ConfigError, IncompatibleError, NotConvergedWarning, ResultsError
+from ..errors import AdvcliError, ConfigError, DataError, IncompatibleError, NotConvergedWarning, ResultsError
+from ..hyper import SCALES
+from ..identity import A_FILE
 from ..metrics import meaning, shown, shown_as
 from ..progress import Journal, warning
 from ..protocol import Protocol
 from ..records import ResultsFolder
 from ..rows import GROWING, canonical_json, hyper_text
 from .cell import Cell
-from .growth import Review, settled
+from .growth import Review, content_of, settled
+from .inputs import path_keys
 from .recipe import PROBABILITIES, Recipe, check_metrics, load_once, shared_data
 from .runner import CellOutcome, run_cell
 from .selection import find_axes, split_hyper
@@ -82,16 +85,21 @@ def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Call
     ------
     ConfigError, ResultsError
     """
-    check_cells(cells, say)
+    contents = check_cells(cells, words, say)
     folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"], cells[0].record["distributions"])
-    review = Review(folder, settled(map(cell_of_sweep, cells)))
+    review = Review(folder, settled(map(cell_of_sweep, cells)), contents)
     folder.prepare(_identity(cells, words), review.look)
     review.finish()
     return folder
 
 
-def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
-    """Check the cells of a sweep as `prepare` does; nothing is written.
+def check_cells(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> dict[str, str]:
+    """Check the cells of a sweep as `prepare` does, with the same parameters; nothing is written.
+
+    Returns
+    -------
+    dict of str to str
+        `growth.content_of` of the data sets that were read, to the checksums of their content.
 
     Raises
     ------
@@ -134,22 +142,58 @@ def check_cells(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
     games = [cell for cell in map(_own, cells) if _scores_strategy(cell)]
     if games and not cells[0].quiet:
         said = ", ".join(dict.fromkeys(cell.loss["name"] for cell in games))
-        say(f"note: probabilities of {said} are the strategy of a game, no estimate of chances; calibrate=temperature estimates them")
+        say(f"note: probabilities of {said} are the strategy of a game, no estimate of chances; calibrate=vector estimates them")
     for key, methods in unused.items():
-        if key not in used:  # by no method of the sweep: the error of one of them
+        # a method without regularisation has nothing else in the place of C; of any other key, a word is missing, such as features=rbf
+        if key not in used and key not in SCALES:
             cell = next(iter(methods.values()))
             names = learners.searched(cell.loss, cell.features)
             find_axes(Protocol.from_mapping(cell.protocol), names, cell.hyper, learners.candidates(cell.loss))
         elif not cells[0].quiet:
             say(f"note: hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
     settled(map(cell_of_sweep, cells))
-    _check_with_data(cells, say)
+    _refuse_missing_data(cells, words)
+    return _check_with_data(cells, say)
 
 
-def _check_with_data(cells: Sequence[Settings], say: Callable[[str], None]) -> None:
+def _refuse_missing_data(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> None:
+    """Refuse a sweep over sets of the catalogue that are not in the data folder: all of them, before any cell.
+
+    Raises
+    ------
+    DataError
+        The line names the sets, how to get them, and the words that leave them out.
+    """
+    files: dict[str, list[Path]] = {}
+    chosen: dict[str, str | None] = {}
+    for cell, texts in zip(cells, words, strict=True):
+        name = str(cell.dataset["name"])
+        if name not in files:
+            files[name] = missing_files(cell.dataset, cell.data_dir, cell.protocol["splits"] == "author")
+            chosen[name] = next((text.partition("=")[2] for text in texts if text.startswith("dataset=")), None)
+    missing = {name: lacking[0] for name, lacking in files.items() if lacking}
+    if missing:
+        rest = list(dict.fromkeys(chosen[name] for name in files if name not in missing))
+        go_on = f"; to go on with the rest add dataset={','.join(map(str, rest))}" if rest and None not in chosen.values() else ""
+        raise DataError(_how_to_get(missing, len(files)) + go_on)
+
+
+def _how_to_get(missing: Mapping[str, Path], n: int) -> str:
+    """Return which of ``n`` data sets are missing, by their first missing files, and what to do."""
+    names = [name for name in missing if has_address(name)]
+    if len(missing) == 1:
+        ((name, file),) = missing.items()
+        said = f"data set {name!r} is not here: no file {file}; " + (f"run `advcli data fetch {name}`, or " if names else "")
+        return f"{said}point data_dir= or ADVCLI_DATA to the folder that has {file.name}"
+    said = f"{len(missing)} of {n} data sets are not here: {', '.join(missing)}; "
+    said += f"`advcli data fetch NAME` gets {'each' if len(names) == len(missing) else ', '.join(names)}, or " if names else ""
+    return f"{said}point data_dir= or ADVCLI_DATA to the folder that has their files, such as {next(iter(missing.values())).name}"
+
+
+def _check_with_data(cells: Sequence[Settings], say: Callable[[str], None]) -> dict[str, str]:
     """Check what only reading the data tells, each different combination once, and say what is to be known of the data before any work.
 
-    Data sets that describe themselves are not read, others once.
+    Data sets that describe themselves are not read, others once; returned are the checksums of these.
 
     Raises
     ------
@@ -168,29 +212,36 @@ def _check_with_data(cells: Sequence[Settings], say: Callable[[str], None]) -> N
             read[str(cell.dataset["name"])].setdefault(repr(parts), cell)
     first = {str(cell.dataset["name"]): cell for cell in reversed(cells)}
     problems: list[AdvcliError] = []
+    contents: dict[str, str] = {}
     with shared_data():
         for name in sorted(read):
             tell, cell = foresee(first[name].dataset), first[name]
             if tell is not None:
-                for note in tell(load_once(cell.dataset, cell.data_dir, cell.protocol["splits"] == "author")):
+                dataset = load_once(cell.dataset, cell.data_dir, cell.protocol["splits"] == "author")
+                contents[content_of(cell.dataset, cell.protocol)] = dataset.sha256
+                for note in tell(dataset):
                     if not cells[0].quiet:
                         say(f"note: {name}: {note}")
             for cell in read[name].values():
                 try:
-                    Recipe(cell_of_sweep(cell), cell.data_dir).check_facts()
+                    recipe = Recipe(cell_of_sweep(cell), cell.data_dir)
+                    contents[content_of(cell.dataset, cell.protocol)] = recipe.dataset.sha256
+                    recipe.check_facts()
                 except ConfigError:
                     raise
                 except AdvcliError as error:
                     problems.append(error)
     if problems and len(problems) == sum(map(len, read.values())) and all(read.values()):
         raise problems[0]
+    return contents
 
 
 def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Return what all cells of a results folder share, so that its rows can stand in one table.
 
     Data sets, losses, features and solvers are columns of the rows: a folder may get more of them. Their options count as far as
-    words set them, because rows do not tell two files behind ``dataset=csv`` apart.
+    words set them, because rows do not tell two values of most options apart. Where a file lies is no part of it: `growth.Review` compares
+    what is in it.
     """
     from ..config.words import options_set
 
@@ -198,6 +249,7 @@ def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict
         distinct = list({canonical_json(value): value for value in reversed(values)}.values())[::-1]
         return distinct[0] if len(distinct) == 1 else {"each of": distinct}
 
+    paths = set().union(*(path_keys(vars(cell)) for cell in cells))
     return {
         "seed": one([cell.seed for cell in cells]),
         "hyper": one([cell.hyper for cell in cells]),
@@ -206,7 +258,7 @@ def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict
         "protocol": one(
             [{key: value for key, value in cell.protocol.items() if key not in (*Protocol.SILENT, *GROWING)} for cell in cells]
         ),
-        "options": {key: one(values) for key, values in sorted(options_set(words).items())},
+        "options": {key: A_FILE if key in paths else one(values) for key, values in sorted(options_set(words).items())},
     }
 
 
@@ -268,7 +320,7 @@ def run_job(session: Path, job: int) -> Done:
                 outcome, lines = run_one(settings, folder, strict=False)
             except Exception as error:
                 lost = error if isinstance(error, ResultsError) else lost
-                text = " ".join(f"{'' if isinstance(error, AdvcliError) else type(error).__name__ + ': '}{error}".split())
+                text = plugins.one_line(error)
                 outcome, lines = CellOutcome("", settings.label, "", "failed", error=text), [f"{settings.label}: failed: {text}"]
             journal.finished(number, outcome.status, outcome.skipped, lines)
             # the rows are on the disk; sending them to the parent again would cost memory

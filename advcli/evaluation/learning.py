@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..blocks import BlockRows
+from ..metrics import missed_classes, missed_words
 from ..predictions import Predictions, entry
 from .recipe import Fitted, Recipe
 from .seeds import derive_seed
@@ -54,6 +56,17 @@ class ConfusionCounts:
     def about(self) -> dict[str, Any]:
         """Return the counts as plain data."""
         return {"labels": list(self.labels), "counts": self.counts.tolist()}
+
+
+def missed_rows(recipe: Recipe, fitted: Fitted, part: Part) -> list[str]:
+    """Return the line about classes of whose training rows a fit to a part finds none; empty without such classes."""
+    found = ConfusionCounts.of(recipe)
+    if found is None:
+        return []
+    part = replace(part, X=fitted.rows(part.X))
+    found.add(part.y, fitted.learner.predict_codes(part.X if isinstance(part.X, BlockRows) else part.look(fitted.learner)))
+    missed = missed_classes(found.counts, found.labels)
+    return [f"{recipe.cell.method} {missed_words(missed, 'training rows')}"] if missed else []
 
 
 def learning_curve(

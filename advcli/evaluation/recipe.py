@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from .. import metrics
 from ..blocks import BlockRows
-from ..data import check_trainable
+from ..data import check_trainable, lonely_classes
 from ..data import load as load_data
 from ..data.encoding import Encoding
 from ..errors import ConfigError, DataError, IncompatibleError
 from ..features.shared import kept_in
+from ..groups import group_starts
 from ..hierarchy.closures import LabelClosures
 from ..hierarchy.graph import LabelGraph
 from ..learners import (
@@ -41,7 +42,7 @@ from ..protocol import Protocol
 from .cell import Cell
 from .seeds import derive_seed
 from .selection import Axes, Part, Selection, certificate_columns, check_fixed, find_axes, select, stage_columns
-from .splits import Split, keeping_groups, random_splits
+from .splits import Split, keeping_groups, random_splits, share_of
 from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels
 
@@ -183,8 +184,11 @@ class Recipe:
         folded = self.axes.names and protocol.holdout is None
         # without folds classes of any size will do
         check_trainable(dataset, protocol.folds if folded else 1)
+        self.lonely = lonely_classes(dataset)
         if dataset.multilabel and (cell.noise or protocol.rough_per_class is not None):
             raise ConfigError(f"noisy labels are for rows with one label, {dataset.name} has several; use noise=none and another protocol")
+        if (rough := protocol.rough_per_class) is not None and rough > (most := max(dataset.class_sizes().values())):
+            raise ConfigError(f"protocol.rough_per_class={rough} is more rows than any class has; the largest of {dataset.name} has {most}")
         check_metrics(protocol, cell.loss)
         if dataset.example_weight is not None and not learner_of(cell.loss).takes_weights(cell.loss):
             raise IncompatibleError(
@@ -269,7 +273,7 @@ class Recipe:
     def notes(self) -> list[str]:
         """What was done to the data, to be said to the user."""
         sparse = hasattr(self.dataset.X, "indptr") and self.protocol.standardise != "none"
-        return [*self.dataset.notes, *([SPARSE_NOTE] if sparse else [])]
+        return [*self.dataset.notes, *([self.lonely] if self.lonely else []), *([SPARSE_NOTE] if sparse else [])]
 
     def part(self, rows: Any = slice(None)) -> Part:
         """Return rows of the data set with their labels and weights."""
@@ -286,13 +290,17 @@ class Recipe:
                 raise DataError(f"{dataset.name} has no published splits; use protocol.splits=random")
             splits = list(dataset.splits)[: protocol.n_splits]
             few = len(splits) < protocol.n_splits
-            return splits, [f"{len(splits)} published splits exist, {protocol.n_splits} were asked for"] if few else []
+            notes = [f"{len(splits)} published splits exist, {protocol.n_splits} were asked for"] if few else []
+            return splits, [*notes, *self._unread_share("the published splits")]
         if protocol.splits == "official":
             if dataset.official is None:
                 raise DataError(f"{dataset.name} has no official training and test rows; use protocol.splits=random")
-            return [dataset.official] * protocol.n_splits, ["all runs have the official training and test rows"]
+            notes = ["all runs have the official training and test rows"]
+            return [dataset.official] * protocol.n_splits, [*notes, *self._unread_share("the official parts")]
         notes = []
-        if dataset.sizes is not None and protocol.train_size != Protocol.train_size:
+        units = dataset.X.shape[0] if dataset.groups is None else len(group_starts(dataset.groups, dataset.X.shape[0])) - 1
+        share = share_of(units, protocol.train_size)
+        if dataset.sizes is not None and (share, units - share) != tuple(dataset.sizes):
             notes.append(
                 f"the published sizes {dataset.sizes[0]}/{dataset.sizes[1]} win over protocol.train_size={protocol.train_size:g}; "
                 "dataset.sizes=null frees them"
@@ -304,6 +312,11 @@ class Recipe:
             return random_splits(units, protocol.n_splits, protocol.train_size, self.cell.seed, dataset.name, dataset.sizes)
 
         return keeping_groups(dataset.groups, dataset.X.shape[0], draw), notes
+
+    def _unread_share(self, what: str) -> list[str]:
+        """Return the line about a share of training rows that was asked for and that parts of known rows leave without a meaning."""
+        share = self.protocol.train_size
+        return [] if share == Protocol.train_size else [f"{what} win over protocol.train_size={share:g}; protocol.splits=random reads it"]
 
     # ---- labels, search, fit ------------------------------------------------------------------------------------------
     def labels(self, part: Part, number: int | str) -> TrainingLabels:

@@ -10,7 +10,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,18 @@ import numpy as np
 from ..certificate import advice
 from ..compiled import kernels
 from ..confusion import IllConditionedWarning
-from ..errors import AdvcliError, KilledError, NotConvergedWarning, ResultsError
+from ..errors import AdvcliError, DataError, KilledError, NotConvergedWarning, ResultsError
 from ..limits import call_limited
+from ..plugins import one_line
 from ..predictions import Predictions, entry
 from ..proofs import Recorder
+from ..provenance import NOT_RECORDED, maker
 from ..records import ResultsFolder
 from ..rows import STAGE_COLUMNS, canonical_json, complete_rows, hyper_value, over_splits, plain
+from ..streams import standard_streams
 from .cell import Cell
-from .growth import asked_of, beyond, union
+from .growth import asked_of, beyond, content_of, union
+from .inputs import with_paths_of
 from .learning import ConfusionCounts, learning_curve
 from .recipe import Recipe
 from .selection import Part, Selection
@@ -125,14 +129,6 @@ def _outcome(rows: list[dict[str, Any]], about: Mapping[str, Any], kept: Sequenc
     )
 
 
-def one_line(error: BaseException) -> str:
-    """Return an error as one line; the type is named unless the error was written for people."""
-    text = " ".join(str(error).split())
-    if isinstance(error, AdvcliError):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
 def run_cell(
     cell: Cell,
     folder: ResultsFolder,
@@ -209,7 +205,8 @@ def _thread_pools(modules: int) -> Any:
 
 def _compute(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool) -> CellOutcome:
     began = time.perf_counter()
-    with _thread_pools(len(sys.modules)).limit(limits=1):
+    # a method that prints its progress is not to fail because nobody reads it
+    with standard_streams(output=""), _thread_pools(len(sys.modules)).limit(limits=1):
         try:
             return _evaluate(cell, folder, data_dir, strict, began)
         except ResultsError:
@@ -256,6 +253,7 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
 
 def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> CellOutcome:
     cell, key = recipe.given, recipe.key
+    _refuse_other_data(recipe, folder)
     found = _find(recipe, folder)
     kept: list[str] = []
     if found is not None:
@@ -272,6 +270,8 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         before = None
     remark = folder.set_aside(key) if found is None else ""
     cell = recipe.given
+    if before is not None:  # proofs are of a configuration, with the paths that it was given by
+        cell = replace(cell, **with_paths_of(cell.as_mapping(), before["about"]["cell"]))
     # a proof for every split, or for none
     keep_proofs = folder.keep_proofs or (before is not None and before["about"].get("proofs", False))
     recorder = Recorder(folder, key, cell.as_mapping()) if keep_proofs else None
@@ -299,7 +299,8 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         "method": cell.method,
         "cell": cell.as_mapping(),
         "dataset_sha256": dataset.sha256,
-        "instruction_set": kernels.level,
+        **cell.made_from,
+        "made_by": _makers(cell, before),
         "notes": [*recipe.notes, *split_notes, *fits.notes()],
         "choice": _choice(fits.counted["choices"]),
         "edges": searches.edges(),
@@ -326,6 +327,24 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         about |= recorder.write()
     folder.write_cell(key, rows, search_rows, about=about, request=request, former=former)
     return _outcome(rows, about, kept, key=key, **seen, seconds=time.perf_counter() - began)
+
+
+def _makers(cell: Cell, before: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    """Return who made a cell: who made the stored one that gets more, and this process."""
+    ours = plain(maker(kernels.level, cell.loss.get("estimator")))
+    theirs = [] if before is None else before["about"].get("made_by") or [NOT_RECORDED]
+    return [*(each for each in theirs if each != ours), ours]
+
+
+def _refuse_other_data(recipe: Recipe, folder: ResultsFolder) -> None:
+    """Refuse a data set of other content than the finished cells of the folder; only reading it tells."""
+    content = content_of(recipe.given.dataset, recipe.given.protocol)
+    sha256 = recipe.dataset.sha256
+    if folder.stands_on.get(content, sha256) != sha256:
+        raise DataError(
+            f"the data of {content} have changed since other cells of the folder were made; advcli drop results={folder.path} "
+            f"dataset={recipe.dataset.name} takes those out, another name= keeps them"
+        )
 
 
 def _find(recipe: Recipe, folder: ResultsFolder) -> tuple[str, dict[str, Any]] | None:

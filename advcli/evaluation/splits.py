@@ -18,6 +18,11 @@ from .seeds import derive_seed
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
+def share_of(n: int, train_size: float) -> int:
+    """Return floor(train_size n) in exact decimal arithmetic: 0.7 means 7/10, not the nearest double."""
+    return math.floor(Fraction(Decimal(repr(float(train_size)))) * n)
+
+
 def split_sizes(n: int, train_size: float, sizes: tuple[int, int] | None = None) -> tuple[int, int]:
     """Return the numbers of training and test rows.
 
@@ -26,7 +31,7 @@ def split_sizes(n: int, train_size: float, sizes: tuple[int, int] | None = None)
     n : int
         Rows of the data set.
     train_size : float
-        Share of training rows; floor(train_size n) in exact decimal arithmetic (0.7 means 7/10, not the nearest double).
+        Share of training rows (`share_of`).
     sizes : (int, int), optional
         Sizes printed in the papers; they win.
 
@@ -38,7 +43,7 @@ def split_sizes(n: int, train_size: float, sizes: tuple[int, int] | None = None)
     if sizes is not None:
         n_train, n_test = (int(size) for size in sizes)
     else:
-        n_train = math.floor(Fraction(Decimal(repr(float(train_size)))) * n)
+        n_train = share_of(n, train_size)
         n_test = n - n_train
     if n_train < 1 or n_test < 1 or n_train + n_test > n:
         raise DataError(f"{n} rows cannot be split into {n_train} training and {n_test} test rows; change protocol.train_size")

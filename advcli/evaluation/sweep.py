@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -98,4 +99,5 @@ def sweep(
 
 
 def _print(text: str) -> None:
-    print(text, flush=True)
+    with contextlib.suppress(OSError):  # whoever reads the progress may leave: the results are kept
+        print(text, flush=True)

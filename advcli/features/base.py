@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import plugins
 from ..compiled import checked_csr
 from ..errors import ConfigError, nearest
 from ..hyper import STRENGTH
@@ -408,10 +409,15 @@ def make_features(name: str, X: Any, n_classes: int, **options: Any) -> FeatureM
     """Bind the map registered under ``name`` to rows of X; `ConfigError` for an unknown option."""
     cls = feature_class(name)
     try:
-        return cls(X, n_classes, **options)
+        made = cls(X, n_classes, **options)
     except TypeError as error:
         refuse_unknown_options(f"features={name}", cls, options, 2)
-        raise ConfigError(f"features={name}: {error}") from error
+        raise ConfigError(f"features={name}: {error}{plugins.defined_at(cls)}") from error
+    if np.ndim(made.X) not in (0, 2):  # what is no array has no dimension for NumPy
+        raise ConfigError(f"features={name}: its map has rows of shape {np.shape(made.X)}, not (n, d){plugins.defined_at(cls)}")
+    if made.n_rows != X.shape[0]:
+        raise ConfigError(f"features={name}: its map has {made.n_rows} rows of {X.shape[0]}{plugins.defined_at(cls)}")
+    return made
 
 
 def feature_names() -> list[str]:

@@ -18,6 +18,7 @@ from .factory import (
     learner_names,
     learner_of,
     make_learner,
+    path_names,
     reach,
     searched,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "learner_names",
     "learner_of",
     "make_learner",
+    "path_names",
     "reach",
     "register",
     "searched",

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from .. import abstention, costs
 from ..certificate import Certificate, settle, warn_unless_converged
@@ -41,6 +42,7 @@ from ..problem import Problem
 from ..solvers import Limits, make_solver
 from ..stored import Entries
 from .base import Array, Bound, Labels, Options, one_of, own_options, refuse_unknown_options, register, seed_of
+from .labels import codes_of
 from .surrogate import _LIMITS, SurrogateClassifier
 
 METHODS = ("ova", "cs", "bep", "two_stage", "adversarial")
@@ -59,7 +61,7 @@ class AbstainingClassifier(SurrogateClassifier):
         adversarial loss of zero-one with abstention (Fathony et al. 2018).
     alpha : float
         Cost of abstaining: in (0, 1/2] for ova, cs and bep, in (0, 1) for two_stage, in [0, 1] for adversarial. The adversarial loss also
-        takes k costs, one for each class in sorted order.
+        takes k costs, one for each class in the order of ``order_``.
     tau : float or None
         The threshold of the margin (the module's table). None: the method's own, or the one that `calibrate` found.
     code : {"binary", "gray"} or array (k, m)
@@ -203,9 +205,9 @@ class AbstainingClassifier(SurrogateClassifier):
     def remarks_(self) -> tuple[str, ...]:  # type: ignore[override]
         """The code of bep, a rejector that stopped early, and a threshold that was calibrated, one line each."""
         found = []
-        if self.method == "bep" and hasattr(self, "classes_"):
+        if self.method == "bep" and hasattr(self, "order_"):
             words = ("".join("1" if digit > 0 else "0" for digit in word) for word in self.loss_.signed)
-            found.append("code: " + ", ".join(f"{label} {word}" for label, word in zip(self.classes_, words, strict=True)))
+            found.append("code: " + ", ".join(f"{label} {word}" for label, word in zip(self.order_, words, strict=True)))
         if self.method == "two_stage" and hasattr(self, "rejector_certificate_") and not self.rejector_certificate_.converged:
             certificate = self.rejector_certificate_
             found.append(f"rejector: relative gap {certificate.relative_gap:.1e} ({certificate.status})")
@@ -302,7 +304,7 @@ class AbstainingClassifier(SurrogateClassifier):
 
     @property
     def predictions_(self) -> NDArray[Any]:
-        """Labels of all predictions: `classes_`, then to abstain."""
+        """Labels of all predictions by their codes: `order_`, then to abstain."""
         return self._with_extra_labels(len(self.classes_) + 1)
 
     # ---- prediction -----------------------------------------------------------------------------------------------
@@ -318,6 +320,10 @@ class AbstainingClassifier(SurrogateClassifier):
             return np.asarray(np.sqrt(0.5) * (F[:, 0] - F[:, 1]))
         P = self.potentials(view)
         return self.loss_.margin(P) if isinstance(self.loss_, RejectingLoss) else leads(P)
+
+    def margins(self, X: Any) -> Array:
+        """Return `margin`."""
+        return self.margin(X)
 
     @property
     def threshold_(self) -> float | None:
@@ -358,11 +364,15 @@ class AbstainingClassifier(SurrogateClassifier):
     # ---- risk, coverage, guarantees ---------------------------------------------------------------------------------
     def _wrong(self, X: Any, y: Any) -> tuple[Array, NDArray[np.bool_]]:
         """Return the margins of rows, and whether the class of the largest potential is wrong, both (n,)."""
-        view = self.look(X)
-        return self.margin(view), self.classes_[np.argmax(self.potentials(view), axis=1)] != np.asarray(y)
+        check_is_fitted(self)
+        codes, view = codes_of(y, self.order_), self.look(X)
+        return self.margin(view), np.argmax(self.potentials(view), axis=1) != codes
 
     def risk_coverage(self, X: Any, y: Any) -> abstention.RiskCoverage:
-        """Return risk over coverage at all thresholds, on rows X (n, d) with labels y (n,) (`advcli.abstention.risk_coverage`)."""
+        """Return risk over coverage at all thresholds, on rows X (n, d) with labels y (n,) (`advcli.abstention.risk_coverage`).
+
+        `ConfigError` for a label that is no class of the fit.
+        """
         return abstention.risk_coverage(*self._wrong(X, y))
 
     def calibrate(self, X: Any, y: Any, epsilon: float = 0.05, delta: float = 0.1, thresholds: Any = None) -> abstention.Guarantee:
@@ -383,7 +393,7 @@ class AbstainingClassifier(SurrogateClassifier):
         Raises
         ------
         ConfigError
-            The parameter ``tau`` is given.
+            The parameter ``tau`` is given, or a label is no class of the fit.
         """
         if self.tau is not None:
             raise ConfigError(f"tau={self.tau} fixes the threshold; leave it out to calibrate one")

@@ -100,7 +100,7 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
     Parameters
     ----------
     cost : {"zero_one", "absolute", "squared"}, array (k, k) or None
-        The cost matrix for labels, in the order of `classes_` or a frame that is named by them; its columns are the outcomes. Not used
+        The cost matrix for labels, in the order of `order_` or a frame that is named by them; its columns are the outcomes. Not used
         when `fit` is given costs of rows.
     C, lam, tol, fit_intercept, max_passes, max_seconds, features_options, n_classes, order, class_weight, warm_start, verbose,
     random_state
@@ -112,8 +112,8 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray (l,)
-        The predictions, in the order of the columns of costs.
+    classes_, order_ : ndarray (l,)
+        The predictions, sorted; and in the order of the columns of costs.
     theta_ : ndarray (d, l)
         Parameters of the scores s.
     outcomes_ : ndarray (l, m)
@@ -197,7 +197,7 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
                 "adversarial_costs", f"at most {_MOST_PARAMETERS} parameters (here {size})", "choose features=kernel_pca"
             )
         own = {"loss": loss, "cost": loss.cost_weights(y, None), "rows": rows, "total": total, "tolerance": None}
-        return Bound(self.classes_, self._facts(), False, OutcomeScores(inner, self.outcomes_), y, weights, own)
+        return Bound(self.order_, self._facts(), False, OutcomeScores(inner, self.outcomes_), y, weights, own)
 
     def _take(self, bound: Bound) -> None:
         super()._take(bound)
@@ -230,8 +230,8 @@ class AdversarialCostClassifier(LearnsFromCosts, SurrogateClassifier):
     # ---- what evaluation asks of a fit ----------------------------------------------------------------------------
     @property
     def predictions_(self) -> NDArray[Any]:
-        """Labels of all predictions: `classes_`."""
-        return self.classes_
+        """Labels of all predictions by their codes: `order_`."""
+        return self.order_
 
     @property
     def predicts_classes_(self) -> bool:

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from .. import plugins
 from ..blocks import BlockRows, coded_by_parts
 from ..certificate import Certificate, WorstCase
 from ..compiled import checked_csr
@@ -23,10 +24,11 @@ from ..errors import ConfigError, DataError, IncompatibleError, ModelError, near
 from ..features import STRENGTH, FeatureMap, feature_class, make_features
 from ..features.rows import over_all_rows
 from ..hyper import SCALES
+from ..losses.rejecting import leads
 from ..registry import Registry
 from ..rules import LARGEST, collected, refuse_huge
 from ..stored import MOST_COLUMNS, Entries
-from .labels import in_order, labels_of, own_order, refuse_unordered, weighted_by_class
+from .labels import are_codes, in_order, labels_of, own_order, refuse_codes_of_text, refuse_unordered, sorting, weighted_by_class
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -52,7 +54,7 @@ _OF_PYTHON = ("order", "class_weight", "warm_start", "verbose")
 """Parameters that no configuration sets."""
 
 # attributes of a fit that a saved model holds in places of their own, or not at all
-_KEPT_APART = ("classes_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
+_KEPT_APART = ("classes_", "order_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
 
 
 MOST_CLASSES = 1_000_000
@@ -132,7 +134,7 @@ class Bound:
     Attributes
     ----------
     classes : ndarray (k,)
-        The labels, in the order of the scores.
+        The labels, in the order of the scores: `Learner.order_`.
     facts : mapping
         What scikit-learn keeps of the rows: ``n_features_in_`` and, of a table, ``feature_names_in_``.
     of_sets : bool
@@ -188,7 +190,10 @@ class Learner(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray (k,)
-        The labels, in the order of the scores.
+        The labels, sorted, as scikit-learn has them: the columns of `decision_function` and ``predict_proba``.
+    order_ : ndarray (k,)
+        The same labels in the order of the codes, which is that of `potentials`, `probabilities` and a cost matrix without names: the order
+        that was given or that the labels have, else sorted.
     certificate_ : Certificate or None
         How far the fit is from its optimum; None for an algorithm that minimises nothing, or whose optimum is not checked.
     features_ : FeatureMap or None
@@ -201,11 +206,11 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     name: ClassVar[str]
     view: ClassVar[str] = "noisy"  # one of VIEWS
+    paths: ClassVar[tuple[str, ...]] = ()  # options that may name files, whose content a fit depends on
     sets: ClassVar[bool] = False  # whether rows may have several labels
     empty_sets: ClassVar[bool] = False  # whether such rows may have none
     certified: ClassVar[bool] = True  # whether a fit has a certificate
     takes_blocks: ClassVar[bool] = False  # whether it learns from rows that are read in blocks (`advcli.blocks`)
-    storable: ClassVar[bool] = True  # whether a model file, which executes nothing, can hold a fit
     has_costs: ClassVar[bool] = False  # whether it learns from costs of rows (`bind_costs`)
     has_groups: ClassVar[bool] = False  # whether rows that form a sequence are one example (`bind_groups`)
 
@@ -222,6 +227,17 @@ class Learner(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def __sklearn_clone__(self) -> Any:
+        # an ensemble clones in its own process, and may fit in others, where nobody knows what it replaced by codes
+        if self.n_classes is None and getattr(self, "order", None) is None:
+            refuse_codes_of_text(lambda: self.counts_steps)
+        return super().__sklearn_clone__()
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "classes_") and not hasattr(self, "order_"):  # pickled before there was one
+            self.name_classes(self.classes_)
 
     # ---- from a configuration -------------------------------------------------------------------------------------
     # ``loss``, ``features`` and ``solver`` are the configuration groups of these names.
@@ -267,13 +283,28 @@ class Learner(ClassifierMixin, BaseEstimator):
     def calibrated(cls, loss: Options) -> type[Learner]:
         """Return the class whose fits estimate probabilities as ``loss.calibrate`` says; `IncompatibleError` where there is none."""
         advice = "leave it out: it has probabilities of its own" if cls.has_probabilities(loss) else "choose loss=zero_one"
-        wanted = "the potentials of a surrogate loss"
+        wanted = "the potentials of a surrogate loss or a threshold model"
         raise IncompatibleError(f"calibrate={loss['calibrate']}", wanted, f"loss={loss['name']} is none: {advice}")
+
+    @classmethod
+    def needs_pickle(cls, loss: Options) -> bool:
+        """Tell whether fits with these options fit no model file, which executes nothing when it is read."""
+        return False
+
+    @property
+    def kept_by_pickle(self) -> bool:
+        """Whether this fit fits no model file."""
+        return False
 
     @property
     def calibrates(self) -> bool:
         """Whether its probabilities come from fits to parts of the rows, so that `fit` makes them and `fit_bound` does not."""
         return False
+
+    @classmethod
+    def names_features(cls, loss: Options, features: Options) -> bool:
+        """Tell whether the features are part of the name of methods with these options."""
+        return True
 
     @classmethod
     def takes_weights(cls, loss: Options) -> bool:
@@ -340,16 +371,28 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     def _take(self, bound: Bound) -> None:
         """Set what a fit knows of its rows."""
-        self.classes_, self.of_sets_ = bound.classes, bound.of_sets
+        self.name_classes(bound.classes)
+        self.of_sets_ = bound.of_sets
         for name, value in bound.facts.items():
             setattr(self, name, value)
         self.features_ = bound.features if bound.features.keeps_rows else None
+
+    def name_classes(self, labels: NDArray[Any]) -> None:
+        """Set `order_` to the labels (k,) in the order of the codes, and `classes_` to the same, sorted."""
+        self.order_ = labels
+        places = sorting(labels)
+        self.classes_ = labels if places is None else labels[places]
+
+    def by_class(self, A: Array) -> Array:
+        """Return columns (n, k) in the order of the codes as scikit-learn reads them: in the order of `classes_`."""
+        places = None if self.order_ is self.classes_ else sorting(self.order_)
+        return A if places is None else np.ascontiguousarray(A[:, places])
 
     def _facts(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(self, name)}
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array | None]:
-        """Set `classes_`; return validated rows, codes (n,) or ones (n, k) at every row's labels, and weights."""
+        """Set `classes_` and `order_`; return validated rows, codes (n,) or ones (n, k) at every row's labels, and weights."""
         # one column is labels in a column, as scikit-learn has it
         columns = (y if hasattr(y, "shape") else np.asarray(y)).shape[1:]
         self.of_sets_ = self.sets and len(columns) == 1 and columns[0] > 1
@@ -367,7 +410,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         if (own_weight := getattr(self, "class_weight", None)) is not None:
             if self.of_sets_:
                 raise ConfigError("class_weight weighs rows by their one label, and these rows have several: give fit a sample_weight")
-            weights = weighted_by_class(own_weight, self.classes_, codes, weights)
+            weights = weighted_by_class(own_weight, self.order_, codes, weights)
         return X, codes, weights
 
     @property
@@ -381,7 +424,8 @@ class Learner(ClassifierMixin, BaseEstimator):
         return False
 
     def _in_order(self, codes: Labels, own: list[Any] | None) -> Labels:
-        """Put `classes_` into the order that the caller gave, or the labels have (`own_order`) where it matters; return the codes by it."""
+        """Set `order_` to what the caller gave, or the labels have (`own_order`) where it matters; return the codes by it."""
+        self.name_classes(self.classes_)
         if self.n_classes is not None:
             return codes  # the labels are codes
         order = getattr(self, "order", None)
@@ -389,8 +433,11 @@ class Learner(ClassifierMixin, BaseEstimator):
             order = own
             if own is None:
                 refuse_unordered(self.classes_)
+                if are_codes(self.classes_):
+                    refuse_codes_of_text(lambda: True)
         if order is not None:
-            self.classes_, codes = in_order(self.classes_, codes, order)
+            labels, codes = in_order(self.classes_, codes, order)
+            self.name_classes(labels)
         return codes
 
     def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
@@ -474,7 +521,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         empty = np.flatnonzero(np.diff(Y.indptr) == 0)
         if len(empty) and not self.empty_sets:
             raise ValueError(f"{len(empty)} rows of y have no label, the first is row {empty[0] + 1}; every row needs one")
-        self.classes_ = np.arange(Y.shape[1])
+        self.name_classes(np.arange(Y.shape[1]))
         return Y
 
     @property
@@ -564,15 +611,15 @@ class Learner(ClassifierMixin, BaseEstimator):
         return {"theta": theta} | ({} if dual is None else {"r": np.where(rows[:, None] >= 0, dual[rows], 0.0)})
 
     def probabilities(self, X: Any) -> Array | None:
-        """Return a distribution over the classes for rows X (n, d), shape (n, k); None for a fit that has none."""
+        """Return a distribution over the classes of `order_` for rows X (n, d), shape (n, k); None for a fit that has none."""
         return None
 
     # ---- prediction -----------------------------------------------------------------------------------------------
     @property
     def predictions_(self) -> NDArray[Any]:
-        """Labels of all predictions: `classes_`, then those that are no class."""
+        """Labels of all predictions by their codes: `order_`, then those that are no class."""
         check_is_fitted(self)
-        return self.classes_
+        return self.order_
 
     def look(self, X: Any) -> View:
         """Return the view of new rows X (n, d) for this fit and every other one to the same `Bound`."""
@@ -594,7 +641,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         """Return the scores of the classes at mapped rows, shape (n, k)."""
 
     def potentials(self, X: Any) -> Array:
-        """Return the scores of the classes at rows X (n, d), shape (n, k), also for two classes; `DataError` where they overflow."""
+        """Return the scores of the classes at rows X (n, d), shape (n, k), in the order of `order_`; `DataError` where they overflow."""
         with np.errstate(over="ignore", invalid="ignore"):
             F = self._scores(self.look(X).at)
         if not np.isfinite(F).all():
@@ -603,9 +650,13 @@ class Learner(ClassifierMixin, BaseEstimator):
         return F
 
     def decision_function(self, X: Any) -> Array:
-        """Return the potentials (n, k); for two classes f_1 - f_0, shape (n,), as scikit-learn has it."""
-        F = self.potentials(X)
+        """Return the potentials (n, k) in the order of `classes_`; for two classes their difference (n,), as scikit-learn has it."""
+        F = self.by_class(self.potentials(X))
         return F[:, 1] - F[:, 0] if F.shape[1] == 2 else F
+
+    def margins(self, X: Any) -> Array:
+        """Return how sure the prediction of rows X (n, d) is, shape (n,): the lead of the largest potential on the second."""
+        return leads(self.potentials(X))
 
     def predict_codes(self, X: Any) -> Any:
         """Return predictions as codes: positions in `predictions_`; ties go to the first."""
@@ -703,7 +754,7 @@ class RowLearner(Learner):
             if not len(kept):
                 raise ConfigError("sample_weight is zero for every row")
             X, codes, weights = X[kept], codes[kept], weights[kept]
-        return Bound(self.classes_, self._facts(), self.of_sets_, features, codes, weights, {"X": X})
+        return Bound(self.order_, self._facts(), self.of_sets_, features, codes, weights, {"X": X})
 
     @property
     def appends_constant(self) -> bool:
@@ -723,7 +774,7 @@ class RowLearner(Learner):
     @classmethod
     def option_names(cls) -> tuple[str, ...]:
         """Return the options that a configuration may set; C, lambda and the tolerance come from elsewhere."""
-        builtin = {"self", "features", "features_options", "n_classes", "random_state", *_OF_PYTHON}
+        builtin = {"self", "features", "features_options", "n_classes", "random_state", *_OF_PYTHON, *NOT_OPTIONS}
         if STRENGTH in cls.hyper:
             builtin |= {"C", "lam", "tol"}
         return tuple(name for name in inspect.signature(cls.__init__).parameters if name not in builtin)
@@ -790,7 +841,7 @@ class LinearLearner(RowLearner):
     Attributes
     ----------
     coef_ : ndarray (k, d)
-        One weight vector per class over the feature map's rows.
+        One weight vector per class of `order_` over the feature map's rows.
     """
 
     @abstractmethod
@@ -802,7 +853,22 @@ class LinearLearner(RowLearner):
         self._take(bound)
         self.remarks_ = ()
         self.coef_: Any = self.learn(bound.own["X"], bound.codes, bound.weights)
+        if not type(self).__module__.startswith(__name__.partition(".")[0] + "."):
+            self._refuse_coef((len(self.classes_), bound.own["X"].shape[1]))
         return self
+
+    def _refuse_coef(self, shape: tuple[int, int]) -> None:
+        """Refuse what a class from outside this package has learned, unless it is finite weights of that shape."""
+        coef = self.coef_
+        if hasattr(coef, "scores"):
+            return
+        made = f"an array of shape {np.shape(coef)}" if isinstance(coef, np.ndarray) else f"a {type(coef).__name__}"
+        right = isinstance(coef, np.ndarray) and coef.dtype.kind in "fiub" and coef.shape == shape
+        if right and np.isfinite(coef).all():
+            return
+        what = "weights that are no finite numbers" if right else made
+        wanted = f"a NumPy array (classes, features) = {shape} of finite numbers"
+        raise ConfigError(f"learn of {type(self).__name__} returned {what}, not {wanted}{plugins.defined_at(type(self).learn)}")
 
     def _scores(self, mapped: Any) -> Array:
         rows = mapped

@@ -1,8 +1,8 @@
-"""Estimates of class probabilities from the potentials of a learner, by scikit-learn's calibration of cross-fitted potentials.
+"""Estimates of class probabilities from the potentials of a learner, by a calibration of cross-fitted potentials.
 
 The p of an adversarial loss is a strategy of the game: it is 0 at most classes of most rows, whatever their chances are. An estimate needs
-labels of rows that the fit has not seen, so every fold is scored by a fit to the others, and `CalibratedClassifierCV` learns from these
-scores.
+labels of rows that the fit has not seen, so every fold is scored by a fit to the others, and `VectorScaling` or scikit-learn's
+`CalibratedClassifierCV` learns from these scores.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..errors import ConfigError, ModelError, StrategyWarning
 from ..stored import Entries
 from .base import Array, Labels, Options, one_of
+from .labels import codes_of
+from .scaling import MOST_CLASSES, VectorScaling
 
-METHODS = ("sigmoid", "isotonic", "temperature")
+METHODS = ("vector", "temperature", "sigmoid", "isotonic")
 FOLDS = 5
 """Parts of the rows that are scored by a fit to the others, as `CalibratedClassifierCV` has them; fewer where a class has fewer rows."""
 
@@ -47,9 +49,7 @@ def warn_scorers() -> None:
             name = getattr(getattr(frame.f_locals.get("self"), "_score_func", None), "__name__", "")
             if name in SCORES:
                 _told = True
-                said = (
-                    'the strategy of a game, which is no estimate of chances; AdversarialClassifier(calibrate="temperature") estimates them'
-                )
+                said = 'the strategy of a game, which is no estimate of chances; AdversarialClassifier(calibrate="vector") estimates them'
                 warnings.warn(f"{name} scores {said}", StrategyWarning, stacklevel=2)
         frame, depth = frame.f_back, depth + 1
 
@@ -79,7 +79,7 @@ class Calibration:
     ----------
     classes : ndarray of intp, shape (p,)
         Codes of the classes that have rows; the others have probability 0.
-    fitted : CalibratedClassifierCV
+    fitted : VectorScaling or CalibratedClassifierCV
     scores, codes, weights : ndarray (n, p), (n,) and (n,)
         The data of its fit: cross-fitted potentials of these classes, labels, and how often rows occur.
     """
@@ -92,8 +92,10 @@ class Calibration:
 
     @classmethod
     def of(cls, method: str, scores: Array, codes: Labels, weights: Array) -> Calibration:
-        """Return the calibration by a method that scikit-learn has, fitted to the columns of occurring classes."""
+        """Return the calibration by a method of `METHODS`, fitted to the columns of occurring classes."""
         classes = np.unique(codes)
+        if method == "vector":
+            return cls(classes, VectorScaling.of(scores, np.searchsorted(classes, codes), weights), scores, codes, weights)
         fitted = CalibratedClassifierCV(_Scores(), method=method, cv=[(np.arange(len(codes)),) * 2], ensemble=False)
         with np.errstate(over="ignore"):  # of exp at scores far out, whose probability is 0
             fitted.fit(scores, codes, sample_weight=weights)
@@ -111,7 +113,7 @@ def check_method(method: Any) -> None:
     """Refuse an unknown method, or one that the installed scikit-learn lacks."""
     one_of("calibrate", method, METHODS)
     if method == "temperature" and tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8):
-        raise ConfigError(f"calibrate=temperature needs scikit-learn 1.8 or newer, found {sklearn.__version__}; choose sigmoid or isotonic")
+        raise ConfigError(f"calibrate=temperature needs scikit-learn 1.8 or newer, found {sklearn.__version__}; choose vector")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -120,12 +122,12 @@ class Calibrated:
 
     Parameters
     ----------
-    calibrate : {"sigmoid", "isotonic", "temperature"} or None
-        How `predict_proba` estimates class probabilities: a logistic curve (Platt 1999) or a monotone step function (Zadrozny & Elkan 2002)
-        of each class's potential against the others, scaled to sum 1, or softmax(f / T) with one T (Guo et al. 2017). They are learned from
-        cross-fitted potentials at the same lambda, so a fit costs up to six times as much. `predict` stays that of the loss; temperature
-        never puts another class in front of the one of the largest potential. None: `predict_proba`, where there is one, is the strategy of
-        the game.
+    calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
+        How `predict_proba` estimates class probabilities: softmax(s_j f_j + b_j) with a slope and a bias for each class, or softmax(f / T)
+        with one T (Guo et al. 2017); a logistic curve (Platt 1999) or a monotone step function (Zadrozny & Elkan 2002) of each class's
+        potential against the others, scaled to sum 1. They are learned from cross-fitted potentials at the same lambda, so a fit costs up
+        to six times as much. `predict` stays that of the loss; temperature alone never puts another class in front of the one of the
+        largest potential, and cannot give a rare class its share. None: `predict_proba`, where there is one, is the strategy of the game.
 
     Attributes
     ----------
@@ -148,8 +150,16 @@ class Calibrated:
         super().check(loss, *parts)  # type: ignore[misc]
 
     @classmethod
-    def _from_options(cls, loss: Options) -> dict[str, Any]:
-        return {**super()._from_options(loss), "calibrate": loss.get("calibrate")}  # type: ignore[misc]
+    def calibrated(cls, loss: Options) -> type[Any]:
+        """Return the class itself."""
+        return cls
+
+    @classmethod
+    def build(cls, loss: Options, *parts: Any) -> Any:
+        """Return an unfitted learner with the way of calibration of ``loss``."""
+        found: Any = super().build(loss, *parts)  # type: ignore[misc]
+        found.calibrate = loss.get("calibrate")
+        return found
 
     @property
     def calibrates(self) -> bool:
@@ -172,8 +182,10 @@ class Calibrated:
         Raises
         ------
         ConfigError
-            A class with one row, which no fold can spare.
+            A class with one row, which no fold can spare; more classes than vector scaling takes.
         """
+        if self.calibrate == "vector" and np.ndim(y) and len(set(np.asarray(y).ravel().tolist())) > MOST_CLASSES:
+            raise ConfigError(f"calibrate=vector takes at most {MOST_CLASSES} classes; choose calibrate=temperature")
         super().fit(X, y, sample_weight, start)  # type: ignore[misc]
         if self.calibrate is not None:
             scores, codes, weights = self._cross_fitted(X, y, sample_weight)
@@ -182,16 +194,15 @@ class Calibrated:
 
     def _cross_fitted(self: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Labels, Array]:
         """Return potentials of every row by a fit without its fold, codes and weights, of the classes that occur."""
-        place = {label: at for at, label in enumerate(self.classes_.tolist())}
-        labels = np.asarray(y).ravel()
-        codes = np.array([place[label] for label in labels.tolist()], dtype=np.intp)
+        codes = codes_of(y, self.order_)
         weights = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        counts = np.bincount(codes)
+        counts = np.bincount(codes, minlength=len(self.order_))
         least = int(counts[counts > 0].min())
         if least < 2:
-            label = self.classes_.tolist()[int(np.flatnonzero(counts == 1)[0])]
+            label = self.order_.tolist()[int(np.flatnonzero(counts == 1)[0])]
             raise ConfigError(f"calibrate={self.calibrate} needs at least 2 rows of every class, and {label!r} has one")
         present, pairwise = np.flatnonzero(counts), get_tags(self).input_tags.pairwise
+        labels_present = self.order_[present].tolist()
         scores = np.empty((len(codes), len(present)))
         options = {"calibrate": None} | ({"lam": self.lam_} if self.lam_ > 0 else {})
         folds = StratifiedKFold(min(FOLDS, least), shuffle=True, random_state=self.random_state)
@@ -201,7 +212,8 @@ class Calibrated:
                 rows, new = (_safe_indexing(part, train, axis=1) for part in (rows, new))
             fitted = clone(self).set_params(**options)
             fitted.fit(rows, _safe_indexing(y, train), None if sample_weight is None else weights[train])
-            scores[test] = fitted.potentials(new)[:, present if self.n_classes is not None else slice(None)]
+            at = {label: column for column, label in enumerate(fitted.order_.tolist())}
+            scores[test] = fitted.potentials(new)[:, [at[label] for label in labels_present]]
         return scores, codes, weights
 
     def probabilities(self: Any, X: Any) -> Array | None:
@@ -214,7 +226,9 @@ class Calibrated:
     def saved(self: Any) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds; of the calibration the data of its fit, since a file holds no code."""
         parameters, attributes, rows = super().saved()  # type: ignore[misc]
-        if self.calibrate is not None:
+        if self.calibrate is None:  # older versions read files of methods that had no such parameter
+            parameters.pop("calibrate")
+        else:
             found = self.calibration_
             attributes |= {"calibration_scores": found.scores, "calibration_codes": found.codes, "calibration_weights": found.weights}
         return parameters, attributes, rows

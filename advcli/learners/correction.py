@@ -56,6 +56,7 @@ class _Corrected(LinearLearner):
     """
 
     takes: ClassVar[tuple[str, ...]] = ("confusion",)
+    paths: ClassVar[tuple[str, ...]] = ("confusion",)
     constant: ClassVar[bool] = True
     hyper: ClassVar[tuple[str, ...]] = ("regularisation",)
     certified: ClassVar[bool] = True
@@ -74,7 +75,7 @@ class _Corrected(LinearLearner):
         began = time.perf_counter()
         X, y, weights, *_ = merge_rows(X, y, weights)
         k, (n, d) = len(self.classes_), X.shape
-        self.confusion_, self.condition_ = confusion_matrix(self.confusion, k, list(self.classes_))
+        self.confusion_, self.condition_ = confusion_matrix(self.confusion, k, list(self.order_))
         noise = self.confusion_
         M = noise.T @ noise if self.forward else np.eye(k)
         targets = np.linalg.inv(noise).T[y]  # w_i

@@ -77,6 +77,17 @@ def filled(loss: Options, facts: Mapping[str, Any]) -> dict[str, Any]:
     return learner_of(loss).filled(loss, {name: fact for name, fact in facts.items() if fact is not None})
 
 
+def path_names(loss: Options) -> frozenset[str]:
+    """Return the names of a method's options that are paths of files, its own and those of a base loss, as their classes declare them.
+
+    A method that there is not has none.
+    """
+    names = [str(loss[key]) for key in ("learner", "name", "base") if loss.get(key) is not None]
+    declared = [*(registry.get(name).paths for name in names if name in registry)]
+    declared += [losses.loss_class(name).paths for name in names if name in losses.registry]
+    return frozenset(name for paths in declared for name in paths)
+
+
 def make_learner(
     loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
 ) -> Learner:

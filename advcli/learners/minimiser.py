@@ -18,6 +18,7 @@ from ..errors import ConfigError, ModelError
 from ..features import feature_class, make_features
 from ..stored import Entries
 from .base import Array, Bound, Labels, Learner
+from .labels import codes_of
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -204,9 +205,9 @@ class Minimiser(Refitting):
             raise ModelError("a model file does not keep the lambda of its fit, which its objective needs: fit it again")
         self._validated(X, reset=False)
         fresh = copy.copy(self)  # validation sets attributes
-        codes, fresh.n_classes = _codes_of(y, self.classes_), len(self.classes_)
+        codes, fresh.n_classes = codes_of(y, self.order_), len(self.classes_)
         if isinstance(self.class_weight, Mapping):
-            fresh.class_weight = {self.classes_.tolist().index(label): weight for label, weight in self.class_weight.items()}
+            fresh.class_weight = {self.order_.tolist().index(label): weight for label, weight in self.class_weight.items()}
         X, codes, weights = fresh._checked(X, codes, sample_weight)
         penalty, loss = self._objective(X, codes, weights)
         return {"penalty": penalty, "loss": loss} if parts else penalty + loss
@@ -248,8 +249,8 @@ class Minimiser(Refitting):
     def _order_of_the_matrix(self) -> str:
         if not any(_is_unnamed_matrix(getattr(self, name, None)) for name in ("loss", "cost")):
             return ""
-        known = getattr(self, "classes_", getattr(self, "order", None))
-        return f"the matrix is in the order of classes_: {'sorted labels' if known is None else _listed(known)}"
+        known = getattr(self, "order_", getattr(self, "order", None))
+        return f"the matrix is in the order of order_: {'sorted labels' if known is None else _listed(known)}"
 
     def _repr_html_inner(self) -> str:
         return str(super()._repr_html_inner()) + self._html_of_the_fit()
@@ -261,9 +262,9 @@ class Minimiser(Refitting):
         return bundle
 
     def _html_of_the_fit(self) -> str:
-        if not hasattr(self, "classes_"):
+        if not hasattr(self, "order_"):
             return ""
-        order = self._order_of_the_matrix() or (f"classes in order: {_listed(self.classes_)}" if self.counts_steps else "")
+        order = self._order_of_the_matrix() or (f"classes in order: {_listed(self.order_)}" if self.counts_steps else "")
         lines = [self.said_of_the_fit(), order]
         return "".join(f"<p>{html.escape(line)}</p>" for line in lines if line)
 
@@ -275,13 +276,3 @@ def _listed(labels: Any) -> str:
 
 def _is_unnamed_matrix(value: Any) -> bool:
     return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 2)
-
-
-def _codes_of(y: Any, classes: Any) -> Labels:
-    """Return labels as positions among the classes."""
-    place = {label: at for at, label in enumerate(classes.tolist())}
-    labels = np.asarray(y).ravel().tolist()
-    strange = next((label for label in labels if label not in place), None)
-    if strange is not None:
-        raise ConfigError(f"y holds {strange!r}, which is no class of the fit")
-    return np.array([place[label] for label in labels], dtype=np.intp)

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from ..certificate import judge, warn_unless_converged
 from ..errors import ConfigError, IncompatibleError, ModelError
@@ -49,6 +50,7 @@ from .base import (
     register,
     registry,
 )
+from .calibrated import Calibrated
 from .minimiser import Minimiser
 from .row_costs import check_costs, matrix_of, metric_of, plain_cost, with_cost
 from .threshold_newton import ExplicitRows, KernelRows, ScoredRows, ThresholdPoint, minimise, moved
@@ -58,6 +60,12 @@ BIASES = {"free": "sum", "regularised": "none"}
 _DISTINCT = 1e-6  # scores nearer to each other than this count as one, in units of the margin
 _TIE = 1e-9  # a score that is less above a threshold lies on it: rounding of a fit that ties exactly decides nothing
 _TAKEN = "choose features=linear, rbf, poly, precomputed, kernel_pca or nystroem"
+
+
+def _estimates(learner: ThresholdLearner) -> bool:
+    if learner.calibrates:
+        return True
+    raise AttributeError(f'{type(learner).__name__} has no probabilities of its own; calibrate="vector" estimates them')
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -204,7 +212,7 @@ class ThresholdLearner(Minimiser, RowLearner):
             rows: ScoredRows = KernelRows(K)
         else:
             rows = ExplicitRows(features.X)
-        return Bound(self.classes_, self._facts(), False, features, codes, weights, {"rows": rows, "merged": merged})
+        return Bound(self.order_, self._facts(), False, features, codes, weights, {"rows": rows, "merged": merged})
 
     def fit_bound(self, bound: Bound, start: Any = None) -> Self:
         """Minimise the model's objective, from the solution of ``start``, a fit to the same rows, where one is given."""
@@ -342,6 +350,13 @@ class ThresholdLearner(Minimiser, RowLearner):
             self.potentials(X)  # names the row
         return self.observed_[(g[:, None] - self.thresholds_ > _TIE).sum(axis=1)].astype(np.intp)
 
+    @available_if(_estimates)
+    def predict_proba(self, X: Any) -> Array:
+        """Return the estimates of the probabilities of `classes_`, shape (n, k), that ``calibrate`` asks for."""
+        estimated = self.probabilities(X)
+        assert estimated is not None
+        return self.by_class(estimated)
+
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds: parameters, direction or coefficients, thresholds, rows that a kernel keeps."""
@@ -395,13 +410,16 @@ def _nothing(rows: ScoredRows) -> ThresholdPoint:
 
 @register("at")
 @dataclass(kw_only=True, eq=False, repr=False)
-class AllThresholds(ThresholdLearner):
-    """All thresholds with the hinge (Shashua & Levin 2003; Chu & Keerthi 2005); parameters and attributes as in `ThresholdLearner`."""
+class AllThresholds(Calibrated, ThresholdLearner):
+    """All thresholds with the hinge (Shashua & Levin 2003; Chu & Keerthi 2005).
+
+    Parameters and attributes as in `ThresholdLearner` and `Calibrated`.
+    """
 
 
 @register("it")
 @dataclass(kw_only=True, eq=False, repr=False)
-class ImmediateThresholds(ThresholdLearner):
+class ImmediateThresholds(Calibrated, ThresholdLearner):
     """Immediate thresholds with the hinge (Shashua & Levin 2003; Chu & Keerthi 2005).
 
     Parameters
@@ -409,6 +427,8 @@ class ImmediateThresholds(ThresholdLearner):
     ordered : bool
         Whether the thresholds are held in order. Thresholds that are not held may cross; either way the prediction is the number of
         thresholds below the score.
+    calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
+        How `predict_proba` estimates class probabilities, as in `Calibrated`; None: there is no `predict_proba`.
     C, lam, tol, max_passes, ridge, features, features_options, n_classes, order, class_weight, warm_start,
     verbose, random_state
         As in `ThresholdLearner`.
@@ -431,7 +451,7 @@ class ImmediateThresholds(ThresholdLearner):
 
 @register("red_th")
 @dataclass(kw_only=True, eq=False, repr=False)
-class ReducedThresholds(ThresholdLearner):
+class ReducedThresholds(Calibrated, ThresholdLearner):
     """The reduction to one weighted binary support vector machine on extended examples (x, e_j) (Li & Lin 2007; Lin & Li 2012).
 
     Parameters
@@ -442,10 +462,14 @@ class ReducedThresholds(ThresholdLearner):
         The cost matrix, rows = predictions, columns = classes, both in the order of the classes; or a frame with rows and columns named by
         the classes. Term j of a row of class y weighs |c_y[j] - c_y[j + 1]|. Where c_y grows away from y, the terms on the wrong side of
         the score add up to the cost of the prediction.
+    calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
+        How `predict_proba` estimates class probabilities, as in `Calibrated`; None: there is no `predict_proba`.
     C, lam, tol, max_passes, ridge, features, features_options, n_classes, order, class_weight, warm_start,
     verbose, random_state
         As in `ThresholdLearner`.
     """
+
+    paths: ClassVar[tuple[str, ...]] = ("file",)
 
     bias: str = "free"
     cost: Any = "absolute"
@@ -475,7 +499,7 @@ class ReducedThresholds(ThresholdLearner):
 
     def _terms(self, k: int) -> Array:
         """Return the weights W (k, k - 1) of the terms of the loss: differences of the costs of neighbouring predictions."""
-        return np.ascontiguousarray(np.abs(np.diff(matrix_of(self.cost, k, self.classes_), axis=0)).T)
+        return np.ascontiguousarray(np.abs(np.diff(matrix_of(self.cost, k, self.order_), axis=0)).T)
 
     @property
     def metric_(self) -> str:
@@ -485,12 +509,12 @@ class ReducedThresholds(ThresholdLearner):
     @property
     def cost_matrix_(self) -> Array | None:
         """The cost matrix (k, k)."""
-        return matrix_of(self.cost, len(self.classes_), self.classes_)
+        return matrix_of(self.cost, len(self.classes_), self.order_)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds, a cost matrix as numbers."""
         parameters, attributes, rows = super().saved()
-        return {**parameters, "cost": plain_cost(self.cost, self.classes_)}, attributes, rows
+        return {**parameters, "cost": plain_cost(self.cost, self.order_)}, attributes, rows
 
 
 @register("svorim")
@@ -520,7 +544,7 @@ METHODS = ("at", "it", "red_th", "svorim", "svorex")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class OrdinalClassifier(ThresholdLearner):
+class OrdinalClassifier(Calibrated, ThresholdLearner):
     """Threshold models for ordered classes by the name of the method, each fit with a duality gap.
 
     Parameters
@@ -531,6 +555,8 @@ class OrdinalClassifier(ThresholdLearner):
         Feature map; None: ``rbf`` for svorim and svorex, else ``linear``.
     ordered, bias, cost : bool or None, str or None, str, array (k, k) or None
         ``ordered`` is an option of `it`, ``bias`` and ``cost`` are options of `red_th`; None: the method's own value.
+    calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
+        How `predict_proba` estimates class probabilities, as in `Calibrated`; None: there is no `predict_proba`.
     C, lam, tol, max_passes, ridge, features_options, n_classes, order, class_weight, warm_start,
     verbose, random_state
         As in `ThresholdLearner`.
@@ -571,7 +597,7 @@ class OrdinalClassifier(ThresholdLearner):
 
     def _terms(self, k: int) -> Array:
         model = self._model()
-        model.classes_ = self.classes_
+        model.name_classes(self.order_)
         return model._terms(k)
 
     @property
@@ -582,12 +608,12 @@ class OrdinalClassifier(ThresholdLearner):
     @property
     def cost_matrix_(self) -> Array | None:
         """The cost matrix (k, k) where one is given."""
-        return None if self.cost is None else matrix_of(self.cost, len(self.classes_), self.classes_)
+        return None if self.cost is None else matrix_of(self.cost, len(self.classes_), self.order_)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds, a cost matrix as numbers."""
         parameters, attributes, rows = super().saved()
-        return {**parameters, "cost": plain_cost(self.cost, self.classes_)}, attributes, rows
+        return {**parameters, "cost": plain_cost(self.cost, self.order_)}, attributes, rows
 
     def _model(self) -> ThresholdLearner:
         """Return the chosen method with its options."""

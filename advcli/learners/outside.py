@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,9 +20,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
-from ..errors import ConfigError, IncompatibleError, NotConvergedWarning, nearest
+from ..errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning, nearest
 from ..stored import Entries
 from .base import Array, Bound, Options, RowLearner, read_extend, read_grid, register, seed_of
+from .outside_saved import listed_name, packed, refuse_unlisted, unpacked
 
 _SEEDS = 2**32  # scikit-learn takes seeds below it
 
@@ -63,8 +65,6 @@ class OutsideClassifier(RowLearner):
     -f/2 and f/2. Without a decision function they are the probabilities, and without these 1 at the prediction and 0 elsewhere. A class
     without rows has the least potential, and probability 0.
     """
-
-    storable = False
 
     estimator: Any = field(default="sklearn.linear_model.LogisticRegression", kw_only=False)
     options: Mapping[str, Any] | None = None
@@ -127,6 +127,11 @@ class OutsideClassifier(RowLearner):
     def has_probabilities(cls, loss: Options) -> bool:
         """Tell whether the estimator has ``predict_proba``."""
         return hasattr(cls._described(loss), "predict_proba")
+
+    @classmethod
+    def names_features(cls, loss: Options, features: Options) -> bool:
+        """Tell whether the features are part of the method's name: ``linear``, rows as they are, only of a linear model."""
+        return features["name"] != "linear" or bool(re.search(r"linear|Linear|Discriminant", str(loss.get("estimator"))))
 
     @classmethod
     def takes_weights(cls, loss: Options) -> bool:
@@ -206,22 +211,50 @@ class OutsideClassifier(RowLearner):
 
     @available_if(_has_proba)
     def predict_proba(self, X: Any) -> Array:
-        """Return the estimator's probabilities of the classes, shape (n, k)."""
+        """Return the estimator's probabilities of `classes_`, shape (n, k)."""
         rows = self.look(X).at
-        return self._spread(self.estimator_.predict_proba(rows))
+        return self.by_class(self._spread(self.estimator_.predict_proba(rows)))
 
     def probabilities(self, X: Any) -> Array | None:
-        """Return the estimator's probabilities of the classes, shape (n, k); None where it has none."""
-        return self.predict_proba(X) if hasattr(self, "predict_proba") else None
+        """Return the estimator's probabilities of the classes by their codes, shape (n, k); None where it has none."""
+        rows = self.look(X).at
+        return self._spread(self.estimator_.predict_proba(rows)) if hasattr(self, "predict_proba") else None
 
     # ---- saving ---------------------------------------------------------------------------------------------------
     def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Refuse with `ConfigError`: an estimator of another package is kept by pickle alone."""
-        raise ConfigError(f"a fitted {type(self.estimator_).__name__} is kept by pickle alone, which executes what it reads")
+        """Return what a saved model holds of a linear classifier of scikit-learn (`outside_saved.LINEAR`); `ConfigError` for any other."""
+        name = listed_name(self.estimator_)
+        if name is None:
+            raise ConfigError(f"a fitted {type(self.estimator_).__name__} is kept by pickle alone, which executes what it reads")
+        options, arrays = packed(self.estimator_)
+        parameters = self._saved_parameters({"estimator": name, "options": options or None})
+        attributes = {**arrays, "of_sparse_": bool(self.of_sparse_), "remarks_": list(self.remarks_)}
+        return parameters, attributes, None if self.features_ is None else self.features_.support(arrays["coef"])[0]
+
+    @classmethod
+    def from_saved(cls, parameters: Options) -> Self:
+        """Return an unfitted learner with the parameters that a saved model holds; `ModelError` for an estimator that is not listed."""
+        refuse_unlisted(parameters.get("estimator"), parameters.get("options"))
+        return super().from_saved(parameters)
 
     def restore(self, attributes: Entries) -> None:
-        """Refuse with `ConfigError`, as `saved` does."""
-        raise ConfigError("a model file holds no estimator of another package")
+        """Take over the numbers of a saved linear classifier."""
+        self.of_sparse_ = attributes.flag("of_sparse_")
+        remarks = attributes["remarks_"]
+        if not isinstance(remarks, list) or not all(isinstance(each, str) for each in remarks):
+            raise ModelError("'remarks_' are no list of text")
+        self.remarks_ = tuple(remarks)
+        self.estimator_ = unpacked(self.unfitted(), attributes, self._n_weights, len(self.classes_))
+
+    @classmethod
+    def needs_pickle(cls, loss: Options) -> bool:
+        """Tell whether the estimator is none of the linear ones that a model file holds."""
+        return listed_name(cls._described(loss)) is None
+
+    @property
+    def kept_by_pickle(self) -> bool:
+        """Whether the estimator is none of the linear ones that a model file holds."""
+        return listed_name(getattr(self, "estimator_", None) or self.unfitted()) is None
 
 
 def _named(estimator: Any) -> str:

@@ -83,15 +83,15 @@ class ReductionLearner(Minimiser):
     n_classes : int or None
         For labels that are codes 0..n_classes-1; None finds the classes in y. A class that does not occur keeps its problems.
     order : sequence or None
-        The labels from the lowest to the highest, those that do not occur too: `classes_` then has this order. None: sorted; where costs
+        The labels from the lowest to the highest, those that do not occur too: `order_` then has this order. None: sorted; where costs
         count steps between classes the order of an ordered pandas Categorical or a polars Enum, and text without an order is refused.
     random_state : int
         Seed of the order in which rows are visited.
 
     Attributes
     ----------
-    classes_ : ndarray (k,)
-        The labels, in the order of the scores.
+    classes_, order_ : ndarray (k,)
+        The labels, sorted and in the order of the codes, as in `Learner`; the binary problems are those of ``order_``.
     coef_, intercept_ : ndarray (m, d), (m,)
         Weights and constant of every binary problem; of linear features alone.
     theta_ : ndarray (d + 1, m) or (n, m)
@@ -207,7 +207,7 @@ class ReductionLearner(Minimiser):
         rows = np.arange(len(codes))
         if not feature_class(self.features).pairwise:
             X, codes, weights, costs, rows = merge_rows(X, codes, weights, costs)  # type: ignore[assignment]
-        return Bound(self.classes_, self._facts(), False, self._bind(X), codes, weights, {"costs": costs, "rows": rows, "total": total})
+        return Bound(self.order_, self._facts(), False, self._bind(X), codes, weights, {"costs": costs, "rows": rows, "total": total})
 
     def fit_bound(self, bound: Bound, start: ReductionLearner | None = None) -> Self:
         """Solve the problems of bound rows, from the solution of ``start``, a fit to these rows at another strength, if it is given."""

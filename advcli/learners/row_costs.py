@@ -24,12 +24,13 @@ class LearnsFromCosts(Learner):
     Parameters
     ----------
     cost : {"zero_one", "absolute", "squared"}, array (k, k), frame or None
-        The cost matrix, rows = predictions, columns = classes, both in the order of `classes_`, or a frame whose rows and columns are named
+        The cost matrix, rows = predictions, columns = classes, both in the order of `order_`, or a frame whose rows and columns are named
         by the classes; ``"absolute"`` and ``"squared"`` count steps between classes. None: the learner's own, ``"zero_one"`` unless it
         says another.
     """
 
     has_costs: ClassVar[bool] = True
+    paths: ClassVar[tuple[str, ...]] = ("file",)
     default_cost: ClassVar[str] = "zero_one"
     without_order: ClassVar[str] = "give it with dataset.order=[lowest,...,highest] or choose loss.cost=zero_one"
 
@@ -66,7 +67,7 @@ class LearnsFromCosts(Learner):
 
     def cost_matrix(self) -> Array:
         """Return the cost matrix (k, k)."""
-        return matrix_of(self._cost, len(self.classes_), self.classes_)
+        return matrix_of(self._cost, len(self.classes_), self.order_)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, start: Any = None, costs: Any = None) -> Self:
         """Fit to rows X (n, d) and labels y (n,), whose costs the matrix ``cost`` tells, or to every row's own costs.
@@ -108,10 +109,10 @@ class LearnsFromCosts(Learner):
             X, weights = self._validated(X), None
             if sample_weight is not None:
                 weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            self.classes_ = np.arange(table.shape[1])
+            self.name_classes(np.arange(table.shape[1]))
         else:
             X, _, weights = self._checked(X, y, sample_weight)
-        if named and (places := matrices.columns_of(costs, self.classes_.tolist(), "costs")) is not None:
+        if named and (places := matrices.columns_of(costs, self.order_.tolist(), "costs")) is not None:
             table = np.ascontiguousarray(table[:, places])
         if table.shape != (X.shape[0], len(self.classes_)):
             raise DataError(
@@ -133,7 +134,7 @@ class LearnsFromCosts(Learner):
 
     def _saved_cost(self) -> dict[str, Any]:
         """Return the parameter ``cost`` as a saved model holds it, a matrix as numbers."""
-        return {"cost": plain_cost(self.cost, self.classes_)}
+        return {"cost": plain_cost(self.cost, self.order_)}
 
 
 def with_cost(loss: Options, facts: Options, default: str) -> dict[str, Any]:

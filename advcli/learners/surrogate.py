@@ -28,6 +28,7 @@ from ..losses.abstain import AbstainLoss
 from ..losses.base import RULES
 from ..problem import Problem, Solution
 from ..solvers import Limits, make_solver, solvers_for_a_box
+from ..solvers.base import refuse_answer
 from ..stored import Entries
 from .base import (
     NOT_OPTIONS,
@@ -47,6 +48,7 @@ from .base import (
 )
 from .base import registry as learners
 from .calibrated import Calibrated, warn_scorers
+from .labels import codes_of
 from .minimiser import Minimiser
 
 
@@ -111,7 +113,7 @@ class SurrogateClassifier(Minimiser):
     ----------
     loss : str, array (l, k), frame, class, callable or Loss
         Name of the surrogate: ``"zero_one"``, ``"absolute"``, ``"abstain"``, ``"ww"``, ... (`advcli.losses.loss_names`), or a cost
-        matrix, rows = predictions, columns = classes, both in the order of `classes_` (sorted, unless ``order`` says another): the
+        matrix, rows = predictions, columns = classes, both in the order of `order_` (sorted, unless ``order`` says another): the
         adversarial loss of that matrix. A frame (pandas, or polars with a first column of text) whose rows and columns are named by the
         classes is put into that order; rows of other names are predictions that are no class. Where no row is named by a class, all are
         predictions of their own, also where they are as many as the classes. Or a class of losses
@@ -145,7 +147,7 @@ class SurrogateClassifier(Minimiser):
         classes and ``"prediction K"`` for others. Among labels that
         are no text `predict` then returns an array of objects, so that no class can be mistaken for it.
     order : sequence or None
-        The labels from the lowest to the highest, those that do not occur too: `classes_` then has this order. None: sorted; where the loss
+        The labels from the lowest to the highest, those that do not occur too: `order_` then has this order. None: sorted; where the loss
         or the features count steps between classes (``"absolute"``, ``"threshold"``, ...) the order of an ordered pandas Categorical
         or a polars Enum, and text without an order is refused.
     class_weight : dict, "balanced" or None
@@ -162,8 +164,9 @@ class SurrogateClassifier(Minimiser):
 
     Attributes
     ----------
-    classes_ : ndarray (k,)
-        The labels, in the order of the scores.
+    classes_, order_ : ndarray (k,)
+        The labels, sorted: the columns of `decision_function` and `predict_proba`, the rows of ``coef_``. And as ``order`` has them: the
+        rows and columns of a cost matrix without names, the columns of ``theta_``, `potentials` and the distributions of the game.
     coef_, intercept_ : ndarray (k, d), (k,)
         Of linear features: the scores are ``X coef_' + intercept_``; for two classes (1, d) and (1,), as `decision_function` has it. Of
         ``features="threshold"`` the direction (1, d).
@@ -355,7 +358,7 @@ class SurrogateClassifier(Minimiser):
         features = self._bind(X)
         features.check_rows()
         own = {"loss": loss, "cost": cost, "rows": rows, "total": total, "tolerance": features.tolerance(codes, weights)}
-        return Bound(self.classes_, self._facts(), False, features, codes, weights, own)
+        return Bound(self.order_, self._facts(), False, features, codes, weights, own)
 
     def fit_bound(self, bound: Bound, start: SurrogateClassifier | None = None) -> Self:
         """Solve the problem of bound rows; with ``start``, a fit to the same rows at another C, from its solution."""
@@ -395,7 +398,9 @@ class SurrogateClassifier(Minimiser):
         if lacks is not None:
             raise IncompatibleError(f"solver={self.solver}", lacks, remedy)
         limits = Limits(self.tol, self.max_passes, self.max_seconds)
-        return problem, solver.solve(problem, limits, start, seed=seed_of(self.random_state))
+        found = solver.solve(problem, limits, start, seed=seed_of(self.random_state))
+        refuse_answer(solver, problem, found)
+        return problem, found
 
     def _make_loss(self, k: int) -> Loss:
         given: Any = self.loss
@@ -407,14 +412,14 @@ class SurrogateClassifier(Minimiser):
                 )
             return given
         if not isinstance(given, str) and not callable(given):
-            given = costs.from_frame(given, self.classes_.tolist(), "loss") if costs.is_frame(given) else given
+            given = costs.from_frame(given, self.order_.tolist(), "loss") if costs.is_frame(given) else given
             given, options = "general", {"matrix": given, **options}
         chosen = _loss_type(given)
         if isinstance(given, partial) and chosen is not None:
             options = {**given.keywords, **options}
             given = chosen
         if chosen is not None:
-            options = chosen.filled(options, {"classes": [costs.name_of(label) for label in self.classes_.tolist()]})
+            options = chosen.filled(options, {"classes": [costs.name_of(label) for label in self.order_.tolist()]})
         if isinstance(given, str):
             return make_loss(given, k, **options)
         try:
@@ -435,7 +440,7 @@ class SurrogateClassifier(Minimiser):
 
     @property
     def predictions_(self) -> NDArray[Any]:
-        """Labels of all predictions: `classes_`, then those that are no class; where rows of a matrix are not the classes theirs alone."""
+        """Labels of all predictions: `order_`, then those that are no class; where rows of a matrix are not the classes theirs alone."""
         check_is_fitted(self)
         return self._with_extra_labels(self.loss_.n_predictions)
 
@@ -449,7 +454,7 @@ class SurrogateClassifier(Minimiser):
         first, named = len(self.classes_) if self.predicts_classes_ else 0, self.loss_.row_names
         extra = n_predictions - first
         if extra == 0:
-            return self.classes_
+            return self.order_
         if self.extra_labels is not None:
             labels = np.asarray(self.extra_labels)
             if labels.shape != (extra,):
@@ -458,16 +463,16 @@ class SurrogateClassifier(Minimiser):
             labels = np.array(named[first:])
         else:
             labels = np.array([ABSTAIN] if extra == 1 and first else [f"prediction {i}" for i in range(first, first + extra)])
-        taken = [label for label in labels.tolist() if label in self.classes_.tolist()]
+        taken = [label for label in labels.tolist() if label in self.order_.tolist()]
         if taken:
             raise ConfigError(f"{taken[0]!r} is a class and cannot say that none is predicted: give extra_labels=[LABEL] with other labels")
         if not first:
             return labels
-        if labels.dtype.kind != self.classes_.dtype.kind:  # text among numbers
+        if labels.dtype.kind != self.order_.dtype.kind:  # text among numbers
             found = np.empty(n_predictions, dtype=object)
-            found[:] = [*self.classes_.tolist(), *labels.tolist()]
+            found[:] = [*self.order_.tolist(), *labels.tolist()]
             return found
-        return np.concatenate([self.classes_, labels])
+        return np.concatenate([self.order_, labels])
 
     @property
     def appends_constant(self) -> bool:
@@ -477,12 +482,12 @@ class SurrogateClassifier(Minimiser):
     # ---- the parameters in scikit-learn's shapes --------------------------------------------------------------------
     def _weights(self) -> Array:
         """Return the weights of linear scores (d, k) or (d, 1), the last row the constant's; `AttributeError` for other features."""
-        theta = self._linear_theta()
+        theta = self.by_class(self._linear_theta())
         return theta[:, 1:] - theta[:, :1] if theta.shape[1] == 2 else theta
 
     @property
     def coef_(self) -> Array:
-        """Weights of the columns of X: (k, d), (1, d) for two classes; the direction (1, d) of thresholds."""
+        """Weights of the columns of X by `classes_`: (k, d), (1, d) for two classes; the direction (1, d) of thresholds."""
         if feature_class(self.features).name == "threshold" and hasattr(self, "theta_"):
             return np.array(self.theta_[None, : self.n_features_in_])
         return np.array(self._weights()[: self.n_features_in_].T)
@@ -655,19 +660,14 @@ class SurrogateClassifier(Minimiser):
         """Return the accuracy on rows X (n, d) with labels y (n,); where the fit may abstain 1 - its mean abstention loss.
 
         The abstention loss of a row is alpha where the fit abstains, 1 where it predicts another class, and 0 where it is right. Weights
-        (n,) count how often rows occur.
+        (n,) count how often rows occur. `ConfigError` where the fit may abstain and a label is no class of the fit.
         """
         check_is_fitted(self)
         alpha = self._abstention_costs()
         if alpha is None:
             return float(super().score(X, y, sample_weight))
-        truth, codes, place = (
-            np.asarray(y).ravel().tolist(),
-            self.predict_codes(X),
-            {label: at for at, label in enumerate(self.classes_.tolist())},
-        )
-        true = np.array([place.get(label, -1) for label in truth])
-        costs_of_rows = np.where(codes == len(self.classes_), np.where(true < 0, alpha.max(), alpha[true]), codes != true)
+        true, codes = codes_of(y, self.order_), self.predict_codes(X)
+        costs_of_rows = np.where(codes == len(self.classes_), alpha[true], codes != true)
         return 1.0 - float(np.average(costs_of_rows, weights=sample_weight))
 
     def cautions(self) -> tuple[str, ...]:
@@ -690,21 +690,21 @@ class SurrogateClassifier(Minimiser):
 
     @available_if(_is_adversarial)
     def adversary_distribution(self, X: Any) -> Array:
-        """Return the adversary's q, shape (n, k): the worst class probabilities that the moments allow, as seen by this model."""
+        """Return the adversary's q, shape (n, k) by `order_`: the worst class probabilities that the moments allow, as seen by this fit."""
         F = self.potentials(X)
         assert isinstance(self.loss_, AdversarialLoss)
         return self.loss_.adversary(F)
 
     @available_if(_is_adversarial)
     def expected_loss(self, X: Any) -> Array:
-        """Return the expected loss of the predictor's p under every true class, shape (n, k)."""
+        """Return the expected loss of the predictor's p under every true class of `order_`, shape (n, k)."""
         P = self.predictor_distribution(X)
         assert isinstance(self.loss_, AdversarialLoss)
         return P @ self.loss_.matrix
 
     @available_if(_has_proba)
     def predict_proba(self, X: Any) -> Array:
-        """Return the predictor's distribution over the classes, shape (n, k); only where its largest entry is the prediction (zero-one).
+        """Return the predictor's distribution over `classes_`, shape (n, k); only where its largest entry is the prediction (zero-one).
 
         It is the predictor's mixed strategy in the game, no estimate of class probabilities: it is often 0 at the true class. Do not score
         it by log-loss or Brier score: a scorer of scikit-learn that does is told so, once (`StrategyWarning`). ``calibrate`` of
@@ -712,10 +712,10 @@ class SurrogateClassifier(Minimiser):
         """
         if not self.calibrates:
             warn_scorers()
-            return self.predictor_distribution(X)
+            return self.by_class(self.predictor_distribution(X))
         estimated = self.probabilities(X)
         assert estimated is not None
-        return estimated
+        return self.by_class(estimated)
 
 
 def _registered_name(loss: Any) -> str:
@@ -749,7 +749,7 @@ class AdversarialClassifier(Calibrated, SurrogateClassifier):
 
     Parameters
     ----------
-    calibrate : {"sigmoid", "isotonic", "temperature"} or None
+    calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
         How `predict_proba` estimates class probabilities, as in `Calibrated`; None: it is the strategy of the game.
     **parameters
         As in `SurrogateClassifier`.
@@ -770,7 +770,7 @@ class OrdinalAdversarialClassifier(Calibrated, SurrogateClassifier):
     order : sequence or None
         The labels from the lowest to the highest. None: the order of an ordered pandas Categorical or a polars Enum, else that of numbers;
         text without an order is refused.
-    calibrate : {"sigmoid", "isotonic", "temperature"} or None
+    calibrate : {"vector", "temperature", "sigmoid", "isotonic"} or None
         How `predict_proba` estimates class probabilities, as in `Calibrated`; None: it is the strategy of the game.
     **parameters
         As in `SurrogateClassifier`.

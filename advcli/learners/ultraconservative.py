@@ -93,6 +93,7 @@ class UMAClassifier(LinearLearner):
     """
 
     takes: ClassVar[tuple[str, ...]] = ("confusion",)
+    paths: ClassVar[tuple[str, ...]] = ("confusion",)
 
     confusion: Any = field(default=None, kw_only=False)
     rule: str = "error"
@@ -115,7 +116,7 @@ class UMAClassifier(LinearLearner):
         if not isinstance(self.unit_step, (bool, np.bool_)):
             raise ConfigError(f"unit_step={self.unit_step} must be true or false")
         k = len(self.classes_)
-        self.confusion_, self.condition_ = confusion_matrix(self.confusion, k, list(self.classes_))
+        self.confusion_, self.condition_ = confusion_matrix(self.confusion, k, list(self.order_))
         inverse = np.ascontiguousarray(np.linalg.inv(self.confusion_))
         share = np.full(len(y), 1.0 / len(y)) if weights is None else weights / weights.sum()
         self.prior_ = inverse @ np.bincount(y, weights=share, minlength=k)

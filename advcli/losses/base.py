@@ -13,6 +13,7 @@ All sets here satisfy sum_j r_j = 0, that is S(f + t, y) = S(f, y) for every con
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import plugins
 from ..compiled import kernels
 from ..costs import CostMatrix
 from ..errors import ConfigError, nearest
@@ -64,6 +66,7 @@ class Loss(ABC):
     name: ClassVar[str]
     kernel: ClassVar[str]
     needs_order: ClassVar[bool] = False  # labels must have a meaningful order
+    paths: ClassVar[tuple[str, ...]] = ("file",)  # options that name files, whose content a fit depends on
     metric: ClassVar[str] = "error"  # what selection minimises by default
     simplex: ClassVar[bool] = False  # whether r + e_y runs over all distributions
     thresholded: ClassVar[bool] = False  # whether S = tau + 1 - f_y with a tau that classes below it do not move
@@ -109,8 +112,8 @@ class Loss(ABC):
 
     @classmethod
     def reads_file(cls, options: Mapping[str, Any]) -> bool:
-        """Return whether a loss with these options is read from a file, the option ``file``."""
-        return options.get("file") is not None
+        """Return whether a loss with these options is read from a file."""
+        return any(options.get(name) is not None for name in cls.paths)
 
     @classmethod
     def agrees(cls, options: Mapping[str, Any]) -> bool:
@@ -119,7 +122,7 @@ class Loss(ABC):
 
     @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:
-        """Return option sets that tests of every loss should try with ``n_classes`` classes."""
+        """Return option sets that tests of every loss should try with ``n_classes`` classes (read by `examples_of`)."""
         return [{}]
 
     @property
@@ -386,7 +389,21 @@ def make_loss(name: str, n_classes: int, **options: Any) -> Loss:
     """Build the loss registered under ``name`` for ``n_classes`` classes; `ConfigError` for an unknown option."""
     cls = loss_class(name)
     try:
-        return cls(n_classes, **options)
+        made = cls(n_classes, **options)
     except TypeError as error:
         refuse_unknown_options(f"loss={name}", cls, options, 1)
-        raise ConfigError(f"loss={name}: {error}") from error
+        raise ConfigError(f"loss={name}: {error}{plugins.defined_at(cls)}") from error
+    if "n_classes" not in vars(made):
+        raise ConfigError(f"loss={name}: its __init__ does not call super().__init__(n_classes, ...){plugins.defined_at(cls)}")
+    return made
+
+
+def examples_of(cls: type[Loss], n_classes: int) -> list[dict[str, Any]]:
+    """Return the option sets of a class that tests try: those of its ``examples`` that its constructor takes.
+
+    A class with options of its own may inherit the examples of another one; where none is left, it is tried without options.
+    """
+    taken = inspect.signature(cls).parameters
+    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in taken.values()):
+        return cls.examples(n_classes)
+    return [options for options in cls.examples(n_classes) if options.keys() <= taken.keys()] or [{}]

@@ -58,9 +58,9 @@ _LEARNED, _ENCODED = ("attributes", "own", "other", "fill", "indicator"), ("sequ
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every member: the same fit gives the same bytes
 
 
-def check_storable(kind: type[Learner], path: str | Path, what: str) -> None:
+def check_storable(pickled: bool, path: str | Path, what: str) -> None:
     """Refuse to write a fit that a model file cannot hold to a file whose name does not say that it is a pickle."""
-    if not kind.storable and Path(path).suffix != PICKLED:
+    if pickled and Path(path).suffix != PICKLED:
         raise ConfigError(
             f"{what} is learned by another package and kept by pickle alone, which executes what it reads: if you want that, let the name "
             f"of the file end in {PICKLED} (advcli predict then needs trust=true)"
@@ -76,7 +76,8 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         A fitted estimator of this package; of kernels the support vectors alone are kept. Or a fitted scikit-learn pipeline that ends in
         one, after transformers that can be kept as plain data (`advcli.steps.TRANSFORMERS`).
     path : path-like
-        Any name; what another package learned needs one that ends in ``.joblib``, and is written by pickle.
+        Any name; what another package learned, but for linear classifiers of scikit-learn (`advcli.learners.outside_saved.LINEAR`), needs
+        one that ends in ``.joblib``, and is written by pickle.
 
     Raises
     ------
@@ -88,11 +89,13 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
     if not isinstance(model, Model):
         learner, steps, encoding, about = _taken_apart(model)
         check_is_fitted(learner)
-        classes, labels = tuple(plain(learner.classes_)), tuple(plain(learner.predictions_))
+        classes, labels = tuple(plain(learner.order_)), tuple(plain(learner.predictions_))
         model = Model(learner, classes, labels, steps, encoding, {**about, "versions": versions()})
+    model.refuse_own_threshold()
     estimator = model.estimator
-    check_storable(type(estimator), path, type(estimator).__name__)
-    if not estimator.storable:
+    said = type(getattr(estimator, "estimator_", estimator)).__name__
+    check_storable(estimator.kept_by_pickle, path, said)
+    if estimator.kept_by_pickle:
         pickled = io.BytesIO()
         try:
             joblib.dump(model, pickled)
@@ -102,8 +105,8 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         return
     if estimator.n_features_in_ > MOST_COLUMNS:
         raise ConfigError(f"cannot save this model: it has {estimator.n_features_in_} features, a model file has {MOST_COLUMNS} at most")
-    if estimator.classes_.dtype.kind not in LABELS:
-        raise ConfigError(f"cannot save this model: its classes are of the type {estimator.classes_.dtype}; give them as text or numbers")
+    if estimator.order_.dtype.kind not in LABELS:
+        raise ConfigError(f"cannot save this model: its classes are of the type {estimator.order_.dtype}; give them as text or numbers")
     try:
         parameters, attributes, rows = estimator.saved()
     except NotImplementedError as error:
@@ -137,7 +140,7 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         or next(cls.__name__ for cls in type(estimator).__mro__ if cls.__name__ in ESTIMATORS),
         "parameters": plain(parameters),
         "attributes": {name: plain(value) for name, value in sorted(attributes.items()) if not isinstance(value, np.ndarray)},
-        "codes": {"type": estimator.classes_.dtype.str, "values": plain(estimator.classes_)},
+        "codes": {"type": estimator.order_.dtype.str, "values": plain(estimator.order_)},
         "arrays": sorted(arrays),
         "n_features": int(estimator.n_features_in_),
         # of a fit to a frame, whose columns a prediction must have in this order
@@ -188,7 +191,7 @@ def _taken_apart(model: Any) -> tuple[Learner, Standardiser | Steps | None, Enco
         encoding, before = before[0][1].encoding, before[1:]
     if len(before) == 1 and isinstance(of := getattr(getattr(before[0][1], "func", None), "__self__", None), Standardiser):
         return learner, of, encoding, about
-    if before and not learner.storable:
+    if before and learner.kept_by_pickle:
         raise ConfigError(f"cannot save this pipeline: {type(learner).__name__} is kept by pickle alone; save it without the steps")
     return learner, Steps(before) if before else None, encoding, about
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..data.encoding import Column, Encoding
 from ..data.registry import complete_options
 from ..errors import ConfigError
+from ..evaluation.learning import missed_rows
 from ..evaluation.recipe import ALL, Recipe
 from ..evaluation.selection import pooled_score
 from ..learners import Learner
@@ -74,7 +75,7 @@ def fit(cell: Cell, data_dir: Path) -> Model:
             "searched": pooled_score(selection),
             "metric": recipe.metric(learner),
             "guarantee": None if worst is None else str(worst),
-            "notes": [*recipe.notes, *learner.remarks_],
+            "notes": [*recipe.notes, *learner.remarks_, *missed_rows(recipe, fitted, everything)],
             "edges": list(selection.edges),
             "versions": versions(),
             "fitted": _now(),

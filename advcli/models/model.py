@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..certificate import Certificate
 from ..data.cells import PLAIN
 from ..data.encoding import Encoding
 from ..data.transformer import EncodedColumns
+from ..errors import ConfigError
 from ..evaluation.standardise import Standardiser
 from ..learners import Learner
 from ..learners.base import NOT_OPTIONS
@@ -54,6 +55,8 @@ class Model:
         What joins the labels of a row that has several, in one cell; None: they have a column of 0 and 1 each.
     label_prefix : str
         What the names of these columns begin with.
+    tau : float or None
+        What the margin of a prediction must exceed, of an estimator without such a parameter (`at_threshold`); other rows are undecided.
     """
 
     estimator: Learner
@@ -64,6 +67,7 @@ class Model:
     about: Mapping[str, Any] = field(default_factory=dict)
     label_separator: str | None = None
     label_prefix: str = "label_"
+    tau: float | None = None
 
     @property
     def step(self) -> str:
@@ -81,18 +85,21 @@ class Model:
         return self.estimator.certificate_
 
     def as_estimator(self) -> Any:
-        """Return what `load` returns: the learner alone, or a `sklearn.pipeline.Pipeline` with what stands before it.
+        """Return what `load` returns: the learner alone, or a `ModelPipeline` (scikit-learn's) with what stands before it.
 
-        Its ``classes_`` are the labels, also where the learner was fitted to codes (``advcli fit``). What ``advcli fit`` made begins with
-        the step ``columns``, which takes frames with the columns of the training file.
+        Its ``classes_`` and ``order_`` are the labels, also where the learner was fitted to codes. What ``advcli fit`` made begins with the
+        step ``columns``, which takes frames with the columns of the training file.
         """
-        from sklearn.pipeline import Pipeline
         from sklearn.preprocessing import FunctionTransformer
 
+        from .pipelines import ModelPipeline
+
+        self.refuse_own_threshold()
         learner: Any = self.estimator
-        if plain(learner.classes_) != plain(self.classes):
+        if plain(learner.order_) != plain(self.classes):
             learner = copy.copy(learner)
-            learner.classes_, learner.n_classes = label_array(self.classes), None
+            learner.name_classes(label_array(self.classes))
+            learner.n_classes = None
             if learner.counts_steps:  # to be fitted again, to labels that may be text
                 learner.order = list(self.classes)
         before: list[tuple[str, Any]] = [] if self.encoding is None else [("columns", EncodedColumns(self.encoding))]
@@ -102,19 +109,72 @@ class Model:
             before += [("standardise", FunctionTransformer(self.standardiser.transform, accept_sparse=True))]
         if not before:
             return learner
-        return Pipeline([*before, (self.step, learner)])
+        return ModelPipeline([*before, (self.step, learner)])
 
     def features(self, X: Any, groups: Any = None) -> Any:
         """Return rows X (n, d) as the estimator takes them; with the sequence of each (n,) where it learned from sequences."""
         X = X if self.standardiser is None else self.standardiser.transform(X)
         return X if groups is None or not self.estimator.has_groups else self.estimator.look_groups(X, groups)
 
+    def check_threshold(self) -> None:
+        """Refuse with `ConfigError` a model to which no threshold applies: of sets, of sequences, or of predictions that are no classes."""
+        if self.of_sets or self.estimator.has_groups:
+            raise ConfigError("a threshold is for rows that stand alone and have one label, and this model learned from others")
+        k = len(self.classes)
+        if len(self.labels) < k or (len(self.labels) > k and self.labels[:k] != self.classes):
+            raise ConfigError("a threshold is for models that predict classes, and this one predicts the rows of a cost matrix")
+
+    def refuse_own_threshold(self) -> None:
+        """Refuse with `ConfigError` a threshold that the estimator itself does not have: nothing but this object knows it."""
+        if self.tau is not None:
+            raise ConfigError(
+                f"{type(self.estimator).__name__} has no threshold that a file or a pipeline could keep: read the model and give tau where "
+                "it predicts (at_threshold, predict.tau)"
+            )
+
+    def at_threshold(self, tau: float) -> Model:
+        """Return the model that decides where the margin of its prediction exceeds ``tau`` and abstains elsewhere.
+
+        ``tau`` is a number, such as the one of a `Guarantee` that ``advcli coverage`` found on held-out rows. The margin is that of an
+        abstaining classifier (`AbstainingClassifier.margin`), of any other the lead of the largest potential on the second.
+
+        Raises
+        ------
+        ConfigError
+            Not a number, or a model to which none applies (`check_threshold`).
+        """
+        self.check_threshold()
+        if isinstance(tau, bool) or not isinstance(tau, (int, float, np.number)) or tau != tau:
+            raise ConfigError(f"tau={tau} is not valid; give a number")
+        estimator: Any = self.estimator
+        if hasattr(estimator, "threshold_"):
+            estimator = copy.copy(estimator)
+            estimator.tau = float(tau)
+            return replace(self, estimator=estimator)
+        undecided = ABSTAIN
+        while undecided in self.labels:
+            undecided = f"_{undecided}"
+        more = (undecided,) if len(self.labels) == len(self.classes) else ()
+        return replace(self, tau=float(tau), labels=(*self.labels, *more))
+
+    def judged(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.intp]]:
+        """Return margins of rows X (n, d), codes of the classes that are predicted where any is, and codes of the predictions; all (n,)."""
+        return self._judged(self.features(X))
+
+    def _judged(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.intp]]:
+        margin, codes = self.estimator.margins(X), np.asarray(self.estimator.predict_codes(X))
+        chosen = np.where(codes < len(self.classes), codes, np.argmax(self.estimator.potentials(X), axis=1))
+        return margin, chosen, codes if self.tau is None else np.where(margin > self.tau, chosen, len(self.classes))
+
+    def _codes(self, X: Any) -> Any:
+        return self.estimator.predict_codes(X) if self.tau is None else self._judged(X)[2]
+
     def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
         """Return the predicted labels of rows X (n, d), shape (n,); where rows have several the lists of theirs.
 
         ``groups`` (n,) are the sequences of the rows, for a model of sequences.
         """
-        codes: Any = self.estimator.predict_codes(self.features(X, groups))
+        codes: Any = self._codes(self.features(X, groups))
         labels = label_array(self.labels)
         if not self.of_sets:
             return labels[codes]
@@ -139,14 +199,14 @@ class Model:
             return self._table_of_sets(X)
         X = self.features(X, groups)
         estimator = self.estimator
-        codes = estimator.predict_codes(X)
+        codes = self._codes(X)
         columns: dict[str, Any] = {"label": label_array(self.labels)[codes]}
         if len(self.labels) > len(self.classes) and estimator.predicts_classes_:
             columns[ABSTAIN] = (codes >= len(self.classes)).astype(int)
         columns |= {f"potential_{label}": values for label, values in zip(self.classes, estimator.potentials(X).T, strict=True)}
         if hasattr(estimator, "predictor_distribution") and not estimator.calibrates:
             P = estimator.predictor_distribution(X)
-            columns |= {f"probability_{label}": values for label, values in zip(self.labels, P.T, strict=True)}
+            columns |= {f"probability_{label}": values for label, values in zip(self.labels[: P.shape[1]], P.T, strict=True)}
         elif (P := estimator.probabilities(X)) is not None:
             columns |= {f"probability_{label}": values for label, values in zip(self.classes, P.T, strict=True)}
         return pd.DataFrame(columns)

@@ -15,6 +15,7 @@ from ..data.encoding import refuse_faults
 from ..data.reading import read_parts
 from ..errors import ConfigError, ModelError, refuse_all
 from ..files import atomic_file
+from ..spreadsheets import frame_as_text
 from ..steps import Steps
 from .model import ABSTAIN, Model, zeros
 
@@ -59,7 +60,14 @@ def _without_gaps(X: Any, model: Model) -> Any:
 
 
 def predict_file(
-    model: Model, source: Path, out: Path, rows: int = 10_000, *, ignore: Collection[str] = (), rejected: Path | None = None
+    model: Model,
+    source: Path,
+    out: Path,
+    rows: int = 10_000,
+    *,
+    ignore: Collection[str] = (),
+    rejected: Path | None = None,
+    spreadsheets: bool = False,
 ) -> Predicted:
     """Predict every row of a file, a part of it in memory at a time, and write the predictions in the same order.
 
@@ -81,6 +89,8 @@ def predict_file(
     rejected : Path, optional
         CSV file for the rows that are refused: ``row``, counted from 1 without the heading, ``reasons``, and their cells. The predictions
         then have a first column ``row``.
+    spreadsheets : bool
+        Whether texts that look like formulas get an apostrophe (`advcli.spreadsheets`).
 
     Raises
     ------
@@ -123,6 +133,7 @@ def predict_file(
                 told = table.frame.iloc[bad]
                 told.insert(0, "reasons", ["; ".join(reasons[row]) for row in bad], allow_duplicates=True)
                 told.insert(0, "row", numbers[bad], allow_duplicates=True)
+                told = frame_as_text(told) if spreadsheets else told
                 told.to_csv(aside, header=first, index=False, lineterminator="\n")
                 refused += len(bad)
             if good.any() or first:
@@ -131,7 +142,8 @@ def predict_file(
                 predictions = predictions if good.any() else predictions.iloc[:0]
                 if aside is not None:
                     predictions.insert(0, "row", numbers[good], allow_duplicates=True)
-                predictions.to_csv(file, header=first, index=False, lineterminator="\n")
+                shown = frame_as_text(predictions) if spreadsheets else predictions
+                shown.to_csv(file, header=first, index=False, lineterminator="\n")
                 count += len(predictions)
                 if ABSTAIN in predictions:
                     abstained += int(predictions[ABSTAIN].sum())

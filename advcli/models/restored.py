@@ -98,15 +98,13 @@ def rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model:
 def _restored_estimator(document: Mapping[str, Any], rows: Entries, fitted: Entries, attributes: Entries) -> Learner:
     name, parameters = _field(document, "estimator", str), _field(document, "parameters", dict)
     kind = ESTIMATORS[name] if name in ESTIMATORS else registry.get(name)
-    if not kind.storable:
-        raise ModelError(f"a model file holds no {name}")
     _check_parameters(kind, parameters)
     estimator = kind.from_saved(parameters)
     estimator.check_parameters()
     for missing in (each for each in _ALWAYS if each in estimator.get_params(deep=False) and each not in parameters):
         raise ModelError(f"its parameter {missing} is missing")
     codes = _field(document, "codes", dict)
-    estimator.classes_ = _restored_classes(_field(codes, "values", list), _field(codes, "type", str))
+    estimator.name_classes(_restored_classes(_field(codes, "values", list), _field(codes, "type", str)))
     if estimator.n_classes not in (None, len(estimator.classes_)):
         raise ModelError(f"it has {len(estimator.classes_)} classes, and n_classes is {estimator.n_classes}")
     estimator.n_features_in_ = _field(document, "n_features", int)

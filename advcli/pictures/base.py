@@ -11,6 +11,7 @@ from ..evaluation.cell import Cell
 from ..files import atomic_bytes, atomic_file
 from ..registry import Registry
 from ..reports.drawing import style
+from ..spreadsheets import frame_as_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +101,7 @@ def register(name: str, beside: tuple[str, ...] = ()) -> Callable[[Callable[[Req
     return keep
 
 
-def write_picture(picture: Picture, folder: Path) -> list[Path]:
+def write_picture(picture: Picture, folder: Path, spreadsheets: bool = False) -> list[Path]:
     """Write NAME.csv, NAME.svg and NAME.png, 1,200 pixels wide, into a folder, on white ground; return their paths."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
@@ -108,7 +109,8 @@ def write_picture(picture: Picture, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{picture.name}.{ending}" for ending in ("csv", "svg", "png")]
     with atomic_file(paths[0], _REMEDY) as text:
-        picture.table.to_csv(text, index=False, lineterminator="\n", float_format="%.10g")
+        table = frame_as_text(picture.table) if spreadsheets else picture.table
+        table.to_csv(text, index=False, lineterminator="\n", float_format="%.10g")
     with style():
         canvas = Canvas(figsize=picture.size, layout="constrained")
         FigureCanvasAgg(canvas)

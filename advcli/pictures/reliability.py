@@ -35,7 +35,9 @@ def reliability_picture(request: Request) -> Iterator[Picture]:
         name = str(loss["name"]) + (f", {loss['calibrate']}" if loss.get("calibrate") is not None else "")
         if not learner_of(loss).has_probabilities(loss):
             raise IncompatibleError(
-                f"loss={loss['name']}", "a distribution over the classes", "choose loss=logistic, zero_one or another that has one"
+                f"loss={loss['name']}",
+                "a distribution over the classes",
+                "choose loss=zero_one, or give calibrate=vector",
             )
         recipe = Recipe(_of(request.cell, loss), request.data_dir)
         if recipe.dataset.multilabel:

@@ -9,6 +9,8 @@ and its tolerances to be edited, by people.
 - More or fewer splits of the same kind: the first ones, which both have, are compared as above.
 - Other splits (another seed or protocol, other data): two one-sided tests; an entry counts as unchanged when they show that the
   means differ by less than the tolerance.
+- Versions, processor and configuration of the cells stand beside the numbers: what differs is said first. What was made by other
+  versions than the installed ones is stale, not unchanged.
 - Passes or seconds of more than `COST_FACTOR` times the baseline's are warnings: they depend on the machine.
 
 Nothing is written into the folder that is checked; its rows are those of the cell files.
@@ -21,6 +23,7 @@ import hashlib
 import io
 import math
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,6 +40,7 @@ from ..records import ResultsFolder
 from ..rows import canonical_json, format_value
 from ..statistics import TESTS, equivalence, paired_test
 from .document import counted
+from .makers import MADE_COLUMNS, differences, made_texts, said_first
 from .summary import blocks, with_unique_methods
 
 COST_COLUMNS = ("passes", "fit_seconds", "predict_seconds")
@@ -54,6 +58,7 @@ BASELINE_COLUMNS = (
     "n_train",
     "n_test",
     *COST_COLUMNS,
+    *MADE_COLUMNS,
     "splits",
     "values",
 )
@@ -75,7 +80,7 @@ COST_FACTOR = 3.0
 SECONDS_FLOOR = 0.02
 """Medians of seconds up to this one are no warning: they measure what else the machine does."""
 
-STATUSES = ("unchanged", "moved", "missing", "new")
+STATUSES = ("unchanged", "moved", "missing", "new", "stale")
 
 _DIGITS = {"mean": 6, "std": 6, "passes": 4, "fit_seconds": 3, "predict_seconds": 3}  # significant ones of a baseline's numbers
 _NOISE = 1e-9  # relative differences up to this are rounding, on other processors for example
@@ -89,8 +94,9 @@ class Change:
     ----------
     dataset, method, metric : str
         The entry.
-    status : {"unchanged", "moved", "missing", "new"}
-        ``missing``: in the baseline, but not in the rows, or without any result there.
+    status : {"unchanged", "moved", "missing", "new", "stale"}
+        ``missing``: in the baseline, but not in the rows, or without any result there. ``stale``: unchanged, but other versions than the
+        installed ones made it.
     old, new : float
         Means; nan for what is not there.
     old_std, new_std : float
@@ -105,8 +111,14 @@ class Change:
         means can be compared (a single split); empty for missing and new entries.
     reason : str
         Why the entry counts as moved or missing; of an unchanged one, on which splits alone.
+    differs : tuple of str
+        What of the versions, the processor and the configuration differs from the baseline's.
+    stale : str
+        How the versions that made it differ from the installed ones; empty where they do not, or are not known.
     costs : tuple of str
         What became more than `COST_FACTOR` times as expensive as in the baseline.
+    seconds : float
+        Of its fits and predictions, as far as rows tell.
     """
 
     dataset: str
@@ -122,11 +134,14 @@ class Change:
     test: str = ""
     reason: str = ""
     costs: tuple[str, ...] = ()
+    seconds: float = 0.0
+    differs: tuple[str, ...] = ()
+    stale: str = ""
 
     @property
     def failed(self) -> bool:
-        """Whether the entry fails the check: moved or missing."""
-        return self.status in ("moved", "missing")
+        """Whether the entry fails the check: moved, missing or stale."""
+        return self.status in ("moved", "missing", "stale")
 
     @property
     def better(self) -> bool | None:
@@ -141,6 +156,8 @@ class Change:
             return f"{text}: was {_shown(self.metric, self.old, self.old_std)}, now there is nothing: {self.reason}"
         if self.status == "new":
             return f"{text}: {_shown(self.metric, self.new, self.new_std)}, not in the baseline"
+        if self.status == "stale":
+            return f"{text}: {_shown(self.metric, self.new, self.new_std)}, made by {self.stale}"
         if self.test in _SAME:
             return f"{text}: {_shown(self.metric, self.new, self.new_std)}, {_SAME[self.test]}" + (
                 f" of {self.reason}" if self.reason else ""
@@ -215,6 +232,10 @@ def _word(content: Any) -> str:
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:12]
 
 
+Made = Mapping[str, tuple[str, str, str]]
+"""What `makers.made_texts` returns."""
+
+
 @dataclass(frozen=True, eq=False)
 class _CheckedEntry:
     """A metric of a cell as the check sees it."""
@@ -238,10 +259,18 @@ class _CheckedEntry:
     failed: int = 0
     error: str = ""
     cell: str = ""
+    made_by: str = ""
+    config: str = ""
+    stale: str = ""
 
     @property
     def name(self) -> tuple[str, str, str]:
         return self.dataset, self.method, self.metric
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of all fits and predictions, as many times the medians."""
+        return self.n * sum(value for value in (self.fit_seconds, self.predict_seconds) if not math.isnan(value))
 
     def first(self, n: int) -> _CheckedEntry:
         """Return the entry on its first n splits, of which it has as many or more."""
@@ -250,7 +279,7 @@ class _CheckedEntry:
         return replace(self, values=values, sizes=self.sizes[:n], n=n, mean=mean, std=float(values.std(ddof=1)) if n > 1 else math.nan)
 
 
-def _entries(runs: pd.DataFrame, splits: Mapping[str, str] | None) -> list[_CheckedEntry]:
+def _entries(runs: pd.DataFrame, splits: Mapping[str, str] | None, made: Made | None = None) -> list[_CheckedEntry]:
     """Return the entries of rows, those without any result included."""
     runs = with_unique_methods(runs)
     metrics = list(dict.fromkeys(name for name in runs["metric"] if name)) or [""]
@@ -286,6 +315,8 @@ def _entries(runs: pd.DataFrame, splits: Mapping[str, str] | None) -> list[_Chec
                         cell=str(rows["cell"].iloc[0]),
                     )
                 )
+    if made is not None:
+        found = [replace(each, made_by=texts[0], config=texts[1], stale=texts[2]) for each in found for texts in [made[each.cell]]]
     return sorted(found, key=lambda entry: entry.name)
 
 
@@ -317,6 +348,7 @@ def make_baseline(
     splits: Mapping[str, str] | None = None,
     tolerance: float | None = None,
     previous: pd.DataFrame | None = None,
+    made: Made | None = None,
 ) -> pd.DataFrame:
     """Return the baseline of rows.
 
@@ -330,6 +362,8 @@ def make_baseline(
         For every entry; default: `default_tolerance` of each.
     previous : DataFrame, optional
         An older baseline (`read_baseline`), whose tolerances are kept.
+    made : mapping, optional
+        Who made the cells (`makers.made_texts`).
 
     Returns
     -------
@@ -348,7 +382,7 @@ def make_baseline(
     kept: dict[tuple[str, str, str], float] = {}
     if previous is not None:
         kept = {(row["dataset"], row["method"], row["metric"]): row["tolerance"] for row in previous.to_dict("records")}
-    entries = _entries(runs, splits)
+    entries = _entries(runs, splits, made)
     whole = [entry for entry in entries if entry.n and not entry.failed]
     if not whole:
         raise ResultsError("no complete cell to make a baseline from; run the experiment again")
@@ -415,7 +449,8 @@ def write_baseline(path: Path, baseline: pd.DataFrame) -> None:
 def read_baseline(path: Path) -> pd.DataFrame:
     """Read a baseline.
 
-    A baseline of an older version has none of `COST_COLUMNS`: they are empty then, and ``attrs["without_costs"]`` is True.
+    A baseline of an older version has none of `COST_COLUMNS` or `MADE_COLUMNS`: they are empty then, and ``attrs["without"]`` says in words
+    what it lacks.
 
     Raises
     ------
@@ -428,11 +463,12 @@ def read_baseline(path: Path) -> pd.DataFrame:
         raise ResultsError(f"no baseline {path}; write one with --update") from None
     except (OSError, ValueError) as error:
         raise ResultsError(f"cannot read the baseline {path}: {' '.join(str(error).split())}") from error
-    missing = [column for column in BASELINE_COLUMNS if column not in frame and column not in COST_COLUMNS]
+    missing = [column for column in BASELINE_COLUMNS if column not in frame and column not in (*COST_COLUMNS, *MADE_COLUMNS)]
     if missing:
         raise ResultsError(f"{path} is no baseline: it has no column {missing[0]!r}; write one with --update")
-    frame.attrs["without_costs"] = not any(column in frame for column in COST_COLUMNS)
-    for column in COST_COLUMNS:
+    lacking = {"passes and seconds": COST_COLUMNS, "versions and configuration": MADE_COLUMNS}
+    frame.attrs["without"] = ", ".join(what for what, columns in lacking.items() if not any(column in frame for column in columns))
+    for column in (*COST_COLUMNS, *MADE_COLUMNS):
         if column not in frame:
             frame[column] = ""
     for column in ("mean", "std", "tolerance", "n", "seed", "n_train", "n_test", *COST_COLUMNS):
@@ -474,6 +510,7 @@ def compare(
     shorter: Callable[[str, int], str | None] | None = None,
     test: str = TEST,
     alpha: float = ALPHA,
+    made: Made | None = None,
 ) -> list[Change]:
     """Compare rows with a baseline.
 
@@ -492,6 +529,8 @@ def compare(
         The paired test whose p-value stands beside an entry that moved, a name in `advcli.statistics.TESTS`.
     alpha : float
         Level of the equivalence test.
+    made : mapping, optional
+        Who made the cells (`makers.made_texts`).
 
     Returns
     -------
@@ -509,19 +548,26 @@ def compare(
     if not 0 < alpha < 1:
         raise ConfigError(f"the level of the check must lie between 0 and 1, got {alpha}")
     old_entries = {entry.name: entry for entry in map(_from_baseline, baseline.to_dict("records"))}
-    new_entries = {entry.name: entry for entry in _entries(runs, splits)}
+    new_entries = {entry.name: entry for entry in _entries(runs, splits, made)}
     changes = []
     for name in sorted({*old_entries, *new_entries}):
         old, new = old_entries.get(name), new_entries.get(name)
         if old is None:
             if new is not None and new.n:
-                changes.append(Change(*name, "new", math.nan, new.mean, new_std=new.std))
+                changes.append(Change(*name, "new", math.nan, new.mean, new_std=new.std, seconds=new.seconds))
         elif new is None or not new.n:
             reason = "not in the results" if new is None else f"failed: {new.error}" if new.error else "failed"
             changes.append(Change(*name, "missing", old.mean, math.nan, old_std=old.std, margin=old.tolerance, reason=reason))
         else:
-            changes.append(_judge(old, new, shorter, test, alpha))
+            changes.append(_with_makers(_judge(old, new, shorter, test, alpha), old, new))
     return changes
+
+
+def _with_makers(change: Change, old: _CheckedEntry, new: _CheckedEntry) -> Change:
+    """Return what became of an entry with who made it: of what other versions made nothing is said to be unchanged."""
+    differs = tuple(differences((old.made_by, old.config), (new.made_by, new.config)))
+    status = "stale" if change.status == "unchanged" and new.stale else change.status
+    return replace(change, status=status, differs=differs, stale=new.stale)
 
 
 def _from_baseline(row: Mapping[Any, Any]) -> _CheckedEntry:
@@ -547,7 +593,7 @@ def _judge(old: _CheckedEntry, new: _CheckedEntry, shorter: Callable[[str, int],
     costs = _costs(old, new)
 
     def change(status: str, p_value: float, how: str, reason: str = "") -> Change:
-        return Change(*old.name, status, old.mean, new.mean, old.std, new.std, p_value, old.tolerance, how, reason, costs)
+        return Change(*old.name, status, old.mean, new.mean, old.std, new.std, p_value, old.tolerance, how, reason, costs, new.seconds)
 
     if new.failed:
         return change("moved", math.nan, "paired", f"{new.failed} of {new.failed + new.n} splits failed: {new.error}")
@@ -605,13 +651,17 @@ def check_folder(folder: ResultsFolder, baseline: Path, *, test: str = TEST, alp
     def shorter(cell: str, n_splits: int) -> str | None:
         return split_fingerprints(folder, [cell], n_splits).get(cell)
 
-    return compare(runs, known, splits=split_fingerprints(folder, runs["cell"].tolist()), shorter=shorter, test=test, alpha=alpha)
+    cells = runs["cell"].tolist()
+    facts: dict[str, Any] = {"splits": split_fingerprints(folder, cells), "made": made_texts(folder, cells)}
+    return compare(runs, known, **facts, shorter=shorter, test=test, alpha=alpha)
 
 
 def folder_baseline(folder: ResultsFolder, *, tolerance: float | None = None, previous: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return the baseline of the cells of a results folder (see `make_baseline`); the folder is read only."""
     runs = folder.runs_of_cells()
-    return make_baseline(runs, splits=split_fingerprints(folder, runs["cell"].tolist()), tolerance=tolerance, previous=previous)
+    cells = runs["cell"].tolist()
+    facts: dict[str, Any] = {"splits": split_fingerprints(folder, cells), "made": made_texts(folder, cells)}
+    return make_baseline(runs, **facts, tolerance=tolerance, previous=previous)
 
 
 def cost_warnings(changes: Sequence[Change]) -> list[str]:
@@ -620,9 +670,14 @@ def cost_warnings(changes: Sequence[Change]) -> list[str]:
 
 
 def changes_text(changes: Sequence[Change]) -> str:
-    """Return one line per entry that is not unchanged, one that counts all entries, and one that counts those on other splits."""
-    lines = [change.line() for change in changes if change.status != "unchanged"]
-    counts = [f"{sum(change.status == status for change in changes)} {status}" for status in STATUSES]
+    """Return what differs from the baseline's versions and configuration, one line per entry that is neither unchanged nor stale, one that
+    counts all entries, and one that counts those on other splits.
+    """
+    both = [change for change in changes if change.status not in ("missing", "new")]
+    lines = said_first([change.differs for change in both], [change.stale for change in both])
+    lines += [change.line() for change in changes if change.status not in ("unchanged", "stale")]
+    numbers = {status: sum(change.status == status for change in changes) for status in STATUSES}
+    counts = [f"{number} {status}" for status, number in numbers.items() if number or status != "stale"]
     lines.append(f"{counted(len(changes), 'entry', 'entries')}: {', '.join(counts)}")
     others = sum(change.test in ("equivalence", "margin") for change in changes)
     if others:
@@ -647,8 +702,11 @@ def junit_xml(changes: Sequence[Change], name: str = "advcli check", *, finding:
         case = _case("folder", "runs.csv")
         ET.SubElement(case, "failure", {"type": "disagreement", "message": _clean(finding)}).text = _clean(finding)
         cases.append(case)
+    # the metrics of a cell share its fits
+    alike = Counter((change.dataset, change.method) for change in changes)
     for change in changes:
-        case = _case(f"{change.dataset}.{change.metric}", change.method)
+        seconds = change.seconds / alike[change.dataset, change.method]
+        case = _case(f"{change.dataset}.{change.metric}", change.method, seconds)
         line = _clean(change.line())
         if change.failed:
             ET.SubElement(case, "failure", {"type": change.status, "message": line}).text = line
@@ -665,14 +723,15 @@ def junit_error(error: str) -> str:
     return _suite("advcli check", [case])
 
 
-def _case(where: str, name: str) -> ET.Element:
-    return ET.Element("testcase", {"classname": _clean(where), "name": _clean(name), "time": "0"})
+def _case(where: str, name: str, seconds: float = 0.0) -> ET.Element:
+    return ET.Element("testcase", {"classname": _clean(where), "name": _clean(name), "time": f"{seconds:.6f}"})
 
 
 def _suite(name: str, cases: Sequence[ET.Element], said: str = "") -> str:
     count = {kind: str(sum(case.find(tag) is not None for case in cases)) for kind, tag in _OUTCOMES.items()}
     root = ET.Element("testsuites", {"tests": str(len(cases)), **count})
-    suite = ET.SubElement(root, "testsuite", {"name": _clean(name), "tests": str(len(cases)), **count})
+    spent = f"{sum(float(case.get('time', 0)) for case in cases):.6f}"
+    suite = ET.SubElement(root, "testsuite", {"name": _clean(name), "tests": str(len(cases)), "time": spent, **count})
     suite.extend(cases)
     if said:
         ET.SubElement(suite, "system-err").text = _clean(said)

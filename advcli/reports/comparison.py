@@ -14,7 +14,8 @@ from ..metrics import shown, shown_mean, shown_value, title
 from ..statistics import DEFAULT, MIN_WILCOXON_SPLITS, MOST_IN_HOLM
 from .document import ReportTable, TableField, metric_word
 from .markdown import markdown_table
-from .summary import in_order
+from .remarks import selection_lines
+from .summary import in_order, untested
 
 MOST_COLUMNS = 25
 """Methods that are columns of a comparison table; more are its rows."""
@@ -83,7 +84,7 @@ def comparison(
     footer = [averages] if len(datasets) > 1 else []
     if footer:
         legend.append("average: mean over data sets, for methods with a result on all of them")
-    if compared:
+    if compared and splits != [1] and not set(datasets) <= set(summary.attrs.get("unpaired", ())):
         footer.append(counts)
         legend.insert(1, f"* best mean; = not significantly worse than the best: {significance.row}")
         legend.append("count: data sets where the method is best or not significantly worse")
@@ -104,7 +105,11 @@ def comparison(
     if compared and significance.test == "wilcoxon" and splits and splits[0] < MIN_WILCOXON_SPLITS:
         legend.append(f"fewer than {MIN_WILCOXON_SPLITS} splits cannot be significant with the Wilcoxon test at 0.05")
     if compared and splits and splits[0] == 1:
-        legend.append("a single split allows no test")
+        legend.append("a single split allows no test: nobody is marked there")
+    elif compared and len(splits) > 1:
+        legend.append("marks and tests are of the splits that all methods of a data set have")
+    legend += [*untested(summary), *selection_lines(summary, metric)]
+    legend += summary.attrs.get("missed", ()) if metric == summary.attrs.get("primary") else ()
     table = ReportTable(
         name=f"comparison-{metric_word(metric)}",
         caption=f"Data sets against methods: {title(metric) or 'results'}." if compared else f"{methods[0]}: {title(metric) or 'results'}.",

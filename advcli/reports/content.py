@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,7 +22,7 @@ from .document import Document, Figure, ReportTable, Section, TableField, counte
 from .figures import LEARNING_COLUMNS, Material, drawn
 from .published_numbers import FAR, compare_with_published
 from .sources import Sources
-from .summary import DRAWN, RESULTS, in_order, wins_ties_losses
+from .summary import DRAWN, RESULTS, TOLD, in_order, wins_ties_losses
 
 Row = tuple[TableField, ...]
 
@@ -479,8 +480,10 @@ def published_lines(compared: pd.DataFrame, key: str) -> list[str]:
     lines = [f"Published numbers beside ours: {next(iter(compared['source']), key)}."]
     if known.any():
         far = int(compared["far"].sum())
+        cells = len(compared[known].drop_duplicates(["dataset", "published_method", "metric"]))
         lines.append(
-            f"{counted(int(known.sum()), 'number')} compared, {far or 'none'} with |z| > {FAR:g}; "
+            f"{counted(int(known.sum()), 'number')} compared ({cells} of {compared.attrs['published']} published), "
+            f"{far or 'none'} with |z| > {FAR:g}; "
             f"largest |z| {compared['z'].abs().max():.1f}, root mean square {math.sqrt(float((compared['z'] ** 2).mean())):.2f}"
         )
     elif compared.empty:
@@ -536,7 +539,7 @@ def _published_section(compared: pd.DataFrame, key: str, far: tuple[str, ...], m
 def _certificate_section(material: Material, facts: Facts) -> Section:
     fits = material.runs.drop_duplicates(["cell", "split"])
     fits = fits[fits["status"] != "failed"]
-    hyper = [name for name in hyper_columns(map(str, fits.columns)) if name not in (RESULTS, DRAWN)]
+    hyper = [name for name in hyper_columns(map(str, fits.columns)) if name not in (RESULTS, DRAWN, TOLD)]
     rows: list[Row] = []
     worst: list[float] = []
     for (dataset, method), part in fits.groupby(["dataset", "method"], sort=True, observed=True):
@@ -655,16 +658,10 @@ def _provenance_section(facts: Facts) -> Section:
 def _made(known: Mapping[str, Any]) -> list[str]:
     """Return in lines how the rows of a folder were made, by its provenance.json."""
     lines = []
-    versions = known.get("versions") or {}
-    if versions:
-        lines.append("versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()))
-    git = known.get("git") or {}
-    if git.get("commit"):
-        changed = " with uncommitted changes" if git.get("dirty") else ""
-        lines.append(f"commit {git['commit']}{changed}")
-    cpu = known.get("cpu") or {}
-    if cpu:
-        lines.append(f"processor: {cpu.get('model')}, {cpu.get('logical_cores')} logical cores, {cpu.get('machine')}")
+    sets = known.get("made_by") or [known]
+    for made in sets:
+        cells = f"{counted(len(made['cells']), 'cell')}: " if len(sets) > 1 else ""
+        lines += [f"{cells}{line}" for line in _made_by(made)]
     if "wall_seconds" in known:
         memory = known.get("peak_memory_bytes", 0) / 2**20
         lines.append(
@@ -672,6 +669,24 @@ def _made(known: Mapping[str, Any]) -> list[str]:
             f"{counted(len(known.get('sessions', [1])), 'session')}, peak memory {memory:.0f} MiB"
         )
     if known.get("command"):
-        lines.append("command: " + " ".join(map(str, known["command"])))
+        lines.append(f"command: {shlex.join(map(str, known['command']))}")
     data = known.get("data") or {}
-    return [*lines, *(f"data {name}: sha256 {digest}" for name, digest in data.items())]
+    for name, contents in data.items():
+        lines += [f"data {name}: sha256 {digest}" for digest in ([contents] if isinstance(contents, str) else contents)]
+    return lines
+
+
+def _made_by(made: Mapping[str, Any]) -> list[str]:
+    """Return in lines what made some cells of a folder."""
+    lines = [] if made.get("versions") else ["versions: not recorded"] if "cells" in made else []
+    if made.get("versions"):
+        lines.append("versions: " + ", ".join(f"{name} {version}" for name, version in made["versions"].items()))
+    git = made.get("git") or {}
+    if git.get("commit"):
+        changed = " with uncommitted changes" if git.get("dirty") else ""
+        lines.append(f"commit {git['commit']}{changed}")
+    cpu = made.get("cpu") or {}
+    if cpu:
+        level = f", {made['instruction_set']} kernels" if made.get("instruction_set") else ""
+        lines.append(f"processor: {cpu.get('model')}, {cpu.get('logical_cores')} logical cores, {cpu.get('machine')}{level}")
+    return lines

@@ -18,7 +18,7 @@ from .choice import Choice, Names
 from .content import contents
 from .latex import latex
 from .sources import Sources
-from .summary import DRAWN, summarise
+from .summary import DRAWN, TOLD, summarise
 
 KEPT = "own method"
 """Column of the methods' names as they stand in the folders."""
@@ -29,7 +29,7 @@ _PARAMETERS = ("dataset", "method", "loss", "features", "solver", "seed", "cell"
 
 def _plain(runs: pd.DataFrame) -> pd.DataFrame:
     """Return chosen rows with the names that they have in their folders, as texts."""
-    return runs.assign(method=runs[KEPT], dataset=runs["dataset"].astype(str)).drop(columns=[KEPT, *({DRAWN} & set(runs.columns))])
+    return runs.assign(method=runs[KEPT], dataset=runs["dataset"].astype(str)).drop(columns=[KEPT, DRAWN, TOLD])
 
 
 def _csv(name: str, runs: pd.DataFrame, names: Names, out: Path) -> str:

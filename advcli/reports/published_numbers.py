@@ -130,8 +130,8 @@ def compare_with_published(summary: pd.DataFrame, runs: pd.DataFrame, key: str, 
     -------
     DataFrame
         Columns `PUBLISHED_COLUMNS`, one row per published number that has a counterpart of ours; ``far`` marks an absolute
-        z-score above `FAR`. ``attrs["without_ours"]`` counts published numbers without one, ``attrs["without_published"]`` are
-        data sets and methods of ours without one.
+        z-score above `FAR`. ``attrs["published"]`` counts the published numbers, ``attrs["without_ours"]`` those without one of ours,
+        ``attrs["without_published"]`` are data sets and methods of ours without one.
     """
     facts = load_published(key)
     found = runs[["dataset", "method", "loss", "features"]].drop_duplicates()
@@ -179,6 +179,6 @@ def compare_with_published(summary: pd.DataFrame, runs: pd.DataFrame, key: str, 
     frame = as_ordered(pd.DataFrame(lines, columns=list(PUBLISHED_COLUMNS)), runs)
     if isinstance(frame["dataset"].dtype, pd.CategoricalDtype):
         frame = frame.sort_values(["dataset", "method"], kind="stable", ignore_index=True)
-    frame.attrs["without_ours"] = without
+    frame.attrs["published"], frame.attrs["without_ours"] = len(facts), without
     frame.attrs["without_published"] = sorted({(row["dataset"], row["method"]) for row in found.to_dict("records")} - known)
     return frame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,12 @@ import pandas as pd
 from ..errors import ResultsError
 from ..files import read_json
 from ..identity import Owner
+from ..metrics import Missed, missed_classes
+from ..provenance import Makers
 from ..records import ResultsFolder
 from ..rows import TIMING_COLUMNS, canonical_json
 from .document import counted
-from .summary import DRAWN, RESULTS
+from .summary import DRAWN, RESULTS, TOLD, told_apart
 
 
 class Sources:
@@ -35,10 +37,14 @@ class Sources:
     name : str
         Those of the folders.
     runs : DataFrame
-        Rows of all folders, each cell once. Of several folders they have two columns more: `RESULTS`, the folder that they are of, and
-        `DRAWN`, equal for cells of one data set whose splits are the same.
+        Rows of all folders, each cell once, with two columns more: `DRAWN`, equal for cells of one data set whose splits are the same, and
+        `TOLD`, further options that tell cells of one method apart. Of several folders they have `RESULTS` as well, the folder.
     remarks : list of str
         In what the folders differ, and which cells stand in two of them.
+    selected : dict of cell to str
+        The metric of its search; a cell without one has no entry.
+    missed : dict of cell to list of Missed
+        Classes of which it finds no row over all its splits; a cell without counts has no entry.
 
     Raises
     ------
@@ -50,15 +56,23 @@ class Sources:
         self.folders = dict(zip(_labels([folder.path for folder in folders]), folders, strict=True))
         self.name = " and ".join(self.folders)
         self.remarks: list[str] = []
+        self.selected: dict[str, str] = {}
+        self.missed: dict[str, list[Missed]] = {}
+        self._merged = merge
         for folder in folders if merge else ():
             folder.merge()
         parts = {label: folder.runs() if merge else folder.runs_of_cells() for label, folder in self.folders.items()}
+        makers = Makers()
+        for folder in folders:
+            makers.update(folder.makers)
+        self.remarks += makers.mixtures()
         for label, rows in parts.items():
             if not len(rows):
                 raise ResultsError(f"{self.folders[label].path} holds no rows yet; run or resume its sweep first")
         if len(folders) == 1:
-            (self.runs,) = parts.values()
-            self._places = dict.fromkeys(self.runs["cell"].tolist(), folders[0])
+            (runs,) = parts.values()
+            self._places = dict.fromkeys(runs["cell"].tolist(), folders[0])
+            self.runs = self._described(runs)
             return
         self._differences()
         metrics = {label: dict.fromkeys(name for name in rows["metric"] if name) for label, rows in parts.items()}
@@ -71,9 +85,23 @@ class Sources:
         for label, rows in parts.items():
             self._places |= dict.fromkeys(rows["cell"].tolist(), self.folders[label])
         runs = pd.concat([rows.assign(**{RESULTS: label}) for label, rows in parts.items()], ignore_index=True)
-        heads = runs.drop_duplicates("cell").set_index("cell")[["n_train", "n_test"]]
-        drawn = {cell: _drawn(self.about(cell), heads.loc[cell].tolist()) for cell in self._places}
-        self.runs = runs.assign(**{DRAWN: runs["cell"].map(drawn)})
+        self.runs = self._described(runs)
+
+    def _described(self, runs: pd.DataFrame) -> pd.DataFrame:
+        """Return rows with the columns `DRAWN` and `TOLD`, and keep what else is said of their cells."""
+        cells = runs.sort_values("split", kind="stable").drop_duplicates("cell")
+        drawn = {}
+        for row in cells.to_dict("records"):
+            key = str(row["cell"])
+            stored = self._stored(key)
+            drawn[key] = _drawn(stored.get("about", {}), row)
+            if searched := stored.get("search_rows"):
+                self.selected[key] = str(searched[0]["metric"])
+            if confusion := stored.get("about", {}).get("confusion"):
+                self.missed[key] = missed_classes(confusion["counts"], confusion["labels"])
+        told = told_apart(cells, self.about)
+        keys = runs["cell"].tolist()
+        return runs.assign(**{DRAWN: [drawn[key] for key in keys], TOLD: [told.get(key, "") for key in keys]})
 
     @cached_property
     def search(self) -> pd.DataFrame | None:
@@ -81,17 +109,20 @@ class Sources:
         found = []
         for folder in self.folders.values():
             try:
-                rows = folder.search()
+                rows = folder.search() if self._merged else folder.search_of_cells()
             except ResultsError:  # a folder of tables alone may have none
                 continue
             own = [cell for cell, place in self._places.items() if place is folder]
             found.append(rows if len(self.folders) == 1 else rows[rows["cell"].isin(own)])
         return pd.concat(found, ignore_index=True) if len(found) > 1 else found[0] if found else None
 
+    def _stored(self, cell: str) -> dict[str, Any]:
+        folder = self._places.get(cell)
+        return (folder.read_cell(cell) if folder is not None else None) or {}
+
     def about(self, cell: str) -> dict[str, Any]:
         """Return what the folder of a cell says about it; nothing where it has rows alone."""
-        folder = self._places.get(cell)
-        about: dict[str, Any] = ((folder.read_cell(cell) if folder is not None else None) or {}).get("about", {})
+        about: dict[str, Any] = self._stored(cell).get("about", {})
         return about
 
     @property
@@ -138,10 +169,14 @@ def _labels(paths: Sequence[Path]) -> list[str]:
     raise AssertionError
 
 
-def _drawn(about: dict[str, Any], sizes: list[Any]) -> str:
-    """Return a text that cells of one data set share if their splits are the same; the first ones are, whatever their number."""
+def _drawn(about: Mapping[str, Any], row: Mapping[Any, Any]) -> str:
+    """Return a text that cells of one data set share if their splits are the same; the first ones are, whatever their number.
+
+    The row is one of the cell's first split. How many rows a method learns from is no part of it: some learn from those with known labels.
+    """
     cell = about.get("cell", {})
     kind = cell.get("protocol", {}).get("splits")
-    seed = cell.get("seed") if kind == "random" else None
-    content = canonical_json([about.get("dataset"), about.get("dataset_sha256"), kind, seed, str(sizes)])
+    drawn_by_seed = kind in ("random", None)
+    seed, sizes = (row["seed"], cell.get("dataset", {}).get("sizes")) if drawn_by_seed else (None, None)
+    content = canonical_json([row["dataset"], about.get("dataset_sha256"), kind, str(seed), sizes, str(row["n_test"])])
     return hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConfigError, ResultsError, nearest
 from ..metrics import meaning
+from ..rows import GROWING, canonical_json, option_text
 from ..statistics import DEFAULT, Significance, mark_best, paired_test, rank_biserial, row_ranks
 from .across import MOST_PAIRED
 
@@ -46,8 +47,12 @@ best method over the splits: 1 if worse on every split, -1 if better on every sp
 """
 
 
-RESULTS, DRAWN = "results", "drawn"
-"""Columns of rows of several results folders (`advcli.reports.sources`): the folder, and a text that is equal where splits are."""
+RESULTS, DRAWN, TOLD = "results", "drawn", "told"
+"""Columns that rows of results folders have beside their own (`advcli.reports.sources`).
+
+The folder, where they are of several; a text that is equal where splits are; further options that tell cells of one method apart
+(`told_apart`).
+"""
 
 
 def in_order(names: pd.Series) -> list[str]:
@@ -63,22 +68,69 @@ def as_ordered(frame: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return frame.astype({name: runs[name].dtype for name in ("dataset", "method") if isinstance(runs[name].dtype, pd.CategoricalDtype)})
 
 
+def _flat(value: Any, name: str) -> dict[str, Any]:
+    """Return the options of nested groups by their whole names, without the texts that explain them."""
+    if not isinstance(value, Mapping):
+        return {name: value}
+    parts = [_flat(item, f"{name}.{key}" if name else str(key)) for key, item in value.items() if key != "description"]
+    return {key: item for part in parts for key, item in part.items()}
+
+
+def told_apart(cells: pd.DataFrame, about: Callable[[str], Mapping[str, Any]]) -> dict[str, str]:
+    """Return for each cell the options that differ between cells of its method whose rows say the same of them.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        A row for each cell, with the columns ``cell``, ``dataset``, ``method``, ``options`` and ``seed``.
+    about : callable
+        What is known of a cell by its key: ``cell``, its configuration, and ``dataset_sha256``.
+
+    Returns
+    -------
+    dict of cell to str
+        Written as the column ``options``; cells that need none are left out. Where options are the same and the data differ, the start of
+        their checksum.
+    """
+    told: dict[str, str] = {}
+    head = [name for name in ("dataset", "options", "seed", RESULTS) if name in cells]
+    for _, group in cells.groupby("method", sort=False, observed=True):
+        alike = group[group.duplicated(head, keep=False)]
+        if alike.empty:
+            continue
+        known = {str(cell): about(str(cell)) for cell in group["cell"]}
+        flat = {cell: _flat(facts.get("cell", {}), "") for cell, facts in known.items()}
+        keys: set[str] = set()
+        for _, block in alike.groupby(head, sort=False, observed=True):
+            found = [flat[str(cell)] for cell in block["cell"]]
+            keys |= {key for part in found for key in part if len({canonical_json(each.get(key)) for each in found}) > 1}
+        keys -= {f"protocol.{key}" for key in GROWING}
+        for cell, options in flat.items():
+            data = {} if keys else {"data": str(known[cell].get("dataset_sha256", ""))[:8]}
+            own = {key: options[key] for key in sorted(keys) if key in options} | {key: value for key, value in data.items() if value}
+            told[cell] = "; ".join(f"{key}={option_text(value)}" for key, value in own.items())
+    return told
+
+
 def _tokens(row: Mapping[Any, Any]) -> list[str]:
-    return [*(part for part in str(row["options"]).split("; ") if part), f"seed={row['seed']}", f"{RESULTS}={row[RESULTS]}"]
+    options, told = ([part for part in str(row[name]).split("; ") if part] for name in ("options", TOLD))
+    return [*options, f"seed={row['seed']}", f"{RESULTS}={row[RESULTS]}", *told]
 
 
 def with_unique_methods(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with method names that tell apart several cells of one method on one data set.
 
     The name gets those options, and the seed, in which the cells of the method differ, and the key's start if nothing else
-    tells them apart: ``abstain linear [loss.alpha=0.3]``. Of several results folders the folder is one more of these options.
+    tells them apart: ``abstain linear [loss.alpha=0.3]``. Of several results folders the folder is one more of these options; the column
+    `TOLD`, where there is one, has more.
     """
     runs = runs.copy()
     for column, default in (("cell", ""), ("options", ""), ("seed", 0)):
         if column not in runs:
             runs[column] = default
     cells = runs[["dataset", "method", "cell", "options", "seed"]].drop_duplicates("cell")
-    cells[RESULTS] = runs.loc[cells.index, RESULTS] if RESULTS in runs else ""
+    for column in (RESULTS, TOLD):
+        cells[column] = runs.loc[cells.index, column] if column in runs else ""
     renamed: dict[str, str] = {}
     for method, group in cells.groupby("method", sort=False, observed=True):
         if not group.duplicated("dataset").any():
@@ -153,25 +205,35 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
         raise ConfigError(f"no rows with the metric {metric!r}; {nearest(metric, known)}")
     wanted = [metric] if metric is not None else known
     lines: list[dict[str, Any]] = []
+    apart = unpaired(runs)
     # Cells that failed before their first split have no metric: they appear under every metric.
     for name in wanted or [""]:
         for dataset, block in blocks(runs, name):
-            lines += _block(dataset, name, block, significance)
+            lines += _block(dataset, name, block, significance, dataset not in apart)
     summary = pd.DataFrame(lines, columns=list(SUMMARY_COLUMNS))
     summary = as_ordered(summary, runs)
     summary = summary.sort_values(["metric", "dataset", "method"], kind="stable", ignore_index=True)
     summary.attrs["significance"] = significance
-    summary.attrs["unpaired"] = unpaired(runs)
+    summary.attrs["unpaired"] = apart
     summary.attrs["primary"] = metric or (primary_metric(runs) if known else "")
     return summary
 
 
 def unpaired(runs: pd.DataFrame) -> list[str]:
-    """Return the data sets on which cells of several results folders have different splits: nothing is tested there."""
-    if DRAWN not in runs:
-        return []
-    kinds = runs[runs["status"] != "failed"].groupby("dataset", observed=True)[DRAWN].nunique()
-    return [str(name) for name in kinds.index[kinds > 1]]
+    """Return the data sets on which cells have different splits, or test parts of different size: nothing is tested there."""
+    failed = runs.loc[runs["status"] == "failed", "cell"].unique()  # not compared, and their splits need not be known
+    fits = runs[~runs["cell"].isin(failed)].drop_duplicates(["cell", "split"])
+    # rows alone tell of their splits the seed
+    drawn = fits.groupby("dataset", observed=True)[DRAWN if DRAWN in fits else "seed"].nunique()
+    sizes = fits.groupby(["dataset", "split"], observed=True)["n_test"].nunique().groupby("dataset", observed=True).max()
+    return sorted({str(name) for counts in (drawn, sizes) for name in counts.index[counts > 1]})
+
+
+def untested(summary: pd.DataFrame) -> list[str]:
+    """Return the line about data sets on which nothing is tested, since splits differ; empty without any."""
+    listed = ", ".join(summary.attrs.get("unpaired", ()))
+    remedy = "report.methods=[...] chooses methods with the same splits"
+    return [f"splits differ on {listed}, so that nothing is tested there; {remedy}"] if listed else []
 
 
 @dataclass(frozen=True)
@@ -181,7 +243,8 @@ class Samples:
     Parameters
     ----------
     values : dict of method to ndarray, shape (n_splits,)
-        Paired over the splits; counts where the metric is a count. Methods with a failed split are left out.
+        Paired over the splits: means per test row, as counts of parts of different size are no pairs. Methods with a failed split are
+        left out.
     n_train, n_test : float
         Mean rows in the parts of a split.
     """
@@ -195,7 +258,7 @@ class Samples:
 class _Splits:
     """The splits of one method on one data set that have a value, in order.
 
-    ``n_failed`` counts the others, ``n_undefined`` those of them whose fit is there; ``drawn`` is equal where splits are.
+    ``n_failed`` counts the others, ``n_undefined`` those of them whose fit is there.
     """
 
     n_failed: int
@@ -206,7 +269,6 @@ class _Splits:
     n_test: NDArray[np.float64]
     gap: NDArray[np.float64]
     late: NDArray[np.bool_]
-    drawn: str = ""
 
 
 def _by_method(block: pd.DataFrame) -> dict[str, _Splits]:
@@ -221,7 +283,6 @@ def _by_method(block: pd.DataFrame) -> dict[str, _Splits]:
     split, value, n_train, n_test, gap = (numbers(name) for name in ("split", "value", "n_train", "n_test", "relative_gap"))
     # A method without a metric on some split is a failure of that split, whatever the reason.
     good, late = (status != "failed") & ~np.isnan(value), status == "not_converged"
-    drawn = block[DRAWN].to_numpy(dtype=str) if DRAWN in block else np.full(len(block), "")
     order = np.lexsort((split, method))
     names, starts = np.unique(method[order], return_index=True)
     found = {}
@@ -237,39 +298,32 @@ def _by_method(block: pd.DataFrame) -> dict[str, _Splits]:
             n_test[kept],
             gap[kept],
             late[kept],
-            str(drawn[rows[0]]),
         )
     return found
 
 
-def _samples(methods: Mapping[str, _Splits], metric: str) -> Samples:
-    """Return the values of the methods without a failed split on their common splits; nothing where splits differ."""
+def _samples(methods: Mapping[str, _Splits]) -> Samples:
+    """Return the values of the methods without a failed split on their common splits."""
     whole = {name: splits for name, splits in methods.items() if not splits.n_failed and len(splits.split)}
-    # Pairs are pairs only on common splits of the same sizes.
     common = functools.reduce(np.intersect1d, [splits.split for splits in whole.values()]) if whole else np.empty(0)
-    if not len(common) or len({splits.drawn for splits in whole.values()}) > 1:
+    if not len(common):
         return Samples({}, math.nan, math.nan)
-    values, n_train, n_test = {}, [], []
-    for name, splits in whole.items():
-        shared = np.isin(splits.split, common)
-        value, size = splits.value[shared], splits.n_test[shared]
-        values[name] = np.rint(value * size) if meaning(metric).is_count else value
-        n_train.append(splits.n_train[shared])
-        n_test.append(size)
-    return Samples(values, float(np.mean(n_train)), float(np.mean(n_test)))
+    shared = {name: np.isin(splits.split, common) for name, splits in whole.items()}
+    n_train, n_test = (
+        float(np.mean([getattr(splits, part)[shared[name]] for name, splits in whole.items()])) for part in ("n_train", "n_test")
+    )
+    return Samples({name: splits.value[shared[name]] for name, splits in whole.items()}, n_train, n_test)
 
 
-def paired_samples(block: pd.DataFrame, metric: str) -> Samples:
-    """Return the paired values of the methods of one data set for one metric.
+def paired_samples(block: pd.DataFrame) -> Samples:
+    """Return the paired values of the methods of one data set for one metric; none where their splits differ.
 
     Parameters
     ----------
     block : DataFrame
         Rows of one data set and one metric, and those of cells that failed before their first split.
-    metric : str
-        Says whether the values are counts.
     """
-    return _samples(_by_method(block), metric)
+    return _samples({} if unpaired(block) else _by_method(block))
 
 
 def blocks(runs: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -304,8 +358,9 @@ def wins_ties_losses(runs: pd.DataFrame, metric: str, significance: Significance
         return pd.DataFrame(columns=["method", "other", "wins", "ties", "losses"])
     better = 1 if meaning(metric).higher_is_better else -1
     counts = {(a, b): [0, 0, 0] for a in methods for b in methods if a != b}
-    for _, block in blocks(runs, metric):
-        samples = paired_samples(block, metric)
+    apart = set(unpaired(runs))
+    for dataset, block in blocks(runs, metric):
+        samples = _samples({} if dataset in apart else _by_method(block))
         for a, b in itertools.combinations(sorted(samples.values), 2):
             result = paired_test(significance.test, samples.values[a], samples.values[b], samples.n_train, samples.n_test)
             outcome = result.sign * better if result.p_value < significance.alpha else 0
@@ -315,7 +370,7 @@ def wins_ties_losses(runs: pd.DataFrame, metric: str, significance: Significance
     return pd.DataFrame(lines, columns=["method", "other", "wins", "ties", "losses"])
 
 
-def _block(dataset: str, metric: str, block: pd.DataFrame, significance: Significance) -> list[dict[str, Any]]:
+def _block(dataset: str, metric: str, block: pd.DataFrame, significance: Significance, paired: bool) -> list[dict[str, Any]]:
     about = meaning(metric)
     lines: list[dict[str, Any]] = []
     methods = _by_method(block)
@@ -336,7 +391,7 @@ def _block(dataset: str, metric: str, block: pd.DataFrame, significance: Signifi
                 "median": float(np.median(values)) if len(values) else math.nan,
             }
         )
-    samples = _samples(methods, metric)
+    samples = _samples(methods if paired else {})
     names = list(samples.values)
     marks = mark_best(
         samples.values,

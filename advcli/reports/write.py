@@ -8,13 +8,16 @@ import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from ..errors import AdvcliError, ConfigError, ResultsError
+from ..errors import AdvcliError, ConfigError, ResultsError, nearest
 from ..files import write_bytes, write_text
+from ..metrics import names as metric_names
 from ..records import ResultsFolder
 from ..rows import format_value, plain
+from ..spreadsheets import as_text
 from ..statistics import DEFAULT, Significance
 from .choice import Choice, Names
 from .comparison import comparison_table, result_entry
@@ -25,6 +28,7 @@ from .figures import LEARNING_COLUMNS, is_of
 from .html_page import html_page
 from .latex import latex
 from .markdown import markdown
+from .remarks import missed_lines, selected_by
 from .sources import Sources
 from .summary import SUMMARY_COLUMNS, in_order, summarise
 
@@ -45,8 +49,12 @@ def write_reports(
     published: str | None = None,
     choice: Choice | None = None,
     out: Path | None = None,
+    spreadsheets: bool = False,
 ) -> pd.DataFrame:
-    """Merge the cells of a folder, or of several for one table, and write reports from the rows alone.
+    """Write reports of the cells of a folder, or of several for one table, from their rows alone.
+
+    Without ``out`` the tables of the cells are merged first, and the folder is locked from then on: of two processes that end together
+    neither writes what it has read before the other. With ``out`` the folders are only read, and may lie where nobody can write.
 
     Works on a finished or a partial sweep. Always written are summary.csv (all metrics) and table.md (one metric). The full
     report adds table.csv (the comparison tables, one row per metric and data set), wins.csv, pairs.csv (tests across data sets),
@@ -73,6 +81,8 @@ def write_reports(
         Methods and data sets that are shown, their order and their names; default all. Files of numbers keep the names of rows.
     out : Path, optional
         Where the reports are written; default the folder, and needed for several.
+    spreadsheets : bool
+        Whether texts in CSV files that look like formulas get an apostrophe (`advcli.spreadsheets`).
 
     Returns
     -------
@@ -89,24 +99,44 @@ def write_reports(
         For an unknown metric, name of published numbers, method or data set, and several folders without a place to write to; nothing is
         written then.
     """
-    sources = Sources([folder] if isinstance(folder, ResultsFolder) else list(folder))
-    places = list(sources.folders.values())
-    if out is None and len(places) > 1:
+    folders = [folder] if isinstance(folder, ResultsFolder) else list(folder)
+    if out is None and len(folders) > 1:
         raise ConfigError("tables of several results folders need out=FOLDER, where they are written")
-    place = out or places[0].path
+    asked: dict[str, Any] = {"significance": significance, "metric": metric, "notes": notes, "full": full, "page": page}
+    asked |= {"published": published, "choice": choice, "out": out, "spreadsheets": spreadsheets}
+    if out is not None:
+        return _write(Sources(folders, merge=False), out, **asked)
+    with folders[0].locked(remedy="out=FOLDER takes the tables elsewhere"):
+        return _write(Sources(folders), folders[0].path, **asked)
+
+
+def _write(
+    sources: Sources,
+    place: Path,
+    *,
+    significance: Significance,
+    metric: str | None,
+    notes: Sequence[str],
+    full: bool,
+    page: bool,
+    published: str | None,
+    choice: Choice | None,
+    out: Path | None,
+    spreadsheets: bool,
+) -> pd.DataFrame:
+    """Write what `write_reports` was asked for into a folder, and return the summary."""
     runs, names = (choice or Choice()).rows(sources.runs)
     if metric is not None:
-        summarise(runs, significance, metric)  # refuses a metric that no row has, before anything is written
+        _refuse_unknown(metric, runs, sources)
     summary = summarise(runs, significance)
     if metric is not None:
         summary.attrs["primary"] = metric
-    if summary.attrs["unpaired"]:
-        listed = ", ".join(names.datasets.get(name, name) for name in summary.attrs["unpaired"])
-        notes = [*notes, f"splits differ between {sources.name}, so that nothing is tested on {listed}"]
+    shown_runs = names.shown(runs)
+    summary.attrs |= {"selected": selected_by(shown_runs, sources.selected), "missed": missed_lines(shown_runs, sources.missed)}
     files = {"summary.csv": _csv(summary, SUMMARY_COLUMNS)}
     shown = names.shown(summary)
     files["table.md"] = comparison_table(shown, style="markdown", notes=notes)
-    remarks = [*sources.remarks, *(notes[-1:] if summary.attrs["unpaired"] else [])]
+    remarks = [*sources.remarks]
     report: Contents | None = None
     if full:
         report = _contents(sources, runs, summary, published, notes, names)
@@ -134,7 +164,7 @@ def write_reports(
         except OSError as error:
             raise ResultsError(f"cannot create {out}: {error.strerror}; choose another out=") from error
     for name, text in files.items():
-        write_text(place / name, text)
+        write_text(place / name, _as_texts(text) if spreadsheets and name.endswith(".csv") else text)
     if report is not None:
         files |= dict.fromkeys(_write_plots(place, report), "")
         if report.published is None:
@@ -143,6 +173,20 @@ def write_reports(
                 (place / "published.csv").unlink()
     shown.attrs |= {"files": list(files), "remarks": remarks}
     return shown
+
+
+def _refuse_unknown(metric: str, runs: pd.DataFrame, sources: Sources) -> None:
+    """Refuse a metric that no row has, and say how cells with kept predictions get it."""
+    recorded = list(dict.fromkeys(name for name in runs["metric"] if name))
+    if metric in recorded:
+        return
+    if metric in metric_names() and any(sources.about(cell).get("predictions") for cell in runs["cell"].unique()):
+        listed = ",".join([*recorded, metric])
+        raise ConfigError(
+            f"report.metric={metric} is not recorded; predictions are kept: the sweep's own command with protocol.metrics=[{listed}] "
+            "adds it without a fit"
+        )
+    raise ConfigError(f"no rows with the metric {metric!r}; {nearest(metric, recorded)}")
 
 
 def _contents(
@@ -161,6 +205,13 @@ def _csv(frame: pd.DataFrame, columns: Sequence[str]) -> str:
     for row in frame[list(columns)].itertuples(index=False):
         # An undefined number is an empty field, as in runs.csv.
         writer.writerow(["" if value != value else format_value(value) for value in map(plain, row)])
+    return text.getvalue()
+
+
+def _as_texts(table: str) -> str:
+    """Return a table in CSV whose cells that look like formulas are texts."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([as_text(cell) for cell in row] for row in csv.reader(io.StringIO(table)))
     return text.getvalue()
 
 

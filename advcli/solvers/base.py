@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .. import plugins
 from ..errors import ConfigError, nearest
 from ..problem import Array, Problem, Solution
 from ..registry import Registry
@@ -55,6 +56,23 @@ class Solver(ABC):
     @abstractmethod
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
         """Return the iterate at the first certified gap below ``limits.tol`` or at a limit."""
+
+
+def refuse_answer(solver: Solver, problem: Problem, answer: Any) -> None:
+    """Refuse what a solver from outside this package has returned, unless it is a `Solution` of the problem's shapes."""
+    chosen = type(solver)
+    if chosen.__module__.startswith(__name__.partition(".")[0] + "."):
+        return
+    shape = (len(problem.y), problem.loss.n_classes)
+    if not isinstance(answer, Solution):
+        wrong = f"a {type(answer).__name__}, not an advcli.problem.Solution"
+    elif np.shape(answer.theta) != (wanted := np.shape(problem.parameters(np.zeros(shape)))):
+        wrong = f"theta of shape {np.shape(answer.theta)}, not {wanted}"
+    elif answer.R is not None and getattr(answer.R, "shape", shape) != shape:
+        wrong = f"R of shape {answer.R.shape}, not {shape}"
+    else:
+        return
+    raise ConfigError(f"solver={solver.name} returned {wrong}{plugins.defined_at(chosen.solve)}")
 
 
 def warm_start(problem: Problem, start: Solution | None) -> tuple[Array, float]:
@@ -119,4 +137,4 @@ def make_solver(name: str, **options: Any) -> Solver:
     try:
         return chosen(**options)
     except TypeError as error:
-        raise ConfigError(f"solver={name}: {error}") from error
+        raise ConfigError(f"solver={name}: {error}{plugins.defined_at(chosen)}") from error

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import AdversarialLoss, Loss
+from ..losses import AdversarialLoss, Loss, examples_of
 from ..losses.base import ROUNDING
 
 Array = NDArray[np.float64]
@@ -44,7 +44,7 @@ def check_loss(loss_class: type[Loss], **options: Any) -> None:
         One sentence: the class, the number of classes, the options, and what is broken.
     """
     for k in SIZES:
-        for given in [options] if options else loss_class.examples(k):
+        for given in [options] if options else examples_of(loss_class, k):
             what = f"{loss_class.__name__} with {k} classes and options {given}"
             loss = loss_class(k, **given)
             random = np.random.default_rng(k)

@@ -34,8 +34,10 @@ from ..errors import AdvcliError, ResultsError
 from ..files import write_text
 from ..records import ResultsFolder
 from ..rows import canonical_json, format_value, lasting
+from ..spreadsheets import as_text
 from .bounds import Array
 from .gap import Bounds, LearnedRows
+from .inputs import found_again
 from .methods import Method, method_of
 from .metrics import range_of
 from .surrogates import CannotError
@@ -87,7 +89,9 @@ class Verdict:
     seconds: float = 0.0
 
 
-def verify_folder(folder: ResultsFolder, data_dir: Path, tell: Callable[[str], None] = lambda line: None) -> list[Verdict]:
+def verify_folder(
+    folder: ResultsFolder, data_dir: Path, tell: Callable[[str], None] = lambda line: None, spreadsheets: bool = False
+) -> list[Verdict]:
     """Return a verdict for every reported fit of a results folder, and write them to verify.csv in it.
 
     Parameters
@@ -95,9 +99,11 @@ def verify_folder(folder: ResultsFolder, data_dir: Path, tell: Callable[[str], N
     folder : ResultsFolder
         Nothing but verify.csv is written.
     data_dir : Path
-        Where data sets lie.
+        Where data sets lie, and where files that are no longer at their place are looked for by their names.
     tell : callable, optional
         Gets one line for each cell.
+    spreadsheets : bool
+        Whether texts of verify.csv that look like formulas get an apostrophe (`advcli.spreadsheets`).
 
     Raises
     ------
@@ -125,7 +131,8 @@ def verify_folder(folder: ResultsFolder, data_dir: Path, tell: Callable[[str], N
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([entry.name for entry in fields(Verdict)])
-    writer.writerows([format_value(getattr(each, entry.name)) for entry in fields(Verdict)] for each in verdicts)
+    shown = as_text if spreadsheets else str
+    writer.writerows([shown(format_value(getattr(each, entry.name))) for entry in fields(Verdict)] for each in verdicts)
     write_text(folder.path / "verify.csv", text.getvalue())
     return verdicts
 
@@ -163,6 +170,7 @@ class _ProvenCell:
     """A cell whose configuration and data are there."""
 
     config: Mapping[str, Any]
+    noise: Any
     dataset: Any
     splits: list[tuple[Any, Any]]
     method: Method
@@ -238,13 +246,14 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
         raise CannotError(f"nothing was kept of loss={config['loss']['name']}{kind}")
     if protocol.get("rough_per_class") is not None:
         raise CannotError("the training labels are those of a rough classifier")
-    request = canonical_json([config["dataset"], protocol["splits"] == "author"])
+    found = found_again(config, stored["about"], data_dir)
+    request = canonical_json([found["dataset"], protocol["splits"] == "author"])
     try:
         if request not in loaded:
             loaded.clear()
-            loaded[request] = data.load(config["dataset"], data_dir, author_splits=protocol["splits"] == "author")
+            loaded[request] = data.load(found["dataset"], data_dir, author_splits=protocol["splits"] == "author")
         dataset = loaded[request]
-        method = method_of(config["loss"], [str(label) for label in dataset.classes], bool(dataset.ordered), dataset.hierarchy)
+        method = method_of(found["loss"], [str(label) for label in dataset.classes], bool(dataset.ordered), dataset.hierarchy)
     except AdvcliError as error:
         raise CannotError(" ".join(str(error).split())) from None
     if dataset.sha256 != stored["about"]["dataset_sha256"]:
@@ -253,7 +262,7 @@ def _open(folder: ResultsFolder, key: str, rows: list[dict[str, str]], data_dir:
         arrays = proofs.read(folder, key)
     except ResultsError as error:
         raise RefutedError(str(error)) from None
-    return _ProvenCell(config, dataset, _splits(dataset, protocol, seed), method, arrays)
+    return _ProvenCell(config, found.get("noise"), dataset, _splits(dataset, protocol, seed), method, arrays)
 
 
 # ------------------------------------------------------------------------------------------------------- splits and standardisation
@@ -347,8 +356,8 @@ def _fit(cell: _ProvenCell, split: int | None, rows: list[dict[str, str]]) -> tu
         X, X_test = _standardised(X, X_test)
     truth, k = dataset.y[train], len(dataset.classes)
     y = truth
-    if config.get("noise"):
-        confusion = make_confusion(config["noise"], k, _seed(config["seed"], "noise", dataset.name, split))
+    if cell.noise:
+        confusion = make_confusion(cell.noise, k, _seed(config["seed"], "noise", dataset.name, split))
         y = corrupt(truth, confusion.true, _seed(config["seed"], "noisy labels", dataset.name, split))
     _agree(row, "n_train", len(train))
     _agree(row, "n_test", len(test))

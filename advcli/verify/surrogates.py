@@ -58,6 +58,7 @@ class Surrogate:
 
     constant = 0.0  # what is added to a Gaussian kernel
     rule = "potentials"  # what the prediction follows from: the largest score, or what the predictor of the game does
+    of_classes = True  # whether the first predictions are the classes; else predictions have codes from k on
     signed: Array | None = None  # (k, m) signs and largest t of the pairs of columns, where there are any
 
     def __init__(self, options: Mapping[str, Any], k: int, labels: list[str], edges: Iterable[tuple[str, str]] | None = None) -> None:
@@ -84,7 +85,9 @@ class Surrogate:
             given, file = own.get("matrix"), own.get("file")
             known, named = own.get("classes") or labels, own.get("predictions")
             source = costs.matrix_from(given, file, k, self.name, classes=known, predictions=named)
-            self.matrix, decides = source.values, decides and source.of_classes
+            self.matrix = source.values
+            if not two_stage:
+                self.of_classes = len(self.matrix) >= k if source.of_classes is None else source.of_classes
         elif self.name == "tree_distance":
             given = own.get("hierarchy")
             named = given if isinstance(given, Mapping) else {"edges": edges if given is None else given}
@@ -101,7 +104,7 @@ class Surrogate:
             self.form = costs.Description("convex", 1.0, None, ())
         if rule not in (None, "default"):
             self.rule = str(rule)
-        elif len(self.matrix) != k:
+        elif len(self.matrix) != k or not self.of_classes:
             self.rule = "predictor"
 
     def _reject(self, alpha: float, code: Any, tau: float | None) -> None:
@@ -132,14 +135,18 @@ class Surrogate:
             return computed(F).may_lead()
         common = self._common
         F = Ball(F.mid - F.mid.max(axis=1, keepdims=True), F.rad + UNIT * np.abs(F.mid).max(axis=1, keepdims=True)) / common
-        return None if self.matrix is None else of_game(self.matrix, F, self.form)
+        found = None if self.matrix is None else of_game(self.matrix, F, self.form)
+        return found if found is None or self.of_classes else np.hstack([np.zeros((len(found), self.classes), dtype=bool), found])
 
     def facts(self) -> dict[str, Any]:
         """Return the cost of abstaining and the matrix of the costs, where there are any."""
         if self.name in _REJECTING:
             return abstaining(self.classes, self.alpha)
         alpha = {"alpha": self.alpha} if self.name == "abstain" else {}
-        return alpha if self.matrix is None else {**alpha, "cost_matrix": self._common * self.matrix}
+        if self.matrix is None:
+            return alpha
+        nobody = np.full((0 if self.of_classes else self.classes, self.matrix.shape[1]), np.nan)
+        return {**alpha, "cost_matrix": self._common * np.vstack([nobody, self.matrix])}
 
     @property
     def _common(self) -> float:

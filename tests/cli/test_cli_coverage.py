@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ from matplotlib import image
 
 from advcli.abstention import guarantee, risk_coverage
 from advcli.cli import main
-from advcli.models import read
+from advcli.errors import ConfigError
+from advcli.models import load, read, save
 
 NAMES = np.array(["red", "rose", "white"])
 
@@ -94,3 +96,80 @@ def test_bad_input_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.Monke
         assert not Path("found").exists()
     assert main(["coverage", "model=m.model", "input=few.csv", "out=found"]) == 0
     assert "11 rows are too few for a threshold with a guarantee" in capsys.readouterr().out
+
+
+def made(loss: str, *words: str) -> None:
+    rows(Path("train.csv"), 90, 0)
+    rows(Path("held.csv"), 600, 1)
+    rows(Path("new.csv"), 3000, 2)
+    given = ["dataset=csv", "dataset.path=train.csv", "dataset.target=kind", f"loss={loss}", *words]
+    assert main(["fit", *given, *([] if loss == "logistic" else ["hyper.C=1"]), "out=m.model"]) == 0
+
+
+@pytest.mark.parametrize("loss", ["abstain_ova", "two_stage", "abstain", "cs", "at"])
+def test_a_threshold_that_was_found_is_applied(
+    loss: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command that coverage prints accepts the rows whose margin exceeds the threshold, and predicts what was judged."""
+    monkeypatch.chdir(tmp_path)
+    made(loss, *(["dataset.order=[white,red,rose]"] if loss == "at" else []))
+    capsys.readouterr()
+    words = ["coverage.epsilons=[0.5,0.08]", "coverage.confidence=0.8"]
+    assert main(["coverage", "model=m.model", "input=held.csv", "out=found", *words]) == 0
+    table = pd.read_csv("found/guarantees.csv")
+    assert (table["epsilon"].tolist(), set(table["delta"])) == ([0.08, 0.5], {0.2})
+    printed = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("to apply"))
+    words = shlex.split(printed.partition(": advcli ")[2].replace("NEW.csv", "new.csv").replace("PREDICTIONS.csv", "p.csv"))
+    safe = table[table["accepted"] > 0].iloc[0]
+    tau = float(safe["tau"])
+    assert words[-1] == f"predict.tau={tau!r}"
+    assert main([*words, "chunk_rows=700"]) == 0
+    found, new, model = pd.read_csv("p.csv"), pd.read_csv("new.csv"), read("m.model")
+    X = new[["hue", "sugar"]].to_numpy()
+    margin, chosen, _ = model.judged(X)
+    answered = found["abstain"].to_numpy() == 0
+    assert (answered == (margin > tau)).all()
+    assert (found["label"].to_numpy()[answered] == np.array(model.classes)[chosen][answered]).all()
+    assert (found["label"][~answered] == "abstain").all()
+    assert 0.0 < (found["label"] != new["kind"])[answered].mean() < safe["epsilon"]
+    assert 0.1 < answered.mean() < 1.0
+    again = model.at_threshold(tau)
+    assert (again.predict(X) == found["label"].to_numpy()).all()
+    if loss in ("abstain", "cs", "at", "logistic"):
+        with pytest.raises(ConfigError, match="give tau where it predicts"):
+            save(again, "t.model")
+    else:
+        save(again, "t.model")
+        assert (read("t.model").predict(X) == found["label"].to_numpy()).all()
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["coverage", "model=m.model", "input=held.csv", "out=f", "coverage.epsilons=[0.1,1]"], "coverage.epsilons"),
+    (["coverage", "model=m.model", "input=held.csv", "out=f", "coverage.confidence=90"], "coverage.confidence=90"),
+    (["coverage", "model=m.model", "input=held.csv", "out=f", "coverage.epsilons=[]"], "at least one"),
+    (["predict", "model=m.model", "input=new.csv", "out=p.csv", "predict.tau=high"], "predict.tau=high is not valid"),
+    (["predict", "model=m.model", "input=new.csv", "out=p.csv", "predict.tau=nan"], "predict.tau=nan is not valid"),
+])  # fmt: skip
+def test_keys_that_are_no_shares_are_refused(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_loaded_model_calibrates_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made("abstain_ova")
+    held, new = pd.read_csv("held.csv"), pd.read_csv("new.csv")
+    model = load("m.model")
+    found = model.calibrate(held.drop(columns="kind"), held["kind"], epsilon=0.25)
+    assert np.array_equal(model.predict(new.drop(columns="kind")) != "abstain", model.margins(new.drop(columns="kind")) > found.tau)
+    assert model.risk_coverage(held.drop(columns="kind"), held["kind"]).coverage[-1] == 1.0
+    save(model, "again.model")
+    assert np.array_equal(load("again.model").predict(new.drop(columns="kind")), model.predict(new.drop(columns="kind")))
+    made("cs")
+    assert not hasattr(load("m.model"), "calibrate")
+    assert load("m.model").margins(new.drop(columns="kind")).shape == (3000,)

@@ -158,7 +158,8 @@ def test_what_is_an_identifier() -> None:
     [
         ["very low", "low", "medium", "high", "very high"],
         ["Poor", "Fair", "Good", "Excellent"],
-        ["E", "D", "C", "B", "A"],
+        ["F", "D", "C", "B", "A"],
+        ["C", "B-", "B", "A"],
         ["grade c", "grade b", "grade a"],
         ["level 1", "level 2", "level 10"],
         ["strongly_disagree", "disagree", "neutral", "agree", "strongly_agree"],
@@ -174,7 +175,11 @@ def test_labels_that_look_ordered(order: list[object]) -> None:
 
 @pytest.mark.parametrize(
     "labels",
-    [["low", "high"], ["low", "high", "setosa"], ["x", "y", "z"], [3, 5, 7], [1, 2], ["s1", "s2", "s3"], ["level 1", "stage 2", "x 3"]],
+    [
+        *(["a", "b", "c"], ["c", "b", "a"], ["E", "D", "C", "B", "A"], ["A", "B", "C", "D", "E", "F"]),  # an alphabet, either way
+        ["low", "high", "setosa"],
+        *(["low", "high"], ["x", "y", "z"], [3, 5, 7], [1, 2], ["s1", "s2", "s3"], ["level 1", "stage 2", "x 3"]),
+    ],
 )
 def test_labels_that_do_not(labels: list[object]) -> None:
     assert likely_order(labels) is None

@@ -367,3 +367,16 @@ def test_memory_stays_flat() -> None:
         assert count == 5000 * times
         peaks.append(peak / (2**20 if sys.platform == "darwin" else 2**10))
     assert peaks[1] - peaks[0] < 6.0, peaks  # MiB; read whole, the large file takes many times that
+
+
+def test_a_class_that_is_never_predicted_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+    """Nothing tells one row in five apart, so that it costs least never to name its class: a note of the fit and of a run."""
+    table = pd.DataFrame({"x": np.tile(np.arange(20.0), 5), "label": np.repeat(["few", *["many"] * 4], 20)})
+    train("dataset.drop=null", "dataset.categorical=null", "loss=zero_one", table=table)
+    line = "never predicts few (20 % of the training rows)"
+    assert line in capfd.readouterr().err
+    assert any(line in note for note in read(Path("m.model")).about["notes"])
+    assert main([*FIT, "loss=zero_one", "protocol.n_splits=2", "name=once", "results_dir=r"]) == 0
+    said = "zero_one linear: on csv it never predicts few ("
+    assert said in capfd.readouterr().out
+    assert said in Path("r/once/table.md").read_text()

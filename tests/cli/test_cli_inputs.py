@@ -101,7 +101,7 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
         (["dataset=mine.svm"], "for a file write dataset=csv dataset.path=mine.svm dataset.format=svmlight"),
         (["dataset=../X.npy"], "for a file write dataset=mapped dataset.features=../X.npy dataset.labels=FILE"),
         (["+experiment=../experiment/quickstart"], "unknown experiment '../experiment/quickstart'; did you mean quickstart"),
-        (["hydra.run.dir=/dev/null/x"], "/dev/null/x: Not a directory; choose the folder with results_dir= and name="),
+        (["hydra.run.dir=/dev/null/x"], "/dev/null/x: Not a directory; a part of this path is a file; choose another folder"),
         (["dataset=synthetic_blobs", "dataset.rows=1000000000"], "dataset.rows=1000000000 times dataset.features=4 is more than"),
         (["dataset=synthetic_blobs", "dataset.classes=1000000000"], "dataset.rows=300 is too small for dataset.classes=1000000000"),
         (["dataset=synthetic_hierarchy", "dataset.features=2000000000"], "dataset.features=2000000000 is more than"),

@@ -40,15 +40,19 @@ def test_named_columns_of_a_matrix_find_their_classes() -> None:
     pd.testing.assert_frame_equal(wrapped, rows("wrapped_by_hand", *outside, f"+loss.options.matrix={table}".replace(" ", "")))
 
 
-def test_another_content_of_the_file_is_another_cell(capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_content_of_the_file_is_another_cell() -> None:
     write_costs(Path("costs.csv"), list(COSTS), list(COSTS))
     first = rows("again", "loss=general", "loss.file=costs.csv")
     table = pd.read_csv("costs.csv", index_col=0)
     table.loc["virginica", "versicolor"] = 50
     table.to_csv("costs.csv")
-    second = rows("again", "loss=general", "loss.file=costs.csv")
-    assert len(second) == 2 * len(first)
-    assert second["objective"].nunique() > first["objective"].nunique()
+    second = rows("other", "loss=general", "loss.file=costs.csv")
+    assert {*first["objective"]} != {*second["objective"]}
+    write_costs(Path("costs.csv"), list(COSTS), list(COSTS))
+    third = rows("third", "loss=general", "loss.file=costs.csv")
+    pd.testing.assert_frame_equal(third, first)
+    cells = [{path.name for path in Path(name, "cells").glob("*.json")} for name in ("again", "other", "third")]
+    assert cells[0] == cells[2] != cells[1]
 
 
 def weights_file(path: Path, weight: float | None) -> None:
@@ -117,7 +121,7 @@ def test_a_matrix_whose_columns_are_no_classes(column: str, said: str, capfd: py
 
 
 def test_a_sweep_may_mix_methods_with_and_without_a_hyper_parameter(capsys: pytest.CaptureFixture[str]) -> None:
-    """A key that one method has is a note for the others, and their rows are those without it; a key that none has is an error."""
+    """A key that a method lacks is a note, and its rows are those without it; but for C, a key that none has is an error."""
     sweep = ["-m", "loss=zero_one,uma,forward", *QUICK]
     assert main([*sweep, "name=mixed"]) == 0
     said = capsys.readouterr().err
@@ -130,9 +134,10 @@ def test_a_sweep_may_mix_methods_with_and_without_a_hyper_parameter(capsys: pyte
     assert set(alone["cell"]) == set(mixed.loc["uma", "cell"])
     assert main([*sweep, "name=mixed"]) == 0
     assert "already there" in capsys.readouterr().out
-    assert main(["loss=uma", *QUICK, "name=refused"]) == 2
-    assert main(["-m", "loss=uma,perceptron", *QUICK, "name=refused"]) == 2
-    assert capsys.readouterr().err.count("hyper.C is no hyper-parameter of this method; it has none") == 2
+    for words, methods in ((["loss=uma"], "uma linear"), (["-m", "loss=uma,perceptron"], "uma linear, perceptron linear")):
+        assert main([*words, *QUICK, f"name=noted{len(words)}"]) == 0
+        assert capsys.readouterr().err.count(f"note: hyper.C is no hyper-parameter of {methods}: no part of these cells") == 1
+    assert set(pd.read_csv("noted1/runs.csv")["cell"]) == set(alone["cell"])
     assert main(["-m", "features=linear,rbf", "hyper.gama=1", *QUICK, "name=refused"]) == 2
 
 

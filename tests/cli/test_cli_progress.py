@@ -126,6 +126,7 @@ def screen(text: str) -> list[str]:
     return lines
 
 
+@pytest.mark.usefixtures("damaged")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_terminal_shows_one_bar_and_leaves_nothing_of_it(workers: int, tmp_path: Path) -> None:
     """Through a real terminal, as the user's own sees it."""
@@ -153,6 +154,7 @@ def test_terminal_shows_one_bar_and_leaves_nothing_of_it(workers: int, tmp_path:
     assert not [line for line in left if "accuracy" in line]
 
 
+@pytest.mark.usefixtures("damaged")
 def test_quiet_sweep_prints_the_table_and_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

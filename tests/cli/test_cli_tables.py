@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from advcli.cli import main
+from advcli.reports.published_numbers import load_published
 
 QUICK = ["hyper.C=1", "protocol.n_splits=3", "workers=1", "hydra/launcher=basic", "report=false"]
 
@@ -88,7 +89,9 @@ def test_a_run_ends_with_ours_beside_the_published(capfd: pytest.CaptureFixture[
         assert float(z) == pytest.approx(wanted, abs=0.006)
     one = said(capfd, *words, "loss=cs", code=0)
     assert [line.split("  ")[0] for line in one.splitlines() if re.match(r"iris {2,}", line) and "(" in line].count("iris") == 2
-    assert "1 number compared" in one
+    table = len(load_published("fathony2018_table2_linear"))
+    assert f"1 number compared (1 of {table} published)" in one
+    assert f"2 numbers compared (2 of {table} published)" in text
 
 
 def test_fits_and_a_rough_time_of_a_preset(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,3 +104,16 @@ def test_fits_and_a_rough_time_of_a_preset(capfd: pytest.CaptureFixture[str], mo
     assert f"{fits}: {fits - 80} of searches, before a grid grows, and 80 reported ones" in text
     assert "very roughly" in text
     assert "between a fifth of it and five times as long" in text
+
+
+def test_a_metric_of_kept_predictions_is_one_command_away(capfd: pytest.CaptureFixture[str]) -> None:
+    """The refusal names the option, and the sweep's own command with it adds the metric without a fit."""
+    line = said(capfd, "report", "results=results/b", "report.metric=balanced_accuracy")
+    wanted = re.search(r"protocol\.metrics=\[\S+\]", line)
+    assert wanted is not None
+    assert "adds it without a fit" in line
+    assert "did you mean error" in said(capfd, "report", "results=results/b", "report.metric=eror")
+    before = set(pd.read_csv("results/b/runs.csv")["fit_seconds"])
+    assert main(["dataset=iris", "loss=ww", *QUICK, "name=b", wanted.group()]) == 0
+    assert set(pd.read_csv("results/b/runs.csv")["fit_seconds"]) == before
+    assert "balanced accuracy" in said(capfd, "report", "results=results/b", "report.metric=balanced_accuracy", code=0)

@@ -120,6 +120,7 @@ def install(put=setattr):
     """Replace the parts of evaluation; ``put`` is setattr or monkeypatch.setattr."""
     put(recipe, "load_data", load)
     put(recipe, "check_trainable", lambda dataset, folds: None)
+    put(recipe, "lonely_classes", lambda dataset: "")
     put(recipe, "check_compatible", lambda *arguments: None)
     put(recipe, "searched", searched)
     put(recipe, "make_learner", FakeLearner)

@@ -21,6 +21,7 @@ from scipy import sparse
 from sealing import change
 from waiting import until
 
+from advcli import provenance
 from advcli.cli import main
 from advcli.errors import AdvcliError, ConfigError, DataError, ResultsError
 from advcli.evaluation import Cell, run_cell, sweep
@@ -612,3 +613,32 @@ def test_what_lasts_of_a_configuration() -> None:
     assert lasting({}) == {}
     changed = [{**cell, "protocol": {**cell["protocol"], **more}} for more in ({"n_splits": 4}, {"metrics": ["mae"]})]  # type: ignore[dict-item]
     assert all(lasting(one) == lasting(other) for one, other in itertools.pairwise([cell, *changed]))
+
+
+# ---- who made a cell ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_cell_says_who_made_it_and_a_resumed_folder_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = [*WORDS.split(), "name=x", "protocol.n_splits=2"]
+    libraries = provenance.versions()
+    monkeypatch.setattr(provenance, "_libraries", lambda: libraries | {"scikit-learn": "0.1"})
+    assert main(words) == 0
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+
+    def known() -> list[str]:
+        return [each["versions"]["scikit-learn"] for each in json.loads(Path("results/x/provenance.json").read_text())["made_by"]]
+
+    assert known() == ["0.1"]
+    assert main(words) == 0
+    assert known() == ["0.1"], "a run that computed nothing made nothing"
+    assert main([*words, "protocol.n_splits=3"]) == 0
+    assert sorted(known()) == sorted(["0.1", libraries["scikit-learn"]])
+    capfd.readouterr()
+    assert main(["report", "results=results/x"]) == 0
+    (line,) = [line for line in capfd.readouterr().err.splitlines() if "versions" in line]
+    assert "scikit-learn 0.1 (1 cell)" in line
+    assert "scikit-learn 0.1" in Path("results/x/report.md").read_text()

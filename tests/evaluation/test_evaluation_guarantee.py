@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris, load_wine
 
 from advcli.evaluation import Cell, run_cell
 from advcli.evaluation.recipe import Recipe
-from advcli.losses import AdversarialLoss, loss_class, loss_names
+from advcli.losses import AdversarialLoss, examples_of, loss_class, loss_names
 from advcli.records import ResultsFolder
 
 from .. import reference
@@ -27,7 +27,7 @@ MATRICES = {"general": [[0, 1, 8], [2, 0, 3], [1, 5, 0], [2, 2, 2]], "convex": [
 
 def options(name: str) -> dict[str, Any]:
     own = {"abstain": {"alpha": 0.4}, "pinball": {"quantile": 0.3}} | {matrix: {"matrix": MATRICES[matrix]} for matrix in MATRICES}
-    return {"name": name, **own.get(name, loss_class(name).examples(3)[0])}
+    return {"name": name, **own.get(name, examples_of(loss_class(name), 3)[0])}
 
 
 def rows_of(given: dict[str, Any], loss: dict[str, Any], folder: Path, **more: Any) -> pd.DataFrame:

@@ -157,5 +157,6 @@ def test_methods_without_probabilities_are_refused_before_work(
     out, err = capfd.readouterr()
     assert out == ""
     assert len(err.splitlines()) == 1
-    assert f"needs a distribution over the classes; choose loss=logistic, zero_one or another that has one; loss={loss} has none" in err
+    assert "needs a distribution over the classes; choose loss=logistic or zero_one, or estimate it by calibrate=vector" in err
+    assert f"loss={loss} has none" in err
     assert not list(tmp_path.rglob("runs.csv"))

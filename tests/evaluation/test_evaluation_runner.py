@@ -19,6 +19,7 @@ from advcli import cell_files
 from advcli.errors import ConfigError, DataError, NotConvergedWarning, ResultsError
 from advcli.evaluation import cell as cells
 from advcli.evaluation import run_cell
+from advcli.evaluation.recipe import Recipe
 from advcli.records import ResultsFolder
 from advcli.rows import RUN_COLUMNS, SEARCH_COLUMNS, TIMING_COLUMNS
 
@@ -330,6 +331,12 @@ def test_published_splits_and_weights(fakes, folder, monkeypatch):
     monkeypatch.setattr("advcli.evaluation.recipe.load_data", lambda *arguments, **more: data)
     outcome = run_cell(fakes.cell(protocol={"splits": "author", "standardise": "none"}, hyper={"C": 1.0}), folder, DATA)
     assert any("2 published splits exist, 3 were asked for" in note for note in outcome.notes)
+    assert not any("win over" in note for note in outcome.notes)
+    for kind, words in (("author", "the published splits"), ("official", "the official parts")):
+        data.official = splits[0]
+        protocol = {"splits": kind, "standardise": "none", "train_size": 0.5}
+        notes = Recipe(fakes.cell(protocol=protocol, hyper={"C": 1.0}), DATA).splits()[1]
+        assert f"{words} win over protocol.train_size=0.5; protocol.splits=random reads it" in notes
     for entry, (train, _) in zip(fakes.LOG, splits, strict=True):
         np.testing.assert_array_equal(entry.X, data.X[train])
         np.testing.assert_array_equal(entry.weight, weight[train])
@@ -342,6 +349,8 @@ def test_printed_sizes_and_notes(fakes, folder, monkeypatch):
     assert {(row["n_train"], row["n_test"]) for row in outcome.rows} == {(30, 20)}
     assert outcome.notes[0] == "2 rows dropped"
     assert any("30/20 win over protocol.train_size=0.5" in note for note in outcome.notes)
+    # the share of nobody's asking, too, where it would have made other parts
+    assert any("30/20 win over protocol.train_size=0.7" in note for note in run_cell(fakes.cell(), folder, DATA).notes)
     assert not any("sequences" in note for note in outcome.notes)
 
 

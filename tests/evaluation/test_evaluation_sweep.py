@@ -168,6 +168,7 @@ def test_the_folder_of_another_configuration_is_refused() -> None:
         sweep(f"{SHORT} seed=1", "mine", workers=1)
 
 
+@pytest.mark.usefixtures("damaged")
 def test_a_failed_cell_is_a_row_and_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     rows = sweep([f"{SHORT} data_dir=nothing", f"{SHORT} dataset=glass data_dir=nothing"], "mine", workers=1, quiet=True)
     assert sorted(rows["status"].unique()) == ["failed", "ok"]
@@ -232,10 +233,11 @@ def test_a_file_is_read_once_before_the_first_cell(monkeypatch: pytest.MonkeyPat
         for name in ("two", "one")
         for loss in ("zero_one", "cs", "logistic")
     ]
-    settled = [check(config) for config in compose_cells(cells, {})[1]]
+    words, configs = compose_cells(cells, {})
+    settled = [check(config) for config in configs]
     read, said = [], []
     real = table.read_bytes
     monkeypatch.setattr(table, "read_bytes", lambda path, *more: (read.append(Path(path).name), real(path, *more))[1])
-    jobs.check_cells(settled, said.append)
+    jobs.check_cells(settled, words, said.append)
     assert sorted(read) == ["one.csv", "two.csv"]
     assert sum("code" in line for line in said) == 2  # a code in every row is left out, and said once for each file

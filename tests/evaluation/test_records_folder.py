@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from sealing import sealed
 
-from advcli import files, records
+from advcli import files, provenance, records
 from advcli.errors import ResultsError
 from advcli.records import ResultsFolder
 from advcli.rows import RUN_COLUMNS, SEARCH_COLUMNS, canonical_json, complete_rows, format_value, plain
@@ -244,21 +244,68 @@ def test_reading_what_is_not_there(tmp_path):
         ResultsFolder(tmp_path).runs()
 
 
+def made(sklearn, level="avx2"):
+    """Return who made a cell, with another version of scikit-learn."""
+    here = provenance.maker(level)
+    return here | {"versions": here["versions"] | {"scikit-learn": sklearn}}
+
+
 def test_provenance(folder):
-    folder.write_cell("a", [row()], about={"dataset": "iris", "dataset_sha256": "abc", "instruction_set": "avx2"})
-    folder.write_cell("b", [row()], about={"dataset": "iris", "dataset_sha256": "abc", "instruction_set": "scalar"})
+    folder.write_cell("a", [row()], about={"dataset": "iris", "dataset_sha256": "abc", "made_by": [made("1.9.1")]})
     folder.write_provenance({"seed": 0, "dataset": {"name": "iris"}}, started=100.0, ended=130.0)
+    document = json.loads((folder.path / "provenance.json").read_text())
+    assert {"python", "numpy", "advcli"} <= document["versions"].keys()
+    assert document["cpu"]["logical_cores"] == os.cpu_count()
+    assert "git" in document
+    folder.write_cell("b", [row()], about={"dataset": "iris", "dataset_sha256": "abc", "made_by": [made("1.9.1", "scalar")]})
     folder.write_provenance({"seed": 0}, started=1000.0, ended=1005.0, extra={"workers": 2})
     document = json.loads((folder.path / "provenance.json").read_text())
     assert document["wall_seconds"] == 35.0
     assert (document["start"], document["end"]) == ("1970-01-01T00:01:40+00:00", "1970-01-01T00:16:45+00:00")
     assert document["data"] == {"iris": "abc"}
     assert document["workers"] == 2
-    assert document["instruction_sets"] == ["avx2", "scalar"]
-    assert {"python", "numpy", "advcli"} <= document["versions"].keys()
-    assert document["cpu"]["logical_cores"] == os.cpu_count()
+    assert [(each["instruction_set"], each["cells"]) for each in document["made_by"]] == [("avx2", ["a"]), ("scalar", ["b"])]
+    assert document["versions"]["scikit-learn"] == "1.9.1", "what all cells share stands above"
+    assert "instruction_set" not in document
     assert document["peak_memory_bytes"] > 1e6
-    assert "git" in document
+
+
+def test_a_run_that_computed_nothing_changes_no_versions(folder):
+    folder.write_cell("a", [row()], about={"made_by": [made("1.9.1")]})
+    folder.write_cell("b", [row()], about={"made_by": [made("1.7.2")]})
+    folder.write_cell("c", [row()], about={"made_by": [made("1.7.2"), made("1.9.1")]})
+    folder.write_provenance({}, started=0.0, ended=1.0)
+    document = json.loads((folder.path / "provenance.json").read_text())
+    found = [(each["versions"]["scikit-learn"], each["cells"]) for each in document["made_by"]]
+    assert found == [("1.9.1", ["a", "c"]), ("1.7.2", ["b", "c"])]
+    assert "versions" not in document
+    folder.merge()
+    assert folder.makers.mixture() == (
+        "the cells were not made by one set of versions and processors: scikit-learn 1.9.1 (2 cells); scikit-learn 1.7.2 (2 cells)"
+    )
+
+
+def test_cells_that_do_not_say_it_keep_what_the_folder_said(folder):
+    """Older versions wrote the versions of the last run for all cells, and none into the cells."""
+    folder.write_cell("a", [row()], about={"dataset": "iris"})
+    (folder.path / "provenance.json").write_text(json.dumps({"versions": {"scikit-learn": "1.9.1"}, "git": None, "sessions": []}))
+    for cells in (["a"], ["a", "b"]):
+        if len(cells) > 1:
+            folder.write_cell("b", [row()], about={"made_by": [made("1.7.2")]})
+        folder.write_provenance({}, started=0.0, ended=1.0)
+        document = json.loads((folder.path / "provenance.json").read_text())
+        assert sorted(cell for each in document["made_by"] for cell in each["cells"]) == cells
+        (old,) = (each for each in document["made_by"] if each["cells"] == ["a"])
+        assert (old["versions"], old["recorded"]) == ({"scikit-learn": "1.9.1"}, False)
+    folder.merge()
+    assert folder.makers.mixture().startswith("who made some of the cells is not known: not recorded (1 cell)")
+
+
+def test_contents_that_are_mixed_are_said(folder):
+    for key, content in (("a", "1" * 64), ("b", "2" * 64), ("c", "2" * 64)):
+        folder.write_cell(key, [row()], about={"dataset": "mine", "dataset_sha256": content})
+    folder.merge()
+    assert folder.makers.mixtures() == ["the cells of mine were not made from one content: 11111111 (1 cell), 22222222 (2 cells)"]
 
 
 def test_two_processes_merge_at_once(folder):

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import advcli
 from advcli.errors import ConfigError, ResultsError
@@ -13,8 +15,8 @@ from advcli.records import ResultsFolder
 from advcli.reports import SUMMARY_COLUMNS, comparison_table, primary_metric, summarise, write_reports
 from advcli.reports.comparison import comparison
 from advcli.reports.latex import latex_table
-from advcli.reports.summary import paired_samples
-from advcli.statistics import Significance, corrected_t, wilcoxon
+from advcli.reports.summary import paired_samples, wins_ties_losses
+from advcli.statistics import TESTS, Significance, corrected_t, wilcoxon
 
 N_TRAIN, N_TEST = 70, 30
 _keys = itertools.count()
@@ -131,17 +133,41 @@ def test_latex_ends_in_averages_and_counts(tmp_path):
     ]
 
 
-def test_counts_are_by_the_size_of_their_own_split(tmp_path):
-    """Three errors of 10 rows are as many as three of 30: both methods have the same counts, whatever comes first."""
-    sizes = [10, 30, 20, 30, 10, 30, 20, 30]
-    one, other = rows("x", "a", A), rows("x", "b", A)
-    for cell in (one, other):
-        for row, errors, size in zip(cell, A, sizes, strict=True):
-            row |= {"value": errors / size, "n_test": size}
-    one[1]["value"] = 9 / 30
-    samples = paired_samples(folder_of(tmp_path, one, other).runs(), "error")
-    assert samples.values["a"].tolist() == [float(errors) for errors in [3, 9, *A[2:]]]
-    assert samples.values["b"].tolist() == [float(errors) for errors in A]
+@settings(max_examples=60, deadline=None)
+@given(
+    metric=st.sampled_from(["error", "accuracy", "mae", "abstention_loss"]),
+    sizes=st.lists(st.tuples(*[st.integers(10, 500)] * 2), min_size=3, max_size=8),
+    same=st.booleans(),
+    test=st.sampled_from(sorted(TESTS)),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_only_shares_of_the_same_rows_are_compared(metric, sizes, same, test, seed):
+    """Whatever the sizes of test parts: `*` stands at the best mean or nowhere, and a test is made only where the sizes agree."""
+    rng = np.random.default_rng(seed)
+    cells = []
+    for at, method in enumerate("ab"):
+        own = [pair[0 if same else at] for pair in sizes]
+        counts = [int(rng.integers(0, size + 1)) for size in own]
+        cells += with_sizes(rows("x", method, counts, metric, n_test=1), own)
+    runs = pd.DataFrame(cells)
+    summary = summarise(runs, Significance(test))
+    means = summary["mean"] if metric == "accuracy" else -summary["mean"]
+    paired = same or all(one == other for one, other in sizes)
+    assert summary["bold"].any() == paired
+    assert summary.attrs["unpaired"] == ([] if paired else ["x"])
+    if paired:
+        assert means[summary["best"]].tolist() == pytest.approx([means.max()] * int(summary["best"].sum()))
+    else:
+        assert summary["p_value"].isna().all()
+        assert not wins_ties_losses(runs, metric, Significance(test))[["wins", "losses"]].any(axis=None)
+
+
+def test_other_seeds_are_other_rows():
+    """The rows alone tell no more of their splits than the seed and the sizes."""
+    runs = pd.DataFrame([*rows("x", "m", A, seed=0), *rows("x", "m", C, seed=1), *rows("y", "m", A), *rows("y", "b", C)])
+    summary = summarise(runs)
+    assert summary.attrs["unpaired"] == ["x"]
+    assert summary.loc[summary["best"], ["dataset", "method"]].to_numpy().tolist() == [["y", "m [seed=0]"]]
 
 
 def test_terminal_style_and_colour(tmp_path):
@@ -195,7 +221,8 @@ def test_few_splits_are_said(tmp_path):
     assert "fewer than 6 splits" in comparison_table(summary)
     assert "fewer than 6 splits" not in comparison_table(summarise(runs, Significance("ttest")))
     one = summarise(folder_of(tmp_path / "1", rows("x", "a", A[:1]), rows("x", "c", C[:1])).runs())
-    assert "a single split allows no test" in comparison_table(one)
+    assert "a single split allows no test: nobody is marked there" in comparison_table(one)
+    assert "*" not in comparison_table(one)
 
 
 def test_cells_of_one_method_are_told_apart(tmp_path):
@@ -280,7 +307,9 @@ def test_reports_and_statistics_stand_on_rows_alone():
         "metrics",
         "paths",
         "plugins",
+        "provenance",
         "registry",
+        "spreadsheets",
         "statistics",
         *siblings,
     }
@@ -296,17 +325,18 @@ def with_sizes(cell, sizes):
     return [row | {"value": row["value"] * row["n_test"] / size, "n_test": size} for row, size in zip(cell, sizes, strict=True)]
 
 
-def test_counts_are_those_of_each_split_s_own_size():
-    """Parts of 20 to 90 rows: as whole numbers the splits tie where the methods make as many errors, and only there."""
+def test_shares_are_those_of_each_split_s_own_size():
+    """Parts of 20 to 90 rows: the splits tie where the methods make as many errors, and only there; a row counts more in a small part."""
     sizes = [20, 90, 30, 80, 40, 70, 50, 60]
     runs = pd.DataFrame([*with_sizes(rows("d", "a", A), sizes), *with_sizes(rows("d", "b", B), sizes)])
-    samples = paired_samples(runs, "error")
-    assert samples.values["a"].tolist() == A
-    assert samples.values["b"].tolist() == B
+    samples = paired_samples(runs)
+    a, b = np.array(A) / sizes, np.array(B) / sizes
+    assert samples.values["a"] == pytest.approx(a)
+    assert samples.values["b"] == pytest.approx(b)
     assert (samples.n_train, samples.n_test) == (N_TRAIN, 55)
-    for test, expected in (("corrected_ttest", corrected_t(A, B, N_TRAIN, 55)), ("wilcoxon", wilcoxon(A, B))):
+    for test, expected in (("corrected_ttest", corrected_t(a, b, N_TRAIN, 55)), ("wilcoxon", wilcoxon(a, b))):
         summary = summarise(runs, Significance(test))
         worse = summary[~summary["best"]]
-        assert worse["p_value"].tolist() == [expected.p_value]
+        assert worse["p_value"].tolist() == pytest.approx([expected.p_value])
     # the mean of a method stays the mean of its shares
     assert line(summarise(runs), "d", "a")["mean"] == pytest.approx(np.mean(np.array(A) / sizes))

@@ -222,8 +222,10 @@ def test_significantly_better_ranks_are_not_worse():
     assert result["c"].bold
 
 
-def test_single_split_marks_only_the_best():
-    assert bold(marks({"a": [1.0], "b": [2.0]})) == {"a"}
+@pytest.mark.parametrize("correction", CORRECTIONS)
+@pytest.mark.parametrize("test", TESTS)
+def test_single_split_marks_nobody(test, correction):
+    assert bold(marks({"a": [1.0], "b": [2.0], "c": [1.0]}, test=test, correction=correction)) == set()
 
 
 def test_order_of_methods_does_not_matter():

@@ -22,7 +22,7 @@ EVERYONE = {"errors", "paths", "plugins", "programs", "registry", "rules"}
 # A module's line adds to those of the packages around it. Modules of one room may import each other, but for the packages in `APART`.
 LAW = """
 costs confusion        -
-hyper limits progress  -
+hyper limits progress streams  -
 groups                 -
 metrics compiled teams  -
 abstention stored      -
@@ -30,6 +30,7 @@ protocol               hyper metrics
 blocks                 -
 supports               blocks compiled
 config                 hyper protocol
+config.explaining      files
 
 losses                 costs compiled hierarchy.graph
 features               compiled hyper stored teams
@@ -47,7 +48,7 @@ learners               blocks block_problem
 learners.abstention    abstention
 __init__               learners
 
-files provenance steps  -
+files provenance steps spreadsheets  -
 rows                   files
 identity cell_files    files rows
 records                cell_files files identity rows provenance
@@ -56,30 +57,31 @@ proofs predictions     arrays records
 proofs                 rows
 data                   blocks files confusion groups hierarchy.graph
 evaluation             blocks learners groups certificate features.shared compiled data hierarchy confusion metrics protocol hyper
-evaluation             limits records rows proofs predictions
-evaluation.jobs        config progress
+evaluation             files limits records rows proofs predictions provenance streams
+evaluation.jobs        config identity progress
 evaluation.sweep       config progress
 evaluation.estimates   config
 evaluation.rough       config
-models                 learners evaluation data features certificate files rows provenance stored steps
+models                 learners evaluation data features certificate files rows provenance stored steps spreadsheets
 comparing              learners.labels evaluation reports files
 distributed            learners solvers certificate problem losses features
 foreign                arrays learners evaluation features problem certificate blocks block_problem
 
-coverage               models abstention data files losses reports
+coverage               models abstention data files reports spreadsheets
 
 statistics             -
-reports                statistics hyper metrics files records rows
-reports.sources        identity
+reports                statistics hyper metrics files records rows spreadsheets
+reports.sources        identity provenance
+reports.makers         provenance
 surfaces               losses
 pictures               surfaces losses features learners evaluation models metrics hyper files outputs reports.drawing
-pictures               reports.published_numbers
-verify                 proofs files records rows data costs
+pictures               reports.published_numbers spreadsheets
+verify                 proofs files records rows data costs spreadsheets
 testing                blocks learners losses features solvers problem certificate data metrics
 testing.figures        records reports
 
 __main__ cli           cli.main
-cli.main               __init__ config cli.actions cli.completion cli.console cli.hydra_app cli.task
+cli.main               __init__ config files progress streams cli.actions cli.completion cli.console cli.hydra_app cli.task
 cli.completion         cli.actions
 cli.hydra_app          config cli.actions cli.launching cli.task
 cli.launching          config limits cli.task

@@ -97,7 +97,7 @@ def test_string_labels(loss, iris):
     names = np.array(["b-setosa", "a-versicolor", "c-virginica"])
     plain = AdversarialClassifier(loss).fit(X, y)
     ordered = AdversarialClassifier(loss, order=names).fit(X, names[y])
-    assert list(ordered.classes_) == list(names)
+    assert (list(ordered.order_), list(ordered.classes_)) == (list(names), sorted(names))
     assert np.array_equal(ordered.potentials(X), plain.potentials(X))
     if loss_class(loss).needs_order:
         with pytest.raises(ConfigError, match="text without an order"):

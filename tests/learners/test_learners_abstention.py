@@ -392,3 +392,17 @@ def test_several_predictions_that_are_no_class() -> None:
     codes = fitted.predict_codes(X)
     assert np.array_equal(fitted.predictions_[codes], predicted)
     assert matrix[codes, y].mean() < 0.3  # than to abstain always
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_labels_that_the_fit_does_not_know_are_refused(method: str) -> None:
+    """Compared with the classes they would all be wrong: a threshold that accepts nothing, and a score that says nothing."""
+    X, y = blobs(200, 2, 3, seed=0)
+    fitted = AbstainingClassifier(method, alpha=0.3).fit(X, y + 5)
+    known = fitted.calibrate(X, y + 5.0, epsilon=0.3)
+    for strange in ((y + 5).astype(str), np.where(y == 0, np.nan, y + 5), y):
+        for ask in (fitted.calibrate, fitted.risk_coverage, fitted.score):
+            with pytest.raises(ConfigError, match="no class of the fit; the classes are 5, 6, 7"):
+                ask(X, strange)
+    assert fitted.tau_ == known.tau
+    assert fitted.score(X, y + 5.0) == fitted.score(X, (y + 5).astype(object))

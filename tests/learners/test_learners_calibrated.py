@@ -15,11 +15,12 @@ from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from advcli import AdversarialClassifier, OrdinalAdversarialClassifier, models
+from advcli import AdversarialClassifier, OrdinalAdversarialClassifier, OrdinalClassifier, models
 from advcli.cli import main
 from advcli.errors import ConfigError, StrategyWarning
 from advcli.learners import calibrated
 from advcli.learners.calibrated import METHODS
+from advcli.learners.scaling import TOLERANCE, VectorScaling
 
 
 def drawn(k: int, n: int, seed: int = 0) -> tuple[Any, Any]:
@@ -29,7 +30,7 @@ def drawn(k: int, n: int, seed: int = 0) -> tuple[Any, Any]:
     return random.normal(size=(n, 3)) + 1.2 * np.eye(3)[y % 3] * (1 + y[:, None] // 3), y
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [method for method in METHODS if method != "vector"])
 @pytest.mark.parametrize(("loss", "k"), [("zero_one", 2), ("zero_one", 4), ("cs", 3)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_by_scikit_learn(method: str, loss: str, k: int, weighted: bool) -> None:
@@ -192,11 +193,112 @@ def test_a_fitted_model_predicts_what_the_estimator_does(table: str, capsys: pyt
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    ("loss=at calibrate=sigmoid dataset.order=[0,1,2]", "potentials of a surrogate loss"),
+    ("loss=ova calibrate=sigmoid", "potentials of a surrogate loss or a threshold model"),
     ("loss=logistic calibrate=sigmoid", "probabilities of its own"),
-    ("calibrate=platt", "sigmoid"),
+    ("calibrate=platt", "isotonic"),
 ])  # fmt: skip
 def test_the_command_line_refuses(table: str, words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*table.split(), *words.split(), "name=refused"]) == 2
     assert said in capsys.readouterr().err
     assert not Path("results/refused").exists()
+
+
+# ---- vector scaling ---------------------------------------------------------------------------------------------------
+SHARES = np.array([0.6, 0.3, 0.08, 0.02])
+
+
+def unequal(n: int, seed: int = 0) -> tuple[Any, Any]:
+    """Return rows of four classes of unequal shares that overlap."""
+    random = np.random.default_rng(seed)
+    y = random.choice(4, size=n, p=SHARES)
+    return random.normal(size=(n, 2)) + 1.2 * np.array([[0, 0], [2, 0], [0, 2], [2, 2]])[y], y
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("learner", [AdversarialClassifier(), OrdinalClassifier(), AdversarialClassifier("absolute")], ids=repr)
+def test_vector_scaling_gives_every_class_its_share(learner: Any, weighted: bool) -> None:
+    """Where the gradient in the biases is 0, the mean probability of a class over the rows is its share."""
+    X, y = unequal(400)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, size=400) if weighted else None
+    model = clone(learner).set_params(calibrate="vector").fit(X, y, weights)
+    found = model.calibration_
+    P = found.fitted.predict_proba(found.scores)
+    share = np.bincount(y, weights=weights) / (400 if weights is None else weights.sum())
+    np.testing.assert_allclose(np.average(P, axis=0, weights=weights), share, rtol=0, atol=2e-9)
+    assert found.fitted.gradient <= TOLERANCE
+
+
+def test_a_rare_class_gets_its_share_of_new_rows() -> None:
+    (X, y), (new, truth) = unequal(600), unequal(5000, seed=1)
+    P, Q = (AdversarialClassifier(calibrate=method).fit(X, y).predict_proba(new) for method in ("vector", "temperature"))
+    np.testing.assert_allclose(P.mean(axis=0), SHARES, atol=0.03)
+    assert log_loss(truth, P) < log_loss(truth, Q)
+    assert log_loss(truth, P) < log_loss(truth, AdversarialClassifier(calibrate="sigmoid").fit(X, y).predict_proba(new))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+@pytest.mark.parametrize("k", [2, 3, 7])
+@pytest.mark.parametrize("apart", [0.0, 1.0, 50.0], ids=["noise", "overlap", "separate"])
+def test_vector_scaling_is_the_minimum_of_its_module(k: int, apart: float, scale: float) -> None:
+    """No gradient of the function that the module writes down is left, on scores that tell nothing and on ones that separate."""
+    random = np.random.default_rng(k)
+    y = np.arange(60) % k
+    F = random.normal(size=(60, k)) + apart * np.eye(k)[y]
+    weights = random.integers(0, 3, size=60) + (np.arange(60) < k)
+    found = VectorScaling.of(scale * F, y, weights.astype(float))
+    P, n = found.predict_proba(scale * F), (weights > 0).sum()
+    share = np.bincount(y, weights=weights) / weights.sum()
+    T = (1.0 - 1.0 / (n + 2.0)) * np.eye(k)[y] + share / (n + 2.0)
+    C = F - F.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(weights @ (P - T) / weights.sum(), 0.0, atol=1e-8)
+    np.testing.assert_allclose(weights @ ((P - T) * C) / weights.sum() / np.abs(C).max(), 0.0, atol=1e-8)
+    shifted = found.predict_proba(scale * (F + random.normal(size=(60, 1))))
+    np.testing.assert_allclose(shifted, P, rtol=0, atol=1e-8)
+
+
+def test_scores_that_are_all_equal_give_the_shares() -> None:
+    y = np.repeat([0, 1, 2], [6, 3, 1])
+    found = VectorScaling.of(np.full((10, 3), 4.0), y, np.r_[np.ones(9), 0.0])
+    np.testing.assert_allclose(found.predict_proba(np.zeros((1, 3))), [[2 / 3, 1 / 3, 0.0]], atol=1e-9)
+
+
+def test_more_classes_than_vector_scaling_takes_are_refused_before_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = drawn(3, 30)
+    monkeypatch.setattr(calibrated, "MOST_CLASSES", 2)
+    monkeypatch.setattr(AdversarialClassifier, "bind", None)
+    with pytest.raises(ConfigError, match="at most 2 classes; choose calibrate=temperature"):
+        AdversarialClassifier(calibrate="vector").fit(X, y)
+
+
+# ---- threshold models -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("calibrate", METHODS)
+@pytest.mark.parametrize("method", ["at", "it", "red_th", "svorim", "svorex"])
+def test_threshold_models_have_estimates(method: str, calibrate: str, tmp_path: Path) -> None:
+    X, y = drawn(3, 60)
+    names = np.array(["low", "mid", "high"])
+    plain, model = (OrdinalClassifier(method=method, order=names, calibrate=each).fit(X, names[y]) for each in (None, calibrate))
+    assert not hasattr(plain, "predict_proba")
+    np.testing.assert_array_equal(plain.predict(X), model.predict(X))
+    P = model.predict_proba(X)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, rtol=1e-12)
+    assert log_loss(names[y], P) < np.log(3.0)
+    models.save(model, tmp_path / "own.model")
+    np.testing.assert_array_equal(models.load(tmp_path / "own.model").predict_proba(X), P)
+
+
+def test_the_command_line_estimates_for_threshold_models(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = f"{table} dataset.ordered=true loss=at report=false record.proofs=true"
+    assert main([*command.split(), "protocol.metrics=[log_loss]", "name=own"]) == 2
+    assert "estimate it by calibrate=vector" in capsys.readouterr().err
+    assert main([*command.split(), "name=plain"]) == 0
+    assert main([*command.split(), "protocol.metrics=[mae,log_loss]", "calibrate=vector", "name=own"]) == 0
+    rows, plain = (pd.read_csv(f"results/{name}/runs.csv") for name in ("own", "plain"))
+    for column in ("value", "objective", "dual_objective", "relative_gap"):
+        assert (rows.query("metric == 'mae'")[column].to_numpy() == plain.query("metric == 'mae'")[column].to_numpy()).all()
+    assert (rows.query("metric == 'log_loss'")["value"] < np.log(3.0)).all()
+    assert main(["verify", "results=results/own"]) == 0
+    words = [word for word in table.split() if not word.startswith(("protocol", "workers"))]
+    assert main(["fit", *words, "dataset.ordered=true", "loss=at", "calibrate=vector", "out=own.model"]) == 0
+    assert main(["predict", "model=own.model", "input=rows.csv", "out=predictions.csv"]) == 0
+    shares = pd.read_csv("predictions.csv").filter(like="probability")
+    np.testing.assert_allclose(shares.to_numpy(), models.load("own.model").predict_proba(pd.read_csv("rows.csv")), rtol=1e-12)

@@ -55,8 +55,9 @@ def test_an_order_is_that_of_codes(learner, given, drawn):
     X, codes = drawn
     parameters, y = given(codes)
     fitted, plain = clone(learner).set_params(**parameters).fit(X, y), clone(learner).fit(X, codes)
-    assert list(fitted.classes_) == list(NAMES)
+    assert (list(fitted.order_), list(fitted.classes_)) == (list(NAMES), sorted(NAMES))
     assert np.array_equal(fitted.potentials(X), plain.potentials(X))
+    assert np.array_equal(fitted.decision_function(X), plain.decision_function(X)[:, np.argsort(NAMES)])
     assert np.array_equal(fitted.predict(X), NAMES[plain.predict(X)])
 
 
@@ -64,7 +65,7 @@ def test_an_enum_of_polars_has_an_order(drawn):
     polars = pytest.importorskip("polars")
     X, codes = drawn
     y = polars.Series(NAMES[codes].tolist(), dtype=polars.Enum(NAMES.tolist()))
-    assert list(OrdinalAdversarialClassifier().fit(X, y).classes_) == list(NAMES)
+    assert list(OrdinalAdversarialClassifier().fit(X, y).order_) == list(NAMES)
     with pytest.raises(ConfigError, match="without an order"):
         OrdinalAdversarialClassifier().fit(X, y.cast(polars.String))
 

@@ -91,7 +91,7 @@ def test_the_objective_speaks_of_labels(drawn):
     names = np.array(["b", "c", "a"])[y]
     fitted = AdversarialClassifier(class_weight={"a": 2.0}).fit(X, names)
     assert fitted.objective(X, names) == pytest.approx(fitted.certificate_.primal, rel=1e-12)
-    with pytest.raises(ConfigError, match="y holds 'd', which is no class"):
+    with pytest.raises(ConfigError, match="y holds 'd' in row 1, which is no class"):
         fitted.objective(X[:1], ["d"])
     with pytest.raises(ValueError, match="2 features"):
         fitted.objective(X[:, :1], names)
@@ -326,8 +326,8 @@ def test_a_matrix_without_names_says_its_order(drawn):
     matrix = np.array([[0, 1, 5], [2, 0, 1], [9, 3, 0]])
     names = np.array(["low", "mid", "high"])
     for learner in (AdversarialClassifier(matrix), CostSensitiveClassifier(cost=matrix)):
-        assert repr(learner).endswith("# the matrix is in the order of classes_: sorted labels")
-        assert repr(clone(learner).fit(X, names[y])).endswith("# the matrix is in the order of classes_: 'high', 'low', 'mid'")
+        assert repr(learner).endswith("# the matrix is in the order of order_: sorted labels")
+        assert repr(clone(learner).fit(X, names[y])).endswith("# the matrix is in the order of order_: 'high', 'low', 'mid'")
         assert repr(clone(learner).set_params(order=names)).endswith("'low', 'mid', 'high'")
     named = pd.DataFrame(matrix, names, names)
     assert "# the matrix" not in repr(AdversarialClassifier(named).fit(X, names[y]))

@@ -432,7 +432,8 @@ def test_the_order_of_text_labels_is_the_one_that_is_given():
     X, y = ordered_data(13, k=3)
     words = np.array(["low", "medium", "high"])
     found = OrdinalClassifier(order=words).fit(X, words[y])
-    np.testing.assert_array_equal(found.classes_, words)
+    np.testing.assert_array_equal(found.order_, words)
+    np.testing.assert_array_equal(found.classes_, np.sort(words))
     np.testing.assert_array_equal(found.predict(X), words[OrdinalClassifier().fit(X, y).predict(X)])
     with pytest.raises(ConfigError, match="order lacks the labels high"):
         OrdinalClassifier(order=["low", "medium"]).fit(X, words[y])

@@ -7,6 +7,7 @@ import pickle
 import sys
 import types
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Perceptron, Ridge, SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -26,6 +27,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from advcli.cli import main
 from advcli.errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning
+from advcli.evaluation import Cell
 from advcli.evaluation.sweep import sweep
 from advcli.learners import learner_of, make_learner
 from advcli.learners.outside import OutsideClassifier
@@ -269,18 +271,73 @@ def test_a_model_file_that_names_an_estimator_imports_nothing(tmp_path: Path, mo
     (tmp_path / "evil.py").write_text("raise SystemExit('executed')\n")
     monkeypatch.syspath_prepend(tmp_path)
     document = {"estimator": "sklearn", "parameters": {"estimator": "evil.Thing"}}
-    with pytest.raises(ModelError, match="a model file holds no sklearn"):
+    with pytest.raises(ModelError, match=r"a model file holds no estimator 'evil\.Thing'"):
         restored._restored_estimator(document, *[Entries({}) for _ in range(3)])
     assert "evil" not in sys.modules
 
 
+KEPT = [
+    LogisticRegression(C=0.3),
+    LogisticRegression(solver="liblinear"),
+    LinearSVC(class_weight={0: 2.0}, multi_class="crammer_singer"),
+    LinearSVC(fit_intercept=False),
+    Perceptron(),
+    SGDClassifier(loss="log_loss"),
+    SGDClassifier(loss="modified_huber"),
+]
+
+
+@pytest.mark.parametrize("features", ["linear", "kernel_pca", "nystroem"])
+@pytest.mark.parametrize("estimator", KEPT, ids=repr)
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.filterwarnings("ignore")
+def test_linear_classifiers_are_kept_as_numbers(estimator: Any, features: str, k: int, tmp_path: Path) -> None:
+    if k == 3 and getattr(estimator, "solver", "") == "liblinear":
+        estimator = LogisticRegression(solver="newton-cg")
+    names = np.array(["low", "mid", "high"])
+    learner = OutsideClassifier(estimator, features=features, n_classes=None).fit(X, names[np.minimum(Y, k - 1)])
+    save(learner, tmp_path / "m.model")
+    again = read(tmp_path / "m.model").estimator
+    assert type(again.estimator_) is type(estimator)
+    for method in ("predict", "decision_function", "predict_proba"):
+        assert hasattr(again, method) == hasattr(learner, method)
+        if hasattr(learner, method):
+            np.testing.assert_array_equal(getattr(again, method)(NEW), getattr(learner, method)(NEW))
+    assert again.remarks_ == learner.remarks_
+
+
+def test_a_class_without_rows_is_kept(tmp_path: Path) -> None:
+    learner = OutsideClassifier(LogisticRegression(), n_classes=5).fit(X, np.where(Y == 1, 4, Y))
+    save(learner, tmp_path / "m.model")
+    np.testing.assert_array_equal(read(tmp_path / "m.model").estimator.predict_proba(NEW), learner.predict_proba(NEW))
+
+
+@pytest.mark.parametrize(
+    "estimator", [make_pipeline(LogisticRegression()), type("LogisticRegression", (LogisticRegression,), {})()], ids=repr
+)
+def test_what_is_not_listed_is_no_model_file(estimator: Any, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="kept by pickle alone"):
+        save(OutsideClassifier(estimator).fit(X, Y), tmp_path / "m.model")
+
+
+def test_a_linear_model_goes_through_the_command_line(capfd: pytest.CaptureFixture[str]) -> None:
+    for name in ("logistic", "linear_svc"):
+        assert main(["fit", *QUICK, f"loss={name}", "loss.grid.C=[1,10]", f"out={name}.model"]) == 0
+        assert "hyper-parameters: loss.options.C = 1" in capfd.readouterr().out
+        Path("new.csv").write_text("sepal length (cm),sepal width (cm),petal length (cm),petal width (cm)\n5,3.5,1.4,0.2\n6.6,3,5.6,2.1\n")
+        assert main(["predict", f"model={name}.model", "input=new.csv", f"out={name}.csv"]) == 0
+        table = pd.read_csv(f"{name}.csv")
+        assert table["label"].tolist() == ["setosa", "virginica"]
+        assert len(table.filter(like="probability_").columns) == (3 if name == "logistic" else 0)
+
+
 def test_fit_and_predict(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", *QUICK, "loss=logistic", "out=m.model"]) == 2
-    err = capfd.readouterr().err
-    assert len(err.splitlines()) == 1
-    assert "end in .joblib" in err
-    assert main(["fit", *QUICK, "loss=logistic", "loss.grid.C=[1,10]", "out=m.joblib"]) == 0
-    assert "hyper-parameters: loss.options.C = 1" in capfd.readouterr().out
+    for name in ("random_forest", "svc", "nearest_neighbours", "hist_gradient_boosting"):
+        assert main(["fit", *QUICK, f"loss={name}", "out=m.model"]) == 2
+        err = capfd.readouterr().err
+        assert len(err.splitlines()) == 1
+        assert "end in .joblib" in err
+    assert main(["fit", *QUICK, "loss=random_forest", "loss.grid=null", "out=m.joblib"]) == 0
     Path("new.csv").write_text("sepal length (cm),sepal width (cm),petal length (cm),petal width (cm)\n5,3.5,1.4,0.2\n6.6,3,5.6,2.1\n")
     assert main(["predict", "model=m.joblib", "input=new.csv", "out=p.csv"]) == 2
     assert main(["predict", "model=m.joblib", "input=new.csv", "out=p.csv", "trust=true"]) == 0
@@ -385,7 +442,7 @@ def test_estimators_are_cells_of_a_sweep(tmp_path: Path) -> None:
     cell = {"dataset": "iris", "protocol.n_splits": 2, "hyper.C": 1}
     given = [{**cell, "loss": "zero_one"}, {**cell, "loss": SVC(C=3.0, kernel="linear")}, {**cell, "loss": LogisticRegression()}]
     rows = sweep(given, tmp_path / "x", workers=1, quiet=True)
-    assert list(dict.fromkeys(rows["method"])) == ["LogisticRegression linear", "SVC linear", "zero_one linear"]
+    assert list(dict.fromkeys(rows["method"])) == ["LogisticRegression linear", "SVC", "zero_one linear"]
     words = "dataset=iris protocol.n_splits=2 loss=sklearn loss.estimator=sklearn.svm.SVC loss.options={C:3,kernel:linear}"
     alone = sweep(words, tmp_path / "y", workers=1, quiet=True)
     assert alone["value"].tolist() == rows.loc[rows["loss"] == "SVC", "value"].tolist()
@@ -432,7 +489,7 @@ def test_a_plug_in_and_a_column_without_python(capfd: pytest.CaptureFixture[str]
     words = ["--config-dir", "my", "-m", *QUICK, "loss=pairs,tree", "workers=1", "name=x"]
     assert main(words) == 0
     rows = pd.read_csv("results/x/runs.csv")
-    assert set(rows["method"]) == {"pairs linear", "tree linear"}
+    assert set(rows["method"]) == {"pairs", "tree"}
     assert set(rows.loc[rows["loss"] == "pairs", "loss.options.linearsvc__C"]) <= {0.1, 1.0}
 
 
@@ -469,3 +526,12 @@ def test_limits_of_what_is_fixed_or_has_no_ends_are_none():
     assert OutsideClassifier.reach(loss) == {"loss.options.C": (1, 64)}
     assert OutsideClassifier.reach({**loss, "options": {"C": 2}}) == {}
     assert OutsideClassifier.reach({**loss, "grid": {"gamma": [0.1, 1]}}) == {}
+
+
+@pytest.mark.parametrize(("name", "named"), [(name, name in ("logistic", "linear_svc")) for name in READY])
+def test_a_method_is_not_named_by_features_that_say_nothing_of_it(name: str, named: bool) -> None:
+    cell = Cell({"name": "iris"}, group(name), LINEAR, AUTO, {})
+    assert cell.method == (f"{name} linear" if named else name)
+    assert replace(cell, features={"name": "nystroem"}).method == f"{name} nystroem"
+    assert replace(cell, loss={**group(name), "calibrate": "sigmoid"}).method == cell.method, "refused elsewhere, under its name"
+    assert replace(cell, loss={"name": "nowhere"}).method == "nowhere linear"

@@ -416,6 +416,7 @@ REFEREE = (
 )
 
 CELLS, METRICS = "tests/evaluation/test_evaluation_real_cells.py", "tests/evaluation/test_evaluation_metrics.py"
+OF_INPUTS = "tests/evaluation/test_evaluation_inputs.py"
 RUNNER_TESTS, LABELS = "tests/evaluation/test_evaluation_runner.py", "tests/evaluation/test_evaluation_training_labels.py"
 WEIGHTED = f"{CELLS} -k 'weights and script'"
 RECIPE = (
@@ -523,7 +524,7 @@ RECIPE = (
     ),
     Mutant("advcli/evaluation/cell.py", '"sha256": dataset.sha256,', "", f"{RUNNER_TESTS} -k key"),
     Mutant("advcli/evaluation/cell.py", '"seed": int(self.seed),\n            "noise"', '"noise"', f"{RUNNER_TESTS} -k key"),
-    Mutant("advcli/evaluation/cell.py", '"noise": plain(self.noise),\n            **', "**", f"{RUNNER_TESTS} -k key"),
+    Mutant("advcli/evaluation/cell.py", '"noise": noise,\n            **', "**", f"{RUNNER_TESTS} -k key"),
     Mutant("advcli/evaluation/cell.py", '"ordered": bool(dataset.ordered),', "", f"{RUNNER_TESTS} -k key"),
     Mutant("advcli/evaluation/cell.py", '"sizes": plain(dataset.sizes),', "", f"{RUNNER_TESTS} -k key"),
     Mutant(
@@ -540,7 +541,21 @@ RECIPE = (
         "",
         "tests/cli/test_cli_plugins.py -k new_cells",
     ),
-    Mutant("advcli/evaluation/cell.py", '**({} if not files else {"files": files}),', "", "tests/cli/test_cli_losses.py"),
+    Mutant("advcli/evaluation/inputs.py", 'return text if digest is None else {"file": digest}', "return text", OF_INPUTS),
+    Mutant("advcli/evaluation/inputs.py", "or _is_file(str(value))", "", OF_INPUTS),
+    Mutant("advcli/evaluation/growth.py", 'file["sha256"]) != file["sha256"]:', 'file["sha256"]) is None:', f"{OF_INPUTS} -k rivals"),
+    Mutant("advcli/evaluation/growth.py", 'about["dataset_sha256"]) != about["dataset_sha256"]:', "0) is None:", f"{OF_INPUTS} -k rivals"),
+    Mutant("advcli/evaluation/runner.py", "if folder.stands_on.get(content, sha256) != sha256:", "if False:", f"{OF_INPUTS} -k rivals"),
+    Mutant("advcli/identity.py", "    if other == A_FILE and", "    if False and", f"{OF_INPUTS} -k goes_on"),
+    Mutant("advcli/provenance.py", 'about.get("made_by") or [NOT_RECORDED]', "[maker('')]", "tests/evaluation/test_records_folder.py"),
+    Mutant("advcli/records.py", "if not self._held and self.cells_path.is_dir():", "if False:", "tests/evaluation/test_records_lock.py"),
+    Mutant("advcli/reports/write.py", "Sources(folders, merge=False)", "Sources(folders)", "tests/evaluation/test_records_lock.py"),
+    Mutant(
+        "advcli/reports/check.py",
+        'if change.status == "unchanged" and new.stale else',
+        "if False else",
+        "tests/reports/test_reports_check.py",
+    ),
     # splits, standardisation, metrics, labels
     Mutant(
         "advcli/evaluation/splits.py",
@@ -877,7 +892,7 @@ CHECK = (
     Mutant("advcli/reports/check.py", "if change.failed:\n            ET.", 'if change.status == "moved":\n            ET.', CHECKED),
     Mutant("advcli/reports/check.py", "if finding:\n        case", "if False:\n        case", CHECKED),
     Mutant("advcli/reports/check.py", "kept.get(entry.name, _rounded_up(usual))", "_rounded_up(usual)", CHECKED),
-    Mutant("advcli/records.py", "return difference(path.name, list(self._merged_runs()), csv.reader(file))", 'return ""', CHECKED),
+    Mutant("advcli/records.py", 'return difference(path.name, list(self._merged("runs")), csv.reader(file))', 'return ""', CHECKED),
     Mutant("advcli/records.py", "if made_by[path] < newest[text]}", "if False}", f"{RUNNER_TESTS} -k numbers"),
     Mutant("advcli/records.py", "canonical_json(lasting(cell))", "canonical_json(cell)", f"{RUNNER_TESTS} -k numbers"),
     Mutant("advcli/cli/actions/check.py", "print(finding)\n            self.code = 1", "print(finding)", CHECK_COMMAND),
@@ -924,13 +939,10 @@ CLI = (
     Mutant("advcli/cli/main.py", "return task.finish() if code is None else code", "return code or 0", f"{RUNS} -k failing"),
     Mutant("advcli/cli/main.py", "task.abandoned(error)\n        raise", "raise", CHECK_COMMAND),
     Mutant("advcli/cli/task.py", "if self.error is not None:", "if False:", f"{INPUTS} -k verb_with"),
-    Mutant("advcli/cli/actions/verify.py", 'self.code = int(counts["refuted"] > 0)', "self.code = 0", f"{FOLDERS} -k command"),
-    Mutant(
-        "advcli/cli/actions/verify.py",
-        'self.code = int(counts["refuted"] > 0)',
-        'self.code = int(counts["cannot"] > 0)',
-        f"{FOLDERS} -k command",
-    ),
+    Mutant("advcli/cli/actions/verify.py", 'int(counts["refuted"] > 0 or', "int(", f"{FOLDERS} -k command"),
+    Mutant("advcli/cli/actions/verify.py", 'counts["refuted"] > 0 or', 'counts["cannot"] > 0 or', f"{FOLDERS} -k command"),
+    Mutant("advcli/cli/actions/verify.py", 'or not counts["proved"])', ")", f"{OF_INPUTS} -k proofs"),
+    Mutant("advcli/verify/inputs.py", "if key in files and file_sha256(path) != files", "if not files", f"{OF_INPUTS} -k proofs"),
     Mutant(
         "advcli/cli/actions/run.py",
         "return 1 if failed or self.died else 0\n        if not swept",
@@ -983,15 +995,15 @@ RECORDS = (
     Mutant("advcli/records.py", 'return shard if shard["schema"] == SCHEMA_VERSION else None', "return shard", RECORDS_TESTS),
     Mutant(
         "advcli/records.py",
-        "if owner.identity != wanted and self._occupied():",
+        "if not same and self._occupied():",
         "if False:",
         RECORDS_TESTS,
     ),
     Mutant("advcli/records.py", "if owner.identity is None and self._occupied():", "if False:", IDENTITIES),
-    Mutant("advcli/records.py", "if Owner(self.path).stored != self._identity:", "if False:", IDENTITIES),
+    Mutant("advcli/records.py", "if owner.stored is None or not owner.is_of(self._identity):", "if False:", IDENTITIES),
     Mutant("advcli/records.py", "< len(self._cell_files()) or self._in_use()", "< len(self._cell_files())", IDENTITIES),
     Mutant("advcli/records.py", "            owner.add(path, shard)\n", "", IDENTITIES),
-    Mutant("advcli/identity.py", "elif identity != self.identity:", "elif False:", IDENTITIES),
+    Mutant("advcli/identity.py", "elif not self.is_of(identity):", "elif False:", IDENTITIES),
     Mutant("advcli/files.py", "os.O_WRONLY | os.O_CREAT | os.O_EXCL", "os.O_WRONLY | os.O_CREAT", IDENTITIES),
     Mutant("advcli/cell_files.py", "        _check_unsealed(content)\n", "        pass\n", DAMAGES),
     Mutant("advcli/cell_files.py", "        _check_names(path, content)\n", "        pass\n", DAMAGES),
@@ -1039,8 +1051,8 @@ REPORTS = (
     ),
     Mutant(
         "advcli/reports/summary.py",
-        "np.rint(value * size) if meaning(metric).is_count else value",
-        "np.rint(value * size[0]) if meaning(metric).is_count else value",
+        "for counts in (drawn, sizes) for",
+        "for counts in (drawn,) for",
         TABLE_TESTS,
     ),
     Mutant(

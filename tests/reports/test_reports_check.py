@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from sealing import sealed
 
+from advcli import provenance
 from advcli.errors import ConfigError, ResultsError
 from advcli.reports.check import (
     BASELINE_COLUMNS,
@@ -29,6 +30,7 @@ from advcli.reports.check import (
     split_fingerprints,
     write_baseline,
 )
+from advcli.reports.makers import MADE_COLUMNS
 from advcli.statistics import paired_test
 
 OWN = read_baseline(Path(__file__).resolve().parents[2] / "results" / "baselines" / "ci_check.csv")
@@ -182,6 +184,7 @@ def test_other_splits_use_the_margin(planted, tmp_path):
     assert worse.p_value > 0.5
     assert re.search(r"; p = [\d.]+ by the equivalence test; margin [\d.]+ percentage points$", worse.line())
     assert changes_text([same]).splitlines() == [
+        "differs from the baseline: seed 0 -> 1",
         "1 entry: 1 unchanged, 0 moved, 0 missing, 0 new",
         "1 entry without the baseline's splits: means compared within the margin",
     ]
@@ -378,6 +381,9 @@ def test_junit_is_well_formed_and_counts(planted, tmp_path):
     assert cases["gone"].get("classname") == "iris.error"
     assert suite.get("errors") == "0"
     assert suite.find("system-err") is None
+    # 20 fits of 0.01 s each of the three that are there
+    assert [float(case.get("time")) for case in suite] == pytest.approx([0.2 if name != "gone" else 0.0 for name in cases])
+    assert float(suite.get("time")) == pytest.approx(0.6)
 
 
 def test_junit_of_findings_warnings_and_errors(planted, tmp_path):
@@ -520,17 +526,78 @@ def test_rows_without_costs_are_compared_all_the_same(planted, tmp_path):
 
 def test_a_baseline_of_the_older_format_is_read(planted, tmp_path):
     path = baseline_file(planted, tmp_path, planted.rows("iris", "a", ERRORS))
-    assert not read_baseline(path).attrs["without_costs"]
+    assert read_baseline(path).attrs["without"] == ""
     with path.open(newline="") as file:
         lines = list(csv.reader(file))
-    kept = [at for at, name in enumerate(BASELINE_COLUMNS) if name not in COST_COLUMNS]
+    kept = [at for at, name in enumerate(BASELINE_COLUMNS) if name not in (*COST_COLUMNS, *MADE_COLUMNS)]
     path.write_text("".join(",".join(line[at] for at in kept) + "\n" for line in lines))
     old = read_baseline(path)
-    assert old.attrs["without_costs"]
+    assert old.attrs["without"] == "passes and seconds, versions and configuration"
     folder = planted.folder(tmp_path / "new", planted.rows("iris", "a", ERRORS))
     assert one(check_folder(folder, path)).test == "identical"
     write_baseline(path, folder_baseline(folder, previous=old))
-    assert not read_baseline(path).attrs["without_costs"]
+    assert read_baseline(path).attrs["without"] == ""
+
+
+# ------------------------------------------------------------------------------------------------------------ who made the numbers
+
+
+def made_by(**versions):
+    here = provenance.maker("avx2")
+    return {"made_by": [here | {"versions": here["versions"] | versions}]}
+
+
+def config(C):
+    return {"cell": {"protocol": {"splits": "random", "train_size": 0.7, "n_splits": 20}, "hyper": {"C": C}, "seed": 0}}
+
+
+def test_what_differs_is_said_first(planted, tmp_path, monkeypatch):
+    rows = [planted.rows("iris", "a", ERRORS), planted.rows("wine", "a", ERRORS)]
+    path = tmp_path / "line.csv"
+    write_baseline(path, folder_baseline(planted.folder(tmp_path / "old", *rows, about=made_by(numpy="2.3.0") | config(1.0))))
+    libraries = provenance.versions()
+    monkeypatch.setattr(provenance, "_libraries", lambda: libraries | {"numpy": "2.4.0"})
+    changes = check_folder(planted.folder(tmp_path / "new", *rows, about=made_by() | config(2.0)), path)
+    first, *others = changes_text(changes).splitlines()
+    assert first == "differs from the baseline: hyper.C 1 -> 2; numpy 2.3.0 -> 2.4.0"
+    assert others == ["2 entries: 2 unchanged, 0 moved, 0 missing, 0 new"]
+    mixed = planted.folder(tmp_path / "mixed", rows[0], about=made_by(numpy="2.3.0") | config(1.0))
+    mixed.write_cell("b", [row | {"cell": "b"} for row in rows[1]], about=made_by() | config(1.0) | {"dataset": "wine"})
+    (first, *_) = changes_text(check_folder(mixed, path)).splitlines()
+    assert first == "differs from the baseline: numpy 2.3.0 -> 2.4.0 (1 of 2 entries)"
+
+
+def test_what_other_versions_made_is_not_unchanged(planted, tmp_path):
+    rows = planted.rows("iris", "a", ERRORS)
+    path = baseline_file(planted, tmp_path, rows)
+    here = provenance.versions()["scikit-learn"]
+    old = planted.folder(tmp_path / "new", rows, about=made_by(**{"scikit-learn": "0.1"}))
+    change = one(check_folder(old, path))
+    assert (change.status, change.failed) == ("stale", True)
+    said = changes_text([change]).splitlines()
+    assert said[-1] == "1 entry: 0 unchanged, 0 moved, 0 missing, 0 new, 1 stale"
+    assert f"1 entry was made by scikit-learn 0.1, installed {here}: nothing is known of the installed versions" in said[-2]
+    (suite,) = ET.fromstring(junit_xml([change]))
+    assert suite.attrib["failures"] == "1"
+    both = {"made_by": [*made_by(**{"scikit-learn": "0.1"})["made_by"], *made_by()["made_by"]]}
+    assert one(check_folder(planted.folder(tmp_path / "both", rows, about=both), path)).status == "unchanged"
+    moved = planted.folder(tmp_path / "moved", planted.rows("iris", "a", ERRORS[::-1]), about=made_by(numpy="0.1"))
+    assert one(check_folder(moved, path)).status == "moved"
+
+
+def test_a_baseline_keeps_who_made_it(planted, tmp_path):
+    facts = (
+        made_by(numpy="2.3.0") | config(1.0) | {"files": {"loss.file": {"path": "/x/C.csv", "sha256": "f" * 64}}, "paths": ["dataset.path"]}
+    )
+    facts["cell"] |= {"loss": {"name": "general", "file": "C.csv"}, "dataset": {"path": "/somewhere/a.csv"}}
+    path = baseline_file(planted, tmp_path, planted.rows("iris", "a", ERRORS))
+    folder = planted.folder(tmp_path / "made", planted.rows("iris", "a", ERRORS), about=facts)
+    write_baseline(path, folder_baseline(folder))
+    (row,) = read_baseline(path).to_dict("records")
+    assert "numpy=2.3.0" in row["made_by"].split("; ")
+    assert {"hyper.C=1", "loss.file=ffffffff"} <= set(row["config"].split("; "))
+    assert "dataset.path" not in row["config"], "where data lie is no part of it"
+    assert one(check_folder(folder, path)).differs == ()
 
 
 # ------------------------------------------------------------------------------------------------------------ what the check looks at

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advcli.reports.document import counted, file_word, metric_word
+from advcli.reports.document import Document, ReportTable, Section, TableField, counted, file_word, metric_word
+from advcli.reports.markdown import markdown
 
 
 @pytest.mark.parametrize(
@@ -33,3 +34,18 @@ def test_files_are_named_by_the_metric_that_is_shown() -> None:
         "abstention-loss",
         "none",
     )
+
+
+@pytest.mark.parametrize("text", ["<img src=x>", "</table>", "<!-- a", "&lt;b&gt;", "a|b", "*x*", "p < 0.05 & q", "<=50K"])
+def test_markdown_shows_a_text_as_it_is(text):
+    """No tag, entity, emphasis or end of a field begins in a name, a note or a title; plain signs stay readable."""
+    table = ReportTable("t", text, ("dataset", text), ((TableField(text), TableField(text, strong=True, suffix=text)),), notes=(text,))
+    made = markdown(Document(text, (text,), (Section("s", text, (text,), (table,), details=(("key", f"`{text}`"),)),)))
+    code = "``" + f" `{text}` " + "``"
+    assert code in made
+    made = made.replace(code, "")
+    assert not re.search(r"<[A-Za-z/!?]", made)
+    plain = re.sub(r"\\([|*])", r"\1", made).replace("&lt;", "<").replace("&amp;", "&")
+    assert plain.count(text) == 10
+    if not re.search(r"[|*]|<[A-Za-z/!?]|&\w+;", text):
+        assert made.count(text) == 10, "nothing to escape"

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from advcli.errors import ConfigError
-from advcli.reports import summarise, write_reports
+from advcli.reports import comparison_table, summarise, write_reports
 from advcli.reports.choice import Choice
 from advcli.reports.drawing import svg_only
 from advcli.reports.sources import Sources
@@ -46,8 +46,8 @@ def test_nothing_is_tested_where_splits_differ(planted, tmp_path, first, seed):
     assert not on["bold"].any()
     assert on["p_value"].isna().all()
     assert shown.loc[shown["dataset"] == "era", "best"].all()
-    said = "splits differ between a and b, so that nothing is tested on Iris"
-    assert said in shown.attrs["remarks"]
+    said = "splits differ on Iris, so that nothing is tested there; report.methods=[...] chooses methods with the same splits"
+    assert said in comparison_table(shown)
     assert said in (tmp_path / "both" / "table.md").read_text()
     assert said in (tmp_path / "both" / "report.html").read_text()
     assert "left out, as splits differ there: Iris" in (tmp_path / "both" / "report.md").read_text()
@@ -56,6 +56,43 @@ def test_nothing_is_tested_where_splits_differ(planted, tmp_path, first, seed):
 def test_other_content_under_one_name_is_not_tested(planted, tmp_path, first):
     other = planted.folder(tmp_path / "b", planted.rows("iris", "cs linear", WORSE), about={"dataset_sha256": "another"})
     assert summarise(Sources([first, other]).runs).attrs["unpaired"] == ["iris"]
+
+
+def shares(planted, loss, share, **more):
+    """Return rows of a method whose training part is a share of the data, and what its cell says of it."""
+    rows = planted.rows("iris", f"{loss} linear", BEST, n_test=150 - int(150 * share), cell=f"{loss}-{share}", **more)
+    protocol = {"splits": "random", "train_size": share, "n_splits": 8, "metrics": [loss]}
+    return rows, {"cell": {"dataset": {"name": "iris", "description": loss}, "seed": 0, "protocol": protocol, "solver": {"tol": share}}}
+
+
+def test_columns_are_named_by_what_tells_them_apart(planted, tmp_path):
+    folder = planted.folder(tmp_path / "a")
+    for loss in ("ww", "cs"):
+        for share in (0.2, 0.5):
+            rows, about = shares(planted, loss, share)
+            folder.write_cell(rows[0]["cell"], rows, about=about)
+    runs = Sources([folder]).runs
+    summary = summarise(runs)
+    wanted = {f"{loss} linear [protocol.train_size={share}, solver.tol={share}]" for loss in ("ww", "cs") for share in (0.2, 0.5)}
+    assert set(summary["method"]) == wanted
+    assert summary.attrs["unpaired"] == ["iris"]
+    assert not summary["bold"].any()
+    alike = [name for name in wanted if "size=0.2" in name]
+    shown = write_reports(folder, choice=Choice(methods=alike))
+    assert shown.attrs["unpaired"] == []
+    assert shown["best"].all()
+
+
+def test_other_data_under_one_configuration_are_named(planted, tmp_path):
+    folder = planted.folder(tmp_path / "a")
+    for at, content in enumerate(("first one", "second one")):
+        rows, about = shares(planted, "ww", 0.5)
+        for row in rows:
+            row["cell"] = f"cell{at}"
+        folder.write_cell(f"cell{at}", rows, about=about | {"dataset_sha256": content})
+    summary = summarise(Sources([folder]).runs)
+    assert set(summary["method"]) == {"ww linear [data=first on]", "ww linear [data=second o]"}
+    assert summary.attrs["unpaired"] == ["iris"]
 
 
 def test_a_cell_of_two_folders_stands_once(planted, tmp_path, first):

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from advcli import AdversarialClassifier, metrics, testing
+from advcli.errors import ConfigError
 from advcli.learners import LinearLearner
-from advcli.losses import Answer, loss_class
+from advcli.losses import Answer, examples_of, loss_class, make_loss
+from advcli.losses.convex_columns import ConvexColumnsLoss
 from advcli.losses.zero_one import ZeroOneLoss
 from advcli.problem import Solution
 from advcli.reports.document import Figure
@@ -21,6 +23,7 @@ from advcli.reports.figures import registry as figures
 from advcli.solvers.base import registry as solvers
 from advcli.solvers.dual import DualSolver
 from advcli.solvers.pegasos import PegasosSolver
+from advcli.testing.losses import SIZES
 
 from ..registered import canonical_losses, in_package
 
@@ -59,6 +62,23 @@ ELSEWHERE = {"curves", "effort", "gaps", "learning", "means", "published", "rank
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if name in ELSEWHERE else []) for name in FIGURES])
 def test_every_figure_passes(name: str) -> None:
     testing.check_figure(name)
+
+
+class Wider(ConvexColumnsLoss):
+    """Has other options than the class whose examples it inherits."""
+
+    def __init__(self, n_classes: int, width: float = 1.0) -> None:
+        labels = np.arange(float(n_classes))
+        super().__init__(n_classes, matrix=np.maximum(np.abs(labels[:, None] - labels) - width, 0.0))
+
+
+def test_inherited_examples_are_those_that_the_class_takes() -> None:
+    assert examples_of(Wider, 3) == [{}]
+    testing.check_loss(Wider)
+    for name in canonical_losses():
+        for k in SIZES:
+            for options in examples_of(loss_class(name), k):
+                make_loss(name, k, **options)
 
 
 # ---- what is broken is found ----------------------------------------------------------------------------------------------
@@ -169,10 +189,14 @@ class Forgetful(LinearLearner):
 
 def test_a_broken_learner_is_told() -> None:
     testing.check_learner(Forgetful(), scikit_learn=False)
-    faults = [("random", "other bits"), ("short", "not .n, k. = .36, 3."), ("coded", "codes with n_classes=3")]
+    faults = [
+        ("random", "other bits"),
+        ("short", "Forgetful returned an array of shape .2, 3."),
+        ("coded", "codes with n_classes=3"),
+    ]
     faults += [("sparse", "sparse rows have other potentials"), ("boasts", "there is no certificate")]
     for fault, said in faults:
-        with pytest.raises(AssertionError, match=said):
+        with pytest.raises((AssertionError, ConfigError), match=said):
             testing.check_learner(Forgetful(fault), scikit_learn=False)
     with pytest.raises(AssertionError, match="scikit-learn's check_"):  # what a row is predicted depends on the others
         testing.check_learner(Forgetful("rows"))

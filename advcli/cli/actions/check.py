@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...config import Settings
+from ...config.words import command
 from ...errors import AdvcliError, ConfigError
 from ...paths import expanded
 from ..console import say, short, warn
@@ -55,7 +56,8 @@ class Check(Task):
             raise ConfigError(f"junit=... needs a baseline to compare with, and {short(settings.baseline)} is not there yet; leave it out")
         finding = folder.disagreement()
         if finding:
-            finding = f"{short(folder.path)}/{finding}; advcli report results={short(folder.path)} makes it again from the cells"
+            remedy = command("report", results=short(folder.path))
+            finding = f"{short(folder.path)}/{finding}; {remedy} makes it again from the cells"
             print(finding)
             self.code = 1
         if previous is not None:
@@ -63,8 +65,8 @@ class Check(Task):
             changes = check.check_folder(folder, settings.baseline, test=test, alpha=alpha)
             self._write_junit(check.junit_xml(changes, f"advcli check {settings.baseline.name}", finding=finding))
             print(check.changes_text(changes), end="")
-            if previous.attrs["without_costs"]:
-                say(f"{short(settings.baseline)} is of an older format, without passes and seconds; --update adds them")
+            if previous.attrs["without"]:
+                say(f"{short(settings.baseline)} is of an older format, without {previous.attrs['without']}; --update adds them")
             warn(check.cost_warnings(changes))
             if not settings.update and any(change.failed for change in changes):
                 self.code = 1
@@ -107,6 +109,7 @@ class Check(Task):
         print(f"{short(path)}: {counted(len(baseline), 'entry', 'entries')}, kept for later checks")
         for entry in baseline.attrs["left_out"]:
             dataset, method = entry.rsplit(", ", 1)[0].split(", ", 1)
-            remedy = f"run the experiment again, or advcli drop results={results} dataset={dataset} 'method={method}', then update"
+            drop = command("drop", results=results, dataset=dataset, method=method)
+            remedy = f"run the experiment again, or {drop}, then update"
             say(f"{entry}: left out of the baseline, as not every split has a result; {remedy}")
             self.code = 1

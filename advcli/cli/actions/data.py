@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable
 from textwrap import fill
@@ -16,9 +15,6 @@ from ..task import Task, subject
 
 WIDTH = 100
 """Columns of a terminal that lines of remarks keep to."""
-
-# what Hydra reads as text without quotes
-_PLAIN = re.compile(r"(?!(?i:null|true|false|nan|inf)$)[A-Za-z_./][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
 
 MOST_ROWS = 40
 """Columns and classes that are listed."""
@@ -113,23 +109,16 @@ class Data(Task):
         if found.options:
             print("\nThe command line that fits it:\n")
             line = " "
-            for word in ["advcli", "dataset=csv", *(shlex.quote(_word(f"dataset.{key}", value)) for key, value in found.options.items())]:
+            for word in [
+                "advcli",
+                "dataset=csv",
+                *(shlex.quote(composing.typed(f"dataset.{key}", value)) for key, value in found.options.items()),
+            ]:
                 if len(line) + len(word) > WIDTH - 3:
                     print(f"{line} \\")
                     line = "   "
                 line += f" {word}"
             print(line)
-
-
-def _word(key: str, value: Any) -> str:
-    """Return an override as people write it, with Hydra's quotes only where they must be."""
-    items = value if isinstance(value, list) else [value]
-    if all(isinstance(item, str) and _PLAIN.fullmatch(item) for item in items):
-        return f"{key}=[{','.join(items)}]" if isinstance(value, list) else f"{key}={value}"
-    if all(isinstance(item, str) and not re.search(r"[\"\\\n]|\$\{", item) for item in items):
-        inside = ",".join(f'"{item}"' for item in items)
-        return f"{key}=[{inside}]" if isinstance(value, list) else f"{key}={inside}"
-    return composing.word(key, value)
 
 
 def _print_some(rows: list[dict[str, Any]], what: str, align: tuple[str, ...]) -> None:

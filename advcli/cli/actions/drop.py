@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...config import Settings
+from ...config.words import command
 from ...errors import ConfigError, nearest
 from ..console import counted, short, warn
 from ..folders import existing_folder
@@ -31,12 +32,13 @@ class Drop(Task):
     def act(self, settings: Settings) -> None:
         """Find the cells by the names that tables show, remove them and merge the others."""
         from ...records import ResultsFolder
+        from ...reports.sources import Sources
         from ...reports.summary import with_unique_methods
 
         if not self.wanted:
             raise ConfigError("advcli drop needs method=NAME or dataset=NAME, as the table has them")
         folder = ResultsFolder(existing_folder(settings))
-        runs = folder.runs_of_cells()
+        runs = Sources([folder], merge=False).runs
         named = with_unique_methods(runs).assign(plain=runs["method"], loss=runs["loss"])
         cells = named.drop_duplicates("cell")
         for key, texts in self.wanted.items():
@@ -54,4 +56,4 @@ class Drop(Task):
         remaining = folder.drop(cells["cell"])
         warn(folder.remarks)
         print("\n".join(lines))
-        print(f"{short(folder.path)}: {counted(remaining)} left; advcli report results={short(folder.path)} makes its tables anew")
+        print(f"{short(folder.path)}: {counted(remaining)} left; {command('report', results=short(folder.path))} makes its tables anew")

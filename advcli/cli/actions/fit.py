@@ -29,7 +29,7 @@ class Fit(Task):
         from ...learners import learner_of
         from ...rows import hyper_text
 
-        models.check_storable(learner_of(settings.loss), settings.out, f"loss={settings.loss['name']}")
+        models.check_storable(learner_of(settings.loss).needs_pickle(settings.loss), settings.out, f"loss={settings.loss['name']}")
         began = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")

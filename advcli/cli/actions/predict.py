@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...config import Settings
 from ...errors import ConfigError
 from ...paths import expanded
@@ -15,7 +17,10 @@ class Predict(Task):
 
     place = 7
     usage = (("predict model=MODEL input=NEW.csv out=PREDICTIONS.csv", "labels, potentials, probabilities, abstentions"),)
-    keys = ("model", "input", "out", "chunk_rows", "trust", "predict.unseen", "predict.gaps", "predict.extra", "predict.rejected")
+    keys = (
+        *("model", "input", "out", "chunk_rows", "trust", "spreadsheets"),
+        *("predict.unseen", "predict.gaps", "predict.extra", "predict.rejected", "predict.tau"),
+    )
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
@@ -40,8 +45,10 @@ class Predict(Task):
         from ... import models
 
         model = models.read(settings.model, settings.trust)
+        model = model if rules["tau"] is None else model.at_threshold(rules["tau"])
         ignore = tuple(kind for kind in ("unseen", "gaps", "extra") if rules[kind] == "ignore")
-        done = models.predict_file(model, settings.input, settings.out, settings.chunk_rows, ignore=ignore, rejected=rejected)
+        how: dict[str, Any] = {"ignore": ignore, "rejected": rejected, "spreadsheets": settings.spreadsheets}
+        done = models.predict_file(model, settings.input, settings.out, settings.chunk_rows, **how)
         if rejected is not None and done.rejected:
             count = f"{done.rejected} {'row is' if done.rejected == 1 else 'rows are'}"
             say(f"warning: {count} not predicted; {short(rejected)} has them with the reasons")

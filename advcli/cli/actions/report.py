@@ -46,7 +46,8 @@ class Report(Task):
         significance = Significance.chosen(settings.report, _protocol_of(folders[0]) or settings.protocol)
         metric, choice = settings.report["metric"], Choice.of(settings.report)
         try:
-            summary = write_reports(folders, significance, metric, full=True, published=settings.published, choice=choice, out=settings.out)
+            how: dict[str, Any] = {"published": settings.published, "choice": choice, "spreadsheets": settings.spreadsheets}
+            summary = write_reports(folders, significance, metric, full=True, out=settings.out, **how)
         finally:
             for folder in folders:
                 warn(folder.remarks)
@@ -73,7 +74,7 @@ class Report(Task):
         others = {name: draw[name] for name in ("classes", "rows", "epsilon")}
         request = Request(cell_of(settings), settings.data_dir, tuple(losses), tuple(draw["C"]), columns, **others)
         for picture in drawing.make(request):
-            files = write_picture(picture, settings.results_dir)
+            files = write_picture(picture, settings.results_dir, settings.spreadsheets)
             print(f"{short(files[-1])}: {picture.said}; also {', '.join(path.suffix for path in files[:-1])}")
 
     def _composed(self, name: str) -> dict[str, Any]:

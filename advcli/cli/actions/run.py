@@ -6,7 +6,7 @@ import contextlib
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +69,7 @@ class Run(Task):
             self.refuse_unread(settings)
             self.config = configuration.plain(config)
             if settings.dry_run:
-                self._show([settings])
+                self._show([settings], [words_of(node)])
                 return None
             made = [path for path in (settings.folder, *settings.folder.parents) if not path.exists()]
             folder = self._prepare([settings], [words_of(node)])
@@ -111,7 +111,7 @@ class Run(Task):
         settled = [configuration.check(values) for values in plans]
         self.refuse_unread(settled[0])
         if settled[0].dry_run:
-            self._show(settled)
+            self._show(settled, cells)
             yield []
             return
         folder = self._prepare(settled, cells)
@@ -130,13 +130,13 @@ class Run(Task):
             finally:
                 self.told = progress.done
 
-    def _show(self, cells: list[Settings]) -> None:
+    def _show(self, cells: list[Settings], words: list[list[str]]) -> None:
         """Print what cells would compute and about how long."""
         from ...evaluation import estimates
         from ...evaluation.jobs import check_cells
 
         _check_reports(cells)
-        check_cells(cells, say)
+        check_cells(cells, words, say)
         workers = min(cells[0].workers or os.cpu_count() or 1, len(cells))
         print("\n".join([f"{counted(len(cells))}; nothing is computed", *estimates.lines(estimates.estimate(cells), workers)]))
         self.shown = True
@@ -205,12 +205,15 @@ class Run(Task):
         # of this session's provenance, too, which the page shows
         folder.write_provenance(self.config, self.started, time.time(), {"command": ["advcli", *self.words], "cells": self.cells})
         choice = Choice.of(settings.report)
-        summary = write_reports(folder, significance, settings.report["metric"], page=page, published=settings.published, choice=choice)
+        how: dict[str, Any] = {"published": settings.published, "choice": choice, "spreadsheets": settings.spreadsheets}
+        summary = write_reports(folder, significance, settings.report["metric"], page=page, **how)
         alone = len(self.outcomes) == 1 and not swept and len(summary.drop_duplicates(["dataset", "method"])) == 1
         if not alone:
             print_table(summary)
         elif self.outcomes[0].status != "failed":  # what failed was said
             print(f"{self.outcomes[0].dataset}, {self.outcomes[0].method}: {result(self.outcomes[0])}")
+            for line in summary.attrs["missed"]:
+                print(line)
         warn(folder.remarks)
         failed = [outcome for outcome in self.outcomes if outcome.status == "failed"]
         if settings.quiet:
@@ -244,18 +247,31 @@ def _check_reports(cells: Sequence[Settings]) -> None:
     from ...evaluation.jobs import cell_of
     from ...records import ResultsFolder
     from ...reports import Choice
+    from ...reports.sources import Sources
+    from ...reports.summary import TOLD, told_apart
+    from ...rows import canonical_json, lasting
 
     choice = Choice.of(cells[0].report)
     if choice == Choice():
         return
+    asked = {made.request_key(): made for made in map(cell_of, cells)}
+    about: dict[str, Mapping[str, Any]] = {key: {"cell": made.as_mapping()} for key, made in asked.items()}
     rows = []
-    for made in map(cell_of, cells):
+    for key, made in asked.items():
         named = {"dataset": made.dataset["name"], "method": made.method, "loss": made.loss["name"]}
-        rows.append(named | {"options": made.options, "seed": made.seed, "cell": made.request_key()})
+        rows.append(named | {"options": made.options, "seed": made.seed, "cell": key})
+    frame = pd.DataFrame(rows)
     folder = ResultsFolder(cells[0].folder)
-    there = [folder.runs()] if (folder.path / "runs.csv").is_file() else []
-    columns = list(rows[0])
-    choice.rows(pd.concat([pd.DataFrame(rows), *(frame[columns] for frame in there)], ignore_index=True))
+    if (folder.path / "runs.csv").is_file():
+        sources, known = Sources([folder], merge=False), {canonical_json(lasting(facts["cell"])) for facts in about.values()}
+        there = sources.runs.drop_duplicates("cell")[list(frame)]
+        about |= {key: sources.about(key) for key in there["cell"]}
+        # a cell that is there already and is asked for is one
+        new = [canonical_json(lasting(about[key].get("cell", {}))) not in known for key in there["cell"]]
+        frame = pd.concat([frame, there[new]], ignore_index=True)
+    told = told_apart(frame, about.__getitem__)
+    frame[TOLD] = [told.get(key, "") for key in frame["cell"]]
+    choice.rows(frame)
 
 
 def _check_report(cell: Settings) -> None:

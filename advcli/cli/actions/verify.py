@@ -9,7 +9,7 @@ from ..task import Task
 
 
 class Verify(Task):
-    """Prove the gaps of a results folder again from its proofs: exit code 1 if one is refuted."""
+    """Prove the gaps of a results folder again from its proofs: exit code 1 if one is refuted, or none is proved."""
 
     place = 4
     usage = (("verify results=results/NAME", "prove every gap again from kept proofs (record.proofs=true)"),)
@@ -20,8 +20,8 @@ class Verify(Task):
         from ...verify import summary, verify_folder
 
         folder = existing_folder(settings)
-        verdicts = verify_folder(ResultsFolder(folder), settings.data_dir, print)
+        verdicts = verify_folder(ResultsFolder(folder), settings.data_dir, print, settings.spreadsheets)
         counts = {word: sum(each.verdict == word for each in verdicts) for word in ("proved", "refuted", "cannot")}
         counted, *left = summary(verdicts)
         print(f"{short(folder)}: {counted}, {sum(each.seconds for each in verdicts):.1f} s; verify.csv", *left, sep="\n")
-        self.code = int(counts["refuted"] > 0)
+        self.code = int(counts["refuted"] > 0 or not counts["proved"])

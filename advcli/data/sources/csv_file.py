@@ -143,4 +143,4 @@ _OPTIONS: dict[str, Any] = {
     **LABEL_OPTIONS,
     **SEQUENCE_OPTIONS,
 }
-SOURCE = Source("csv", _OPTIONS, _load, ordered=_ordered, examples=_examples, foresee=_foresee)
+SOURCE = Source("csv", _OPTIONS, _load, ordered=_ordered, examples=_examples, foresee=_foresee, paths=("path", "hierarchy"))

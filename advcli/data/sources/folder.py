@@ -18,7 +18,7 @@ from ...errors import DataError, nearest
 from ..catalogue import CATALOGUE, known_set
 from ..dataset import Dataset
 from ..encoding import text_columns
-from ..manifest import check_file, find_file, read_manifest
+from ..manifest import check_file, find_file, own_file, read_manifest
 from ..source import TABLE_OPTIONS, Entry, Source, asks_for_label_sets, options_give_order
 from ..table import read_bytes, read_table
 from ..tabular import from_table
@@ -141,4 +141,4 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-SOURCE = Source("folder", {"file": None, **TABLE_OPTIONS}, _load, _entries, ordered=options_give_order, examples=_examples)
+SOURCE = Source("folder", {"file": None, **TABLE_OPTIONS}, _load, _entries, ordered=options_give_order, examples=_examples, files=own_file)

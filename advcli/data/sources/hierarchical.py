@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..dataset import Dataset
-from ..manifest import entries_by_file, find_file, read_manifest
+from ..manifest import entries_by_file, find_file, own_file, read_manifest
 from ..source import COLUMN_OPTIONS, LABEL_OPTIONS, Source, options_give_order
 from .folder import load_table
 
@@ -19,6 +19,11 @@ def _load(options: Mapping[str, Any], data_dir: Path) -> Dataset:
     if options["hierarchy"] is not None:
         options = {**options, "hierarchy": str(data_dir / str(options["hierarchy"]))}
     return load_table(options, path, manifest.get(options["name"]))
+
+
+def _files(options: Mapping[str, Any], data_dir: Path) -> list[Path]:
+    graph = [] if options["hierarchy"] is None else [data_dir / str(options["hierarchy"])]
+    return [*own_file(options, data_dir), *graph]
 
 
 def _examples(folder: Path) -> list[dict[str, Any]]:
@@ -32,4 +37,12 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
 
 
 _OPTIONS: dict[str, Any] = {"file": None, **COLUMN_OPTIONS, **LABEL_OPTIONS}
-SOURCE = Source("hierarchical", _OPTIONS, _load, partial(entries_by_file, "hierarchical"), ordered=options_give_order, examples=_examples)
+SOURCE = Source(
+    "hierarchical",
+    _OPTIONS,
+    _load,
+    partial(entries_by_file, "hierarchical"),
+    ordered=options_give_order,
+    examples=_examples,
+    files=_files,
+)

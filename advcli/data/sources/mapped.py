@@ -180,4 +180,5 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
 
 
 _OPTIONS: dict[str, Any] = {"features": None, "labels": None, "weight": None, "order": None}
-SOURCE = Source("mapped", _OPTIONS, _load, ordered=_ordered, examples=_examples, foresee=_foresee)
+_PATHS = ("features", "labels", "weight")
+SOURCE = Source("mapped", _OPTIONS, _load, ordered=_ordered, examples=_examples, foresee=_foresee, paths=_PATHS)

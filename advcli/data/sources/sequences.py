@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import ConfigError
 from ..dataset import Dataset
-from ..manifest import entries_by_file, find_file, read_manifest
+from ..manifest import entries_by_file, find_file, own_file, read_manifest
 from ..source import SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, options_give_order
 from .folder import load_table
 
@@ -29,4 +29,12 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
 
 
 _OPTIONS: dict[str, Any] = {"file": None, **TABLE_OPTIONS, **SEQUENCE_OPTIONS, "sequence": "sentence_id", "tokens": "token"}
-SOURCE = Source("sequences", _OPTIONS, _load, partial(entries_by_file, "sequences"), ordered=options_give_order, examples=_examples)
+SOURCE = Source(
+    "sequences",
+    _OPTIONS,
+    _load,
+    partial(entries_by_file, "sequences"),
+    ordered=options_give_order,
+    examples=_examples,
+    files=own_file,
+)

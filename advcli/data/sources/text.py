@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import ConfigError, DataError, nearest
 from ..cells import cell_text
 from ..dataset import Dataset, make_dataset
-from ..manifest import check_file, entries_by_file, find_file, read_manifest
+from ..manifest import check_file, entries_by_file, find_file, own_file, read_manifest
 from ..source import Source, options_give_order
 from ..table import read_bytes, read_table
 from ..target import order_labels
@@ -80,4 +80,12 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
     return [{"name": "example"}, {"name": "example", "order": ["z", "x", "y"], "sublinear_tf": True}]
 
 
-SOURCE = Source("text", _OPTIONS, _load, partial(entries_by_file, "text"), ordered=options_give_order, examples=_examples)
+SOURCE = Source(
+    "text",
+    _OPTIONS,
+    _load,
+    partial(entries_by_file, "text"),
+    ordered=options_give_order,
+    examples=_examples,
+    files=own_file,
+)

@@ -89,7 +89,7 @@ class HierarchicalClassifier(HierarchicalLearner):
         own: dict[str, Any] = {"C": self.C, "tol": self.tol, "max_passes": self.max_passes, "precision": self.precision}
         own["random_state"] = self.random_state
         if self.model != "flat":
-            star = LabelGraph.from_edges([("", str(label)) for label in self.classes_])
+            star = LabelGraph.from_edges([("", str(label)) for label in self.order_])
             own["hierarchy"] = star if self.hierarchy is None else self.hierarchy
         if self.model in ("nhsvm", "ssvm"):
             own["rho"] = self.rho
@@ -98,5 +98,5 @@ class HierarchicalClassifier(HierarchicalLearner):
         if self.margin is not None and self.model in ("hsvm", "ssvm"):
             own["margin_power" if self.model == "hsvm" else "margin"] = self.margin
         model = chosen(n_classes=self.n_classes, **own)
-        model.classes_ = self.classes_
+        model.name_classes(self.order_)
         return model

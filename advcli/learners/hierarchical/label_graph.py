@@ -136,7 +136,7 @@ class OverLabelGraph(LinearLearner):
     def labels(self) -> tuple[LabelGraph, NDArray[np.intp]]:
         """Return the label graph and the position of every class among its leaves."""
         coded = self.of_sets_ or self.n_classes is not None
-        return label_graph(self.hierarchy, self.classes_, coded=coded, of_sets=self.of_sets_, loss=self.name)
+        return label_graph(self.hierarchy, self.order_, coded=coded, of_sets=self.of_sets_, loss=self.name)
 
     def _encode_sets(self, Y: Any) -> sparse.csr_array:
         """Set `classes_` and return ones where a row has a label; a frame whose columns are leaves has them in the order of the leaves."""

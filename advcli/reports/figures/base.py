@@ -158,8 +158,11 @@ def drawn(section: str, material: Material) -> tuple[Figure, ...]:
         except AdvcliError:
             raise
         except Exception as error:
-            raise ResultsError(f"{where}: {type(error).__name__}: {' '.join(str(error).split())}") from error
+            own = "" if plugins.at_fault(error) else plugins.defined_at(figure.draw)
+            raise ResultsError(f"figure {figure.name}: {plugins.one_line(error)}{own}") from error
         for each in made:
+            if not isinstance(each, Figure):
+                raise ResultsError(f"{where}: it yields a {type(each).__name__}, not what advcli.reports.drawing.draw returns")
             if not _belongs(each.name, figure):
                 raise ResultsError(f"{where}: the file {each.name} must be named {figure.name} or {figure.name}-WORDS")
         found += made

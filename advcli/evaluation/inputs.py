@@ -1,0 +1,121 @@
+"""The files that the options of a cell name: the content of a file is part of the cell, the place of the file is not.
+
+Losses, learners, sources of data and noise declare which of their options are paths. An option that nobody declares, such as one of an
+estimator from another package, is taken for a path where its text looks like one and a file is there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import data, learners
+from ..data.label_noise import PATHS
+from ..files import file_sha256
+from ..paths import expanded
+from ..rows import plain
+
+GROUPS = ("loss", "features", "solver", "noise")
+"""The groups whose files count by their bytes; those of ``dataset`` count by the rows and labels that are read from them."""
+
+_CHOICES = ("name", "learner", "base", "source", "description")
+"""Options of a group itself that name a choice or explain it."""
+
+
+def path_of(text: str) -> Path:
+    """Return the absolute path that an option stands for, at the end of all links."""
+    return Path(os.path.realpath(expanded(text)))
+
+
+def with_paths(group: str, options: Any, change: Callable[[str, str], Any]) -> Any:
+    """Return the options of a group, in which ``change(dotted key, text)`` stands in the place of every path."""
+    declared = _declared(group, options or {})
+
+    def changed(value: Any, key: str) -> Any:
+        if isinstance(value, Mapping):
+            skipped = _CHOICES if key == group else ()
+            return {name: each if name in skipped else changed(each, f"{key}.{name}") for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [changed(each, f"{key}.{at}") for at, each in enumerate(value)]
+        if isinstance(value, str | Path) and (_last(key) in declared or _is_file(str(value))):
+            return change(key, str(value))
+        return value
+
+    return changed(options, group)
+
+
+def _declared(group: str, options: Mapping[str, Any]) -> frozenset[str]:
+    if group == "dataset":
+        return data.path_names(options)
+    if group == "noise":
+        return PATHS
+    return learners.path_names(options) if group == "loss" else frozenset()
+
+
+def _last(key: str) -> str:
+    """Return the name of the option that a dotted key is of, whose elements are numbered."""
+    return next(part for part in reversed(key.split(".")) if not part.isdecimal())
+
+
+def _is_file(text: str) -> bool:
+    """Tell whether a text that nobody has declared looks like a path and a file is there."""
+    return ("." in text or "/" in text) and "\0" not in text and os.path.isfile(expanded(text))
+
+
+def with_paths_of(cell: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the groups of a cell that name files, by the paths that another cell of the same files has."""
+
+    def theirs(key: str, text: str) -> Any:
+        found: Any = other
+        for part in key.split("."):
+            found = found[int(part)] if isinstance(found, list) else found.get(part) if isinstance(found, Mapping) else None
+        return text if found is None else found
+
+    return {group: with_paths(group, cell.get(group), theirs) for group in ("dataset", *GROUPS)}
+
+
+def path_keys(groups: Mapping[str, Any]) -> set[str]:
+    """Return the dotted keys of the options of a cell that are paths, those of ``dataset`` among them."""
+    found: set[str] = set()
+    for group in ("dataset", *GROUPS):
+        with_paths(group, groups.get(group), lambda key, text: found.add(key))
+    return found
+
+
+def files_of(groups: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the files that `GROUPS` name by their dotted keys, each with its ``path`` and the ``sha256`` of its bytes.
+
+    What is no file, such as a matrix that is called identity, is left out.
+    """
+    found: dict[str, dict[str, str]] = {}
+
+    def add(key: str, text: str) -> None:
+        digest = file_sha256(path_of(text))
+        if digest is not None:
+            found[key] = {"path": str(path_of(text)), "sha256": digest}
+
+    for group in GROUPS:
+        with_paths(group, groups.get(group), add)
+    return found
+
+
+def by_content(group: str, options: Any) -> Any:
+    """Return the plain options of a group with the checksum of a file in the place of its path."""
+
+    def content(_: str, text: str) -> Any:
+        digest = file_sha256(path_of(text))
+        return text if digest is None else {"file": digest}
+
+    return plain(with_paths(group, options, content))
+
+
+def by_name(group: str, options: Any) -> Any:
+    """Return the options of a group with a file's name and the beginning of its checksum in the place of its path, for people."""
+
+    def named(_: str, text: str) -> str:
+        digest = file_sha256(path_of(text))
+        return text if digest is None else f"{Path(text).name}#{digest[:8]}"
+
+    return with_paths(group, options, named)

@@ -1,0 +1,101 @@
+"""Standard output and standard error that no closed pipe, full disk or narrow encoding turns into a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from .errors import OutputError
+
+
+class Stream:
+    """A text stream around another one; what the encoding cannot write is written with escapes.
+
+    Parameters
+    ----------
+    stream : text stream
+    name : str
+        The name in messages, such as ``standard output``; empty for a stream whose losses nobody needs to know.
+    """
+
+    def __init__(self, stream: Any, name: str = "") -> None:
+        self._stream, self._name = stream, name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._stream, attribute)
+
+    def write(self, text: str) -> int:
+        """Write a text.
+
+        Raises
+        ------
+        BrokenPipeError
+            The reader has left a stream with a name.
+        OutputError
+            A stream with a name takes nothing, for any other reason.
+        """
+        with self._losses():
+            try:
+                self._stream.write(text)
+            except UnicodeEncodeError:
+                encoding = self._stream.encoding
+                self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        """Write texts one after the other."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Hand on what is buffered; for errors see `write`."""
+        with self._losses():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _losses(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if self._name and isinstance(error, BrokenPipeError):
+                raise
+            if self._name:
+                raise OutputError(f"cannot write to {self._name}: {error.strerror or error}; send it elsewhere") from error
+
+
+@contextlib.contextmanager
+def standard_streams(output: str = "standard output") -> Iterator[None]:
+    """Put a `Stream` around standard output, under a name for messages, and one without a name around standard error.
+
+    A command has no other place for its words than standard error: where nobody takes them, its work goes on without. A fit inside a
+    command writes what nobody waits for, so that both its streams are without a name: ``output=""``.
+    """
+    before = sys.stdout, sys.stderr
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        sys.stdout, sys.stderr = Stream(sys.stdout or nowhere, output), Stream(sys.stderr or nowhere)
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = before
+
+
+def open_descriptors() -> None:
+    """Open the null device under the numbers of the standard streams that are closed: worker processes inherit them."""
+    with contextlib.suppress(OSError):
+        while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # the lowest free one
+            os.set_inheritable(number, True)
+        os.close(number)
+
+
+def forget_output() -> None:
+    """Drop what the standard streams hold and cannot write: the interpreter flushes them at its end, and would complain."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            with contextlib.suppress(OSError), open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), stream.fileno())
