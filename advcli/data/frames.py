@@ -34,25 +34,24 @@ def frame_table(frame: pd.DataFrame, target: str | None, where: str) -> Table:
     check_names(where, names)
     if not len(frame):
         raise DataError(f"{where} has columns but no rows")
+    for name, (_, column) in zip(names, frame.items(), strict=True):
+        _refuse_broken(column, name, where)
     targets = [] if target is None else find_target(where, target, names)
     special = set(targets)
     columns = {
         name: cell_text(_typed(column)).reset_index(drop=True) if name in special else _plain(_typed(column))
         for name, (_, column) in zip(names, frame.items(), strict=True)
     }
-    for name, column in columns.items():
-        if not is_number(column):
-            _refuse_broken(column, name, where)
     return Table(where, pd.DataFrame(columns), has_lines=False)
 
 
-def _refuse_broken(text: pd.Series, name: str, where: str) -> None:
-    """Refuse text with half of a surrogate pair, which Python holds and no encoding writes."""
-    distinct = text.unique().tolist()
+def _refuse_broken(column: pd.Series, name: str, where: str) -> None:
+    """Refuse text with half of a surrogate pair, which Python holds and no encoding writes, nor a column of text by Arrow."""
+    cells = [cell if isinstance(cell, str) else "" for cell in column] if column.dtype.kind == "O" else []
     try:
-        "".join(distinct).encode()
+        "".join(cells).encode()
     except UnicodeEncodeError:
-        row = next(at for at, cell in enumerate(text) if any("\ud800" <= letter <= "\udfff" for letter in cell))
+        row = next(at for at, cell in enumerate(cells) if any("\ud800" <= letter <= "\udfff" for letter in cell))
         raise DataError(f"{where}: column {name!r} holds half a letter in row {row + 1}, which no file can hold; correct it") from None
 
 

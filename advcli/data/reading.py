@@ -59,7 +59,7 @@ def read_frame(path: Path, form: str) -> pd.DataFrame:
     if not path.is_file():
         raise missing_file(path)
     try:
-        if form == "excel":
+        if form == "excel" and zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 check_unpacked(archive, path.stat().st_size)
         return getattr(pd, function)(path, **_AS_WRITTEN.get(form, {}))

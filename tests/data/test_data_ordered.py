@@ -35,7 +35,7 @@ def csv_file(tmp_path: Path) -> Path:
         ({"ordered": True}, True),
         ({"order": ["y", "x", "z"]}, True),
         ({"target": "a", "cut": "equal_width", "n_classes": 2}, True),
-        ({"target": "label_*", "ordered": True, "features": ["a"]}, False),
+        ({"target": "label_*", "features": ["a"]}, False),
         ({"label_separator": ";", "ordered": True}, False),
         ({"format": "svmlight", "target": "label_*", "ordered": True}, True),
         ({"format": "svmlight", "cut": "edges", "edges": [1]}, True),
@@ -47,6 +47,16 @@ def test_before_and_after_loading(csv_file: Path, changes: dict[str, Any], expec
     options = {"name": "t", "source": "csv", "path": str(path), "target": "label", **features, **changes}
     assert is_ordered(options) is expected
     assert load(options, csv_file.parent).ordered is expected
+
+
+def test_the_heading_tells_what_a_star_means(csv_file: Path) -> None:
+    """``label_*`` may be columns of labels, which have no order, or the name of one column."""
+    starred = csv_file.with_name("starred.csv")
+    starred.write_text(TABLE.replace("label\n", "label_*\n", 1))
+    for path, after in ((csv_file, False), (starred, True)):
+        options = {"name": "t", "source": "csv", "path": str(path), "target": "label_*", "features": ["a"], "ordered": True}
+        assert is_ordered(options) is None
+        assert load(options, csv_file.parent).ordered is after
 
 
 @pytest.mark.parametrize("name", KNOWN)
