@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from advcli.cli import main
+from advcli.data.checking import check_file
 from advcli.data.suspects import likely_order, looks_like, named_as_ids, order_words
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
@@ -188,3 +189,16 @@ def test_labels_that_do_not(labels: list[object]) -> None:
 def test_orders_are_words_of_a_shell() -> None:
     assert shlex.split(order_words(["very low", "low"])) == ["[very low,low]"]
     assert order_words(["low", "high"]) == "[low,high]"
+
+
+def test_ranges_are_of_the_numbers_that_a_run_reads() -> None:
+    """A reader of numbers takes 1.100 for one and a bit, until another column says that the comma stands before fractions."""
+    rows = "".join(f"{1 + at % 9}.{100 + at};{at},{at % 10}5;{'pq'[at % 2]}\n" for at in range(40))
+    Path("mine.csv").write_text(f"price;other;kind\n{rows}")
+    found = check_file(Path("mine.csv"), "kind")
+    assert (found.options["decimal"], found.options["thousands"]) == ("comma", "point")
+    assert [(line["type"], line["values"]) for line in found.columns[:2]] == [("whole", "1100 to 9135"), ("number", "0.05 to 39.95")]
+
+
+def test_signs_of_minus_make_no_identifier() -> None:
+    assert looks_like(pd.Series([f"\u2212{at}" for at in range(1, 40)], name="x")) == ""  # numbers below 0

@@ -359,3 +359,16 @@ def test_canonical_checksum_ignores_spelling_but_no_value(tmp_path: Path) -> Non
     ):
         assert checksum(other) != base
     assert checksum("a,b,target\nq,rs,x\nu,v,y\n") != checksum("a,b,target\nqr,s,x\nu,v,y\n")
+
+
+@pytest.mark.parametrize(
+    ("written", "classes"),
+    [(("+1", "-1"), ("-1", "+1")), (("1", "-1"), (-1, 1)), (("1.50", "02"), ("1.50", "02")), (("+1", "-1", "1"), (-1, 1))],
+)
+def test_svmlight_labels_keep_their_writing(tmp_path: Path, written: tuple[str, ...], classes: tuple[Any, ...]) -> None:
+    """But a number that is written in two ways is one label."""
+    rows = [written[at % len(written)] for at in range(12)]
+    text = "# rows\n" + "".join(f"{label} {1 + at % 3}:1 # row {at}\n" for at, label in enumerate(rows))
+    data = read(write(tmp_path, text, "t.svm"), format="svmlight")
+    assert data.classes == classes
+    assert [float(classes[code]) for code in data.y] == list(map(float, rows))

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from ...errors import ConfigError, DataError
 from ...paths import expanded
-from ..columns import cost_columns
+from ..columns import code_labels, cost_columns
 from ..cut import cut_target
 from ..dataset import Dataset, make_dataset
 from ..encoding import SUSPECT, text_columns
@@ -80,9 +82,8 @@ def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:
         labels, ordered = list(levels), True
         notes += said
     else:
-        distinct, codes = np.unique(values, return_inverse=True)
-        found = [int(label) if float(label).is_integer() else float(label) for label in distinct]
-        y, labels, ordered = order_labels(codes.astype(np.intp), found, options, str(path), notes)
+        codes, found = _svmlight_labels(path, raw, values)
+        y, labels, ordered = order_labels(codes, found, options, str(path), notes)
     return make_dataset(
         name=options["name"],
         X=X,
@@ -94,6 +95,17 @@ def _load_svmlight(path: Path, options: Mapping[str, Any]) -> Dataset:
         notes=notes,
         allow_small_classes=options["allow_small_classes"],
     )
+
+
+def _svmlight_labels(path: Path, raw: bytes, values: NDArray[np.float64]) -> tuple[NDArray[np.intp], list[Any]]:
+    """Return codes and labels as the file writes them, +1; the number is the label where one is written in two ways, +1 and 1."""
+    with opened(path, raw) as file:
+        written = [line.split(None, 1)[0].decode() for line in file if line.partition(b"#")[0].strip()]
+    codes, labels = code_labels(pd.Series(written, dtype=object))
+    distinct, numbers = np.unique(values, return_inverse=True)
+    if len(labels) == len(distinct):
+        return codes, labels
+    return numbers.astype(np.intp), [int(label) if float(label).is_integer() else float(label) for label in distinct]
 
 
 def _check_width(path: Path, X: Any) -> None:
