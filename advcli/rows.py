@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 """Raised when the meaning of a row changes; part of every cell key, so that old and new rows never mix."""
 
-NUMBERS_VERSION = 13
+NUMBERS_VERSION = 14
 """Raised when a change of the code may change the numbers in rows; part of every cell key, so that a resumed sweep computes them again.
 
 A number that people raise, not a hash of the sources: a new loss, a renamed variable or another compiler would change a hash, and days of

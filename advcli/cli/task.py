@@ -53,7 +53,7 @@ PARTICULAR = {
     "out": ("coverage", "export", "fit", "predict", "report"),
     "model": ("certify", "coverage", "predict"),
     "input": ("coverage", "predict"),
-    "trust": ("model", "predict"),
+    "trust": ("coverage", "model", "predict"),
 }
 """Keys that some actions read, these, and whose values are empty unless somebody has set them."""
 

@@ -35,7 +35,7 @@ def test_compiled_learning_is_the_reference(rule, step, sparse):
         W = 0.1 * np.random.default_rng(seed + 100).standard_normal((4, 6))
         for unit in (False, True):
             model = UMAClassifier(C, rule=rule, step=step, unit_step=unit, max_updates=40, n_classes=4, random_state=seed)
-            model.classes_ = np.arange(4)
+            model.name_classes(np.arange(4))
             got = model.learn_from(W, sp.csr_array(X) if sparse else X, y)
             expected, updates, stopped = reference.uma(X, y, C, rule=rule, step=step, unit=unit, limit=40, seed=seed, W=W)
             np.testing.assert_allclose(got, expected, atol=1e-10)
@@ -80,7 +80,7 @@ def test_a_margin_above_zero_follows_the_reference_and_does_not_start_from_zero(
     X, _, y, C = noisy_problem(2)
     W = np.random.default_rng(0).standard_normal((4, 6))
     model = UMAClassifier(C, alpha=0.05, max_updates=15, n_classes=4)
-    model.classes_ = np.arange(4)
+    model.name_classes(np.arange(4))
     np.testing.assert_allclose(model.learn_from(W, X, y), reference.uma(X, y, C, alpha=0.05, limit=15, W=W)[0], atol=1e-10)
     stuck = UMAClassifier(C, alpha=0.05).fit(X, y)
     assert stuck.n_updates_ == 0
@@ -231,7 +231,7 @@ def test_permuted_classes_permute_the_answer(rule, seed):
     coefs = []
     for matrix, start, labels in ((C, W, y), (C_permuted, W_permuted, permutation[y])):
         model = UMAClassifier(matrix, rule=rule, max_updates=60)
-        model.classes_ = np.arange(4)
+        model.name_classes(np.arange(4))
         coefs.append(model.learn_from(start, X, labels))
     np.testing.assert_allclose(coefs[1][permutation], coefs[0], atol=1e-10)
 

@@ -411,7 +411,6 @@ def test_values_of_any_kind_and_workers(capfd: pytest.CaptureFixture[str]) -> No
             ["loss=logistic", "loss.estimator=sklearn.linear_model.Ridge"],
             "loss.estimator=sklearn.linear_model.Ridge makes a Ridge, which is no classifier",
         ),
-        (["loss=logistic", "hyper.C=1"], "it has none but loss.options.C"),
         (["loss=logistic", "solver=dual"], "loss=logistic is an algorithm of its own"),
         (["loss=logistic", "features=rbf"], "loss=logistic needs linear scores"),
         (["loss=zero_one", "loss.options={a:1}"], "unknown key 'loss.options'"),

@@ -1397,7 +1397,7 @@ CHECKER = tuple(
             "return _abstaining(F, form.alpha)",
             f"{DECIDED} -k scale",
         ),
-        ("advcli/verify/surrogates.py", "elif len(self.matrix) != k:", "elif len(self.matrix) < k:", f"{DECIDED} -k games"),
+        ("advcli/verify/surrogates.py", "elif len(self.matrix) != k or", "elif len(self.matrix) < k or", f"{DECIDED} -k games"),
         ("advcli/verify/surrogates.py", "return float(weight[0]) if len(weight) == 1 else 1.0", "return 1.0", f"{DECIDED} -k games"),
         (
             "advcli/verify/surrogates.py",

@@ -59,7 +59,7 @@ def test_a_figure_without_its_columns_is_left_out(tmp_path: Path, material: Mate
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        ("material.runs['depth']", r"figure broken .*broken.py\): KeyError: 'depth'"),
+        ("material.runs['depth']", r"figure broken: KeyError: 'depth' \(.*broken.py, line \d+\)"),
         ('Figure("other", "A sentence.", "<svg/>", b"")', "the file other must be named broken or broken-WORDS"),
     ],
 )

@@ -164,7 +164,8 @@ def test_margin_rescaling_is_the_hierarchical_svm():
 def test_the_worst_set_is_that_of_all_and_its_plane_is_below_everywhere(seed, which, graph):
     X, Y = problem(seed)
     model = HierarchicalSetClassifier(GRAPHS[graph], surrogate=which[0], beta=which[1], fit_intercept=False)
-    model.classes_, model.of_sets_ = np.arange(4), True
+    model.name_classes(np.arange(4))
+    model.of_sets_ = True
     structure = model.structure(X, sparse.csr_array(Y), np.full(len(X), 1 / len(X)), model.psi())
     assert isinstance(structure, LevelledLeafSets)
     random = np.random.default_rng(seed)
