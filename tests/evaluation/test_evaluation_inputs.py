@@ -154,7 +154,7 @@ def test_rows_of_changed_data_are_no_rivals_of_the_old_ones(capfd: pytest.Captur
 
 
 def test_data_that_only_a_worker_reads_are_no_rivals_either(capfd: pytest.CaptureFixture[str]) -> None:
-    words = ["-m", "dataset=folder", "dataset.name=mine", "dataset.target=kind", *SHORT, "workers=1", "name=x"]
+    words = ["-m", "dataset=folder", "dataset.name=mine", "dataset.target=kind", "data_dir=data", *SHORT, "workers=1", "name=x"]
     table(0.0, "data/mine.csv")
     assert main([*words, "loss=zero_one,cs"]) == 0
     before = pd.read_csv("results/x/runs.csv")
