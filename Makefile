@@ -35,7 +35,7 @@ test-slow: rebuilt
 assault: rebuilt
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m assault --numprocesses auto --dist worksteal
 
-# Chosen ones: make mutants ONLY=advcli/proofs.py
+# Chosen ones: make mutants ONLY=advcli/results/proofs.py
 mutants: $(VENV)/.installed-test
 	$(BIN)/python tests/mutants/run.py $(if $(ONLY),--only '$(ONLY)') --jobs $(or $(JOBS),1)
 
@@ -63,7 +63,7 @@ types: $(VENV)/.installed-test
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed-test
-	$(BIN)/python tests/benchmarks/run.py
+	$(BIN)/python benchmarks/speed/run.py
 
 # With an environment of its own, which installs the package as users do. A warning of Sphinx is an error.
 SITE := $(CURDIR)/build/site
@@ -71,7 +71,7 @@ docs: $(VENV)/.installed-test
 	test -d $(VENV)-docs || $(PYTHON) -m venv $(VENV)-docs
 	$(VENV)-docs/bin/python -m pip install --quiet ".[docs]"
 	cd docs && $(CURDIR)/$(VENV)-docs/bin/python -m sphinx -W --keep-going -b html -c site . $(SITE)
-	ADVCLI_SITE=$(SITE) $(BIN)/python -m pytest -m "slow or not slow" tests/docs/test_docs_site.py
+	ADVCLI_SITE=$(SITE) $(BIN)/python -m pytest -m "slow or not slow" tests/system/test_system_docs_site.py
 
 clean:
 	rm -rf $(VENV) $(VENV)-docs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,67 +7,51 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .learners.abstention import AbstainingClassifier
-    from .learners.adversarial_costs import AdversarialCostClassifier
+    from .learners.costs.adversarial import AdversarialCostClassifier
     from .learners.hierarchical import HierarchicalClassifier
     from .learners.ordinal import OrdinalClassifier
-    from .learners.reductions import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier
+    from .learners.reductions.learners import CostSensitiveClassifier, OneVersusAllClassifier, OneVersusOneClassifier
     from .learners.structured import ChainClassifier, HierarchicalSetClassifier, MultilabelClassifier
     from .learners.surrogate import ABSTAIN, AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
-    from .learners.ultraconservative import PerceptronClassifier, UMAClassifier
+    from .learners.uma import PerceptronClassifier, UMAClassifier
 
-__version__ = "0.1.0"
-__all__ = [
-    "ABSTAIN",
-    "AbstainingClassifier",
-    "AdversarialClassifier",
-    "AdversarialCostClassifier",
-    "ChainClassifier",
-    "CostSensitiveClassifier",
-    "HierarchicalClassifier",
-    "HierarchicalSetClassifier",
-    "MultilabelClassifier",
-    "OneVersusAllClassifier",
-    "OneVersusOneClassifier",
-    "OrdinalAdversarialClassifier",
-    "OrdinalClassifier",
-    "PerceptronClassifier",
-    "SurrogateClassifier",
-    "UMAClassifier",
-    "__version__",
-    "compare",
-]
-_MODULES: tuple[str, ...] = (
-    "costs",
-    "data",
-    "errors",
-    "evaluation",
-    "features",
-    "learners",
-    "losses",
-    "metrics",
-    "models",
-    "plugins",
-    "reports",
-    "statistics",
-)
-_MODULES += ("testing",)
-_HOMES = ("surrogate", "ultraconservative", "hierarchical", "ordinal", "reductions", "abstention", "adversarial_costs", "structured")
+_PUBLIC = {
+    "ABSTAIN": "losses.matrices",
+    "AbstainingClassifier": "learners.abstention",
+    "AdversarialClassifier": "learners.surrogate",
+    "AdversarialCostClassifier": "learners.costs.adversarial",
+    "ChainClassifier": "learners.structured",
+    "CostSensitiveClassifier": "learners.reductions.learners",
+    "HierarchicalClassifier": "learners.hierarchical",
+    "HierarchicalSetClassifier": "learners.structured",
+    "MultilabelClassifier": "learners.structured",
+    "OneVersusAllClassifier": "learners.reductions.learners",
+    "OneVersusOneClassifier": "learners.reductions.learners",
+    "OrdinalAdversarialClassifier": "learners.surrogate",
+    "OrdinalClassifier": "learners.ordinal",
+    "PerceptronClassifier": "learners.uma",
+    "SurrogateClassifier": "learners.surrogate",
+    "UMAClassifier": "learners.uma",
+    "compare": "reports.compare",
+}
+"""Public names and the modules that define them: an import of this package, as on every <TAB>, loads none of them."""
+_ROOMS = {"costs": "losses.matrices", "errors": "core.errors", "plugins": "core.plugins"} | {
+    name: name
+    for name in ("data", "evaluation", "features", "learners", "losses", "metrics", "models", "reports", "results", "statistics", "testing")
+}
+"""Public modules and where they stand."""
+__all__ = ["__version__", *_PUBLIC]
 
 
 def __getattr__(name: str) -> Any:
-    # the command line imports this package on every <TAB>: load the estimators only when they are asked for
-    if name == "compare":
-        return import_module(".comparing", __name__).compare
-    if name in __all__:
-        return next(getattr(home, name) for home in map(_home, _HOMES) if hasattr(home, name))
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
+    if name == "__version__":
+        return import_module(".results.provenance", __name__).package_version()
+    if name in _PUBLIC:
+        return getattr(import_module(f".{_PUBLIC[name]}", __name__), name)
+    if name in _ROOMS:
+        return import_module(f".{_ROOMS[name]}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_MODULES})
-
-
-def _home(name: str) -> Any:
-    return import_module(f".learners.{name}", __name__)
+    return sorted({*__all__, *_ROOMS})

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from . import plugins
-from .errors import ConfigError
-from .registry import Registry
+from .core import plugins
+from .core.errors import ConfigError
+from .core.registry import Registry
 
 Codes = NDArray[np.intp]
 Function = Callable[[Any, Any, int, Mapping[str, Any]], float]

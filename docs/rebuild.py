@@ -25,12 +25,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from advcli.errors import AdvcliError, ResultsError
-from advcli.files import write_text
-from advcli.records import ResultsFolder
+from advcli.core.errors import AdvcliError, ResultsError
+from advcli.core.files import write_text
 from advcli.reports.published_numbers import FAR, load_published, z_score
 from advcli.reports.summary import summarise, with_unique_methods
-from advcli.statistics import Significance
+from advcli.results.folder import ResultsFolder
+from advcli.statistics.marks import Significance
 
 DOCS = Path(__file__).resolve().parent
 KEPT = DOCS.parent / "results" / "published"

@@ -15,7 +15,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from advcli.statistics import CORRECTIONS, TESTS, Significance, mark_best, paired_test
+from advcli.statistics.marks import CORRECTIONS, Significance, mark_best
+from advcli.statistics.tests import TESTS, paired_test
 
 ROWS, TRAIN, SPLITS, ALPHA = 200, 140, 20, 0.05
 Values = NDArray[np.float64]

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
-import quick_hydra
-import quick_pages
-from browsing import browser  # noqa: F401  (a fixture of all tests)
+from support import quick_hydra, quick_pages
+from support.browsing import browser  # noqa: F401  (a fixture of all tests)
 
 # What a run says depends on these by design (a sweep in CI says failures alone), so no test may inherit them from where it is run.
 for _variable in ("CI", "FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
@@ -87,6 +88,27 @@ def damaged(tmp_path: Path) -> None:
     """A data folder ``nothing`` in the test's own, whose one set, glass, is damaged: its cells fail when they are computed."""
     (tmp_path / "nothing").mkdir()
     (tmp_path / "nothing" / "glass.csv.gz").write_bytes(b"no table")
+
+
+@pytest.fixture
+def fakes(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A data set and a learner that need neither files nor compiled code, put behind the recipe of a run."""
+    from support import fakes as module
+
+    module.install(monkeypatch.setattr)
+    module.N_FITS["count"] = 0
+    module.LOG.clear()
+    return module
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Any:
+    """An empty results folder."""
+    from advcli.results.folder import ResultsFolder
+
+    results = ResultsFolder(tmp_path / "results")
+    results.prepare({"seed": 0})
+    return results
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..progress import warning
+from ..results.progress import warning
 
 
 def say(text: str) -> None:

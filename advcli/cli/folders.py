@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..config import Settings
-from ..errors import ConfigError, ResultsError, nearest
-from ..files import destination, reason
-from ..paths import expanded
+from ..core.errors import ConfigError, ResultsError, nearest
+from ..core.files import destination, reason
+from ..core.paths import expanded
 from .console import say, short
 
 if TYPE_CHECKING:
-    from ..records import ResultsFolder
+    from ..results.folder import ResultsFolder
 
 
 def existing_folders(settings: Settings) -> list[Path]:

@@ -16,8 +16,8 @@ from hydra.errors import OverrideParseException
 from ..config import register_resolver
 from ..config.explaining import explain
 from ..config.words import BASE
-from ..errors import ConfigError
-from ..paths import conf_dir
+from ..core.errors import ConfigError
+from ..core.paths import conf_dir
 from . import actions
 from .launching import CellSweeper, RayLauncher
 from .task import Task

@@ -19,8 +19,8 @@ from omegaconf import DictConfig, open_dict, read_write
 
 from ..config import first_line
 from ..config.words import expand
-from ..errors import ConfigError
-from ..limits import bound_to_this_process, interrupts_reach_this_process_only
+from ..core.errors import ConfigError
+from ..core.processes import bound_to_this_process, interrupts_reach_this_process_only
 from .task import Task
 
 

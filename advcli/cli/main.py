@@ -19,12 +19,12 @@ from typing import NoReturn
 from hydra._internal.utils import get_args_parser
 
 from .. import config as configuration
-from .. import plugins
 from ..config.words import refuse_paths, with_options_of_swept_groups, with_own_keys
-from ..errors import AdvcliError, ConfigError, nearest
-from ..files import explained
-from ..progress import warning
-from ..streams import forget_output, open_descriptors, standard_streams
+from ..core import plugins
+from ..core.errors import AdvcliError, ConfigError, nearest
+from ..core.files import explained
+from ..core.streams import forget_output, open_descriptors, standard_streams
+from ..results.progress import warning
 from . import actions
 from .completion import complete_action
 from .console import say
@@ -122,9 +122,9 @@ def _ended_as_interrupted() -> Iterator[None]:
 
 def _command(words: list[str]) -> int:
     if words[:1] == ["--version"]:
-        from .. import __version__
+        from ..results.provenance import package_version
 
-        print(f"advcli {__version__}")
+        print(f"advcli {package_version()}")
         return 0
     queried = any(word.startswith("query=") for word in words) and any(word in ("-sc", "--shell-completion") for word in words)
     if queried and complete_action():

@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from ..config import Settings, validate
 from ..config.words import refuse_added_keys
-from ..errors import ConfigError, nearest
+from ..core.errors import ConfigError, nearest
 
 
 def subject(action: str, words: list[str], choices: Sequence[str], named: str = "") -> tuple[str, str, list[str]]:

@@ -12,9 +12,9 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from .. import plugins
-from ..errors import ConfigError
-from ..paths import conf_dir
+from ..core import plugins
+from ..core.errors import ConfigError
+from ..core.paths import conf_dir
 from .explaining import explain
 from .products import compose_all
 from .schema import plain
@@ -24,7 +24,7 @@ from .words import BASE, expand, own, refuse_added_keys, refuse_paths, scalar_ov
 def compose_cells(
     cells: Sequence[str | Sequence[str] | Mapping[str, Any]], common: Mapping[str, Any]
 ) -> tuple[list[list[str]], list[dict[str, Any]]]:
-    """Compose cells as ``advcli -m`` does, users' folders (`advcli.plugins`) included.
+    """Compose cells as ``advcli -m`` does, users' folders (`advcli.core.plugins`) included.
 
     Parameters
     ----------

@@ -12,8 +12,8 @@ import hydra
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 
-from ..errors import AdvcliError, ConfigError
-from ..files import explained
+from ..core.errors import AdvcliError, ConfigError
+from ..core.files import explained
 from .schema import first_line
 from .words import unknown_choice, unknown_key
 

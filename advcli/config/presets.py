@@ -13,8 +13,8 @@ from typing import Any
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from .. import plugins
-from ..paths import conf_dir
+from ..core import plugins
+from ..core.paths import conf_dir
 
 _SENTENCE = re.compile(r"(?<! al)(?<!Fig)\.(?= [A-Z])")  # the end of one
 

@@ -18,12 +18,12 @@ import omegaconf
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, OmegaConfBaseException
 
-from .. import paths
-from ..errors import ConfigError, nearest
-from ..hyper import SCALES, STRENGTH
-from ..hyper import known as known_hyper
-from ..protocol import CORRECTIONS, TESTS, Protocol, check_grid
-from ..rules import ANY, FRACTION, NAME, POSITIVE, SEED, at_least, choice, rule
+from ..core import paths
+from ..core.checks import ANY, FRACTION, NAME, POSITIVE, SEED, at_least, choice, rule
+from ..core.errors import ConfigError, nearest
+from ..core.hyper import SCALES, STRENGTH
+from ..core.hyper import known as known_hyper
+from .protocol import CORRECTIONS, TESTS, Protocol, check_grid
 
 STARTED = "ADVCLI_STARTED"
 """Environment variable that carries the default name of the results folder from the parent to its workers."""

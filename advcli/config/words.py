@@ -18,9 +18,9 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from .. import hyper, plugins
-from ..errors import ConfigError, nearest
-from ..paths import conf_dir
+from ..core import hyper, plugins
+from ..core.errors import ConfigError, nearest
+from ..core.paths import conf_dir
 from . import schema
 
 # Hydra 1.4 drops the parameter that asks 1.3 for the behaviour that both have
@@ -255,7 +255,7 @@ def _open_group(key: str) -> str | None:
 
 
 def _own_hyper(key: str) -> bool:
-    """Tell whether a key is the value or the grid of a hyper-parameter in the table of `advcli.hyper`, from users' files."""
+    """Tell whether a key is the value or the grid of a hyper-parameter in the table of `advcli.core.hyper`, from users' files."""
     found = re.fullmatch(r"(?:hyper|protocol\.stage[12])\.(\w+)", key)
     return found is not None and found[1] not in hyper.OURS and found[1] in hyper.known()
 

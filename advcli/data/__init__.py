@@ -1,4 +1,4 @@
-"""Data sets: where they come from, how they are checked, and what the rest of advcli sees of them.
+"""From bytes to a Dataset; knows no learner.
 
 A new kind of source is one file in ``advcli/data/sources`` and one YAML file in ``conf/dataset``.
 """
@@ -14,7 +14,7 @@ from .registry import foresee, is_ordered, load, missing_files, path_names, sour
 from .source import LABEL_OPTIONS, TABLE_OPTIONS, Entry, Source
 
 if TYPE_CHECKING:
-    from .tabular import from_table
+    from .tables.tabular import from_table
 
 __all__ = [
     "LABEL_OPTIONS",
@@ -43,7 +43,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "from_table":  # brings pandas, for which completion on every <TAB> does not wait
-        from .tabular import from_table
+        from .tables.tabular import from_table
 
         return from_table
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

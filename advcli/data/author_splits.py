@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataError
+from ..core.errors import DataError
 from .catalogue import CATALOGUE, Authors, known_set
 from .dataset import Dataset, Splits, make_dataset
 

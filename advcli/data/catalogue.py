@@ -26,7 +26,7 @@ printed_classes
 tables
     Where the papers use it.
 content
-    `advcli.data.table.table_sha256` of the set: recognises the data however they were written or packed.
+    `advcli.data.tables.table.table_sha256` of the set: recognises the data however they were written or packed.
 citation
     Where the data come from.
 repository, commit, paths, format, columns

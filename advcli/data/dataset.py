@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DataError
-from ..rules import refuse_huge
+from ..core.checks import refuse_huge
+from ..core.errors import DataError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from .encoding import Encoding
+    from .tables.encoding import Encoding
 
 Splits = tuple[tuple["NDArray[Any]", "NDArray[Any]"], ...]
 Edges = tuple[tuple[str, str], ...]
@@ -57,8 +57,8 @@ class Dataset:
     encoding : Encoding or None
         How columns of a table became features of X, learned from all rows; None where the data were no table of columns.
     cells : ndarray of float64 (n, p), or csr_array, or None
-        The cells that X was made of, where features depend on rows (`advcli.data.encoding.Encoding.fit`): what is evaluated on other rows
-        than it was learned from starts from these (`encoded`). None: X is what it is.
+        The cells that X was made of, where features depend on rows (`advcli.data.tables.encoding.Encoding.fit`): what is evaluated on other
+        rows than it was learned from starts from these (`encoded`). None: X is what it is.
     official : (train, test) or None
         The official training and test rows, 0-based, where the data state them.
     hierarchy : tuple of (parent, child) or None
@@ -67,7 +67,7 @@ class Dataset:
         What predicting each class costs on each row, at least 0, where rows have their own costs; y is then the first cheapest class,
         and a class may never be.
     stubs : tuple of str
-        Leaves of it that stand for the inner node above them (`advcli.hierarchy.graph.stub`).
+        Leaves of it that stand for the inner node above them (`advcli.core.label_graph.stub`).
     """
 
     name: str
@@ -124,7 +124,7 @@ def content_sha256(
     """Return the SHA-256 of what a learner sees: X (dense or CSR), the codes, the labels, weights, hierarchy, costs, groups and cells."""
     import numpy as np
 
-    from ..blocks import BlockRows
+    from ..core.row_blocks import BlockRows
 
     digest = hashlib.sha256()
     digest.update(repr(X.shape).encode())
@@ -186,11 +186,11 @@ def make_dataset(
     Raises
     ------
     DataError
-        Only one class, no rows, a feature beyond `advcli.rules.LARGEST`, or labels, names or sizes that do not fit the rows.
+        Only one class, no rows, a feature beyond `advcli.core.checks.LARGEST`, or labels, names or sizes that do not fit the rows.
     """
     import numpy as np
 
-    from ..blocks import BlockRows
+    from ..core.row_blocks import BlockRows
 
     if hasattr(X, "indptr"):
         X = X.astype(np.float64)

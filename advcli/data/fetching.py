@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import ConfigError, DataError, nearest
-from ..files import write_bytes
+from ..core.errors import ConfigError, DataError, nearest
+from ..core.files import write_bytes
 from .author_splits import FOLDER, published
 from .catalogue import CATALOGUE, Known, Upstream, known_set
 from .manifest import FILE, REMEDY, parse_manifest, read_manifest, write_manifest_row
@@ -143,7 +143,7 @@ def _intact_table(name: str, data_dir: Path) -> Path | None:
 
 
 def _check_content(known: Known, path: Path, raw: bytes) -> None:
-    from .table import read_table, table_sha256
+    from .tables.table import read_table, table_sha256
 
     table = read_table(path, "target", raw)
     if table_sha256(table) != known.content:

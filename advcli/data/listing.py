@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataError, nearest
+from ..core.errors import DataError, nearest
 from .author_splits import published
 from .catalogue import known_set
 from .registry import entries, load, source_options, sources

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataError
-from ..files import write_text
+from ..core.errors import DataError
+from ..core.files import write_text
 from .catalogue import CATALOGUE
 from .source import Entry
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .. import plugins
-from ..errors import ConfigError, DataError, nearest
+from ..core import plugins
+from ..core.errors import ConfigError, DataError, nearest
 from .author_splits import FOLDER, load_author_splits, published
 from .catalogue import CATALOGUE, Known, known_set
 from .dataset import Dataset

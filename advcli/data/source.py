@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, nearest
+from ..core.errors import ConfigError, nearest
 from .dataset import Dataset
 
 # Options that every source understands.
@@ -32,10 +32,10 @@ COLUMN_OPTIONS: dict[str, Any] = {
 # Options of sources that read a table with one label a row (`advcli.data.from_table`).
 TABLE_OPTIONS: dict[str, Any] = {**COLUMN_OPTIONS, "order": None, "cut": "none", "n_classes": None, "edges": None}
 
-# Options of sources whose rows may form sequences (`advcli.data.sequences`).
+# Options of sources whose rows may form sequences (`advcli.data.tables.tokens`).
 SEQUENCE_OPTIONS: dict[str, Any] = {"sequence": None, "tokens": None}
 
-# Options of sources whose rows may have several labels, or labels with a hierarchy (`advcli.data.label_sets`).
+# Options of sources whose rows may have several labels, or labels with a hierarchy (`advcli.data.labels.sets`).
 LABEL_OPTIONS: dict[str, Any] = {
     "hierarchy": None,
     "root": None,

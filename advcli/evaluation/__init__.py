@@ -1,6 +1,7 @@
-"""Evaluation: splits, two-stage selection, the runner of one cell, sweeps over many."""
+"""One method on one data set: splits, search, fit, score, rows; `sweeps` runs many of them."""
 
-from .runner import Cell, CellOutcome, run_cell
-from .sweep import sweep
+from .outcome import CellOutcome
+from .runner import Cell, run_cell
+from .sweeps.sweep import sweep
 
 __all__ = ["Cell", "CellOutcome", "run_cell", "sweep"]

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import plugins
+from ..config.protocol import Protocol
+from ..core import plugins
 from ..learners import learner_class, learner_names
-from ..protocol import Protocol
-from ..rows import GROWING, NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, option_text, plain
+from ..results.tables import GROWING, NUMBERS_VERSION, SCHEMA_VERSION, canonical_json, option_text, plain
 from .inputs import GROUPS, by_content, by_name, files_of, path_keys
 
 

@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .. import metrics, plugins
-from ..errors import ConfigError, ResultsError
-from ..protocol import Protocol
-from ..records import ResultsFolder
-from ..rows import NUMBERS_VERSION, canonical_json, lasting
+from .. import metrics
+from ..config.protocol import Protocol
+from ..core import plugins
+from ..core.errors import ConfigError, ResultsError
+from ..results.folder import ResultsFolder
+from ..results.tables import NUMBERS_VERSION, canonical_json, lasting
 from .cell import Cell
 from .inputs import GROUPS, with_paths
 from .recipe import PROBABILITIES

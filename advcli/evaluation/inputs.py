@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import data, learners
-from ..data.label_noise import PATHS
-from ..files import file_sha256
-from ..paths import expanded
-from ..rows import plain
+from ..core.files import file_sha256
+from ..core.paths import expanded
+from ..data.labels.noise import PATHS
+from ..results.tables import plain
 
 GROUPS = ("loss", "features", "solver", "noise")
 """The groups whose files count by their bytes; those of ``dataset`` count by the rows and labels that are read from them."""

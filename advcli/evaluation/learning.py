@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..blocks import BlockRows
+from ..core.row_blocks import BlockRows
 from ..metrics import missed_classes, missed_words
-from ..predictions import Predictions, entry
+from ..results.predictions import Predictions, entry
+from .part import Part
 from .recipe import Fitted, Recipe
 from .seeds import derive_seed
-from .selection import Part
 
 MAX_CLASSES = 40
 """Nobody reads a matrix of more classes, and its file would grow with the square of their number."""

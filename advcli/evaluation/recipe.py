@@ -16,15 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import metrics
-from ..blocks import BlockRows
+from ..config.protocol import Protocol
+from ..core.errors import ConfigError, DataError, IncompatibleError
+from ..core.groups import group_starts
+from ..core.label_graph import LabelGraph
+from ..core.row_blocks import BlockRows
 from ..data import check_trainable, lonely_classes
 from ..data import load as load_data
-from ..data.encoding import Encoding
-from ..errors import ConfigError, DataError, IncompatibleError
-from ..features.shared import kept_in
-from ..groups import group_starts
-from ..hierarchy.closures import LabelClosures
-from ..hierarchy.graph import LabelGraph
+from ..data.labels.closures import LabelClosures
+from ..data.tables.encoding import Encoding
+from ..features.cache import kept_in
 from ..learners import (
     candidates,
     check_compatible,
@@ -37,11 +38,12 @@ from ..learners import (
     searched,
 )
 from ..learners.base import IN_BLOCKS, Learner, View
-from ..predictions import PredictedRows
-from ..protocol import Protocol
+from ..results.predictions import PredictedRows
+from .axes import Axes, check_fixed, find_axes
 from .cell import Cell
+from .part import Part
 from .seeds import derive_seed
-from .selection import Axes, Part, Selection, certificate_columns, check_fixed, find_axes, select, stage_columns
+from .selection import Selection, certificate_columns, select, stage_columns
 from .splits import Split, keeping_groups, random_splits, share_of
 from .standardise import SPARSE_NOTE, Standardiser
 from .training_labels import TrainingLabels, training_labels
@@ -258,7 +260,7 @@ class Recipe:
 
     @cached_property
     def graph(self) -> Any:
-        """The ancestor sets of labels (`advcli.hierarchy.closures`), for metrics; None without a hierarchy."""
+        """The ancestor sets of labels (`advcli.data.labels.closures`), for metrics; None without a hierarchy."""
         dataset = self.dataset
         if dataset.hierarchy is None:
             return None

@@ -9,124 +9,31 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..certificate import advice
-from ..compiled import kernels
-from ..confusion import IllConditionedWarning
-from ..errors import AdvcliError, DataError, KilledError, NotConvergedWarning, ResultsError
-from ..limits import call_limited
-from ..plugins import one_line
-from ..predictions import Predictions, entry
-from ..proofs import Recorder
-from ..provenance import NOT_RECORDED, maker
-from ..records import ResultsFolder
-from ..rows import STAGE_COLUMNS, canonical_json, complete_rows, hyper_value, over_splits, plain
-from ..streams import standard_streams
+from ..core.compiled import kernels
+from ..core.errors import AdvcliError, DataError, KilledError, NotConvergedWarning, ResultsError
+from ..core.plugins import one_line
+from ..core.processes import call_limited
+from ..core.streams import standard_streams
+from ..data.labels.confusion import IllConditionedWarning
+from ..problems.certificate import advice
+from ..results.folder import ResultsFolder
+from ..results.predictions import Predictions, entry
+from ..results.proofs import Recorder
+from ..results.provenance import NOT_RECORDED, maker
+from ..results.tables import STAGE_COLUMNS, canonical_json, hyper_value, plain
 from .cell import Cell
+from .fits import Fits, Searches
 from .growth import asked_of, beyond, content_of, union
 from .inputs import with_paths_of
-from .learning import ConfusionCounts, learning_curve
+from .learning import learning_curve
+from .outcome import CellOutcome, outcome_of
 from .recipe import Recipe
-from .selection import Part, Selection
 from .splits import Split
-
-
-@dataclass(frozen=True)
-class CellOutcome:
-    """The outcome of a cell.
-
-    Parameters
-    ----------
-    key, dataset, method : str
-        Key of the cell (of the configuration alone after a failure), name of the data set, name of the method.
-    status : {"ok", "not_converged", "failed"}
-        ``not_converged``: at least one reported fit stopped above its tolerance; ``failed``: at least one did not happen.
-    skipped : bool
-        The rows were there already; nothing was computed.
-    error : str
-        One line; empty unless failed.
-    notes : tuple of str
-        What was done to the data, to be said to the user.
-    choice : str
-        What ``solver=auto`` took and why; empty for other solvers.
-    edges : tuple of str
-        Chosen hyper-parameters that lie at the end of all values tried.
-    warning : str
-        One line about fits that did not converge; also given to `warnings`.
-    hyper : mapping
-        Chosen and fixed hyper-parameters; a text where splits chose differently (`advcli.rows.over_splits`).
-    metric : str
-        The protocol's metric.
-    mean, std : float
-        Mean and sample standard deviation (n - 1) of it over the splits; nan if there is none.
-    worst_gap : float
-        Largest certified relative gap of the reported fits; nan if there is none.
-    passes : int
-        Largest number of passes of the reported fits.
-    rows : list of dict
-        Rows as in runs.csv.
-    seconds : float
-        Wall time of the call.
-    remark : str
-        One line about a damaged file of the cell, which was set aside.
-    added : str
-        What was added to a cell that was there, in words; empty for any other.
-    """
-
-    key: str
-    dataset: str
-    method: str
-    status: str
-    skipped: bool = False
-    error: str = ""
-    notes: tuple[str, ...] = ()
-    choice: str = ""
-    edges: tuple[str, ...] = ()
-    warning: str = ""
-    hyper: Mapping[str, Any] = field(default_factory=dict)
-    metric: str = ""
-    mean: float = float("nan")
-    std: float = float("nan")
-    worst_gap: float = float("nan")
-    passes: int = 0
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    seconds: float = 0.0
-    remark: str = ""
-    added: str = ""
-
-
-def _outcome(rows: list[dict[str, Any]], about: Mapping[str, Any], kept: Sequence[str] = (), **more: Any) -> CellOutcome:
-    """Summarise rows and the stored facts of a cell; ``kept`` is what it has beyond what was asked for."""
-    rows = complete_rows(rows)
-    metric = next((row["metric"] for row in rows if row.get("metric")), "")
-    values = [row["value"] for row in rows if row.get("metric") == metric and row.get("value") is not None]
-    gaps = [row["relative_gap"] for row in rows if row.get("relative_gap") is not None]
-    passes = [row["passes"] for row in rows if row.get("passes") is not None]
-    statuses = {row["status"] for row in rows}
-    return CellOutcome(
-        dataset=about["dataset"],
-        method=about["method"],
-        status=next((status for status in ("failed", "not_converged") if status in statuses), "ok"),
-        error=next((row["error"] for row in rows if row.get("error")), ""),
-        notes=(*about.get("notes", ()), *kept),
-        choice=str(about.get("choice", "")),
-        edges=tuple(about.get("edges", ())),
-        warning=about.get("warning", ""),
-        hyper=dict(about.get("hyper", {})),
-        metric=metric,
-        mean=float(np.mean(values)) if values else float("nan"),
-        std=float(np.std(values, ddof=1)) if len(values) > 1 else float("nan"),
-        worst_gap=max(gaps, default=float("nan")),
-        passes=max(passes, default=0),
-        rows=rows,
-        **more,
-    )
 
 
 def run_cell(
@@ -238,7 +145,7 @@ def _store_failure(cell: Cell, folder: ResultsFolder, error: Exception, began: f
     about = {"dataset": name, "method": cell.method, "cell": cell.as_mapping()}
     former = cell.request_key(former=True)
     folder.write_cell(request, rows, about=about, request=request, former=former, traceback=_trace(cell, error))
-    return _outcome(rows, about, key=request, seconds=time.perf_counter() - began)
+    return outcome_of(rows, about, key=request, seconds=time.perf_counter() - began)
 
 
 def _trace(cell: Cell, error: Exception) -> str:
@@ -264,7 +171,7 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         proven = not folder.keep_proofs or Recorder(folder, found_key, cell.as_mapping()).has(stored)
         if proven and there == (recipe.protocol.n_splits, recipe.protocol.metrics):
             folder.forget_failure(cell.request_key())
-            return _outcome(stored["rows"], stored["about"], kept, key=found_key, skipped=True, seconds=time.perf_counter() - began)
+            return outcome_of(stored["rows"], stored["about"], kept, key=found_key, skipped=True, seconds=time.perf_counter() - began)
         before = stored if proven and found_key == key else None
     else:
         before = None
@@ -285,9 +192,9 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         warnings.simplefilter("ignore", NotConvergedWarning)
         warnings.simplefilter("ignore", IllConditionedWarning)  # the column `condition` tells this
         predictions = Predictions(folder, key, before and before["about"]["predictions"])
-        fits = _Fits(recipe, len(splits), predictions, before)
+        fits = Fits(recipe, len(splits), predictions, before)
         added = fits.judge(splits)
-        searches = _Searches(recipe, splits, before)
+        searches = Searches(recipe, splits, before)
         head = _head(cell, dataset.name, key)
         head |= {"n_features": int(dataset.X.shape[1]), "n_classes": recipe.n_classes}
         _fit_splits(recipe, splits, searches, head, strict, recorder, folder.keep_distributions, fits)
@@ -315,18 +222,18 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         rows = [row | {"cell": request, "proof": None} for row in rows]
         search_rows = [row | {"cell": request} for row in search_rows]
         folder.write_cell(request, rows, search_rows, about=about, request=request, former=former, traceback=fits.failure)
-        return _outcome(rows, about, kept, key=request, **seen, seconds=time.perf_counter() - began)
+        return outcome_of(rows, about, kept, key=request, **seen, seconds=time.perf_counter() - began)
     ours, meanwhile = asked_of(about["cell"]), folder.read_cell(key)
     if meanwhile is not None and (recorder is None or recorder.has(meanwhile)):
         theirs = asked_of(meanwhile["about"]["cell"])
         if theirs != ours and union(ours, theirs) == theirs:  # another process was asked for more, and was faster
-            return _outcome(meanwhile["rows"], meanwhile["about"], kept, key=key, **seen, seconds=time.perf_counter() - began)
+            return outcome_of(meanwhile["rows"], meanwhile["about"], kept, key=key, **seen, seconds=time.perf_counter() - began)
     predictions.write()
     about |= predictions.about()
     if recorder is not None:
         about |= recorder.write()
     folder.write_cell(key, rows, search_rows, about=about, request=request, former=former)
-    return _outcome(rows, about, kept, key=key, **seen, seconds=time.perf_counter() - began)
+    return outcome_of(rows, about, kept, key=key, **seen, seconds=time.perf_counter() - began)
 
 
 def _makers(cell: Cell, before: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
@@ -357,164 +264,15 @@ def _find(recipe: Recipe, folder: ResultsFolder) -> tuple[str, dict[str, Any]] |
     return None
 
 
-class _Searches:
-    """The searches of a cell: one on the first training part, or one on that of every split.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    splits : list of (train rows, test rows)
-        The one search is done at once: without it there is nothing to fit.
-    before : mapping or None
-        The stored cell that gets more splits: its searches stay as they are.
-
-    Attributes
-    ----------
-    counted : Counter of str
-        How many searches chose at an end of all values tried, by the sentence that says which.
-    """
-
-    def __init__(self, recipe: Recipe, splits: list[Split], before: Mapping[str, Any] | None) -> None:
-        self._recipe = recipe
-        self._one = recipe.protocol.search == "first_split" or not recipe.axes.names
-        self._rows: list[dict[str, Any]] = [] if before is None else list(before["search_rows"])
-        self._hyper: Mapping[str, Any] = {} if before is None else _settled(before["about"]["hyper"], recipe)
-        self.counted: Counter[str] = Counter() if before is None else Counter(before["about"]["counted"]["edges"])
-        if self._one and before is None:
-            self._add(1, recipe.search(recipe.part(splits[0][0])))
-
-    def _add(self, number: int, found: Selection) -> None:
-        self._rows += [{"split": number, **row} for row in found.rows]
-        self._hyper = found.hyper
-        self.counted.update(found.edges)
-
-    def of(self, number: int, train: Part) -> Mapping[str, Any]:
-        """Return the hyper-parameters of a split, chosen on its training part."""
-        if not self._one:
-            self._add(number, self._recipe.search(train, number))
-        return self._hyper
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the rows of search.csv."""
-        return self._rows
-
-    def hyper(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return the hyper-parameters; a text says what they are where splits, whose rows of runs.csv these are, chose differently."""
-        splits = {row["split"]: row for row in rows}
-        if self._one or len(splits) < 2:
-            return dict(self._hyper)
-        return {name: over_splits([row.get(name) for row in splits.values()]) for name in self._hyper}
-
-    def edges(self) -> list[str]:
-        """Return one sentence for every end of a search at which splits chose, and how many did."""
-        n = len({row["split"] for row in self._rows})
-        return [edge if self._one else f"{edge} ({count} of {n} splits)" for edge, count in self.counted.items()]
-
-
-def _settled(hyper: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
-    """Return hyper-parameters of a cell's file as the search chose them: its candidates may be what JSON does not tell from lists."""
-    own = recipe.axes.own
-    return {name: next((each for each in own.get(name, ()) if plain(each) == value), value) for name, value in hyper.items()}
-
-
-class _Fits:
-    """The fits of all splits, those that a stored cell has among them.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    n : int
-        Number of splits.
-    predictions : Predictions
-    before : mapping or None
-        The stored cell.
-
-    Attributes
-    ----------
-    rows : list of dict
-        Rows as in runs.csv.
-    failure : str
-        The first traceback; empty if none.
-    counted : dict of str to Counter
-        ``choices`` of solver=auto; ``stopped``, statuses of fits that did not converge; ``remarks`` and ``notes`` on the fits.
-    confusion : ConfusionCounts or None
-    learned : list of dict
-        Points of learning curves.
-    """
-
-    def __init__(self, recipe: Recipe, n: int, predictions: Predictions, before: Mapping[str, Any] | None) -> None:
-        self._recipe, self._n, self.predictions = recipe, n, predictions
-        about: Mapping[str, Any] = {} if before is None else before["about"]
-        counted = about.get("counted", {})
-        self.rows: list[dict[str, Any]] = [] if before is None else list(before["rows"])
-        self.failure = ""
-        self.counted = {name: Counter(counted.get(name, {})) for name in ("choices", "stopped", "remarks", "notes")}
-        self.confusion = ConfusionCounts.of(recipe, about.get("confusion"))
-        self.learned: list[dict[str, Any]] = list(about.get("learning", ()))
-
-    @property
-    def stopped(self) -> Counter[str]:
-        """Statuses of the fits that did not converge."""
-        return self.counted["stopped"]
-
-    def judge(self, splits: list[Split]) -> str:
-        """Give the rows of a stored cell the metrics that it has not, by its predictions; return in words what a cell gets.
-
-        Raises
-        ------
-        DataError
-            If the predictions are not there.
-        """
-        by_split: dict[int, list[dict[str, Any]]] = {}
-        for row in self.rows:
-            by_split.setdefault(row["split"], []).append(row)
-        new: dict[str, None] = {}
-        self.rows = []
-        for number, rows in by_split.items():
-            held = {row["metric"]: row for row in rows}
-            names = dict.fromkeys([rows[0]["metric"], *self._recipe.protocol.metrics])
-            missing = [name for name in names if name not in held]
-            new |= dict.fromkeys(missing)
-            points = [point for point in self.learned if point["split"] == number] if missing else []
-            values: dict[str, float] = {}
-            if missing:
-                test = self._recipe.part(splits[number - 1][1])
-                values = self._values(missing, test, entry(number))
-            for point in points:
-                found = self._values(missing, test, entry(number, point["share"])) | point["values"]
-                point["values"] = {name: found[name] for name in dict.fromkeys([*names, *found])}
-            # counts of the algorithm stand behind the metrics
-            self.rows += [held.get(name) or rows[0] | {"metric": name, "value": values[name]} for name in dict.fromkeys([*names, *held])]
-        more = len(splits) - len(by_split)
-        said = [f"{more} split{'s' if more > 1 else ''} added"] if by_split and more else []
-        return ", ".join(said + ([f"{', '.join(new)} by kept predictions"] if new else []))
-
-    def _values(self, names: list[str], test: Part, name: str) -> dict[str, float]:
-        return self._recipe.values(names, test, self.predictions.of(name, self._recipe.n_classes))
-
-    def notes(self) -> list[str]:
-        """Return what is to be said about the fits."""
-        method = self._recipe.cell.method
-        return [
-            *self.counted["notes"],
-            *(f"{method}: {remark} ({count} of {self._n} fits)" for remark, count in self.counted["remarks"].items()),
-        ]
-
-    def about(self) -> dict[str, Any]:
-        """Return what the cell's file keeps for figures."""
-        confusion = {} if self.confusion is None else {"confusion": self.confusion.about()}
-        return confusion | ({"learning": self.learned} if self.learned else {})
-
-
 def _fit_splits(
     recipe: Recipe,
     splits: list[Split],
-    searches: _Searches,
+    searches: Searches,
     head: Mapping[str, Any],
     strict: bool,
     recorder: Recorder | None,
     distributions: bool,
-    fits: _Fits,
+    fits: Fits,
 ) -> None:
     """Fit and score every split that is not there."""
     cell, protocol, predictions = recipe.cell, recipe.protocol, fits.predictions
@@ -574,7 +332,7 @@ def _choice(choices: Counter[str]) -> str:
     return f"solver=auto took {counted}: {reason}"
 
 
-def _unconverged(cell: Cell, dataset: str, found: _Fits, search_rows: list[dict[str, Any]]) -> str:
+def _unconverged(cell: Cell, dataset: str, found: Fits, search_rows: list[dict[str, Any]]) -> str:
     """Return one line about fits that stopped above their tolerance, and what to do; empty if there are none."""
     fits = {row["split"]: row for row in found.rows}
     late = [row for row in fits.values() if row["status"] == "not_converged"]

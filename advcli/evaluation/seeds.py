@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from ..rows import canonical_json
+from ..results.tables import canonical_json
 
 
 def derive_seed(seed: int, *dimensions: str | int) -> int:

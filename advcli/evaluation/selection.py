@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import metrics
-from ..data.encoding import Encoding
-from ..errors import ConfigError
-from ..hyper import SCALES, STRENGTH, hyper
-from ..learners.base import Bound, Learner, View, fixable
-from ..protocol import Protocol
-from ..rows import hyper_value
-from ..rules import POSITIVE, refuse
+from ..config.protocol import Protocol
+from ..core.hyper import STRENGTH, hyper
+from ..learners.base import Learner, View
+from ..results.tables import hyper_value
+from .axes import Axes
+from .part import Part
 from .seeds import derive_seed
 from .splits import keeping_groups, make_folds, make_holdout
 from .standardise import Standardiser
@@ -36,106 +34,6 @@ Judge = Callable[[Learner, View, Any], tuple[str, float]]
 
 
 @dataclass(frozen=True)
-class Axes:
-    """What is searched and what is fixed.
-
-    Parameters
-    ----------
-    strength : str or None
-        ``"C"`` or ``"lambda"`` if the regularisation is searched.
-    others : tuple of str
-        Further searched hyper-parameters, such as ``gamma``.
-    fixed : mapping
-        Hyper-parameters given by the user.
-    own : mapping
-        Those that are the method's alone, and the values that are tried of each (`Learner.candidates`); the protocol has no part in them.
-    reach : mapping
-        How far the lists of ``own`` may grow (`Learner.reach`); none where the protocol's grids do not.
-    """
-
-    strength: str | None
-    others: tuple[str, ...]
-    fixed: Mapping[str, float]
-    own: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    reach: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All that is searched, the regularisation by its place in the grids."""
-        return (*([STRENGTH] if self.strength else []), *self.others, *self.own)
-
-
-def split_hyper(names: Sequence[str], fixed: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
-    """Return the given hyper-parameters that a method has which searches ``names``, and the names of those that it has not.
-
-    In a sweep some methods may lack what others have; ``null`` gives nothing.
-    """
-    given, valid = {key: value for key, value in fixed.items() if value is not None}, fixable(tuple(names))
-    return {key: value for key, value in given.items() if key in valid}, [key for key in given if key not in valid]
-
-
-def check_fixed(names: Sequence[str], fixed: Mapping[str, float], own: Sequence[str] = ()) -> dict[str, float]:
-    """Return the fixed hyper-parameters without nulls; ``own`` are the keys that fix those which are the method's alone.
-
-    Raises
-    ------
-    ConfigError
-        For one that a method which searches ``names`` does not have, that is not positive, and for both C and lambda.
-    """
-    given, valid = {key: value for key, value in fixed.items() if value is not None}, fixable(tuple(names))
-    for key, value in given.items():
-        if key not in valid:
-            has = f"it has {', '.join(sorted(valid))}" if valid else "it has none"
-            has += f" but {', '.join(own)}" if own else ""
-            raise ConfigError(f"hyper.{key} is no hyper-parameter of this method; {has}")
-        refuse(f"hyper.{key}", value, POSITIVE)
-    if given.keys() >= {*SCALES}:
-        raise ConfigError("hyper.C and hyper.lambda are two views of one number (lambda = 1/(n C)); give one of them")
-    return {key: float(value) for key, value in given.items()}
-
-
-def find_axes(
-    protocol: Protocol,
-    names: Sequence[str],
-    fixed: Mapping[str, float],
-    own: Mapping[str, tuple[Any, ...]] | None = None,
-    reach: Mapping[str, tuple[float, float]] | None = None,
-) -> Axes:
-    """Separate searched from fixed hyper-parameters.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    names : sequence of str
-        What the method has (`advcli.learners.searched`).
-    fixed : mapping
-        ``hyper`` of the configuration; null values are ignored.
-    own : mapping, optional
-        What the method has beside them (`advcli.learners.candidates`).
-    reach : mapping, optional
-        How far these may grow (`advcli.learners.reach`).
-
-    Raises
-    ------
-    ConfigError
-        As `check_fixed`, and for a searched hyper-parameter without a grid.
-    """
-    given = check_fixed(names, fixed, tuple(own or ()))
-    searched = [name for name in names if name not in given and not (name == STRENGTH and given.keys() & {*SCALES})]
-    for name in searched:
-        if name not in protocol.stage1:
-            view = protocol.regularisation if name == STRENGTH else name
-            raise ConfigError(f"the search over {name} has no grid; set protocol.stage1.{name} or fix hyper.{view}")
-    return Axes(
-        strength=protocol.regularisation if STRENGTH in searched else None,
-        others=tuple(name for name in searched if name != STRENGTH),
-        fixed=given,
-        own=dict(own or {}),
-        reach=dict(reach or {}) if protocol.extend else {},
-    )
-
-
-@dataclass(frozen=True)
 class Selection:
     """Outcome of a search.
 
@@ -144,7 +42,7 @@ class Selection:
     hyper : mapping
         The chosen hyper-parameters together with the fixed ones.
     rows : list of dict
-        One row per fit, columns of `advcli.records.SEARCH_COLUMNS`.
+        One row per fit, columns of `advcli.results.folder.SEARCH_COLUMNS`.
     edges : tuple of str
         One sentence per chosen value that lies at the end of all values tried.
     """
@@ -198,65 +96,6 @@ def _spread(values: Sequence[float], counts: Sequence[int], metric: str) -> floa
         return 0.0
     error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
     return error * sum(counts) if metrics.meaning(metric).is_count else error
-
-
-@dataclass(frozen=True)
-class Part:
-    """Rows that a search or a fit may see.
-
-    Attributes
-    ----------
-    X : ndarray or csr_array, shape (n, d)
-        Not standardised; cells (n, p) where there is an ``encoding``.
-    y : ndarray of intp, shape (n,), or csr_array, shape (n, L)
-        0-based codes, or ones where a row has a label; a part may miss a class.
-    weight : ndarray, shape (n,), or None
-        Example weights.
-    costs : ndarray, shape (n, k), or None
-        What predictions cost on each row, where rows have their own costs; y is then the first cheapest class.
-    groups : ndarray, shape (n,), or None
-        The sequence of each row, where rows form such; they stand together.
-    encoding : Encoding or None
-        What makes features of cells, to be fitted to the rows that a fit sees; None where X holds features.
-    """
-
-    X: Any
-    y: Any
-    weight: NDArray[np.float64] | None = None
-    costs: NDArray[np.float64] | None = None
-    groups: NDArray[np.intp] | None = None
-    encoding: Encoding | None = None
-
-    def __getitem__(self, rows: Any) -> Part:
-        weight, costs, groups = (None if each is None else each[rows] for each in (self.weight, self.costs, self.groups))
-        return Part(self.X[rows], self.y[rows], weight, costs, groups, self.encoding)
-
-    def encoded(self, *others: Part) -> tuple[Part, ...]:
-        """Return these rows and others with features in the place of cells, all as these rows make them."""
-        if self.encoding is None:
-            return (self, *others)
-        encoding = self.encoding.fit(self.X)
-        return tuple(replace(each, X=encoding.features(each.X), encoding=None) for each in (self, *others))
-
-    @property
-    def truth(self) -> Any:
-        """What predictions are judged by: the costs where rows have their own, else the labels."""
-        return self.y if self.costs is None else self.costs
-
-    def bind(self, learner: Learner) -> Bound:
-        """Return the rows as the learner's fits take them, with their own costs or as sequences if it learns from such."""
-        if self.costs is not None and learner.has_costs:
-            return learner.bind_costs(self.X, self.y, self.costs, self.weight)
-        if self.groups is not None and learner.has_groups:
-            return learner.bind_groups(self.X, self.y, self.groups, self.weight)
-        return learner.bind(self.X, self.y, self.weight)
-
-    def look(self, learner: Learner) -> View:
-        """Return the rows as the fitted learner looks at them, with their sequences, which it predicts if it learned from such."""
-        if self.groups is None:
-            return learner.look(self.X)
-        view = learner.look_groups(self.X, self.groups) if learner.has_groups else learner.look(self.X)
-        return replace(view, groups=self.groups)
 
 
 Point = tuple[Any, ...]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError
-from ..groups import group_starts, rows_of
+from ..core.errors import DataError
+from ..core.groups import group_starts, rows_of
 from .seeds import derive_seed
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..blocks import BlockRows
+from ..core.row_blocks import BlockRows
 
 SPARSE_NOTE = "sparse features are divided by their standard deviation but not centred, so that they stay sparse"
 

@@ -11,8 +11,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, IncompatibleError, NotConvergedWarning
-from ..hyper import SCALES
+from ..core.errors import ConfigError, IncompatibleError, NotConvergedWarning
+from ..core.hyper import SCALES
 from ..learners import learner_of, searched
 from .cell import Cell
 from .recipe import ALL, Recipe

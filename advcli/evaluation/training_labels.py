@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..confusion import conditioning, estimate_confusion
-from ..data.label_noise import corrupt, make_confusion
-from ..errors import ConfigError, DataError
+from ..config.protocol import Protocol
+from ..core.errors import ConfigError, DataError
+from ..core.typing import Labels
+from ..data.labels.confusion import conditioning, estimate_confusion
+from ..data.labels.noise import corrupt, make_confusion
 from ..learners import learner_of, make_learner
-from ..protocol import Protocol
 from .seeds import derive_seed
-
-Labels = NDArray[np.intp]
 
 CONFUSION = "confusion"
 """The option of a method's loss group that takes the confusion matrix; null there means the one of these labels."""

@@ -1,12 +1,9 @@
-"""Feature maps: one file each; every module here registers itself on import."""
+"""A feature map turns parameters and rows into scores; it knows no loss.
 
-import importlib
-import pkgutil
+One file a map; a file registers it, and the registry imports all files at the first name asked for.
+"""
 
 from .base import STRENGTH, ExplicitMap, FeatureMap, feature_class, feature_names, make_features, register
-from .shared import kept_in
-
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+from .cache import kept_in
 
 __all__ = ["STRENGTH", "ExplicitMap", "FeatureMap", "feature_class", "feature_names", "kept_in", "make_features", "register"]

@@ -12,17 +12,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .. import plugins
-from ..compiled import checked_csr
-from ..errors import ConfigError, nearest
-from ..hyper import STRENGTH
-from ..registry import Registry, refuse_unknown_options
-from ..stored import Entries
-
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
+from ..core import plugins
+from ..core.compiled import checked_csr
+from ..core.errors import ConfigError, nearest
+from ..core.hyper import STRENGTH
+from ..core.registry import Registry, refuse_unknown_options
+from ..core.stored_arrays import Entries
+from ..core.typing import Array, Labels
 
 MOMENTS = ("ball", "box")
 
@@ -186,7 +183,7 @@ class FeatureMap(ABC):
     def restored(cls, rows: Any, n_classes: int, arrays: Entries, **options: Any) -> FeatureMap:
         """Return the map of a saved model from the rows of `support`, the arrays of `fitted` and the options, `settled` among them.
 
-        A map takes its arrays by the shape and the range that they must have (`advcli.stored.Entries.array`).
+        A map takes its arrays by the shape and the range that they must have (`advcli.core.stored_arrays.Entries.array`).
         """
         return make_features(cls.name, rows, n_classes, **options)
 
@@ -400,7 +397,7 @@ class KernelMap(FeatureMap):
         """Add K[:, rows] A to the scores F of all training rows, which are held class by class, (k, n)."""
 
 
-registry: Registry[type[FeatureMap]] = Registry("features", "features")
+registry: Registry[type[FeatureMap]] = Registry("features", "features", __package__)
 register = registry.register
 feature_class = registry.get
 

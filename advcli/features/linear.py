@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from ..compiled import Rows, compiled_rows, kernels
-from ..teams import rows_by, shared
-from .base import Array, Directions, ExplicitMap, Labels, register
+from ..core.compiled import Rows, compiled_rows, kernels
+from ..core.threads import rows_by, shared
+from ..core.typing import Array, Labels
+from .base import Directions, ExplicitMap, register
 
 MAX_UPDATES = 30  # of a sum over rows before the next full sum, so that rounding errors stay small
 _ROWS = 4096  # rows of a sparse product that are added up before the next

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import Array, Directions, ExplicitMap, Labels, register
+from ..core.typing import Array, Labels
+from .base import Directions, ExplicitMap, register
 
 
 class _ThresholdDirections(Directions):

@@ -1,13 +1,14 @@
-"""Everything that learns: one file a family; every module here registers itself on import.
+"""Everything that learns: scikit-learn's methods in front of a problem and a solver.
 
-Learners stand in the group ``loss`` beside the surrogates, and the same recipe fits, scores and records them all.
+One file a family, and every module registers itself on import. Learners stand in the group ``loss`` beside the surrogates, and the same
+recipe fits, scores and records them all.
 """
 
 import importlib
 import pkgutil
 from typing import Any
 
-from .base import Learner, LinearLearner, RowLearner, register
+from .base import Learner, register
 from .docstrings import completed
 from .factory import (
     as_in_sweeps,
@@ -22,9 +23,10 @@ from .factory import (
     reach,
     searched,
 )
+from .linear import LinearLearner, RowLearner
 
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)
 
 _learners: dict[str, Any] = {}
 _left: list[Any] = [Learner]

@@ -22,13 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .. import abstention, costs
-from ..certificate import Certificate, settle, warn_unless_converged
-from ..errors import ConfigError, IncompatibleError
+from ..core.errors import ConfigError, IncompatibleError
+from ..core.stored_arrays import Entries
+from ..core.typing import Array, Labels, Options
+from ..data.labels.order import codes_of
 from ..features import feature_class, make_features
 from ..features.linear import LinearFeatures
-from ..features.rows import over_all_rows
-from ..losses import Loss, loss_class, make_loss
+from ..features.merging import over_all_rows
+from ..losses import Loss, loss_class, make_loss, matrices
 from ..losses.rejecting import (
     BinaryEncodedLoss,
     PairedHingesLoss,
@@ -38,12 +39,13 @@ from ..losses.rejecting import (
     check_rejecting_alpha,
     leads,
 )
-from ..problem import Problem
+from ..problems.certificate import Certificate, settle, warn_unless_converged
+from ..problems.risk import Problem
 from ..solvers import Limits, make_solver
-from ..stored import Entries
-from .base import Array, Bound, Labels, Options, one_of, own_options, refuse_unknown_options, register, seed_of
-from .labels import codes_of
-from .surrogate import _LIMITS, SurrogateClassifier
+from ..statistics.risk_coverage import Guarantee, RiskCoverage, guarantee, risk_coverage
+from .base import Bound, register
+from .options import one_of, own_options, refuse_unknown_options, seed_of
+from .surrogate import LIMITS, SurrogateClassifier
 
 METHODS = ("ova", "cs", "bep", "two_stage", "adversarial")
 _REJECTING: dict[str, type[RejectingLoss]] = {"ova": RejectingOneVersusAllLoss, "cs": RejectingCrammerSingerLoss, "bep": BinaryEncodedLoss}
@@ -121,7 +123,7 @@ class AbstainingClassifier(SurrogateClassifier):
         """Refuse unknown options, and a loss, features or solver that do not go with abstaining."""
         own = own_options(loss)
         refuse_unknown_options(loss, own, cls.takes)
-        make_solver(solver["name"], **own_options(solver, _LIMITS))
+        make_solver(solver["name"], **own_options(solver, LIMITS))
         learner = cls(**own)
         learner.features, learner.features_options = features["name"], own_options(features)
         learner.check_parameters()
@@ -152,7 +154,7 @@ class AbstainingClassifier(SurrogateClassifier):
         if self.method in _REJECTING:
             check_rejecting_alpha(self.alpha)
         elif self.method == "adversarial":
-            np.vectorize(costs.check_alpha)(self.alpha)
+            np.vectorize(matrices.check_alpha)(self.alpha)
         elif not (isinstance(self.alpha, (int, float, np.number)) and 0.0 < self.alpha < 1.0):
             raise ConfigError(f"loss.alpha={self.alpha} is not valid; give a number between 0 and 1")
         if self.tau is not None and (isinstance(self.tau, bool) or not isinstance(self.tau, (int, float, np.number)) or np.isnan(self.tau)):
@@ -291,7 +293,7 @@ class AbstainingClassifier(SurrogateClassifier):
     def cost_matrix_(self) -> Array | None:
         """The matrix (k + 1, k) of zero-one with abstention."""
         found = self.loss_.matrix
-        return costs.abstain(len(self.classes_), self.alpha) if found is None or len(found) == len(self.classes_) else found
+        return matrices.abstain(len(self.classes_), self.alpha) if found is None or len(found) == len(self.classes_) else found
 
     @property
     def abstention_cost_(self) -> float | None:
@@ -368,14 +370,14 @@ class AbstainingClassifier(SurrogateClassifier):
         codes, view = codes_of(y, self.order_), self.look(X)
         return self.margin(view), np.argmax(self.potentials(view), axis=1) != codes
 
-    def risk_coverage(self, X: Any, y: Any) -> abstention.RiskCoverage:
-        """Return risk over coverage at all thresholds, on rows X (n, d) with labels y (n,) (`advcli.abstention.risk_coverage`).
+    def risk_coverage(self, X: Any, y: Any) -> RiskCoverage:
+        """Return risk over coverage at all thresholds, on rows X (n, d) with labels y (n,) (`advcli.statistics.risk_coverage`).
 
         `ConfigError` for a label that is no class of the fit.
         """
-        return abstention.risk_coverage(*self._wrong(X, y))
+        return risk_coverage(*self._wrong(X, y))
 
-    def calibrate(self, X: Any, y: Any, epsilon: float = 0.05, delta: float = 0.1, thresholds: Any = None) -> abstention.Guarantee:
+    def calibrate(self, X: Any, y: Any, epsilon: float = 0.05, delta: float = 0.1, thresholds: Any = None) -> Guarantee:
         """Set the threshold so that accepted predictions are wrong with probability at most ``epsilon``, with confidence 1 - ``delta``.
 
         Parameters
@@ -383,7 +385,7 @@ class AbstainingClassifier(SurrogateClassifier):
         X, y : array-like (n, d) and (n,)
             Held-out rows: drawn like the rows to come, and independent of the rows of `fit`.
         epsilon, delta, thresholds
-            As in `advcli.abstention.guarantee`, which says what is assumed and proved.
+            As in `advcli.statistics.risk_coverage.guarantee`, which says what is assumed and proved.
 
         Returns
         -------
@@ -397,7 +399,7 @@ class AbstainingClassifier(SurrogateClassifier):
         """
         if self.tau is not None:
             raise ConfigError(f"tau={self.tau} fixes the threshold; leave it out to calibrate one")
-        found = abstention.guarantee(*self._wrong(X, y), epsilon, delta, thresholds)
+        found = guarantee(*self._wrong(X, y), epsilon, delta, thresholds)
         self.tau_ = found.tau
         return found
 

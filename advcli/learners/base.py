@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, TypeVar
@@ -16,23 +15,27 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .. import plugins
-from ..blocks import BlockRows, coded_by_parts
-from ..certificate import Certificate, WorstCase
-from ..compiled import checked_csr
-from ..errors import ConfigError, DataError, IncompatibleError, ModelError, nearest
-from ..features import STRENGTH, FeatureMap, feature_class, make_features
-from ..features.rows import over_all_rows
-from ..hyper import SCALES
+from ..core.checks import LARGEST, collected, refuse_huge
+from ..core.compiled import checked_csr
+from ..core.errors import ConfigError, DataError, IncompatibleError
+from ..core.registry import Registry
+from ..core.row_blocks import BlockRows, coded_by_parts
+from ..core.stored_arrays import MOST_COLUMNS, Entries
+from ..core.typing import Array, Labels, Options
+from ..data.labels.order import (
+    are_codes,
+    in_order,
+    labels_of,
+    own_order,
+    refuse_codes_of_text,
+    refuse_unordered,
+    sorting,
+    weighted_by_class,
+)
+from ..features import FeatureMap, feature_class, make_features
+from ..features.merging import over_all_rows
 from ..losses.rejecting import leads
-from ..registry import Registry
-from ..rules import LARGEST, collected, refuse_huge
-from ..stored import MOST_COLUMNS, Entries
-from .labels import are_codes, in_order, labels_of, own_order, refuse_codes_of_text, refuse_unordered, sorting, weighted_by_class
-
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
-Options = Mapping[str, Any]
+from ..problems.certificate import Certificate, WorstCase
 
 VIEWS = ("noisy", "sample", "true", "partial")
 """Which labels of a training part a learner learns from: those seen; the small clean sample alone; the true ones; the clean sample with all
@@ -46,15 +49,9 @@ label graph as ``{"edges": ..., "classes": ...}``."""
 IN_BLOCKS = "rows that are read in blocks serve a surrogate loss on features=linear with solver=auto: load them, X = numpy.load(FILE)"
 """What is said of rows in blocks where they do not serve."""
 
-_LINEAR = "choose features=linear, kernel_pca or nystroem"
-NOT_OPTIONS = ("name", "description", "learner", "grid", "extend", "calibrate")
-"""Keys of the group ``loss`` that say how it is used."""
 
-_OF_PYTHON = ("order", "class_weight", "warm_start", "verbose")
+OF_PYTHON = ("order", "class_weight", "warm_start", "verbose")
 """Parameters that no configuration sets."""
-
-# attributes of a fit that a saved model holds in places of their own, or not at all
-_KEPT_APART = ("classes_", "order_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
 
 
 MOST_CLASSES = 1_000_000
@@ -68,63 +65,6 @@ def check_n_classes(n_classes: Any) -> None:
     """Refuse a number of classes that is no whole number, or that nobody means, before anything is allocated."""
     if isinstance(n_classes, bool) or not isinstance(n_classes, (int, np.integer)) or not 2 <= n_classes <= MOST_CLASSES:
         raise ConfigError(f"n_classes={n_classes} is not valid; give a whole number from 2 to {MOST_CLASSES}, or None")
-
-
-def own_options(group: Options, skip: tuple[str, ...] = NOT_OPTIONS) -> dict[str, Any]:
-    """Return the options of a configuration group without the name and the other keys that say how the group is used."""
-    return {key: value for key, value in group.items() if key not in skip}
-
-
-def read_grid(loss: Options) -> dict[str, tuple[Any, ...]]:
-    """Return the values of ``loss.grid`` by option, lists in them as tuples; a null stands for an option that is not searched.
-
-    Raises
-    ------
-    ConfigError
-        ``loss.grid`` is no mapping, or one of its lists is empty.
-    """
-    grid = loss.get("grid") or {}
-    if not isinstance(grid, Mapping):
-        raise ConfigError(f"loss.grid={grid} is no group of lists; give loss.grid={{OPTION:[VALUE,...]}}")
-    found = {
-        str(name): _settled(values if isinstance(values, list | tuple) else [values]) for name, values in grid.items() if values is not None
-    }
-    for name, values in found.items():
-        if not values:
-            raise ConfigError(f"loss.grid.{name}=[] is empty; give at least one value, or null for no search")
-    return found
-
-
-def read_extend(loss: Options) -> dict[str, tuple[float, float]]:
-    """Return the limits of ``loss.extend`` by option: how far its list in ``loss.grid`` grows while an end of it wins.
-
-    A list with anything but different numbers above 0, or of one value, has no ends and does not grow.
-
-    Raises
-    ------
-    ConfigError
-        It is no mapping, or limits are no two numbers above 0.
-    """
-    extend, grid = loss.get("extend") or {}, read_grid(loss)
-    if not isinstance(extend, Mapping):
-        raise ConfigError(f"loss.extend={extend} is no group of limits; give loss.extend={{OPTION:[SMALLEST,LARGEST]}}")
-    found: dict[str, tuple[float, float]] = {}
-    for name, limits in extend.items():
-        if limits is None or name not in grid:
-            continue
-        if not (isinstance(limits, list | tuple) and len(limits) == 2 and all(map(_is_positive, limits)) and limits[0] <= limits[1]):
-            raise ConfigError(f"loss.extend.{name}={limits} is not valid; give [SMALLEST,LARGEST], numbers above 0, or null")
-        if all(map(_is_positive, grid[name])) and len(set(grid[name])) > 1:
-            found[str(name)] = (limits[0], limits[1])
-    return found
-
-
-def _is_positive(value: Any) -> bool:
-    return _is_number(value) and 0 < value < np.inf
-
-
-def _settled(value: Any) -> Any:
-    return tuple(map(_settled, value)) if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +150,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     sets: ClassVar[bool] = False  # whether rows may have several labels
     empty_sets: ClassVar[bool] = False  # whether such rows may have none
     certified: ClassVar[bool] = True  # whether a fit has a certificate
-    takes_blocks: ClassVar[bool] = False  # whether it learns from rows that are read in blocks (`advcli.blocks`)
+    takes_blocks: ClassVar[bool] = False  # whether it learns from rows that are read in blocks (`advcli.core.row_blocks`)
     has_costs: ClassVar[bool] = False  # whether it learns from costs of rows (`bind_costs`)
     has_groups: ClassVar[bool] = False  # whether rows that form a sequence are one example (`bind_groups`)
 
@@ -254,7 +194,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     @classmethod
     @abstractmethod
     def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
-        """Return the hyper-parameters that selection searches: names of `advcli.hyper`, the regularisation in place of its views."""
+        """Return the hyper-parameters that selection searches: names of `advcli.core.hyper`, the regularisation in place of its views."""
 
     @classmethod
     def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
@@ -470,7 +410,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         return X.shape[1] == getattr(self, "n_features_in_", None) and not hasattr(self, "feature_names_in_")
 
     def needs_memory(self) -> str | None:
-        """Return the parameter that rows which are read in blocks do not serve (`advcli.blocks`); None where the learner reads such."""
+        """Return the parameter that rows read in blocks (`advcli.core.row_blocks`) do not serve; None where the learner reads such rows."""
         return None if self.takes_blocks else f"loss={self.name}"
 
     def _check_blocks(self, X: BlockRows, reset: bool = True) -> None:
@@ -595,7 +535,8 @@ class Learner(ClassifierMixin, BaseEstimator):
         return True
 
     def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
-        """Return the arrays that prove the gap of a fit to X (n, d), codes (n,) and weights, by the names of `advcli.proofs`; or none.
+        """Return the arrays that prove the gap of a fit to X (n, d), codes (n,) and weights, by the names of `advcli.results.proofs`; or
+        none.
 
         Here the parameters ``theta_`` and the dual point of ``solution_``; ``rows_`` says what the rows of the fit became.
         """
@@ -676,8 +617,8 @@ class Learner(ClassifierMixin, BaseEstimator):
     def restore(self, attributes: Entries) -> None:
         """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already.
 
-        A learner takes its saved arrays by the shape and the range that they must have (`advcli.stored.Entries.array`), because a file may
-        hold anything; entries that the learner does not take are refused.
+        A learner takes its saved arrays by the shape and the range that they must have (`advcli.core.stored_arrays.Entries.array`), because
+        a file may hold anything; entries that the learner does not take are refused.
         """
 
     @property
@@ -702,7 +643,7 @@ class Learner(ClassifierMixin, BaseEstimator):
             found["random_state"] = 0
         if self.features_ is not None and self.features_.settled:
             found["features_options"] = {**(found["features_options"] or {}), **self.features_.settled}
-        for name in _OF_PYTHON:  # a file leaves defaults of these out, so that older versions read it
+        for name in OF_PYTHON:  # a file leaves defaults of these out, so that older versions read it
             if not isinstance(found.get(name), np.ndarray) and not found.get(name):
                 found.pop(name, None)
         if isinstance(found.get("class_weight"), Mapping):  # keys of a mapping in JSON are text
@@ -720,289 +661,6 @@ class Learner(ClassifierMixin, BaseEstimator):
     features_: FeatureMap | None
     lam_: float
     n_features_in_: int
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class RowLearner(Learner):
-    """A classifier that some algorithm other than a surrogate's solver learns from the rows of a feature map.
-
-    Its options are the fields of a dataclass like this one, or the arguments of an ``__init__`` that names all.
-    """
-
-    hyper: ClassVar[tuple[str, ...]] = ()  # what selection searches, beside the hyper-parameters of the features
-    takes: ClassVar[tuple[str, ...]] = ()  # the `NEEDS` that are options of it
-    constant: ClassVar[bool] = False  # whether a constant 1 is appended to linear features
-    certified = False
-
-    features: str = "linear"
-    features_options: Mapping[str, Any] | None = None
-    n_classes: int | None = None
-    random_state: int = 0
-
-    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
-        """Return rows and labels as fits take them.
-
-        Rows of weight 0 are not learned from; a feature map that is fitted to rows (kernel PCA) is fitted to them as well.
-        """
-        X, codes, weights = self._checked(X, y, sample_weight)
-        if not feature_class(self.features).multiclass_linear:
-            raise IncompatibleError(f"loss={self.name}", "linear scores", f"features={self.features} has others: {_LINEAR}")
-        features = self._bind(X)
-        X = features.X
-        if weights is not None and not weights.all():
-            kept = np.flatnonzero(weights)
-            if not len(kept):
-                raise ConfigError("sample_weight is zero for every row")
-            X, codes, weights = X[kept], codes[kept], weights[kept]
-        return Bound(self.order_, self._facts(), self.of_sets_, features, codes, weights, {"X": X})
-
-    @property
-    def appends_constant(self) -> bool:
-        """Whether the learner asks for a constant; without one no label of a set could be rare."""
-        return self.constant or self.of_sets_
-
-    @property
-    def _n_weights(self) -> int:
-        """Columns of the feature map's rows."""
-        return self.n_columns_ if self.features_ is None else int(self.features_.X.shape[1])
-
-    def _mapped(self, X: Any) -> Any:
-        X = self._with_constant(X)
-        return X if self.features_ is None else self.features_.at(X).X
-
-    # ---- from a configuration -------------------------------------------------------------------------------------
-    @classmethod
-    def option_names(cls) -> tuple[str, ...]:
-        """Return the options that a configuration may set; C, lambda and the tolerance come from elsewhere."""
-        builtin = {"self", "features", "features_options", "n_classes", "random_state", *_OF_PYTHON, *NOT_OPTIONS}
-        if STRENGTH in cls.hyper:
-            builtin |= {"C", "lam", "tol"}
-        return tuple(name for name in inspect.signature(cls.__init__).parameters if name not in builtin)
-
-    @classmethod
-    def needs(cls, loss: Options) -> frozenset[str]:
-        """Return the `NEEDS` that are options of the learner."""
-        return frozenset(cls.takes)
-
-    @classmethod
-    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
-        """Return all of `hyper` but what an option of that name fixes, and the hyper-parameters of the features."""
-        mapped = feature_class(features["name"]).searched(own_options(features))
-        return (*(name for name in cls.hyper if loss.get(name) is None), *(name for name in mapped if name != STRENGTH))
-
-    @classmethod
-    def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
-        """Return the options that ``loss.grid`` has values of, but for those that are set."""
-        return {f"loss.{name}": values for name, values in read_grid(loss).items() if loss.get(name) is None}
-
-    @classmethod
-    def reach(cls, loss: Options) -> dict[str, tuple[float, float]]:
-        """Return those of ``loss.extend`` for what is searched."""
-        return {key: limits for name, limits in read_extend(loss).items() if (key := f"loss.{name}") in cls.candidates(loss)}
-
-    @classmethod
-    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
-        """Refuse unknown options, features without linear scores, and a solver: the learner is its own algorithm."""
-        refuse_unknown_options(loss, (*own_options(loss), *read_grid(loss)), cls.option_names())
-        if not feature_class(features["name"]).multiclass_linear:
-            raise IncompatibleError(f"loss={loss['name']}", "linear scores", f"features={features['name']} has others: {_LINEAR}")
-        if features.get("moments", "ball") != "ball":
-            raise IncompatibleError(
-                f"features.moments={features['moments']}", "a surrogate loss", f"loss={loss['name']} has no moments to hold"
-            )
-        refuse_solver(loss, solver)
-        make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
-
-    @classmethod
-    def build(
-        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
-    ) -> Self:
-        """Return an unfitted learner; an option that is null was searched."""
-        mapped = {name: hyper[name] for name in feature_class(features["name"]).hyper if name in hyper}
-        own: dict[str, Any] = {name: hyper[name] for name in cls.hyper if name in hyper and name not in mapped}
-        own |= {name: hyper[f"loss.{name}"] for name in read_grid(loss) if f"loss.{name}" in hyper}
-        if STRENGTH in cls.hyper:
-            own |= {"C": float(hyper.get("C", 1.0)), "lam": float(hyper["lambda"]) if "lambda" in hyper else None, "tol": tol}
-        return cls(
-            **{**own_options(loss), **own},
-            features=features["name"],
-            features_options={**own_options(features), **mapped} or None,
-            n_classes=n_classes,
-            random_state=seed,
-        )
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class LinearLearner(RowLearner):
-    """A classifier x -> argmax_r w_r.x whose weights some algorithm other than a surrogate's solver finds.
-
-    A subclass has `learn`, and options: the fields of a dataclass like this one, or the arguments of an ``__init__`` that names all.
-
-    Attributes
-    ----------
-    coef_ : ndarray (k, d)
-        One weight vector per class of `order_` over the feature map's rows.
-    """
-
-    @abstractmethod
-    def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
-        """Return the weight vectors (k, d) from rows X (n, d) of the feature map, codes y (n,) and example weights (n,) or None."""
-
-    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
-        """Learn from bound rows; ``start`` is there for learners with a path of fits."""
-        self._take(bound)
-        self.remarks_ = ()
-        self.coef_: Any = self.learn(bound.own["X"], bound.codes, bound.weights)
-        if not type(self).__module__.startswith(__name__.partition(".")[0] + "."):
-            self._refuse_coef((len(self.classes_), bound.own["X"].shape[1]))
-        return self
-
-    def _refuse_coef(self, shape: tuple[int, int]) -> None:
-        """Refuse what a class from outside this package has learned, unless it is finite weights of that shape."""
-        coef = self.coef_
-        if hasattr(coef, "scores"):
-            return
-        made = f"an array of shape {np.shape(coef)}" if isinstance(coef, np.ndarray) else f"a {type(coef).__name__}"
-        right = isinstance(coef, np.ndarray) and coef.dtype.kind in "fiub" and coef.shape == shape
-        if right and np.isfinite(coef).all():
-            return
-        what = "weights that are no finite numbers" if right else made
-        wanted = f"a NumPy array (classes, features) = {shape} of finite numbers"
-        raise ConfigError(f"learn of {type(self).__name__} returned {what}, not {wanted}{plugins.defined_at(type(self).learn)}")
-
-    def _scores(self, mapped: Any) -> Array:
-        rows = mapped
-        # weights of very many classes come in factors, which know how to score
-        return np.ascontiguousarray(self.coef_.scores(rows) if hasattr(self.coef_, "scores") else rows @ self.coef_.T)
-
-    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep.
-
-        The attributes are all whose name ends in ``_``: arrays and plain data. A learner with others (an object, a file) overrides this and
-        `restore`.
-        """
-        given = self.confusion_ if "confusion" in self.takes and getattr(self, "confusion", None) is not None else None
-        parameters = self._saved_parameters({} if given is None else {"confusion": given.tolist()})
-        attributes = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in _KEPT_APART}
-        rows = None if self.features_ is None else self.features_.support(self.coef_)[0]
-        return parameters, attributes, rows
-
-    def restore(self, attributes: Entries) -> None:
-        """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already."""
-        confusion = getattr(self, "confusion", None)
-        if "confusion" in self.takes and confusion not in (None, "identity"):
-            k = len(self.classes_)
-            if isinstance(confusion, str) or np.shape(confusion) != (k, k) or not np.isfinite(np.array(confusion, dtype=np.float64)).all():
-                raise ModelError(f"its confusion is no matrix of {k} x {k} numbers")
-        self.coef_ = self._restored_weights(attributes)
-        for name in attributes.left():
-            own = getattr(type(self), name, None)
-            if not name.endswith("_") or name.startswith("_") or name in _KEPT_APART or isinstance(own, property) or callable(own):
-                raise ModelError(f"{name!r} is no attribute of a fitted {type(self).__name__}")
-            value = attributes[name]
-            setattr(self, name, tuple(value) if isinstance(value, list) else value)
-
-    def _restored_weights(self, attributes: Entries) -> Any:
-        """Return `coef_` of a saved model: one row for each score, one column for each of the map's."""
-        return attributes.array("coef_", (self._n_scores, self._n_weights), "if")
-
-    @property
-    def _n_scores(self) -> int:
-        return len(self.classes_)
-
-
-def fixable(names: tuple[str, ...]) -> set[str]:
-    """Return the hyper-parameters that a configuration may fix where these are searched: both views of the regularisation."""
-    return {*(name for name in names if name != STRENGTH), *(SCALES if STRENGTH in names else ())}
-
-
-def parameters_of(features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float) -> dict[str, Any]:
-    """Return the parameters of a learner with a strength that hyper-parameters and the groups ``features`` and ``solver`` set."""
-    mapped = {name: value for name, value in hyper.items() if name not in SCALES}
-    return {
-        "C": float(hyper.get("C", 1.0)),
-        "lam": float(hyper["lambda"]) if "lambda" in hyper else None,
-        "tol": tol,
-        "features": features["name"],
-        "features_options": {**own_options(features), **mapped} or None,
-        "n_classes": n_classes,
-        "random_state": seed,
-        **{key: solver[key] for key in ("max_passes", "max_seconds") if solver.get(key) is not None},
-    }
-
-
-def refuse_unknown_options(loss: Options, given: Iterable[str], known: tuple[str, ...]) -> None:
-    """Raise `ConfigError` for the first option of the group ``loss`` that its learner does not have."""
-    for key in given:
-        if key not in known:
-            raise ConfigError(f"loss={loss['name']} has no option {key!r}; {nearest(key, known)}")
-
-
-def refuse_solver(loss: Options, solver: Options) -> None:
-    """Raise `IncompatibleError` for a solver that was asked for by name, of a learner that is an algorithm of its own."""
-    if solver["name"] != "auto":
-        raise IncompatibleError(
-            f"solver={solver['name']}", "a surrogate loss", f"loss={loss['name']} is an algorithm of its own: choose solver=auto"
-        )
-
-
-def refuse_not_positive(**values: float | None) -> None:
-    """Raise `ConfigError` for the first parameter that is no finite number above 0; None stands for one that is not given."""
-    for name, value in values.items():
-        if value is not None and not (_is_number(value) and np.isfinite(value) and value > 0):
-            raise ConfigError(f"{name} must be a positive number, got {value!r}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
-def refuse_no_limit(**limits: Any) -> None:
-    """Raise `ConfigError` for the first limit that is no number above 0; of passes at least 1."""
-    for name, value in limits.items():
-        least = 1.0 if name == "max_passes" else 0.0
-        if not _is_number(value) or not value >= least:
-            raise ConfigError(f"{name} must be at least {least:g}, got {value!r}")
-
-
-def refuse_no_options(**options: Any) -> None:
-    """Raise `ConfigError` for the first group of options that is neither a mapping nor None."""
-    for name, value in options.items():
-        if value is not None and not isinstance(value, Mapping):
-            raise ConfigError(f"{name} must be a dict of options or None, got {value!r}")
-
-
-def mass_of(n: int, weights: Array | None) -> float:
-    """Return the sum of example weights (n,), or n without any; `ConfigError` if it is 0."""
-    with np.errstate(over="ignore"):
-        mass = float(n) if weights is None else float(weights.sum())
-    if not mass > 0:
-        raise ConfigError("sample_weight is zero for every row")
-    return mass
-
-
-def refuse_huge_mass(mass: float, C: float) -> None:
-    """Raise `ConfigError` where the sum of the example weights, or C times it, is more than a number can hold."""
-    if not (np.isfinite(mass) and np.isfinite(C * mass)):
-        raise ConfigError("sample_weight adds up to more than a number can hold; divide it by its largest value")
-
-
-def one_of(what: str, value: Any, known: Iterable[str]) -> str:
-    """Return an option's value; `ConfigError` if it is none of the known."""
-    if value not in known:
-        raise ConfigError(f"{what}={value} is unknown; {nearest(str(value), known)}")
-    return str(value)
-
-
-def seed_of(random_state: Any) -> int:
-    """Return a seed from what scikit-learn takes as random_state."""
-    if isinstance(random_state, (int, np.integer)):
-        return int(random_state)
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31))
-    if random_state is None:
-        return 0
-    raise ConfigError(f"random_state must be a whole number, got {random_state!r}")
 
 
 LearnerType = TypeVar("LearnerType", bound=type[Learner])

@@ -20,10 +20,11 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import ConfigError, ModelError, StrategyWarning
-from ..stored import Entries
-from .base import Array, Labels, Options, one_of
-from .labels import codes_of
+from ..core.errors import ConfigError, ModelError, StrategyWarning
+from ..core.stored_arrays import Entries
+from ..core.typing import Array, Labels, Options
+from ..data.labels.order import codes_of
+from .options import one_of
 from .scaling import MOST_CLASSES, VectorScaling
 
 METHODS = ("vector", "temperature", "sigmoid", "isotonic")

@@ -20,12 +20,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..certificate import judge, warn_unless_converged
-from ..compiled import compiled_rows, kernels
-from ..features.rows import merge_rows
+from ..core.compiled import compiled_rows, kernels
+from ..core.typing import Array, Labels
+from ..features.merging import merge_rows
 from ..losses import make_loss
-from .base import Array, Labels, LinearLearner, refuse_no_limit, refuse_not_positive, register, seed_of
-from .ultraconservative import confusion_matrix
+from ..problems.certificate import judge, warn_unless_converged
+from .base import register
+from .linear import LinearLearner
+from .options import refuse_no_limit, refuse_not_positive, seed_of
+from .uma import confusion_matrix
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import losses
-from ..errors import ConfigError, IncompatibleError, nearest
-from .base import Learner, Options, fixable, registry
+from ..core.errors import ConfigError, IncompatibleError, nearest
+from ..core.typing import Options
+from .base import Learner, registry
+from .options import fixable
 from .surrogate import SurrogateClassifier
 
 

@@ -25,19 +25,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from ..certificate import judge, warn_unless_converged
-from ..errors import ConfigError, IncompatibleError, ModelError
+from ..core.errors import ConfigError, IncompatibleError, ModelError
+from ..core.stored_arrays import Entries
+from ..core.typing import Array, Labels, Options
 from ..features import FeatureMap, feature_class, make_features
 from ..features.base import KernelMap
 from ..features.base import registry as feature_registry
-from ..features.rows import merge_rows
-from ..stored import Entries
-from .base import (
-    Array,
-    Bound,
-    Labels,
-    Options,
-    RowLearner,
+from ..features.merging import merge_rows
+from ..problems.certificate import judge, warn_unless_converged
+from ..problems.threshold import ThresholdProblem
+from ..solvers.newton.threshold import ExplicitRows, KernelRows, ScoredRows, ThresholdPoint, minimise, moved
+from .base import Bound, register, registry
+from .calibrated import Calibrated
+from .costs.given_costs import check_costs, matrix_of, metric_of, plain_cost, with_cost
+from .linear import RowLearner
+from .options import (
     mass_of,
     one_of,
     own_options,
@@ -47,14 +49,8 @@ from .base import (
     refuse_not_positive,
     refuse_solver,
     refuse_unknown_options,
-    register,
-    registry,
 )
-from .calibrated import Calibrated
-from .minimiser import Minimiser
-from .row_costs import check_costs, matrix_of, metric_of, plain_cost, with_cost
-from .threshold_newton import ExplicitRows, KernelRows, ScoredRows, ThresholdPoint, minimise, moved
-from .threshold_problem import ThresholdProblem
+from .refitting import Minimiser
 
 BIASES = {"free": "sum", "regularised": "none"}
 _DISTINCT = 1e-6  # scores nearer to each other than this count as one, in units of the margin

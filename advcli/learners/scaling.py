@@ -16,12 +16,9 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..errors import NotConvergedWarning
-
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
+from ..core.errors import NotConvergedWarning
+from ..core.typing import Array, Labels
 
 MOST_CLASSES = 2000
 """Most classes: all slopes and biases are solved for at once."""

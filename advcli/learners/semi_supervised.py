@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.utils.extmath import row_norms
 
-from ..errors import ConfigError
-from .base import Array, Labels, LinearLearner, register
-from .ultraconservative import UMAClassifier
+from ..core.errors import ConfigError
+from ..core.typing import Array, Labels
+from .base import register
+from .linear import LinearLearner
+from .uma import UMAClassifier
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -1,6 +1,6 @@
 """Surrogates behind an oracle: one estimator for every loss, feature map and solver, certified.
 
-The objective is lambda/2 |theta|^2 + 1/n sum_i S(f_i, y_i)  with lambda = 1/(n C); see `advcli.problem`.
+The objective is lambda/2 |theta|^2 + 1/n sum_i S(f_i, y_i)  with lambda = 1/(n C); see `advcli.problems.risk`.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .. import costs
-from ..block_problem import BlockProblem
-from ..blocks import BlockRows, in_blocks
-from ..certificate import Judged, WorstCase, settle, warn_unless_converged
-from ..costs import ABSTAIN
-from ..errors import ConfigError, DataError, IncompatibleError, ModelError
+from ..core.errors import ConfigError, DataError, IncompatibleError, ModelError
+from ..core.row_blocks import BlockRows, in_blocks
+from ..core.stored_arrays import Entries
+from ..core.typing import Array, Labels, Options
+from ..data.labels.order import codes_of
 from ..features import FeatureMap, feature_class, make_features
-from ..features.rows import merge_rows
+from ..features.merging import merge_rows
 from ..losses import AdversarialLoss, Loss, loss_class, make_loss, registry
+from ..losses import matrices as costs
 from ..losses.abstain import AbstainLoss
 from ..losses.base import RULES
-from ..problem import Problem, Solution
+from ..losses.matrices import ABSTAIN
+from ..problems.certificate import Judged, WorstCase, settle, warn_unless_converged
+from ..problems.risk import Problem, Solution
+from ..problems.row_blocks import BlockProblem
 from ..solvers import Limits, make_solver, solvers_for_a_box
 from ..solvers.base import refuse_answer
-from ..stored import Entries
-from .base import (
+from .base import Bound
+from .base import registry as learners
+from .calibrated import Calibrated, warn_scorers
+from .options import (
     NOT_OPTIONS,
-    Array,
-    Bound,
-    Labels,
-    Options,
     mass_of,
     one_of,
     own_options,
@@ -46,10 +47,7 @@ from .base import (
     refuse_not_positive,
     seed_of,
 )
-from .base import registry as learners
-from .calibrated import Calibrated, warn_scorers
-from .labels import codes_of
-from .minimiser import Minimiser
+from .refitting import Minimiser
 
 
 def _loss_type(loss: Any) -> type[Loss] | None:
@@ -102,7 +100,7 @@ def _has_proba(estimator: SurrogateClassifier) -> bool:
 
 
 _OF_THE_FIT = (*NOT_OPTIONS, "rule")  # of the group ``loss``, and no options of a loss
-_LIMITS = ("name", "description", "tol", "search_tol", "search_solver", "search_passes", "max_passes", "max_seconds")
+LIMITS = ("name", "description", "tol", "search_tol", "search_solver", "search_passes", "max_passes", "max_seconds")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -254,7 +252,7 @@ class SurrogateClassifier(Minimiser):
     @classmethod
     def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
         """Refuse unknown options of a loss, feature map or solver, and labels without an order where the loss or the features need one."""
-        make_solver(solver["name"], **own_options(solver, _LIMITS))
+        make_solver(solver["name"], **own_options(solver, LIMITS))
         mapped, requires = feature_class(features["name"]), "order" in cls.needs(loss)
         if (requires or mapped.needs_order) and not ordered:
             raise IncompatibleError(
@@ -273,7 +271,7 @@ class SurrogateClassifier(Minimiser):
         cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
     ) -> SurrogateClassifier:
         """Return an unfitted estimator at these hyper-parameters."""
-        chosen = {"solver": solver["name"], "solver_options": own_options(solver, _LIMITS) or None}
+        chosen = {"solver": solver["name"], "solver_options": own_options(solver, LIMITS) or None}
         return cls(**cls._from_options(loss), **chosen, **parameters_of(features, solver, hyper, n_classes, seed, tol))
 
     @classmethod
@@ -556,7 +554,7 @@ class SurrogateClassifier(Minimiser):
         return float(weight @ costs / weight.sum())
 
     def worst_case(self, X: Any, y: NDArray[np.intp], weight: Array | None) -> WorstCase | None:
-        """Return what the guarantee says of the predictions on the rows of the fit (`advcli.certificate.WorstCase`)."""
+        """Return what the guarantee says of the predictions on the rows of the fit (`advcli.problems.certificate.WorstCase`)."""
         loss, certificate = self.loss_, self.certificate_
         if certificate is None or not isinstance(loss, AdversarialLoss) or not self.decides:
             return None

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import costs
-from ..errors import ConfigError
-from .base import AdversarialLoss, Array, Labels, register
+from ..core.errors import ConfigError
+from ..core.typing import Array, Labels
+from . import matrices
+from .base import AdversarialLoss, register
 from .general import GeneralLoss
 
 
@@ -42,18 +43,20 @@ class AbstainLoss(AdversarialLoss):
     def __init__(self, n_classes: int, alpha: float | Sequence[float] = 0.5) -> None:
         super().__init__(n_classes)
         each = (
-            [costs.check_alpha(cost) for cost in alpha] if isinstance(alpha, Sequence | np.ndarray) and not isinstance(alpha, str) else []
+            [matrices.check_alpha(cost) for cost in alpha]
+            if isinstance(alpha, Sequence | np.ndarray) and not isinstance(alpha, str)
+            else []
         )
         if each and len(each) != n_classes:
             raise ConfigError(f"alpha of loss=abstain has {len(each)} numbers for {n_classes} classes: give one, or one for each class")
         self.general: GeneralLoss | None = None
         if len(set(each)) > 1:
-            self.matrix = np.vstack([costs.zero_one(n_classes), each])
+            self.matrix = np.vstack([matrices.zero_one(n_classes), each])
             self.general = GeneralLoss(n_classes, matrix=self.matrix, structure=False)
             self.kernel, self.metric, self.note = "general", "cost", self.general.note  # type: ignore[misc]
             return
-        self.alpha = each[0] if each else costs.check_alpha(alpha)
-        self.matrix = costs.abstain(n_classes, self.alpha)
+        self.alpha = each[0] if each else matrices.check_alpha(alpha)
+        self.matrix = matrices.abstain(n_classes, self.alpha)
 
     @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:

@@ -20,17 +20,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .. import plugins
-from ..compiled import kernels
-from ..costs import CostMatrix
-from ..errors import ConfigError, nearest
-from ..registry import Registry, refuse_unknown_options
-
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
-
+from ..core import plugins
+from ..core.compiled import kernels
+from ..core.errors import ConfigError, nearest
+from ..core.registry import Registry, refuse_unknown_options
+from ..core.typing import Array, Labels
+from .matrices import CostMatrix
 
 RULES = ("default", "potentials", "predictor", "median", "mean")
 
@@ -58,7 +54,7 @@ class Loss(ABC):
     Attributes
     ----------
     kernel : str
-        Name of the compiled family that evaluates this loss (`advcli.compiled`).
+        Name of the compiled family that evaluates this loss (`advcli.core.compiled`).
     parameters : ndarray
         The numbers that the compiled family needs (a loss matrix, alpha, ...); empty for most.
     """
@@ -375,7 +371,7 @@ class AdversarialLoss(SimplexLoss):
 
 
 # ---- registry: a loss registers itself in its own file --------------------------------------------------------------
-registry: Registry[type[Loss]] = Registry("loss", "loss")
+registry: Registry[type[Loss]] = Registry("loss", "loss", __package__)
 register = registry.register
 loss_class = registry.get
 

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import costs
-from ..errors import ConfigError
-from .base import AdversarialLoss, Array, Labels, named_matrix, register
+from ..core.errors import ConfigError
+from ..core.typing import Array, Labels
+from . import matrices
+from .base import AdversarialLoss, named_matrix, register
 
 
 # ---- the one-dimensional game ---------------------------------------------------------------------------------------
@@ -171,7 +172,7 @@ class ConvexColumnsLoss(_ConvexGame):
         Number k of classes.
     matrix : rows of numbers, shape (l, k), optional
     file : path of a CSV file, optional
-        Exactly one of the two (`advcli.costs.read_csv`).
+        Exactly one of the two (`advcli.losses.matrices.read_csv`).
     classes, predictions : sequence, optional
         As in `advcli.losses.general.GeneralLoss`.
     """
@@ -185,15 +186,15 @@ class ConvexColumnsLoss(_ConvexGame):
         predictions: Sequence[Any] | None = None,
     ) -> None:
         super().__init__(n_classes)
-        self.take_matrix(costs.matrix_from(matrix, file, n_classes, "convex", classes=classes, predictions=predictions))
-        bend = costs.first_bend(self.matrix)
+        self.take_matrix(matrices.matrix_from(matrix, file, n_classes, "convex", classes=classes, predictions=predictions))
+        bend = matrices.first_bend(self.matrix)
         if bend is not None:
             row, column = bend
             raise ConfigError(
                 f"loss=convex needs columns that are convex in the prediction, but row {row} of column {column} lies above "
                 "the line between its neighbours: choose loss=general"
             )
-        self.note = "; ".join(costs.describe(self.matrix, self.predicts_classes).notes)
+        self.note = "; ".join(matrices.describe(self.matrix, self.predicts_classes).notes)
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> frozenset[str]:
@@ -227,7 +228,7 @@ class AbsoluteLoss(_ConvexGame):
 
     def __init__(self, n_classes: int) -> None:
         super().__init__(n_classes)
-        self.matrix = costs.absolute(n_classes)
+        self.matrix = matrices.absolute(n_classes)
 
     def _sides(self, F: Array) -> tuple[Array, Array]:
         # the common level is removed first: beside scores of 1e300 the label codes would be rounded away
@@ -263,7 +264,7 @@ class SquaredLoss(_ConvexGame):
 
     def __init__(self, n_classes: int) -> None:
         super().__init__(n_classes)
-        self.matrix = costs.squared(n_classes)
+        self.matrix = matrices.squared(n_classes)
 
 
 @register("power")
@@ -272,7 +273,7 @@ class PowerLoss(_ConvexGame):
 
     def __init__(self, n_classes: int, p: float = 1.5) -> None:
         super().__init__(n_classes)
-        self.matrix = costs.power(n_classes, p)
+        self.matrix = matrices.power(n_classes, p)
         if p < 1:
             raise ConfigError(f"loss=power needs p >= 1 (a convex cost), got {p:g}: give the matrix to loss=general")
 
@@ -288,7 +289,7 @@ class HuberLoss(_ConvexGame):
 
     def __init__(self, n_classes: int, delta: float = 1.0) -> None:
         super().__init__(n_classes)
-        self.matrix = costs.huber(n_classes, delta)
+        self.matrix = matrices.huber(n_classes, delta)
 
     @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:
@@ -302,7 +303,7 @@ class PinballLoss(_ConvexGame):
 
     def __init__(self, n_classes: int, quantile: float = 0.5) -> None:
         super().__init__(n_classes)
-        self.matrix = costs.pinball(n_classes, quantile)
+        self.matrix = matrices.pinball(n_classes, quantile)
 
     @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:

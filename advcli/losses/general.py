@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import costs
-from ..compiled import kernels
-from ..errors import ConfigError, nearest
-from ..programs import pass_program, quiet_solver
-from .base import AdversarialLoss, Answer, Array, Labels, Loss, make_loss, named_matrix, register
+from ..core.compiled import kernels
+from ..core.errors import ConfigError, nearest
+from ..core.highs import pass_program, quiet_solver
+from ..core.typing import Array, Labels
+from . import matrices
+from .base import AdversarialLoss, Answer, Loss, make_loss, named_matrix, register
 
 BACKENDS = ("simplex", "highs")
 CERTIFICATE = 1e-9  # largest gap between the two players' values, in units of the spread of the matrix
@@ -113,8 +114,8 @@ def closed_form(matrix: Any) -> tuple[AdversarialLoss, float, str] | None:
     The scale is that of zero-one and abstain matrices (Corollary 9); it is 1 for columns convex in the prediction, whose
     loss takes the matrix as it is.
     """
-    values = costs.check_matrix(matrix)
-    found, k = costs.describe(values), values.shape[1]
+    values = matrices.check_matrix(matrix)
+    found, k = matrices.describe(values), values.shape[1]
     if found.structure == "general":
         return None
     said = _SAID[found.structure]
@@ -147,7 +148,7 @@ class GeneralLoss(AdversarialLoss):
         Number k of classes.
     matrix : rows of numbers, shape (l, k), optional
     file : path of a CSV file, optional
-        Exactly one of the two (`advcli.costs.read_csv`).
+        Exactly one of the two (`advcli.losses.matrices.read_csv`).
     backend : {"simplex", "highs"}
         How games without a closed form are solved. ``highs`` also sends `value` and `oracle` through HiGHS instead of the
         compiled simplex.
@@ -181,13 +182,13 @@ class GeneralLoss(AdversarialLoss):
         super().__init__(n_classes)
         if backend not in BACKENDS:
             raise ConfigError(f"loss=general has no backend {backend!r}: {nearest(backend, BACKENDS)}")
-        self.take_matrix(costs.matrix_from(matrix, file, n_classes, "general", classes=classes, predictions=predictions))
+        self.take_matrix(matrices.matrix_from(matrix, file, n_classes, "general", classes=classes, predictions=predictions))
         self.backend = backend
         found = closed_form(self.matrix) if structure and backend == "simplex" else None
         self._closed: AdversarialLoss | None = found[0] if found else None
         self._scale = found[1] if found else 1.0
         said = [f"the matrix is {found[2]}: its closed form is used"] if found else []
-        self.note = "; ".join([*said, *costs.describe(self.matrix, self.predicts_classes).notes])
+        self.note = "; ".join([*said, *matrices.describe(self.matrix, self.predicts_classes).notes])
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> frozenset[str]:
@@ -208,8 +209,8 @@ class GeneralLoss(AdversarialLoss):
             {"matrix": random.uniform(0.0, 1.0, (few + 2, n_classes)).tolist()},
             {"matrix": random.uniform(0.0, 1.0, (max(1, few // 2), n_classes)).tolist()},
             {"matrix": random.normal(size=(few, n_classes)).tolist()},
-            {"matrix": (3.0 * costs.zero_one(n_classes)).tolist()},
-            {"matrix": costs.zero_one(n_classes)[:predictions].tolist(), "structure": False},
+            {"matrix": (3.0 * matrices.zero_one(n_classes)).tolist()},
+            {"matrix": matrices.zero_one(n_classes)[:predictions].tolist(), "structure": False},
         ]
 
     kernel = "general"

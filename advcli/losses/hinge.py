@@ -18,7 +18,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Answer, Array, Labels, Loss, SimplexLoss, by_class, register
+from ..core.typing import Array, Labels
+from .base import Answer, Loss, SimplexLoss, by_class, register
 
 
 def _columns(F: Array, y: Labels) -> NDArray[np.bool_]:

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ConfigError
-from .base import Answer, Array, Labels, Loss
+from ..core.errors import ConfigError
+from ..core.typing import Array, Labels
+from .base import Answer, Loss
 
 CODES = ("binary", "gray")
 _HALF = np.sqrt(0.5)

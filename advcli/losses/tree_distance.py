@@ -9,10 +9,11 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import shortest_path
 
-from .. import costs
-from ..errors import ConfigError, nearest
-from ..hierarchy.graph import LabelGraph
-from .base import Array, register
+from ..core.errors import ConfigError, nearest
+from ..core.label_graph import LabelGraph
+from ..core.typing import Array
+from . import matrices
+from .base import register
 from .general import GeneralLoss
 
 
@@ -74,7 +75,7 @@ class TreeDistanceLoss(GeneralLoss):
         if set(given) - {"edges", "classes"} or not all(isinstance(edge, (list, tuple)) and len(edge) == 2 for edge in given["edges"]):
             raise ConfigError("loss.hierarchy must be a list of [parent, child] pairs, or have the keys edges and classes")
         names = [str(name) for name in given.get("classes") or classes or ()]
-        costs.check_size(n_classes)
+        matrices.check_size(n_classes)
         if len(names) != n_classes:
             raise ConfigError(f"loss=tree_distance needs the names of the {n_classes} classes in classes, got {len(names)}")
         matrix = distances([(str(parent), str(child)) for parent, child in given["edges"]], names)

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ConfigError
-from .base import AdversarialLoss, Answer, Array, Labels, Loss, loss_class, make_loss, register
+from ..core.errors import ConfigError
+from ..core.typing import Array, Labels
+from .base import AdversarialLoss, Answer, Loss, loss_class, make_loss, register
 
 
 @register("weighted")

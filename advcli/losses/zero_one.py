@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import costs
-from .base import AdversarialLoss, Array, register
+from ..core.typing import Array
+from . import matrices
+from .base import AdversarialLoss, register
 
 
 def simplex_threshold(F: Array) -> Array:
@@ -38,7 +39,7 @@ class ZeroOneLoss(AdversarialLoss):
     @cached_property
     def matrix(self) -> Array:  # type: ignore[override]
         """The matrix 1 - I (k, k); no fit and no prediction looks at it."""
-        return costs.zero_one(self.n_classes)
+        return matrices.zero_one(self.n_classes)
 
     negative_costs = False  # without the matrix, of k^2 numbers
 

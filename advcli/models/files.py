@@ -20,18 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..data.encoding import Column, Encoding
-from ..data.transformer import EncodedColumns
-from ..errors import AdvcliError, ConfigError, ModelError
+from ..core.errors import AdvcliError, ConfigError, ModelError
+from ..core.files import UNDELAYED, write_bytes
+from ..core.stored_arrays import MOST_COLUMNS
+from ..data.tables.column import Column
+from ..data.tables.encoding import Encoding
+from ..data.tables.transformer import EncodedColumns
 from ..evaluation.standardise import Standardiser
-from ..files import UNDELAYED, write_bytes
 from ..learners import Learner
-from ..provenance import package_version, versions
-from ..rows import plain
-from ..steps import Steps
-from ..steps import packed as packed_steps
-from ..stored import MOST_COLUMNS
+from ..results.provenance import package_version, versions
+from ..results.tables import plain
 from .model import Model
+from .pipeline_steps import Steps
+from .pipeline_steps import packed as packed_steps
 from .restored import ESTIMATORS, FITTED, LABELS, STEPS, rebuild
 
 if TYPE_CHECKING:
@@ -74,9 +75,9 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
     ----------
     model : Model, Learner, Pipeline
         A fitted estimator of this package; of kernels the support vectors alone are kept. Or a fitted scikit-learn pipeline that ends in
-        one, after transformers that can be kept as plain data (`advcli.steps.TRANSFORMERS`).
+        one, after transformers that can be kept as plain data (`advcli.models.pipeline_steps.TRANSFORMERS`).
     path : path-like
-        Any name; what another package learned, but for linear classifiers of scikit-learn (`advcli.learners.outside_saved.LINEAR`), needs
+        Any name; what another package learned, but for linear classifiers of scikit-learn (`advcli.learners.sklearn_saved.LINEAR`), needs
         one that ends in ``.joblib``, and is written by pickle.
 
     Raises

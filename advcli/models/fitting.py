@@ -7,15 +7,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..data.encoding import Column, Encoding
+from ..core.errors import ConfigError
 from ..data.registry import complete_options
-from ..errors import ConfigError
+from ..data.tables.column import Column
+from ..data.tables.encoding import Encoding
 from ..evaluation.learning import missed_rows
 from ..evaluation.recipe import ALL, Recipe
 from ..evaluation.selection import pooled_score
 from ..learners import Learner
 from ..learners.surrogate import SurrogateClassifier
-from ..provenance import versions
+from ..results.provenance import versions
 from .model import ABSTAIN, Model
 
 if TYPE_CHECKING:

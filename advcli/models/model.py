@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..certificate import Certificate
-from ..data.cells import PLAIN
-from ..data.encoding import Encoding
-from ..data.transformer import EncodedColumns
-from ..errors import ConfigError
+from ..core.errors import ConfigError
+from ..data.tables.cells import PLAIN
+from ..data.tables.encoding import Encoding
+from ..data.tables.transformer import EncodedColumns
 from ..evaluation.standardise import Standardiser
 from ..learners import Learner
-from ..learners.base import NOT_OPTIONS
-from ..rows import plain
-from ..steps import Steps
+from ..learners.options import NOT_OPTIONS
+from ..problems.certificate import Certificate
+from ..results.tables import plain
+from .pipeline_steps import Steps
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..data.encoding import refuse_faults
-from ..data.reading import read_parts
-from ..errors import ConfigError, ModelError, refuse_all
-from ..files import atomic_file
-from ..spreadsheets import frame_as_text
-from ..steps import Steps
+from ..core.errors import ConfigError, ModelError, refuse_all
+from ..core.files import atomic_file
+from ..core.spreadsheets import frame_as_text
+from ..data.tables.column import refuse_faults
+from ..data.tables.reading import read_parts
 from .model import ABSTAIN, Model, zeros
+from .pipeline_steps import Steps
 
 _WHOLE = 2**31  # rows that no file has
 
@@ -90,7 +90,7 @@ def predict_file(
         CSV file for the rows that are refused: ``row``, counted from 1 without the heading, ``reasons``, and their cells. The predictions
         then have a first column ``row``.
     spreadsheets : bool
-        Whether texts that look like formulas get an apostrophe (`advcli.spreadsheets`).
+        Whether texts that look like formulas get an apostrophe (`advcli.core.spreadsheets`).
 
     Raises
     ------

@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificate import Certificate
-from ..data.cells import Notation
-from ..data.encoding import MISSING_WAYS, Column, Encoding
-from ..data.opening import check_encoding
-from ..errors import ConfigError, ModelError
+from ..core.checks import LARGEST
+from ..core.errors import ConfigError, ModelError
+from ..core.stored_arrays import MOST_COLUMNS, Entries
+from ..data.tables.cells import Notation
+from ..data.tables.column import Column
+from ..data.tables.encoding import Encoding
+from ..data.tables.learning import MISSING_WAYS
+from ..data.tables.opening import check_encoding
 from ..evaluation.standardise import Standardiser
 from ..features import feature_class
 from ..learners import Learner
@@ -24,13 +27,12 @@ from ..learners.abstention import AbstainingClassifier
 from ..learners.base import registry
 from ..learners.hierarchical import HierarchicalClassifier
 from ..learners.ordinal import OrdinalClassifier
-from ..learners.reductions import CostSensitiveClassifier
+from ..learners.reductions.learners import CostSensitiveClassifier
 from ..learners.surrogate import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
-from ..rows import plain
-from ..rules import LARGEST
-from ..steps import unpacked as unpacked_steps
-from ..stored import MOST_COLUMNS, Entries
+from ..problems.certificate import Certificate
+from ..results.tables import plain
 from .model import Model, zeros
+from .pipeline_steps import unpacked as unpacked_steps
 
 ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in (SurrogateClassifier, AdversarialClassifier, OrdinalAdversarialClassifier)}
 # learners that no configuration names

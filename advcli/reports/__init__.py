@@ -1,4 +1,4 @@
-"""Reports, made from rows alone: the summary, the comparison table, full reports, and the check of rows against a baseline."""
+"""Tables, figures and pages, from rows."""
 
 from .beside import published_table
 from .choice import Choice

@@ -14,8 +14,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..metrics import meaning
-from ..statistics import TestResult, critical_difference, friedman, holm, nemenyi, rank_biserial, row_ranks, wilcoxon
-from .document import counted
+from ..statistics.across import critical_difference, friedman, nemenyi, row_ranks
+from ..statistics.tests import TestResult, holm, rank_biserial, wilcoxon
+from .formats.document import counted
 
 MIN_DATASETS = 5
 """Fewer data sets support no test: five of one sign still have the Wilcoxon p-value 0.0625."""

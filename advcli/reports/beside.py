@@ -8,10 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from ..records import ResultsFolder
+from ..results.folder import ResultsFolder
 from .choice import Choice
-from .content import ours_beside, published_lines, read_facts
 from .published_numbers import compare_with_published
+from .sections.facts import read_facts
+from .sections.published import ours_beside, published_lines
 from .sources import Sources
 from .summary import summarise
 

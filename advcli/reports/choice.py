@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..errors import ConfigError, nearest
+from ..core.errors import ConfigError, nearest
 from .summary import in_order, with_unique_methods
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from ..errors import ResultsError
+from ..core.errors import ResultsError
 from ..metrics import shown, shown_mean, shown_value, title
-from ..statistics import DEFAULT, MIN_WILCOXON_SPLITS, MOST_IN_HOLM
-from .document import ReportTable, TableField, metric_word
-from .markdown import markdown_table
+from ..statistics.marks import DEFAULT, MOST_IN_HOLM
+from ..statistics.tests import MIN_WILCOXON_SPLITS
+from .formats.document import ReportTable, TableField, metric_word
+from .formats.markdown import markdown_table
 from .remarks import selection_lines
 from .summary import in_order, untested
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..files import write_bytes, write_text
+from ..core.files import write_bytes, write_text
 from .drawing import look, style
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from .document import Figure
+from .formats.document import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .. import provenance
-from ..records import ResultsFolder
-from ..rows import canonical_json, lasting
-from .document import counted
+from ..results import provenance
+from ..results.folder import ResultsFolder
+from ..results.tables import canonical_json, lasting
+from .formats.document import counted
 
 MADE_COLUMNS = ("made_by", "config")
 """Columns of a baseline: versions and processor, and the options of the cell, each ``name=value; ...``. They may be empty."""

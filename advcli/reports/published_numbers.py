@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..errors import ConfigError, nearest
+from ..core.errors import ConfigError, nearest
 from ..metrics import shown_as
 from .summary import as_ordered
 

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import ResultsError
-from ..files import read_json
-from ..identity import Owner
+from ..core.errors import ResultsError
+from ..core.files import read_json
 from ..metrics import Missed, missed_classes
-from ..provenance import Makers
-from ..records import ResultsFolder
-from ..rows import TIMING_COLUMNS, canonical_json
-from .document import counted
+from ..results.folder import ResultsFolder
+from ..results.identity import Owner
+from ..results.provenance import Makers
+from ..results.tables import TIMING_COLUMNS, canonical_json
+from .formats.document import counted
 from .summary import DRAWN, RESULTS, TOLD, told_apart
 
 

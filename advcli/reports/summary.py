@@ -13,10 +13,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..errors import ConfigError, ResultsError, nearest
-from ..metrics import meaning
-from ..rows import GROWING, canonical_json, option_text
-from ..statistics import DEFAULT, Significance, mark_best, paired_test, rank_biserial, row_ranks
+from ..core.errors import ConfigError, ResultsError, nearest
+from ..metrics import check_metric, meaning
+from ..results.tables import GROWING, canonical_json, option_text
+from ..statistics.across import row_ranks
+from ..statistics.marks import DEFAULT, Significance, mark_best
+from ..statistics.tests import paired_test, rank_biserial
 from .across import MOST_PAIRED
 
 SUMMARY_COLUMNS = (
@@ -176,7 +178,7 @@ def summarise(runs: pd.DataFrame, significance: Significance = DEFAULT, metric: 
     Parameters
     ----------
     runs : DataFrame
-        Rows of runs.csv (`advcli.records.ResultsFolder.runs`).
+        Rows of runs.csv (`advcli.results.folder.ResultsFolder.runs`).
     significance : Significance
         Test, level and correction of the marks.
     metric : str, optional
@@ -417,3 +419,11 @@ def _block(dataset: str, metric: str, block: pd.DataFrame, significance: Signifi
             "effect_size": worse * rank_biserial(samples.values[method], samples.values[str(best)]) if compared else math.nan,
         }
     return lines
+
+
+def check_primary(metric: str, protocol: Mapping[str, Any]) -> None:
+    """Raise `ConfigError` for a metric of tables that does not exist, or that a run by this protocol does not record."""
+    check_metric(metric)
+    # without protocol.metric the loss and the labels choose the first one
+    if protocol["metric"] is not None and metric not in (recorded := [protocol["metric"], *protocol["metrics"]]):
+        raise ConfigError(f"report.metric={metric} is not recorded; add it to protocol.metrics or choose one of {', '.join(recorded)}")

@@ -12,23 +12,24 @@ from typing import Any
 
 import pandas as pd
 
-from ..errors import AdvcliError, ConfigError, ResultsError, nearest
-from ..files import write_bytes, write_text
+from ..core.errors import AdvcliError, ConfigError, ResultsError, nearest
+from ..core.files import write_bytes, write_text
+from ..core.spreadsheets import as_text
 from ..metrics import names as metric_names
-from ..records import ResultsFolder
-from ..rows import format_value, plain
-from ..spreadsheets import as_text
-from ..statistics import DEFAULT, Significance
+from ..results.folder import ResultsFolder
+from ..results.tables import format_value, plain
+from ..statistics.marks import DEFAULT, Significance
 from .choice import Choice, Names
 from .comparison import comparison_table, result_entry
-from .content import Contents, contents, read_facts, shown_metrics
 from .curves import CURVE_COLUMNS, curve_points
 from .drawing import svg_only
 from .figures import LEARNING_COLUMNS, is_of
-from .html_page import html_page
-from .latex import latex
-from .markdown import markdown
+from .formats.html_page import html_page
+from .formats.latex import latex
+from .formats.markdown import markdown
 from .remarks import missed_lines, selected_by
+from .sections.content import Contents, contents, shown_metrics
+from .sections.facts import read_facts
 from .sources import Sources
 from .summary import SUMMARY_COLUMNS, in_order, summarise
 
@@ -82,7 +83,7 @@ def write_reports(
     out : Path, optional
         Where the reports are written; default the folder, and needed for several.
     spreadsheets : bool
-        Whether texts in CSV files that look like formulas get an apostrophe (`advcli.spreadsheets`).
+        Whether texts in CSV files that look like formulas get an apostrophe (`advcli.core.spreadsheets`).
 
     Returns
     -------

@@ -1,12 +1,9 @@
-"""Solvers: one file each; every module here registers itself on import."""
+"""An algorithm sees a problem, says what it lacks, returns a solution that others certify.
 
-import importlib
-import pkgutil
+One file a solver; a file registers it, and the registry imports all files at the first name asked for.
+"""
 
 from .base import Limits, Solver, make_solver, register, solver_names, solvers_for_a_box
 from .best import Best
-
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
 
 __all__ = ["Best", "Limits", "Solver", "make_solver", "register", "solver_names", "solvers_for_a_box"]

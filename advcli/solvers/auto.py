@@ -21,22 +21,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..block_problem import BlockProblem
+from ..core.typing import Array
 from ..features.base import KernelMap
-from ..problem import Array, Problem, Solution
+from ..problems.risk import Problem, Solution
+from ..problems.row_blocks import BlockProblem
 from .base import Limits, Solver, register
-from .box import BoxSolver
-from .dual import DualSolver
-from .dual_blocks import BlockDualSolver
-from .dual_lists import ListedDualSolver
-from .hinges import HingesSolver
+from .coordinate.class_lists import ListedDualSolver
+from .coordinate.dense import DualSolver
+from .coordinate.kernel import KernelDualSolver
+from .coordinate.row_blocks import BlockDualSolver
+from .coordinate.threaded import ThreadedSolver
 from .interior_point import InteriorPointSolver
-from .kernel_dual import KernelDualSolver
-from .kernel_newton import KernelNewtonSolver, block_then_newton, step_seconds
 from .kernel_splitting import KernelSplittingSolver
 from .lbfgs import LbfgsSolver
-from .newton import WARM, NewtonSolver, falls_into_blocks
-from .threaded import ThreadedSolver
+from .newton.box import BoxSolver
+from .newton.hinges import HingesSolver
+from .newton.kernel import KernelNewtonSolver, block_then_newton, step_seconds
+from .newton.linear import WARM, NewtonSolver, falls_into_blocks
 
 # The block method gets the passes that cost as much as Newton's factorisations: about 60 of p x p parameters, against 12 n p operations a
 # pass. At least 20 passes, and up to 60 where they are about to close the gap, as with small C and separable data; at most 500, since seven

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import plugins
-from ..errors import ConfigError, nearest
-from ..problem import Array, Problem, Solution
-from ..registry import Registry
+from ..core import plugins
+from ..core.errors import ConfigError, nearest
+from ..core.registry import Registry
+from ..core.typing import Array
+from ..problems.risk import Problem, Solution
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def refuse_answer(solver: Solver, problem: Problem, answer: Any) -> None:
         return
     shape = (len(problem.y), problem.loss.n_classes)
     if not isinstance(answer, Solution):
-        wrong = f"a {type(answer).__name__}, not an advcli.problem.Solution"
+        wrong = f"a {type(answer).__name__}, not an advcli.problems.risk.Solution"
     elif np.shape(answer.theta) != (wanted := np.shape(problem.parameters(np.zeros(shape)))):
         wrong = f"theta of shape {np.shape(answer.theta)}, not {wanted}"
     elif answer.R is not None and getattr(answer.R, "shape", shape) != shape:
@@ -106,7 +107,7 @@ def whole_option(name: str, value: Any, or_null: bool = False) -> int:
     return int(value)
 
 
-registry: Registry[type[Solver]] = Registry("solver", "solver")
+registry: Registry[type[Solver]] = Registry("solver", "solver", __package__)
 register = registry.register
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem import Array, Problem, Solution
+from ..core.typing import Array
+from ..problems.risk import Problem, Solution
 
 
 class Best:

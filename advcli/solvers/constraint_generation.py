@@ -29,14 +29,15 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from ..compiled import kernels
-from ..errors import ConfigError
+from ..core.compiled import kernels
+from ..core.errors import ConfigError
+from ..core.typing import Array, Labels
 from ..features.base import KernelMap
-from ..features.kernel import KernelFeatures
-from ..problem import Array, Labels, Problem, Solution
+from ..features.kernels.kernel_map import KernelFeatures
+from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register, whole_option
-from .kernel_newton import CoefficientSmoothed, lacks_kernel
-from .newton import NewtonPoint, NewtonSolver, ProximalStep, search_by_steps
+from .newton.kernel import CoefficientSmoothed, lacks_kernel
+from .newton.linear import NewtonPoint, NewtonSolver, ProximalStep, search_by_steps
 
 _ACCURACY = 1e-6  # of slacks, in units of the loss: smaller violations do not count; a master that is less accurate has stalled
 _TIGHT = 1e-8  # of slacks in the same units: what a master aims at

@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from ..core.typing import Array
 from ..losses.base import AdversarialLoss
-from ..problem import Array, Problem, Solution
+from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register
 from .best import Best
-from .newton import _MAX_DIMENSION
-from .passes import check_parameters
+from .newton.linear import MAX_DIMENSION
+from .stochastic.passes import check_parameters
 
 _INSIDE = 0.995  # share of the way to the boundary that a step may go
 _MOST = 300  # iterations
@@ -48,8 +49,8 @@ class InteriorPointSolver(Solver):
             return "an adversarial loss"
         lacking = check_parameters(problem)
         size = int(np.prod(problem.features.shape))
-        if lacking is None and size > _MAX_DIMENSION:
-            return f"at most {_MAX_DIMENSION} parameters (here {size})"
+        if lacking is None and size > MAX_DIMENSION:
+            return f"at most {MAX_DIMENSION} parameters (here {size})"
         return lacking
 
     def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:

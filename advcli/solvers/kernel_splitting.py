@@ -22,10 +22,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..core.typing import Array
 from ..features.base import KernelMap, Sketch
-from ..problem import Array, Problem, Solution, gap_scale
+from ..problems.risk import Problem, Solution, gap_scale
 from .base import Limits, Solver, register
-from .kernel_newton import lacks_kernel
+from .newton.kernel import lacks_kernel
 
 _RELAXATION = 1.9  # below 2; 1 takes nearly twice the iterations
 _SCALE_SIMPLEX, _SCALE_BOX = 2.5, 0.7  # of sigma, for dual variables that are distributions and for others

@@ -20,11 +20,12 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
-from ..problem import Array, Problem, Solution
+from ..core.typing import Array
+from ..problems.risk import Problem, Solution
 from .base import Limits, Solver, register, warm_start, whole_option
 from .best import Best
-from .passes import check_parameters
 from .smoothing import SmoothedObjective, first_smoothing
+from .stochastic.passes import check_parameters
 
 _INNER = 200  # iterations of one inner run
 _IDLE = 30  # proximal steps without a better primal or dual value after which the solver gives up

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..problem import Array, Problem
+from ..core.typing import Array
+from ..problems.risk import Problem
 
 
 @dataclass

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 
-from ..records import RUN_COLUMNS
-from ..reports.document import Figure
 from ..reports.figures import Material, ReportFigure, registry
+from ..reports.formats.document import Figure
 from ..reports.summary import summarise
+from ..results.folder import RUN_COLUMNS
 from .losses import require
 
 

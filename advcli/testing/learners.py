@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from ..errors import NotConvergedWarning
+from ..core.errors import NotConvergedWarning
 from ..learners import Learner
 from .losses import require
 

@@ -6,13 +6,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core.typing import Array, Labels
 from ..losses import AdversarialLoss, Loss, examples_of
 from ..losses.base import ROUNDING
-
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
 
 SIZES = (1, 2, 3, 6)
 """Numbers of classes that a class of losses is checked at."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..certificate import certify
 from ..features import make_features
 from ..losses import make_loss
-from ..problem import Problem, Solution
+from ..problems.certificate import certify
+from ..problems.risk import Problem, Solution
 from ..solvers import Limits, Solver
 from .losses import require
 

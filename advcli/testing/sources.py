@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..blocks import BlockRows
+from ..core.row_blocks import BlockRows
 from ..data.dataset import Dataset, content_sha256
 from ..data.registry import sources
 from ..data.source import Source

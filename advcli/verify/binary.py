@@ -20,12 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import costs
-from .bounds import Array, Ball, ball, inverse, outward
+from ..core.typing import Array
+from ..losses import matrices
+from .bounds import Ball, ball, inverse, outward
 from .gap import Bounds, LearnedRows, ScoreMap
 
 NAMES = ("ova", "ovo", "red_mc", "csosr", "csovo", "csova")
-_NAMED = {"zero_one": costs.zero_one, "absolute": costs.absolute, "squared": costs.squared}
+_NAMED = {"zero_one": matrices.zero_one, "absolute": matrices.absolute, "squared": matrices.squared}
 
 
 def cost_matrix(options: Mapping[str, Any], k: int, labels: list[str], ordered: bool) -> Array:
@@ -35,7 +36,7 @@ def cost_matrix(options: Mapping[str, Any], k: int, labels: list[str], ordered: 
         cost = "absolute" if ordered else "zero_one"
     if isinstance(cost, str):
         return np.asarray(_NAMED[cost](k))
-    return costs.matrix_from(cost, file, k, str(options["name"])).align(labels).values
+    return matrices.matrix_from(cost, file, k, str(options["name"])).align(labels).values
 
 
 class Reduction:
@@ -58,7 +59,7 @@ class Reduction:
     def __init__(self, options: Mapping[str, Any], k: int, labels: list[str], ordered: bool) -> None:
         self.name, self.k = str(options["name"]), k
         self.every, self.free = options.get("pairs") == "all", options.get("bias") == "free"
-        self.matrix = cost_matrix(options, k, labels, ordered) if self.has_costs else costs.zero_one(k)
+        self.matrix = cost_matrix(options, k, labels, ordered) if self.has_costs else matrices.zero_one(k)
 
     @property
     def has_costs(self) -> bool:

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .bounds import UNIT, Array, Ball, ball, inverse, outward
+from ..core.typing import Array
+from .bounds import UNIT, Ball, ball, inverse, outward
 from .gap import Bounds, LearnedRows, ScoreMap
 from .structured import SurrogateOfMargin, cut, linear_map
 from .surrogates import CannotError

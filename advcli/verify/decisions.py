@@ -18,8 +18,9 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from .. import costs
-from .bounds import UNIT, Array, Ball, outward
+from ..core.typing import Array
+from ..losses import matrices
+from .bounds import UNIT, Ball, outward
 
 _SLACK = 1e-6  # of the value of a linear program, in units of the largest entry of the matrix
 _SLACK_OF_POSITIONS = 1e-10
@@ -47,7 +48,7 @@ def beyond(leaders: Any, margin: Ball, tau: float) -> Any:
     return np.column_stack([leaders & (margin.high > tau)[:, None], margin.low <= tau])
 
 
-def of_game(A: Array, F: Ball, form: costs.Description | None = None) -> Any:
+def of_game(A: Array, F: Ball, form: matrices.Description | None = None) -> Any:
     """Return which predictions of a game over A (l, k) are possible at scores F (n, k), (n, l); None where the rows are too many.
 
     ``form`` is the closed form that the program takes; None where it solves the game.

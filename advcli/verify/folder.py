@@ -28,14 +28,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import data, proofs
-from ..data.label_noise import corrupt, make_confusion
-from ..errors import AdvcliError, ResultsError
-from ..files import write_text
-from ..records import ResultsFolder
-from ..rows import canonical_json, format_value, lasting
-from ..spreadsheets import as_text
-from .bounds import Array
+from .. import data
+from ..core.errors import AdvcliError, ResultsError
+from ..core.files import write_text
+from ..core.spreadsheets import as_text
+from ..core.typing import Array
+from ..data.labels.noise import corrupt, make_confusion
+from ..results import proofs
+from ..results.folder import ResultsFolder
+from ..results.tables import canonical_json, format_value, lasting
 from .gap import Bounds, LearnedRows
 from .inputs import found_again
 from .methods import Method, method_of
@@ -103,7 +104,7 @@ def verify_folder(
     tell : callable, optional
         Gets one line for each cell.
     spreadsheets : bool
-        Whether texts of verify.csv that look like formulas get an apostrophe (`advcli.spreadsheets`).
+        Whether texts of verify.csv that look like formulas get an apostrophe (`advcli.core.spreadsheets`).
 
     Raises
     ------

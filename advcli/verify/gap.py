@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from .bounds import Array, Ball, ball, dot, exp, inverse, join, outward
+from ..core.typing import Array
+from .bounds import Ball, ball, dot, exp, inverse, join, outward
 from .surrogates import CannotError, Surrogate
 
 _ROWS = 512  # rows of a kernel matrix that are held at once
@@ -211,7 +212,7 @@ def bound(
     s, w : ndarray (n,), s None for ones
         Sample weights and cost weights.
     theta, r, predictor : ndarray
-        The proof (`advcli.proofs`).
+        The proof (`advcli.results.proofs`).
 
     Raises
     ------

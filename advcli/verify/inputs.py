@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..files import file_sha256
-from ..paths import expanded
+from ..core.files import file_sha256
+from ..core.paths import expanded
 from .surrogates import CannotError
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .bounds import UNIT, Array, Ball, ball, dot, inverse, outward
+from ..core.typing import Array
+from .bounds import UNIT, Ball, ball, dot, inverse, outward
 from .gap import Bounds, LearnedRows, ScoreMap
 from .structured import SurrogateOfMargin, cut, linear_map
 from .surrogates import CannotError

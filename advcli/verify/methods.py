@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..core.typing import Array
 from .binary import NAMES, Reduction, cost_matrix
-from .bounds import Array
 from .chains import SequencesOfLabels
 from .decisions import beyond, computed, of_game
 from .gap import Bounds, LearnedRows, ScoreMap, bound
@@ -22,7 +22,7 @@ from .thresholds import ThresholdModel
 
 
 class Method(Protocol):
-    """The bounds and predictions of a fit by its stored arrays (`advcli.proofs`)."""
+    """The bounds and predictions of a fit by its stored arrays (`advcli.results.proofs`)."""
 
     game: bool  # whether the surrogate is a game, whose value the certificate states
     example_costs: bool  # whether example weights are factors on costs

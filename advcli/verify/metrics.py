@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .bounds import Array
+from ..core.typing import Array
 
 _ROWS: dict[str, Callable[[Array, Array], Array]] = {
     "accuracy": lambda y, z: (y == z).all(axis=1),

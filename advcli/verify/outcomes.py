@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from .bounds import Array, Ball, ball, dot, inverse, join, outward
+from ..core.typing import Array
+from .bounds import Ball, ball, dot, inverse, join, outward
 from .gap import Bounds, ScoreMap
 from .surrogates import CannotError
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .bounds import Array, Ball, ball, inverse
+from ..core.typing import Array
+from .bounds import Ball, ball, inverse
 from .gap import Bounds, ScoreMap
 
 _HALF = Ball(np.float64(np.sqrt(0.5)), np.float64(2.0**-53))

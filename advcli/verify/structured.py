@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .bounds import UNIT, Array, Ball, ball, dot, exp, inverse, join, outward
+from ..core.typing import Array
+from .bounds import UNIT, Ball, ball, dot, exp, inverse, join, outward
 from .gap import Bounds, LearnedRows, ScoreMap
 from .surrogates import CannotError
 

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import costs
-from .bounds import UNIT, Array, Ball, ball, dot, join, outward
+from ..core.typing import Array
+from ..losses import matrices
+from .bounds import UNIT, Ball, ball, dot, join, outward
 from .decisions import beyond, computed, lead, of_game
 
 HALF = Ball(np.float64(np.sqrt(0.5)), np.float64(2.0**-53))
@@ -79,12 +80,12 @@ class Surrogate:
             self._reject(float(own.get("alpha", 0.5)), own.get("code", "binary"), own.get("tau"))
             return
         if self.name == "abstain" and isinstance(own.get("alpha"), Sequence):  # an alpha for each class: a matrix like any other
-            self.name, own = "general", {"matrix": [*costs.zero_one(k).tolist(), list(own["alpha"])]}
+            self.name, own = "general", {"matrix": [*matrices.zero_one(k).tolist(), list(own["alpha"])]}
         self.alpha = float(own.get("alpha", 0.5)) if self.name == "abstain" else 1.0
         if self.name in ("convex", "general"):
             given, file = own.get("matrix"), own.get("file")
             known, named = own.get("classes") or labels, own.get("predictions")
-            source = costs.matrix_from(given, file, k, self.name, classes=known, predictions=named)
+            source = matrices.matrix_from(given, file, k, self.name, classes=known, predictions=named)
             self.matrix = source.values
             if not two_stage:
                 self.of_classes = len(self.matrix) >= k if source.of_classes is None else source.of_classes
@@ -96,12 +97,12 @@ class Surrogate:
             self.matrix = _steps(named["edges"], list(map(str, named.get("classes") or own.get("classes") or labels)))
         elif self.name in ("zero_one", "abstain", *_CONVEX):
             given = {key: own[key] for key in ("p", "delta", "quantile", "alpha") if key in own}
-            self.matrix = getattr(costs, self.name)(k, **given)
+            self.matrix = getattr(matrices, self.name)(k, **given)
         else:
             raise CannotError(f"loss={self.name} is no surrogate that the checker knows")
         self.form = closed_form(self.matrix, own)
         if self.name in _CONVEX:
-            self.form = costs.Description("convex", 1.0, None, ())
+            self.form = matrices.Description("convex", 1.0, None, ())
         if rule not in (None, "default"):
             self.rule = str(rule)
         elif len(self.matrix) != k or not self.of_classes:
@@ -330,13 +331,13 @@ class Surrogate:
 
 def abstaining(k: int, alpha: float) -> dict[str, Any]:
     """Return what metrics ask for where a wrong class costs 1 and abstaining alpha."""
-    return {"alpha": alpha, "cost_matrix": costs.abstain(k, alpha)}
+    return {"alpha": alpha, "cost_matrix": matrices.abstain(k, alpha)}
 
 
-def closed_form(A: Array, options: Mapping[str, Any] | None = None) -> costs.Description | None:
+def closed_form(A: Array, options: Mapping[str, Any] | None = None) -> matrices.Description | None:
     """Return the form of a game over A that the program knows; None where it solves the game, or ``options`` want it to."""
     given = {"backend": "simplex", "structure": True, **(options or {})}
-    return costs.describe(A) if given["backend"] == "simplex" and given["structure"] else None
+    return matrices.describe(A) if given["backend"] == "simplex" and given["structure"] else None
 
 
 def _steps(edges: Iterable[tuple[str, str]], labels: list[str]) -> Array:

@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from ..core.typing import Array
 from .binary import cost_matrix
-from .bounds import Array, Ball, ball, dot, inverse, join, outward
+from .bounds import Ball, ball, dot, inverse, join, outward
 from .gap import Bounds, LearnedRows, ScoreMap
 from .surrogates import CannotError
 

@@ -13,7 +13,8 @@ from sklearn.model_selection import ShuffleSplit, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from advcli import AdversarialClassifier, statistics
+from advcli import AdversarialClassifier
+from advcli.statistics import tests
 
 X, y = load_wine(return_X_y=True)
 splits = ShuffleSplit(20, test_size=0.3, random_state=0)
@@ -22,9 +23,9 @@ scores = {
     for loss in ("zero_one", "llw")
 }
 a, b = scores.values()
-print(f"plain t-test p = {statistics.paired_t(a, b).p_value:.4f}")
-print(f"corrected      p = {statistics.corrected_t(a, b, n_train=124, n_test=54).p_value:.4f}")
-print(statistics.bayesian_correlated_t(a, b, n_train=124, n_test=54, rope=0.01))
+print(f"plain t-test p = {tests.paired_t(a, b).p_value:.4f}")
+print(f"corrected      p = {tests.corrected_t(a, b, n_train=124, n_test=54).p_value:.4f}")
+print(tests.bayesian_correlated_t(a, b, n_train=124, n_test=54, rope=0.01))
 
 # %%
 plt.scatter(a, b, alpha=0.5)

@@ -17,13 +17,14 @@ from pathlib import Path
 import hydra
 import pytest
 import yaml
-from sealing import sealed
+from support.sealing import sealed
 
 from advcli.cli import main
-from advcli.paths import conf_dir
-from advcli.reports import check as reports_check
-from advcli.reports.check import read_baseline
-from advcli.rows import RUN_COLUMNS
+from advcli.core.paths import conf_dir
+from advcli.reports.regression import baseline as baselines
+from advcli.reports.regression import check as reports_check
+from advcli.reports.regression.baseline import read_baseline
+from advcli.results.tables import RUN_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ["loss=zero_one", "protocol.n_splits=6", "protocol.metrics=[]", "solver.tol=1e-4"]
@@ -75,7 +76,7 @@ def rewrite(path: str, column: str, old: str, new: str) -> None:
 @pytest.fixture(autouse=True)
 def _no_time_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fits of a busy machine may take long; what a warning about time says is tested with planted times."""
-    monkeypatch.setattr("advcli.reports.check.SECONDS_FLOOR", float("inf"))
+    monkeypatch.setattr("advcli.reports.regression.check.SECONDS_FLOOR", float("inf"))
 
 
 @pytest.fixture(scope="module")
@@ -307,7 +308,7 @@ def test_many_passes_are_a_warning(checked: str, capfd: pytest.CaptureFixture[st
 def test_a_baseline_of_the_older_format_says_so(checked: str, capfd: pytest.CaptureFixture[str]) -> None:
     with Path("line.csv").open(newline="") as file:
         lines = list(csv.reader(file))
-    kept = [at for at, name in enumerate(lines[0]) if name not in reports_check.COST_COLUMNS]
+    kept = [at for at, name in enumerate(lines[0]) if name not in baselines.COST_COLUMNS]
     Path("line.csv").write_text("".join(",".join(line[at] for at in kept) + "\n" for line in lines))
     said = "advcli: line.csv is of an older format, without passes and seconds; --update adds them\n"
     assert check(checked, "baseline=line.csv", capfd=capfd) == (0, ["1 entry: 1 unchanged, 0 moved, 0 missing, 0 new"], said)
@@ -338,5 +339,5 @@ def test_the_projects_own_baseline_covers_its_preset() -> None:
         config = hydra.compose("config", ["+experiment=ci_check"])
     assert set(baseline["n"]) == {config.protocol.n_splits}
     assert (baseline["values"] != "").all()
-    assert baseline[list(reports_check.COST_COLUMNS)].notna().all(axis=None)
-    assert {*baseline.columns} == {*reports_check.BASELINE_COLUMNS}
+    assert baseline[list(baselines.COST_COLUMNS)].notna().all(axis=None)
+    assert {*baseline.columns} == {*baselines.BASELINE_COLUMNS}

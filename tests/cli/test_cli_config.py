@@ -16,8 +16,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from advcli.cli import main
 from advcli.config import GROUPS, validate
-from advcli.errors import ConfigError
-from advcli.paths import conf_dir
+from advcli.core.errors import ConfigError
+from advcli.core.paths import conf_dir
 
 CONF = conf_dir()
 FILES = sorted(path for path in CONF.rglob("*.yaml") if "hydra" not in path.relative_to(CONF).parts)

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from matplotlib import image
 
-from advcli.abstention import guarantee, risk_coverage
 from advcli.cli import main
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
 from advcli.models import load, read, save
+from advcli.statistics.risk_coverage import guarantee, risk_coverage
 
 NAMES = np.array(["red", "rose", "white"])
 

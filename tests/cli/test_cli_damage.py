@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from advcli.cli import main
-from advcli.rows import TIMING_COLUMNS, read_table
+from advcli.results.tables import TIMING_COLUMNS, read_table
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from advcli.cli import main
-from advcli.data.checking import check_file
-from advcli.data.suspects import likely_order, looks_like, named_as_ids, order_words
+from advcli.data.tables.checking import check_file
+from advcli.data.tables.suspects import likely_order, looks_like, named_as_ids, order_words
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 

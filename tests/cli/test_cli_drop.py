@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from advcli.cli import main
-from advcli.records import ResultsFolder
+from advcli.results.folder import ResultsFolder
 
 QUICK = ["hyper.C=1", "protocol.n_splits=2", "quiet=true", "workers=1", "hydra/launcher=basic", "name=x"]
 SWEEP = ["-m", "dataset=iris,wine", "loss=zero_one,cs,abstain", *QUICK]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from advcli.cli import main
-from advcli.evaluation.estimates import Estimate, duration, lines
+from advcli.evaluation.sweeps.effort import Estimate, duration, lines
 
 SMALL = ["protocol.n_splits=2", "protocol.folds=3", "protocol.extend=null", "workers=1", "hydra/launcher=basic", "name=x", "quiet=true"]
 

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from advcli import data
 from advcli.cli import main
-from advcli.data.stream import stream_tables
-from advcli.data.table import read_table
-from advcli.errors import DataError
+from advcli.core.errors import DataError
+from advcli.data.tables.stream import stream_tables
+from advcli.data.tables.table import read_table
 from advcli.evaluation import Cell
 from advcli.evaluation.standardise import Standardiser
 from advcli.models import fit, predict_file, read
@@ -154,9 +154,11 @@ def test_methods_that_are_no_surrogates(words: list[str], certified: bool, capfd
 def test_a_fit_is_the_protocols_search_and_standardisation() -> None:
     """By hand: the csv source's features, the runner's selection on all rows, the standardiser of all rows, one estimator."""
     from advcli import SurrogateClassifier, metrics
-    from advcli.evaluation.selection import Part, find_axes, select
+    from advcli.config.protocol import Protocol
+    from advcli.evaluation.axes import find_axes
+    from advcli.evaluation.part import Part
+    from advcli.evaluation.selection import select
     from advcli.learners import make_learner
-    from advcli.protocol import Protocol
 
     frame().to_csv("train.csv", index=False)
     given = options(categorical=["colour"], drop=["note", "zip"])

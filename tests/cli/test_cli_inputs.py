@@ -18,11 +18,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from advcli.cli import main
 from advcli.config import validate
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
+from advcli.core.paths import conf_dir
 from advcli.evaluation import runner
-from advcli.paths import conf_dir
-from advcli.records import ResultsFolder
-from advcli.reports.check import BASELINE_COLUMNS
+from advcli.reports.regression.baseline import BASELINE_COLUMNS
+from advcli.results.folder import ResultsFolder
 
 CUT = ["dataset.target=b", "dataset.drop=[label]", "dataset.cut=equal_width"]
 GOOD = "a,b,label\n" + "".join(f"{i % 7},{i * i % 11},{'xyz'[i % 3]}\n" for i in range(60))
@@ -290,7 +290,7 @@ def test_results_folder_that_is_removed_during_a_run(
         return outcome
 
     run_cell = runner.run_cell
-    monkeypatch.setattr("advcli.evaluation.jobs.run_cell", run_and_remove)
+    monkeypatch.setattr("advcli.evaluation.sweeps.jobs.run_cell", run_and_remove)
     assert main([*words, *QUICK, "quiet=true"]) == 2
     err = capfd.readouterr().err
     assert err == "advcli: the results folder results/run was removed while its cells ran; start the command again\n"

@@ -12,16 +12,16 @@ from typing import Any
 
 import hydra
 import pytest
-from counting import Calls
 from omegaconf import OmegaConf
+from support.counting import Calls
 
 from advcli.cli import main
 from advcli.config import plain
 from advcli.config.products import compose_all
 from advcli.config.words import scalar_override
-from advcli.evaluation.jobs import run_job, run_one
-from advcli.paths import conf_dir
-from advcli.records import ResultsFolder
+from advcli.core.paths import conf_dir
+from advcli.evaluation.sweeps.jobs import run_job, run_one
+from advcli.results.folder import ResultsFolder
 
 
 class Composer:
@@ -124,7 +124,7 @@ def test_cost_per_cell_and_memory_do_not_grow(tmp_path: Path, monkeypatch: pytes
             counter.start()
         return outcome
 
-    monkeypatch.setattr("advcli.evaluation.jobs.run_one", counted)
+    monkeypatch.setattr("advcli.evaluation.sweeps.jobs.run_one", counted)
     axes = ["seed=range(0,8)", "hyper.C=1,1.1,1.2,1.3,1.4,1.5,1.6,1.7"]
     try:
         code = main(["-m", *axes, "protocol.n_splits=1", "protocol.metrics=[]", "cells_per_job=64", "workers=1", "name=x", "quiet=true"])
@@ -139,8 +139,8 @@ def test_cost_per_cell_and_memory_do_not_grow(tmp_path: Path, monkeypatch: pytes
 def test_jobs_are_few_however_many_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each job costs a composition, and what Hydra keeps of it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("advcli.evaluation.jobs.JOBS_PER_WORKER", 3)
+    monkeypatch.setattr("advcli.evaluation.sweeps.jobs.JOBS_PER_WORKER", 3)
     jobs: list[int] = []
-    monkeypatch.setattr("advcli.evaluation.jobs.run_job", lambda session, job: jobs.append(job) or run_job(session, job))
+    monkeypatch.setattr("advcli.evaluation.sweeps.jobs.run_job", lambda session, job: jobs.append(job) or run_job(session, job))
     assert main(["-m", "seed=range(0,8)", "hyper.C=1", "protocol.n_splits=1", "workers=1", "name=x", "quiet=true"]) == 0
     assert len(jobs) == 3

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from advcli.blocks import BlockRows
 from advcli.cli import main
+from advcli.core.row_blocks import BlockRows
 from advcli.models import read
 
 ROWS = ["dataset=mapped", "dataset.features=X.npy", "dataset.labels=y.npy"]

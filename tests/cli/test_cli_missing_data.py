@@ -10,8 +10,8 @@ import pytest
 
 from advcli import data
 from advcli.cli import main
+from advcli.core.errors import DataError
 from advcli.data.catalogue import CATALOGUE
-from advcli.errors import DataError
 
 
 @pytest.fixture(autouse=True)

@@ -140,7 +140,7 @@ def test_a_model_says_how_it_treats_gaps_and_categories(capfd: pytest.CaptureFix
 def test_models_with_parts_that_cannot_be_are_refused() -> None:
     import json
 
-    from advcli.errors import ModelError
+    from advcli.core.errors import ModelError
     from advcli.models.restored import _restored_encoding
 
     fitted("indicator")

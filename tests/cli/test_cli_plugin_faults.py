@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from advcli import plugins
 from advcli.cli import main
+from advcli.core import plugins
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def mine(y_true, y_predicted, n_classes, facts):
 """
 SOLVER = """
 import numpy as np
-from advcli.problem import Solution
+from advcli.problems.risk import Solution
 from advcli.solvers import Solver, register
 @register("NAME")
 class Mine(Solver):
@@ -94,7 +94,7 @@ FAULTS = [
     ("metric", METRIC, "", "return y_true == y_predicted", "metric NAME returned a ndarray, not a number"),
     ("metric", METRIC, "", "pass", "metric NAME returned a NoneType, not a number"),
     ("solver", SOLVER, "", "return nothing", "NameError: name 'nothing'"),
-    ("solver", SOLVER, "", "pass", "solver=NAME returned a NoneType, not an advcli.problem.Solution"),
+    ("solver", SOLVER, "", "pass", "solver=NAME returned a NoneType, not an advcli.problems.risk.Solution"),
     ("solver", SOLVER, "", "return Solution(np.zeros(2), R, 1.0, 'x', 1, 0.1)", "solver=NAME returned theta of shape (2,), not (5, 3)"),
     ("solver", SOLVER, "", "return Solution(problem.parameters(R), R[:4], 1.0, 'x', 1, 0.1)", "solver=NAME returned R of shape (4, 3)"),
     ("dataset", SOURCE, "source: NAME", "return X", "NameError: name 'X'"),

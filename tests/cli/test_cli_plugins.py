@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from nursery import nursery
+from support.nursery import nursery
 
-from advcli import plugins
 from advcli.cli import main
-from advcli.errors import ConfigError
+from advcli.core import plugins
+from advcli.core.errors import ConfigError
 from advcli.evaluation import Cell
 from advcli.losses import make_loss
 from advcli.models import read
@@ -132,8 +132,8 @@ import numpy as np
 
 from advcli.features import register
 from advcli.features.linear import LinearFeatures
-from advcli.hyper import Hyper
-from advcli.hyper import register as register_hyper
+from advcli.core.hyper import Hyper
+from advcli.core.hyper import register as register_hyper
 
 register_hyper(Hyper("bend", "power of the entries"))
 

@@ -13,11 +13,11 @@ import termios
 from pathlib import Path
 
 import pytest
-from nursery import nursery
-from waiting import until
+from support.nursery import nursery
+from support.waiting import until
 
 from advcli.cli import main
-from advcli.progress import Journal, Progress
+from advcli.results.progress import Journal, Progress
 
 QUICK = ["hyper.C=1", "protocol.n_splits=2"]
 

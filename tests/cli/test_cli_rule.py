@@ -6,7 +6,7 @@ import pytest
 
 from advcli import SurrogateClassifier
 from advcli.cli import main
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
 from advcli.learners import learner_class
 from advcli.models import read
 

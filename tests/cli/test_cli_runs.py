@@ -14,12 +14,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from nursery import nursery
-from waiting import HANG, listens_to_interrupts, processes_of_session, until
+from support.nursery import nursery
+from support.waiting import HANG, listens_to_interrupts, processes_of_session, until
 
 from advcli.cli import actions, main
 from advcli.cli.task import PARTICULAR
-from advcli.rows import TIMING_COLUMNS, hyper_text, over_splits
+from advcli.results.tables import TIMING_COLUMNS, hyper_text, over_splits
 
 # Small enough for a test, with a search and with more than one split.
 SMALL = [

@@ -12,7 +12,7 @@ import pytest
 from advcli.cli import main
 from advcli.config.presets import names
 from advcli.config.words import command
-from advcli.errors import MOST, ConfigError, readable
+from advcli.core.errors import MOST, ConfigError, readable
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from advcli import plugins
 from advcli.cli import main
 from advcli.config.explaining import explain
-from advcli.files import explained
+from advcli.core import plugins
+from advcli.core.files import explained
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 

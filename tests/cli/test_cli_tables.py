@@ -95,7 +95,7 @@ def test_a_run_ends_with_ours_beside_the_published(capfd: pytest.CaptureFixture[
 
 
 def test_fits_and_a_rough_time_of_a_preset(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from advcli.evaluation import rough
+    from advcli.evaluation.sweeps import rough
 
     monkeypatch.setattr(rough, "_trial", lambda settings, trial: 0.01)
     text = said(capfd, "experiment", "show", "ci_check", code=0)

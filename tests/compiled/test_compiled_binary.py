@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-import python_binary
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
+from support import python_binary
 
-from advcli.compiled import Kernels, compiled_rows, usable_levels
+from advcli.core.compiled import Kernels, compiled_rows, usable_levels
 
 
 def problems(seed, n=24, d=5, m=3):

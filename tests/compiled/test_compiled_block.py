@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-import python_dual
-import reference
-import surrogates as cases
+from support import python_dual, reference
+from support import surrogates as cases
 
-import advcli.compiled
+import advcli.core.compiled
 from advcli.losses import make_loss
 
 CURVATURES = (1e-6, 1e-2, 0.3, 1.0, 30.0, 1e4)
@@ -147,7 +146,7 @@ def test_curvature_may_be_a_number_or_one_per_row(kernels):
     F, R, y, w = instances(loss, 8)
     rows = np.array([kernels.block(loss.family, F[i : i + 1], R[i : i + 1], y[i : i + 1], float(w[i]))[0] for i in range(8)])
     assert np.array_equal(kernels.block(loss.family, F, R, y, w), rows)
-    assert np.array_equal(loss.block(F, R, y, w), advcli.compiled.kernels.block(loss.family, F, R, y, w))
+    assert np.array_equal(loss.block(F, R, y, w), advcli.core.compiled.kernels.block(loss.family, F, R, y, w))
 
 
 @pytest.mark.parametrize("k", [6, 10, 17, 40])

@@ -4,15 +4,15 @@ import pickle
 
 import numpy as np
 import pytest
-import python_blocks
-import surrogates as cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import python_blocks
+from support import surrogates as cases
 
 from advcli.features.linear import LinearFeatures
 from advcli.losses import make_loss
-from advcli.problem import Problem
-from advcli.supports import Supports
+from advcli.problems.risk import Problem
+from advcli.problems.sparse_dual import Supports
 
 
 def problem(k, n, d, seed, dtype=np.float32):

@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from instruction_sets import levels as instruction_sets
-from python_chain import levels, marginals, score, scores, sequences, viterbi
+from support.instruction_sets import levels as instruction_sets
+from support.python_chain import levels, marginals, score, scores, sequences, viterbi
 
-from advcli.compiled import Kernels
-from advcli.outputs.psi import make_psi
+from advcli.core.compiled import Kernels
+from advcli.learners.structured.spaces.psi import make_psi
 
 SHAPES = [(1, 1), (1, 3), (2, 1), (2, 2), (3, 5), (7, 4), (5, 9), (4, 17), (16, 2)]
 KINDS = {"margin": 0, "scaling": 1, "log": 2, "prob": 3}
@@ -131,7 +131,7 @@ def test_a_survey_is_the_largest_psi_over_all_sequences_and_its_plane_touches_th
 def test_gram_matrices_are_those_of_each_chain(chain, sparse):
     from scipy.sparse import csr_array
 
-    from advcli.compiled import compiled_rows
+    from advcli.core.compiled import compiled_rows
 
     random = np.random.default_rng(0)
     X = random.normal(size=(9, 5)) * (random.random((9, 5)) < 0.5)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from advcli.compiled import kernels
-from advcli.features.rows import equal_rows
+from advcli.core.compiled import kernels
+from advcli.features.merging import equal_rows
 
 
 def by_bytes(X, tail):

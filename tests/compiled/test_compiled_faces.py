@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import surrogates as cases
+from support import surrogates as cases
 
-from advcli.compiled import Face, compiled_rows
+from advcli.core.compiled import Face, compiled_rows
 
 FIXED, TIED, FREE = 0, 1, 2
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advcli.compiled import Kernels, usable_levels
+from advcli.core.compiled import Kernels, usable_levels
 
 
 @pytest.mark.parametrize("level", usable_levels())

@@ -10,24 +10,24 @@ import sys
 import warnings
 from pathlib import Path
 
-import hostile_rows as rows
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from support import hostile_rows as rows
 
 from advcli import AdversarialClassifier
-from advcli.compiled import usable_levels
-from advcli.errors import DataError
+from advcli.core.compiled import usable_levels
+from advcli.core.errors import DataError
 
-HERE = Path(__file__).parent
+SCRIPTS = Path(__file__).parents[1] / "support"
 
 
 def run(script, *words, level):
     """Run a script at an instruction set; return the last line of its output, or fail with the call that ended it."""
     environment = {**os.environ, "ADVCLI_SIMD": level, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, str(HERE / script), *words], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run([sys.executable, str(SCRIPTS / script), *words], capture_output=True, text=True, env=environment, check=False)
     said = done.stdout.splitlines() or ["nothing was called"]
     if done.returncode < 0:
         pytest.fail(f"{signal.Signals(-done.returncode).name} in: {said[-1]}\n{done.stderr[-3000:]}")

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-import python_dual
 import scipy.sparse as sp
-import surrogates as cases
+from support import python_dual
+from support import surrogates as cases
 
-from advcli.compiled import compiled_rows
+from advcli.core.compiled import compiled_rows
 from advcli.features.linear import LinearFeatures
 from advcli.losses import make_loss
-from advcli.problem import Problem
+from advcli.problems.risk import Problem
 
 
 def sparse_problem(name, k, n=60, d=20, lam=0.05, seed=0, weights=False):

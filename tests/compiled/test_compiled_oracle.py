@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import surrogates as cases
-from module_files import module_of
+from support import surrogates as cases
+from support.module_files import module_of
 
-from advcli import compiled
-from advcli.compiled import Kernels, usable_levels
-from advcli.errors import ConfigError
+from advcli.core import compiled
+from advcli.core.compiled import Kernels, usable_levels
+from advcli.core.errors import ConfigError
 from advcli.losses import AdversarialLoss
 
 CASES = [(name, k) for name in cases.compiled_names() for k in cases.sizes(name)]
@@ -253,7 +253,7 @@ def test_prediction_game_of_k_1_costs_nothing(kernels):
 
 def test_the_families_are_read_off_the_headers(kernels, tmp_path: Path) -> None:
     """A binder of its own is all that a new family needs; each level knows the same names at the same numbers."""
-    folder = Path(__file__).resolve().parents[2] / "_ext"
+    folder = Path(__file__).resolve().parents[2] / "_ext" / "families"
     assert kernels.families == compiled.kernels.families
     module = module_of(folder / "families.py", "families")
     bound = [name for header in folder.glob("adv_*.pxd") for name in module.BINDER.findall(header.read_text(encoding="utf-8"))]

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from instruction_sets import levels
-from python_outcomes import solve_outcomes
+from support.instruction_sets import levels
+from support.python_outcomes import solve_outcomes
 
-from advcli.compiled import Kernels
+from advcli.core.compiled import Kernels
 from advcli.losses.general import solve_games
 
 SHAPES = [(1, 1), (2, 1), (2, 30), (3, 7), (5, 300), (8, 700)]

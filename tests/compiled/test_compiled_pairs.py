@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from python_pairs import EACH, ORDERED, SUM, ascend, dual_value, signs_of
+from support.python_pairs import EACH, ORDERED, SUM, ascend, dual_value, signs_of
 
-from advcli.compiled import Kernels, usable_levels
+from advcli.core.compiled import Kernels, usable_levels
 
 LEVELS = usable_levels()
 

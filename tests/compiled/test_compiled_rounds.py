@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-import python_rounds
 import scipy.sparse as sp
-import surrogates as cases
 from sklearn.datasets import load_iris
-from test_compiled_dual import ascend, small_problem
+from support import python_rounds
+from support import surrogates as cases
+from support.compiled_ascent import ascend, small_problem
 
 from advcli.losses import make_loss
 

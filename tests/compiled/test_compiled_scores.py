@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advcli.compiled import Kernels, compiled_rows, usable_levels
+from advcli.core.compiled import Kernels, compiled_rows, usable_levels
 
 
 def plain_scores(X, theta):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import surrogates as cases
+from support import surrogates as cases
 
-from advcli.compiled import Kernels
+from advcli.core.compiled import Kernels
 from advcli.losses import make_loss
 
 C = 5.0

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from python_planes import pairwise_pass, shuffled, swept_pass
-from python_sets import levels
 from scipy import sparse
+from support.python_planes import pairwise_pass, shuffled, swept_pass
+from support.python_sets import levels
 
-from advcli.compiled import Kernels, compiled_rows, usable_levels
-from advcli.learners.structured.planes import Cuts, Planes, RowSweeps, Structure, Turns, Visits, learn_planes
+from advcli.core.compiled import Kernels, compiled_rows, usable_levels
+from advcli.solvers.cutting_planes import Cuts, Planes, RowSweeps, Structure, Turns, Visits, learn_planes
 
 LEVELS = usable_levels()
 
@@ -169,7 +169,7 @@ def test_a_sweep_stores_the_worst_set_of_each_row_and_steps(seed, thin):
         theta = visits.theta(W)
         state = int(np.random.default_rng(seed + turn).integers(2**63))
         visits.random = np.random.default_rng(seed + turn)
-        with mock.patch("advcli.learners.structured.planes.PAIRWISE_STEPS", 1):  # rounding decides between ties that a step leaves
+        with mock.patch("advcli.solvers.cutting_planes.PAIRWISE_STEPS", 1):  # rounding decides between ties that a step leaves
             gap = visits.sweep(planes, lam, theta)
         assert gap == pytest.approx(swept_pass(expected, lam, W, shuffled(structure.n, state), 1), abs=1e-9)
         np.testing.assert_allclose(theta[:, : structure.K].T, W, atol=1e-9)

@@ -4,10 +4,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-import python_dual
-import python_subgradient as plain
 import scipy.sparse as sp
-import surrogates as cases
+from support import python_dual
+from support import python_subgradient as plain
+from support import surrogates as cases
 
 LINEAR, THRESHOLD, KERNEL = 0, 1, 2
 LAM = 0.2

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from advcli.compiled import Kernels, usable_levels
+from advcli.core.compiled import Kernels, usable_levels
 
 LEVELS = usable_levels()
 

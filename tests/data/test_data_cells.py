@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advcli.core.errors import ConfigError, DataError
 from advcli.data import LABEL_OPTIONS, TABLE_OPTIONS, Dataset, from_table, load
-from advcli.data.cells import PLAIN, Notation, cell_text, feasible, look_of, reads_as_numbers
-from advcli.data.columns import code_labels, match_labels, written_alike
 from advcli.data.source import COMMON
-from advcli.errors import ConfigError, DataError
+from advcli.data.tables.cells import PLAIN, Notation, cell_text, feasible, look_of, reads_as_numbers
+from advcli.data.tables.columns import code_labels, match_labels, written_alike
 
 CHARACTERS = {"point": ".", "comma": ",", "space": " ", "apostrophe": "'"}
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from advcli.core.errors import ConfigError
+from advcli.core.label_graph import LabelGraph
 from advcli.data import load
-from advcli.errors import ConfigError
-from advcli.hierarchy import LabelGraph
 
 SMALL: dict[str, Any] = {"source": "choi_synthetic", "rows": 400, "features": 30, "runs": 2, "allow_small_classes": True}
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from advcli.core.errors import ConfigError
 from advcli.data import Dataset, Source, make_dataset
 from advcli.data.registry import _bundled
-from advcli.errors import ConfigError
 from advcli.testing import check_source
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from counting import Calls
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
+from support.counting import Calls
 
+from advcli.core.checks import LARGEST
+from advcli.core.errors import ConfigError, DataError
 from advcli.data import Dataset, check_trainable, load
-from advcli.data.table import read_table, table_sha256
-from advcli.errors import ConfigError, DataError
-from advcli.rules import LARGEST
+from advcli.data.tables.table import read_table, table_sha256
 
 GOOD = "a,b,label\n1,2,x\n3,4,y\n5,6,x\n7,8.5,y\n"
 

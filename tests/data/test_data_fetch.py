@@ -13,12 +13,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from advcli.core.errors import ConfigError, DataError
 from advcli.data import fetch, list_datasets, load
 from advcli.data import fetching as module
 from advcli.data.catalogue import CATALOGUE, Known, Upstream
 from advcli.data.fetching import convert
-from advcli.data.table import read_table, table_sha256
-from advcli.errors import ConfigError, DataError
+from advcli.data.tables.table import read_table, table_sha256
 
 TEXT = "a,b,target\n" + "".join(f"{i},{i * i / 4},{'xy'[i % 2]}\n" for i in range(20))
 PACKED = gzip.compress(TEXT.encode(), mtime=0)

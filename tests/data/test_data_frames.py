@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from advcli.core.errors import DataError
 from advcli.data import LABEL_OPTIONS, TABLE_OPTIONS, Dataset, from_table, load
-from advcli.data.reading import read_parts
 from advcli.data.source import COMMON
-from advcli.errors import DataError
+from advcli.data.tables.reading import read_parts
 
 PLAIN = pd.DataFrame(
     {

@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 
 from advcli.cli import main
-from advcli.data.cells import present
-from advcli.data.checking import check_file
-from advcli.data.frames import frame_table
-from advcli.data.suspects import SAID, counted, looks_like
-from advcli.errors import DataError
+from advcli.core.errors import DataError
+from advcli.data.tables.cells import present
+from advcli.data.tables.checking import check_file
+from advcli.data.tables.frames import frame_table
+from advcli.data.tables.suspects import SAID, counted, looks_like
 
 N = 24
 AT = range(N)

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advcli.confusion import check_confusion, conditioning, estimate_confusion, read_confusion
-from advcli.data.label_noise import check_noise, corrupt, make_confusion
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
+from advcli.data.labels.confusion import check_confusion, conditioning, estimate_confusion, read_confusion
+from advcli.data.labels.noise import check_noise, corrupt, make_confusion
 
 FAMILY = {"name": "louche2015", "step": 10, "told_step": None, "max_condition": 30}
 

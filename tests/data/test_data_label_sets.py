@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from composed import choice
+from support.composed import choice
 
+from advcli.core.errors import ConfigError, DataError
+from advcli.core.label_graph import stub
 from advcli.data import Dataset, check_trainable, load, show
-from advcli.data.label_sets import read_edges
-from advcli.errors import ConfigError, DataError
-from advcli.hierarchy.graph import stub
+from advcli.data.labels.sets import read_edges
 
 TREE = "parent,child\nroot,a\nroot,b\na,c\na,d\n"
 

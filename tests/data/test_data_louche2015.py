@@ -5,8 +5,8 @@ import gzip
 import numpy as np
 import pytest
 
+from advcli.core.errors import ConfigError, DataError
 from advcli.data import load
-from advcli.errors import ConfigError, DataError
 
 TOY = {"name": "toy", "source": "louche_toy", "runs": 3, "rows": 200, "test_rows": 500}
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from advcli.blocks import BlockRows
+from advcli.core.errors import AdvcliError
+from advcli.core.row_blocks import BlockRows
 from advcli.data import load, make_dataset
-from advcli.errors import AdvcliError
 
 
 def saved(folder: Path, **arrays: np.ndarray) -> dict[str, str]:

@@ -14,8 +14,8 @@ import pytest
 import sklearn.datasets
 from sklearn.datasets import _openml
 
+from advcli.core.errors import ConfigError, DataError
 from advcli.data import Dataset, load
-from advcli.errors import ConfigError, DataError
 
 RESPONSES = files("sklearn.datasets.tests.data.openml")
 asked: list[str] = []

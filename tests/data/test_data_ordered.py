@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from composed import choice
+from support.composed import choice
 
 from advcli.cli import main
 from advcli.data import is_ordered, load

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from advcli.core.errors import ConfigError, DataError
+from advcli.core.groups import group_starts, rows_of
 from advcli.data import load
-from advcli.data.sequences import attribute_columns, attribute_rows, token_attributes
-from advcli.errors import ConfigError, DataError
+from advcli.data.tables.tokens import attribute_columns, attribute_rows, token_attributes
 from advcli.evaluation.splits import keeping_groups, make_folds, make_holdout, random_splits
-from advcli.groups import group_starts, rows_of
 
 ROWS = [("1", "Ann", "B-per"), ("1", "Lee", "I-per"), ("1", "ran", "O"), ("2", "IBM", "B-org"), ("2", "!", "O"), ("2", "42", "O")]
 ROWS += [("3", "ann", "O"), ("4", "in", "O"), ("4", "Rome", "B-org"), ("5", "Ann", "B-per"), ("6", "a", "O"), ("6", "b", "I-per")]
@@ -115,10 +115,10 @@ def test_rows_of_groups_are_theirs_in_the_order_asked_for() -> None:
 
 
 def test_a_model_of_sequences_is_fitted_saved_and_predicts_a_new_file(tmp_path: Path) -> None:
+    from advcli.config.protocol import Protocol
     from advcli.evaluation import Cell
     from advcli.models import fit, predict_file, save
     from advcli.models import read as read_model
-    from advcli.protocol import Protocol
 
     path = write(tmp_path, ROWS * 1)
     protocol = {"name": "p", "standardise": "none"}

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from composed import choice
-from counting import Calls
+from support.composed import choice
+from support.counting import Calls
 
+from advcli.core.errors import ConfigError, DataError
 from advcli.data import Dataset, catalogue, check_trainable, default_options, is_ordered, list_datasets, load, show, source_options
 from advcli.data.catalogue import CATALOGUE, ordinal_edges
-from advcli.data.cut import cut_target
 from advcli.data.manifest import find_file, read_manifest
-from advcli.data.table import read_table, table_sha256
-from advcli.errors import ConfigError, DataError
+from advcli.data.tables.cut import cut_target
+from advcli.data.tables.table import read_table, table_sha256
 
 CONF = Path(__file__).parents[2] / "conf" / "dataset"
 YAML = sorted(path.stem for path in CONF.glob("*.yaml"))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from advcli.core.errors import ConfigError
+from advcli.core.label_graph import LabelGraph
 from advcli.data import load
-from advcli.errors import ConfigError
-from advcli.hierarchy import LabelGraph
 
 NAMED = {"name": "documents", "source": "synthetic_hierarchy"}
 

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from counting import Calls
+from support.counting import Calls
 
 from advcli.data import load
-from advcli.data.encoding import Column, Encoding, feature_columns, learn_encoding
-from advcli.data.frames import frame_table
 from advcli.data.source import LABEL_OPTIONS, TABLE_OPTIONS
-from advcli.data.table import Table, read_table
+from advcli.data.tables.column import Column
+from advcli.data.tables.encoding import Encoding
+from advcli.data.tables.frames import frame_table
+from advcli.data.tables.learning import feature_columns, learn_encoding
+from advcli.data.tables.table import Table, read_table
 
 OPTIONS: dict[str, Any] = {**TABLE_OPTIONS, **LABEL_OPTIONS, "target": "label", "separator": ","}
 

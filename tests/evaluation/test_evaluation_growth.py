@@ -18,18 +18,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from sealing import change
-from waiting import until
+from support.sealing import change
+from support.waiting import until
 
-from advcli import provenance
 from advcli.cli import main
-from advcli.errors import AdvcliError, ConfigError, DataError, ResultsError
+from advcli.core.errors import AdvcliError, ConfigError, DataError, ResultsError
 from advcli.evaluation import Cell, run_cell, sweep
 from advcli.evaluation.growth import Review, settled, union
 from advcli.evaluation.recipe import Recipe
-from advcli.predictions import PredictedRows, Predictions
-from advcli.records import ResultsFolder
-from advcli.rows import NUMBERS_VERSION, TIMING_COLUMNS, lasting, read_table
+from advcli.results import provenance
+from advcli.results.folder import ResultsFolder
+from advcli.results.predictions import PredictedRows, Predictions
+from advcli.results.tables import NUMBERS_VERSION, TIMING_COLUMNS, lasting, read_table
 
 DATA = Path("unused")
 NAMES = ("accuracy", "mae", "mse", "balanced_accuracy")
@@ -223,7 +223,7 @@ def test_an_end_in_the_middle_loses_nothing(at: str, tmp_path: Path, monkeypatch
             if path.parent.name in ("cells", "proofs"):
                 raise KeyboardInterrupt
 
-        patched.setattr(f"advcli.{'records' if at == 'write_text' else 'proofs'}.{at}", killed)
+        patched.setattr(f"advcli.results.{'folder' if at == 'write_text' else 'proofs'}.{at}", killed)
         with pytest.raises(KeyboardInterrupt):
             sweep(f"{words} protocol.n_splits=3", tmp_path / "x", workers=1, quiet=True)
     folder = ResultsFolder(tmp_path / "x")
@@ -431,7 +431,7 @@ def _run(words: list[str]) -> None:
     """Run one cell as the command line does, and raise its error."""
     from advcli.config import check
     from advcli.config.composing import compose_cells
-    from advcli.evaluation.jobs import prepare, run_one
+    from advcli.evaluation.sweeps.jobs import prepare, run_one
 
     given, configs = compose_cells([words], {})
     settled = [check(config) for config in configs]
@@ -524,7 +524,7 @@ def test_predictions_are_read_as_they_were(data: st.DataObject) -> None:
 def _as_before(folder: ResultsFolder) -> None:
     """Make of the cells what versions wrote that kept no predictions: their keys and the identity depended on splits and metrics."""
     from advcli.evaluation import Cell
-    from advcli.proofs import digest, read
+    from advcli.results.proofs import digest, read
 
     identity: dict[str, Any] = {}
     for key in folder.finished_keys():

@@ -11,13 +11,12 @@ import pandas as pd
 import pytest
 from scipy.optimize import linprog
 from sklearn.datasets import load_iris, load_wine
+from support import reference
 
 from advcli.evaluation import Cell, run_cell
 from advcli.evaluation.recipe import Recipe
 from advcli.losses import AdversarialLoss, examples_of, loss_class, loss_names
-from advcli.records import ResultsFolder
-
-from .. import reference
+from advcli.results.folder import ResultsFolder
 
 ADVERSARIAL = [name for name in loss_names() if issubclass(loss_class(name), AdversarialLoss) and loss_class(name).name == name]
 """Every adversarial loss of the registry, by its own name."""

@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sealing import change
+from support.sealing import change
 
-from advcli import plugins
 from advcli.cli import main
 from advcli.config.composing import compose_cells
+from advcli.core import plugins
+from advcli.core.errors import AdvcliError
+from advcli.core.paths import conf_dir
 from advcli.data import path_names
-from advcli.data.label_noise import PATHS
+from advcli.data.labels.noise import PATHS
 from advcli.data.registry import sources
-from advcli.errors import AdvcliError
 from advcli.evaluation import Cell, run_cell, sweep
 from advcli.evaluation.inputs import files_of, path_keys
 from advcli.learners import learner_names
 from advcli.learners import path_names as paths_of_loss
-from advcli.paths import conf_dir
-from advcli.records import ResultsFolder
+from advcli.results.folder import ResultsFolder
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 

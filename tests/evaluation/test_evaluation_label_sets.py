@@ -14,11 +14,10 @@ from scipy import sparse
 from sklearn import metrics as sk
 
 from advcli import metrics
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
+from advcli.core.label_graph import LabelGraph, stub
+from advcli.data.labels.closures import LabelClosures
 from advcli.evaluation.splits import make_holdout
-from advcli.hierarchy import LabelGraph
-from advcli.hierarchy.closures import LabelClosures
-from advcli.hierarchy.graph import stub
 
 EDGES = [("r", "a"), ("r", "b"), ("a", "c"), ("a", "d"), ("d", "e"), ("d", "f")]
 CLASSES = ("f", "b", "c", "e")

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
 from advcli.evaluation import sweep
 from advcli.evaluation.learning import ConfusionCounts, _shares
-from advcli.records import ResultsFolder
 from advcli.reports import write_reports
 from advcli.reports.drawing import svg_only
+from advcli.results.folder import ResultsFolder
 
 WORDS = "dataset=iris hyper.C=1 protocol.n_splits=2"
 

@@ -1,7 +1,7 @@
 """Whole cells against a script of plain loops: splits, folds, standardisation, two-stage search and errors made anew, other solvers.
 
 Nothing of `advcli.evaluation` is used by the script. Its fits are scikit-learn's LinearSVC (Crammer & Singer) or quadratic programs
-(tests/reference.py); both sides fit so tightly that predictions agree, so errors are compared as counts and chosen values exactly.
+(tests/support/reference.py); both sides fit so tightly that predictions agree, so errors are compared as counts and chosen values exactly.
 """
 
 from __future__ import annotations
@@ -22,18 +22,17 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
+from support import reference
 
 from advcli import SurrogateClassifier
+from advcli.core.errors import NotConvergedWarning
 from advcli.data import load as load_data
-from advcli.errors import NotConvergedWarning
 from advcli.evaluation import Cell, run_cell
 from advcli.learners import learner_class
 from advcli.models import fit as fit_model
 from advcli.models import read as read_model
 from advcli.models import save as save_model
-from advcli.records import ResultsFolder
-
-from .. import reference
+from advcli.results.folder import ResultsFolder
 
 TIGHT = {"name": "auto", "tol": 1e-11, "search_tol": 1e-11, "max_passes": 100_000, "max_seconds": None}
 GRID, MULTIPLIERS = [0.01, 0.25, 4.0], [0.5, 1.0, 2.0]

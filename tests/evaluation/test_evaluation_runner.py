@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import threadpoolctl
-from nursery import nursery
-from waiting import until
+from support.nursery import nursery
+from support.waiting import until
 
-from advcli import cell_files
-from advcli.errors import ConfigError, DataError, NotConvergedWarning, ResultsError
+from advcli.core.errors import ConfigError, DataError, NotConvergedWarning, ResultsError
 from advcli.evaluation import cell as cells
 from advcli.evaluation import run_cell
 from advcli.evaluation.recipe import Recipe
-from advcli.records import ResultsFolder
-from advcli.rows import RUN_COLUMNS, SEARCH_COLUMNS, TIMING_COLUMNS
+from advcli.results import cell_file
+from advcli.results.folder import ResultsFolder
+from advcli.results.tables import RUN_COLUMNS, SEARCH_COLUMNS, TIMING_COLUMNS
 
 DATA = Path("unused")
 
@@ -136,7 +136,7 @@ def test_key_follows_the_numbers_and_no_release(fakes, monkeypatch):
     """A release that changes documents alone keeps finished cells; one that may change numbers does not."""
     cell, data = fakes.cell(), fakes.make_dataset()
     key, request = cell.key(data), cell.request_key()
-    monkeypatch.setattr("advcli.provenance.package_version", lambda: "99.0")
+    monkeypatch.setattr("advcli.results.provenance.package_version", lambda: "99.0")
     monkeypatch.setattr("importlib.metadata.version", lambda name: "99.0")
     assert (cell.key(data), cell.request_key()) == (key, request)
     monkeypatch.setattr(cells, "NUMBERS_VERSION", cells.NUMBERS_VERSION + 1)
@@ -147,8 +147,8 @@ def test_key_follows_the_numbers_and_no_release(fakes, monkeypatch):
 def test_a_resumed_sweep_computes_again_what_older_numbers_made(fakes, folder, monkeypatch):
     asked = [fakes.cell(name) for name in ("a", "bb", "ccc")]
     old = [run_cell(cell, folder, DATA) for cell in asked]
-    for module in (cells, cell_files):
-        monkeypatch.setattr(module, "NUMBERS_VERSION", cell_files.NUMBERS_VERSION + 1)
+    for module in (cells, cell_file):
+        monkeypatch.setattr(module, "NUMBERS_VERSION", cell_file.NUMBERS_VERSION + 1)
     new = [run_cell(cell, folder, DATA) for cell in asked[:2]]
     assert not any(outcome.skipped for outcome in new)
     assert run_cell(asked[0], folder, DATA).skipped
@@ -168,8 +168,8 @@ def test_other_options_are_no_older_numbers(fakes, folder, monkeypatch):
     )
     run_cell(older, folder, DATA)
     run_cell(other, folder, DATA)
-    for module in (cells, cell_files):
-        monkeypatch.setattr(module, "NUMBERS_VERSION", cell_files.NUMBERS_VERSION + 1)
+    for module in (cells, cell_file):
+        monkeypatch.setattr(module, "NUMBERS_VERSION", cell_file.NUMBERS_VERSION + 1)
     assert not run_cell(newer, folder, DATA).skipped
     assert folder.merge() == 2
     assert set(folder.runs()["options"]) == {"protocol.name=tiny", "loss.factor=2; protocol.name=tiny"}
@@ -394,7 +394,7 @@ sys.modules["evaluation_fakes"] = fakes
 spec.loader.exec_module(fakes)
 fakes.install()
 from advcli.evaluation import run_cell
-from advcli.records import ResultsFolder
+from advcli.results.folder import ResultsFolder
 ResultsFolder.merge_seconds = ResultsFolder.merge_seconds_per_cell = 0.0
 folder = ResultsFolder({path!r})
 folder.prepare({{"seed": 0}})
@@ -408,7 +408,7 @@ folder.merge()
 
 
 def start(path):
-    return nursery().start(WORKER.format(fakes=str(Path(__file__).with_name("fakes.py")), path=str(path)))
+    return nursery().start(WORKER.format(fakes=str(Path(__file__).parents[1] / "support" / "fakes.py"), path=str(path)))
 
 
 @pytest.fixture(scope="module")
@@ -458,7 +458,7 @@ def test_two_processes_in_one_folder(undisturbed, tmp_path):
 
 @pytest.fixture
 def real():
-    for module in ("advcli.compiled", "advcli.data", "advcli.learners.surrogate"):
+    for module in ("advcli.core.compiled", "advcli.data", "advcli.learners.surrogate"):
         try:
             importlib.import_module(module)
         except ImportError as error:

@@ -3,12 +3,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from advcli import hyper as hypers
 from advcli import metrics
-from advcli.errors import ConfigError
-from advcli.evaluation.selection import Part, find_axes, select
-from advcli.hyper import Hyper
-from advcli.protocol import Protocol
+from advcli.config.protocol import Protocol
+from advcli.core import hyper as hypers
+from advcli.core.errors import ConfigError
+from advcli.core.hyper import Hyper
+from advcli.evaluation.axes import find_axes
+from advcli.evaluation.part import Part
+from advcli.evaluation.selection import select
 
 SOLVER = {"name": "auto", "tol": 1e-3, "search_tol": 1e-2}
 LINEAR, RBF = ("regularisation",), ("regularisation", "gamma")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from advcli.errors import DataError
+from advcli.core.errors import DataError
 from advcli.evaluation.seeds import derive_seed
 from advcli.evaluation.splits import make_folds, random_splits, split_sizes
 from advcli.evaluation.standardise import Standardiser

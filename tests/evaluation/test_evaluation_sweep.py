@@ -16,15 +16,16 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
-from waiting import HANG, until
+from support.waiting import HANG, until
 
-from advcli import plugins
 from advcli.cli import main
 from advcli.config.composing import compose_cells
 from advcli.config.words import word, words_for
-from advcli.errors import ConfigError, ResultsError
-from advcli.evaluation import jobs, sweep
-from advcli.rows import TIMING_COLUMNS, read_table
+from advcli.core import plugins
+from advcli.core.errors import ConfigError, ResultsError
+from advcli.evaluation import sweep
+from advcli.evaluation.sweeps import jobs
+from advcli.results.tables import TIMING_COLUMNS, read_table
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 
@@ -222,7 +223,7 @@ def test_hydra_reads_a_value_as_it_was_written(value: Any) -> None:
 def test_a_file_is_read_once_before_the_first_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is left out, what is told and what does not fit the words come from one look, of each file, whatever the methods."""
     from advcli.config import check
-    from advcli.data import table
+    from advcli.data.tables import table
 
     random = np.random.default_rng(0)
     for name in ("one", "two"):

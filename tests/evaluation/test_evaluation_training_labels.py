@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from advcli.confusion import estimate_confusion
-from advcli.errors import ConfigError
+from advcli.config.protocol import Protocol
+from advcli.core.errors import ConfigError
+from advcli.data.labels.confusion import estimate_confusion
+from advcli.evaluation.axes import Axes
 from advcli.evaluation.recipe import Recipe
 from advcli.evaluation.runner import Cell, run_cell
-from advcli.evaluation.selection import Axes
 from advcli.evaluation.training_labels import training_labels
 from advcli.learners import check_compatible
-from advcli.protocol import Protocol
-from advcli.records import ResultsFolder
+from advcli.results.folder import ResultsFolder
 
 LINEAR = {"name": "linear"}
 BLOBS = {

@@ -1,4 +1,4 @@
-"""One referee: a certificate is made by `certify` and `judge` of advcli/certificate.py, and read back from a model file, nowhere else."""
+"""One referee: `certify` and `judge` of advcli/problems/certificate.py make certificates, a model file restores them, nobody else does."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sources() -> list[Path]:
 def test_certificates_have_one_maker(path: Path) -> None:
     found = makers(path.read_text(encoding="utf-8"))
     where = path.relative_to(PACKAGE).as_posix()
-    if where == "certificate.py":
+    if where == "problems/certificate.py":
         assert found
     elif where == "models/restored.py":
         assert [each.split(" ", 2)[2] for each in found] == ["calls its restored"]
@@ -58,7 +58,7 @@ def test_certificates_have_one_maker(path: Path) -> None:
     [
         "Certificate(1.0, 0.9)",
         "from ..certificate import Certificate as Own\nOwn(1.0, 0.9)",
-        "import advcli.certificate as room\nroom.Certificate(primal=1.0)",
+        "import advcli.problems.certificate as room\nroom.Certificate(primal=1.0)",
         "Certificate.restored({})",
         "made = Certificate\nmade()",
         "class Mine(Certificate): ...",

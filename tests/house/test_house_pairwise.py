@@ -3,7 +3,7 @@
 from itertools import combinations, product
 
 import pytest
-from pairwise import pairwise
+from support.pairwise import pairwise
 
 FACTORS = (("a", "b", "c", "d"), ("x", "y", "z"), (0, 1, 2), (False, True), ("one",))
 

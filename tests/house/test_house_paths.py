@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from advcli.cli import main
-from advcli.paths import expanded
+from advcli.core.paths import expanded
 
 PACKAGE = Path(__file__).resolve().parents[2] / "advcli"
 ROWS = "size,weight,kind\n" + "".join(f"{at},{at * at % 7},{'pqr'[at % 3]}\n" for at in range(1, 25))
@@ -17,7 +17,7 @@ ROWS = "size,weight,kind\n" + "".join(f"{at},{at * at % 7},{'pqr'[at % 3]}\n" fo
 
 def test_one_function_expands_paths() -> None:
     found = {str(file.relative_to(PACKAGE)) for file in PACKAGE.rglob("*.py") if ".expanduser(" in file.read_text(encoding="utf-8")}
-    assert found == {"paths.py"}
+    assert found == {"core/paths.py"}
 
 
 def test_what_a_tilde_means(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 import scipy.sparse as sp
 
 from advcli import ABSTAIN, AbstainingClassifier, SurrogateClassifier
+from advcli.core.errors import ConfigError, IncompatibleError
 from advcli.data import load
-from advcli.errors import ConfigError, IncompatibleError
 from advcli.learners import check_compatible, make_learner
 from advcli.losses import make_loss
 from advcli.losses.rejecting import code_words

@@ -11,14 +11,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-import advcli.blocks
+import advcli.core.row_blocks
 from advcli import AbstainingClassifier, AdversarialClassifier, OrdinalAdversarialClassifier
-from advcli.block_problem import BlockProblem
-from advcli.blocks import BlockRows, in_blocks
-from advcli.certificate import certify
-from advcli.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
+from advcli.core.errors import ConfigError, DataError, IncompatibleError, NotConvergedWarning
+from advcli.core.row_blocks import BlockRows, in_blocks
 from advcli.evaluation.standardise import Standardiser
 from advcli.features.linear import LinearFeatures
+from advcli.problems.certificate import certify
+from advcli.problems.row_blocks import BlockProblem
 
 BLOCK = 16  # rows of a block in these tests
 
@@ -26,10 +26,10 @@ BLOCK = 16  # rows of a block in these tests
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks, parts and the size from which rows are read in blocks as small as the data here."""
-    monkeypatch.setattr(advcli.blocks, "_FEWEST_ROWS", BLOCK)
-    monkeypatch.setattr(advcli.blocks, "_MOST_ROWS", BLOCK)
-    monkeypatch.setattr(advcli.blocks, "READ", 3 * BLOCK * 4 * 8)
-    monkeypatch.setattr(advcli.blocks, "LARGEST_COPY", 0)
+    monkeypatch.setattr(advcli.core.row_blocks, "_FEWEST_ROWS", BLOCK)
+    monkeypatch.setattr(advcli.core.row_blocks, "_MOST_ROWS", BLOCK)
+    monkeypatch.setattr(advcli.core.row_blocks, "READ", 3 * BLOCK * 4 * 8)
+    monkeypatch.setattr(advcli.core.row_blocks, "LARGEST_COPY", 0)
 
 
 def data(n, k=3, seed=0, dtype=np.float32, last_class_in_one_block=False):
@@ -109,7 +109,7 @@ def test_maps_and_float32_arrays_are_read_in_blocks_and_other_rows_are_not(tmp_p
         assert in_blocks(rows) is rows
     assert AdversarialClassifier(C=0.1, solver="newton").fit(X, y).certificate_.solver == "newton"
     assert AdversarialClassifier(C=0.1, features="rbf").fit(X, y).rows_ is not None
-    monkeypatch.setattr(advcli.blocks, "LARGEST_COPY", 8 * X.size)
+    monkeypatch.setattr(advcli.core.row_blocks, "LARGEST_COPY", 8 * X.size)
     assert in_blocks(X) is X
 
 
@@ -253,7 +253,7 @@ CHILD = """
 import resource, sys
 import numpy as np
 from advcli import AdversarialClassifier
-from advcli.blocks import BlockRows
+from advcli.core.row_blocks import BlockRows
 from advcli.evaluation.standardise import Standardiser
 X, y = (np.load(f"{sys.argv[1]}/{name}.npy", mmap_mode="r") for name in "Xy")
 warm = BlockRows(np.array(X[:5000]))

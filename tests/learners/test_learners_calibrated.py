@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from advcli import AdversarialClassifier, OrdinalAdversarialClassifier, OrdinalClassifier, models
 from advcli.cli import main
-from advcli.errors import ConfigError, StrategyWarning
+from advcli.core.errors import ConfigError, StrategyWarning
 from advcli.learners import calibrated
 from advcli.learners.calibrated import METHODS
 from advcli.learners.scaling import TOLERANCE, VectorScaling

@@ -10,7 +10,7 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 
 from advcli import AbstainingClassifier, AdversarialClassifier, CostSensitiveClassifier, OrdinalAdversarialClassifier, OrdinalClassifier
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
 from advcli.models import load, save
 
 NAMES = np.array(["low", "mid", "high"])
@@ -43,7 +43,7 @@ def numbered(codes):
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
-@pytest.mark.filterwarnings("ignore::advcli.errors.StrategyWarning")
+@pytest.mark.filterwarnings("ignore::advcli.core.errors.StrategyWarning")
 def test_every_scorer_reads_the_columns_of_its_classes(learner, drawn):
     X, codes = drawn
     fitted = clone(learner).set_params(order=NAMES).fit(X, NAMES[codes])

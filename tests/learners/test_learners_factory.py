@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
 from advcli.learners import filled, make_learner
 
 LINEAR, AUTO = {"name": "linear"}, {"name": "auto"}

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from advcli import HierarchicalClassifier
-from advcli.errors import ConfigError, DataError
+from advcli.core.errors import ConfigError, DataError
 from advcli.models import read, save
 
 EDGES = [("animal", "mammal"), ("animal", "bird"), ("mammal", "cat"), ("mammal", "dog"), ("bird", "hawk"), ("animal", "fish")]

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advcli.learners import kernel_systems
-from advcli.learners.kernel_systems import KernelSystems
-from advcli.learners.threshold_newton import ExplicitRows, KernelRows, minimise
-from advcli.learners.threshold_problem import ThresholdProblem
+from advcli.problems.threshold import ThresholdProblem
+from advcli.solvers.newton import systems as kernel_systems
+from advcli.solvers.newton.systems import KernelSystems
+from advcli.solvers.newton.threshold import ExplicitRows, KernelRows, minimise
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -95,7 +95,7 @@ def test_fits_end_at_the_optimum_of_explicit_rows(coupling):
     y = np.digitize(X[:, 0] + 0.5 * random.normal(size=80), [-0.7, 0.0, 0.7]).astype(np.intp)
     problem = ThresholdProblem(y, np.ones((4, 3)), np.ones(80), 500.0, coupling)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("advcli.learners.threshold_newton._PAIRS", 0)
+        patch.setattr("advcli.solvers.newton.threshold._PAIRS", 0)
         rows = KernelRows(X @ X.T / 60.0)
         kernel = minimise(problem, rows, 1e-8)
     linear = minimise(problem, ExplicitRows(X / np.sqrt(60.0)), 1e-8)

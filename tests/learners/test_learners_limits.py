@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import advcli
-from advcli.errors import ConfigError, NotConvergedWarning
+from advcli.core.errors import ConfigError, NotConvergedWarning
 from advcli.learners.base import registry
 
 K = 4

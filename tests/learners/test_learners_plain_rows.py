@@ -7,8 +7,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from advcli import AdversarialClassifier
+from advcli.core.checks import LARGEST
 from advcli.learners.base import _is_validated
-from advcli.rules import LARGEST
 
 Y = np.array([0, 1, 2, 0, 1, 2])
 

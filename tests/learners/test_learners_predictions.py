@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from advcli import AbstainingClassifier, AdversarialClassifier, AdversarialCostClassifier, CostSensitiveClassifier
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
 from advcli.losses import AdversarialLoss, loss_class, loss_names
 from advcli.models import load, read, save
 

@@ -28,7 +28,7 @@ from advcli import (
     OrdinalClassifier,
     UMAClassifier,
 )
-from advcli.errors import ConfigError, ModelError
+from advcli.core.errors import ConfigError, ModelError
 from advcli.models import read, save
 
 MINIMISERS = [
@@ -204,7 +204,7 @@ def test_kernels_take_no_name_outside_of_the_package():
     code = """
 import sys
 from pathlib import Path
-from advcli.compiled import kernels
+from advcli.core.compiled import kernels
 files = Path(kernels.dual.__file__).parent.glob("*_*.*")
 names = {path.name.split(".")[0].rpartition("_")[0] for path in files}
 print(len(names), sorted(names & set(sys.modules)))

@@ -11,7 +11,7 @@ from scipy import sparse
 
 import advcli
 from advcli import AdversarialClassifier, HierarchicalSetClassifier
-from advcli.errors import ConfigError, DataError
+from advcli.core.errors import ConfigError, DataError
 from advcli.learners import Learner
 from advcli.learners.base import MOST_EMPTY
 

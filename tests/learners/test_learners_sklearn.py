@@ -3,12 +3,13 @@ the public classifier, which merges equal rows, because a label graph of the che
 """
 
 import pytest
-from registered import in_package
+from support.registered import in_package
 
 from advcli import AbstainingClassifier, CostSensitiveClassifier
-from advcli.learners.base import LinearLearner, registry
+from advcli.learners.base import registry
 from advcli.learners.hierarchical import MODELS, HierarchicalClassifier
 from advcli.learners.hierarchical.label_graph import OverLabelGraph
+from advcli.learners.linear import LinearLearner
 from advcli.testing import check_learner
 
 TREE = {"edges": [["r", "s"], ["s", "ant"], ["s", "bee"], ["r", "cat"]], "classes": ["ant", "bee", "cat"]}

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import advcli
-from advcli.errors import ConfigError, NotConvergedWarning
+from advcli.core.errors import ConfigError, NotConvergedWarning
 from advcli.learners.base import registry
 
 K, EACH = 4, 10

@@ -13,18 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from support import reference
+from support.python_game import solve_game
 
-from advcli import costs
-from advcli.compiled import kernels
-from advcli.errors import ConfigError
-from advcli.losses import AdversarialLoss, make_loss
+from advcli.core.compiled import kernels
+from advcli.core.errors import ConfigError
+from advcli.losses import AdversarialLoss, make_loss, matrices
 from advcli.losses.abstain import AbstainLoss
 from advcli.losses.convex_columns import AbsoluteLoss, ConvexColumnsLoss, SquaredLoss
 from advcli.losses.general import GeneralLoss, Highs, closed_form, game_gap, solve_games
 from advcli.losses.zero_one import ZeroOneLoss
-
-from .. import reference
-from ..compiled.python_game import solve_game
 
 QUICK = settings(max_examples=80, deadline=None, derandomize=True)
 score_rows = st.integers(1, 7).flatmap(lambda k: arrays(float, (1, k), elements=st.floats(-5, 5, width=16)))
@@ -109,7 +107,7 @@ def test_abstaining_is_never_used_when_it_costs_as_much_as_an_error() -> None:
 def test_a_weighted_matrix_keeps_the_set_of_extreme_points_not_the_maximiser() -> None:
     # docs/notes/misprints.md, section 1
     f, y = np.array([[0.9, 0.5, 0.1, -0.3]]), np.array([0])
-    plain, tripled = make("zero_one", 4), make("general", 4, matrix=3 * costs.zero_one(4))
+    plain, tripled = make("zero_one", 4), make("general", 4, matrix=3 * matrices.zero_one(4))
     np.testing.assert_allclose(plain.adversary(f), [[0.5, 0.5, 0, 0]])
     np.testing.assert_allclose(tripled.adversary(f), [[0.25, 0.25, 0.25, 0.25]])
     assert tripled.oracle_reference(f, y).value[0] == pytest.approx(3 * plain.oracle_reference(f / 3, y).value[0])
@@ -140,7 +138,7 @@ def test_power_has_absolute_and_squared_as_special_cases(f: np.ndarray) -> None:
     k = f.shape[1]
     for power, name in ((1, "absolute"), (2, "squared")):
         assert value(make("power", k, p=power), f) == pytest.approx(value(make(name, k), f), abs=1e-12)
-    assert value(make("pinball", k), f) == pytest.approx(value(make("general", k, matrix=0.5 * costs.absolute(k)), f), abs=1e-12)
+    assert value(make("pinball", k), f) == pytest.approx(value(make("general", k, matrix=0.5 * matrices.absolute(k)), f), abs=1e-12)
 
 
 # ---- prediction -----------------------------------------------------------------------------------------------------
@@ -259,14 +257,14 @@ def test_highs_answers_repeat_and_survive_pickling() -> None:
 @pytest.mark.parametrize(
     ("matrix", "kind", "scale"),
     [
-        (costs.zero_one(4), ZeroOneLoss, 1.0),
-        (2.5 * costs.zero_one(4), ZeroOneLoss, 2.5),
-        (costs.absolute(4), AbsoluteLoss, 1.0),
-        (0.1 * costs.absolute(4), ConvexColumnsLoss, 1.0),
-        (costs.squared(4), SquaredLoss, 1.0),
-        (costs.huber(4), ConvexColumnsLoss, 1.0),
-        (costs.abstain(4, 0.7), AbstainLoss, 1.0),
-        (4 * costs.abstain(4, 0.7), AbstainLoss, 4.0),
+        (matrices.zero_one(4), ZeroOneLoss, 1.0),
+        (2.5 * matrices.zero_one(4), ZeroOneLoss, 2.5),
+        (matrices.absolute(4), AbsoluteLoss, 1.0),
+        (0.1 * matrices.absolute(4), ConvexColumnsLoss, 1.0),
+        (matrices.squared(4), SquaredLoss, 1.0),
+        (matrices.huber(4), ConvexColumnsLoss, 1.0),
+        (matrices.abstain(4, 0.7), AbstainLoss, 1.0),
+        (4 * matrices.abstain(4, 0.7), AbstainLoss, 4.0),
     ],
 )
 def test_known_matrices_go_to_their_closed_form(matrix: np.ndarray, kind: type, scale: float) -> None:
@@ -315,9 +313,9 @@ def test_unknown_structure_stays_general_and_keeps_names(tmp_path: Path) -> None
         ("general", {}, "loss=general needs either matrix .* or file"),
         ("general", {"matrix": [[0, 1], [1, 0]]}, "has 2 columns but there are 3 classes"),
         ("general", {"matrix": [[0, 1, 2], [1, "a", 2]]}, "row 1, column 1, must be a finite number, got 'a'"),
-        ("general", {"matrix": costs.zero_one(3), "backend": "hihgs"}, "no backend 'hihgs': did you mean highs"),
+        ("general", {"matrix": matrices.zero_one(3), "backend": "hihgs"}, "no backend 'hihgs': did you mean highs"),
         ("general", {"file": "no/such/file.csv"}, "no/such/file.csv cannot be read"),
-        ("convex", {"matrix": costs.zero_one(3)}, "row 1 of column 0 lies above the line.*choose loss=general"),
+        ("convex", {"matrix": matrices.zero_one(3)}, "row 1 of column 0 lies above the line.*choose loss=general"),
         ("power", {"p": 0.5}, "loss=power needs p >= 1"),
         ("abstain", {"alpha": 1.5}, r"alpha of loss=abstain must lie in \[0, 1\]"),
         ("abstain", {"alhpa": 0.5}, "loss=abstain has no option .*alhpa"),

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from support import reference
 
 from advcli.losses import AdversarialLoss, make_loss
-
-from .. import reference
 
 CONSISTENT = [
     ("zero_one", {}),

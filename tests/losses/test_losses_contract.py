@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from support import reference
+from support.registered import canonical_losses, examples
 
-from advcli import compiled
+from advcli.core import compiled
 from advcli.losses import AdversarialLoss, Loss, loss_class, make_loss
 from advcli.testing.losses import (
     check_answers,
@@ -32,9 +34,6 @@ from advcli.testing.losses import (
     kinks,
     largest_cost,
 )
-
-from .. import reference
-from ..registered import canonical_losses, examples
 
 NAMES = canonical_losses()  # aliases have their own test
 

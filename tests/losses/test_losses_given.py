@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from advcli import AdversarialClassifier
-from advcli.errors import ConfigError, NotConvergedWarning
+from advcli.core.errors import ConfigError, NotConvergedWarning
 from advcli.losses import Loss, make_loss
 from advcli.losses.abstain import AbstainLoss
 from advcli.losses.general import GeneralLoss

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from .. import reference
+from support import reference
 
 ADVERSARIAL = [
     ("zero_one", {}),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from advcli.compiled import kernels
-from advcli.errors import ConfigError
+from advcli.core.compiled import kernels
+from advcli.core.errors import ConfigError
 from advcli.losses import make_loss
 from advcli.losses.rejecting import (
     BinaryEncodedLoss,

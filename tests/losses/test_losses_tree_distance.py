@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from advcli import AdversarialClassifier, metrics
-from advcli.errors import AdvcliError
-from advcli.hierarchy import LabelGraph
-from advcli.hierarchy.closures import LabelClosures
+from advcli.core.errors import AdvcliError
+from advcli.core.label_graph import LabelGraph
+from advcli.data.labels.closures import LabelClosures
 from advcli.losses import make_loss
 
 TREE = [["animal", "mammal"], ["animal", "bird"], ["mammal", "cat"], ["mammal", "dog"], ["bird", "gull"], ["animal", "eel"]]

@@ -15,10 +15,10 @@ import pytest
 from scipy import sparse
 
 from advcli import AdversarialClassifier, OrdinalAdversarialClassifier, SurrogateClassifier
-from advcli.errors import ConfigError, ModelError, ResultsError
+from advcli.core.errors import ConfigError, ModelError, ResultsError
+from advcli.core.label_graph import LabelGraph
 from advcli.evaluation.standardise import Standardiser
 from advcli.features import feature_names
-from advcli.hierarchy import LabelGraph
 from advcli.learners import LinearLearner, hierarchical, learner_class
 from advcli.learners.base import registry
 from advcli.losses import loss_class, loss_names
@@ -150,7 +150,7 @@ def test_a_basis_is_stored_not_computed_again(tmp_path: Path, monkeypatch: pytes
     """On another machine equal eigenvectors may come out turned, and then the weights would not fit them."""
     model = fitted(features="kernel_pca", features_options={"dimensions": 7})
     save(model, tmp_path / "m")
-    monkeypatch.setattr("advcli.features.kernel_pca._principal", None)
+    monkeypatch.setattr("advcli.features.kernels.pca._principal", None)
     same(model, read(tmp_path / "m").estimator, NEW)
 
 

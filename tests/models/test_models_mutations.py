@@ -19,14 +19,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import mutated_models
 import numpy as np
 import pytest
-import saved_models
-from mutated_models import mutated, outcome, packed, unpacked, written
+from support import mutated_models, saved_models
+from support.mutated_models import mutated, outcome, packed, unpacked, written
 
 from advcli.cli import main
-from advcli.errors import ModelError
+from advcli.core.errors import ModelError
 from advcli.models import read, save
 from advcli.models.files import _members
 
@@ -267,7 +266,7 @@ def test_a_model_of_an_earlier_version_is_read(tmp_path: Path) -> None:
 
 
 def test_rows_whose_scores_overflow_are_named(models: tuple[Path, Any]) -> None:
-    from advcli.errors import DataError
+    from advcli.core.errors import DataError
 
     model = read(rewritten(models, "linear", {"theta": np.full((5, 3), 1e300)}))
     with pytest.raises(DataError, match="row 2 has scores that are no finite numbers"):

@@ -24,7 +24,7 @@ from advcli import (
     OneVersusAllClassifier,
     UMAClassifier,
 )
-from advcli.errors import ConfigError, ModelError
+from advcli.core.errors import ConfigError, ModelError
 from advcli.learners import Learner, learner_class
 from advcli.models import load, read, save
 from advcli.models.files import _checksum

@@ -24,9 +24,9 @@ from sklearn.preprocessing import (
 )
 
 from advcli import AdversarialClassifier, OneVersusAllClassifier
-from advcli.errors import ConfigError, DataError, ModelError
+from advcli.core.errors import ConfigError, DataError, ModelError
 from advcli.models import fit, load, predict_file, read, save
-from advcli.steps import TRANSFORMERS, Steps, packed, unpacked
+from advcli.models.pipeline_steps import TRANSFORMERS, Steps, packed, unpacked
 
 KEPT = [
     StandardScaler(),
@@ -134,7 +134,7 @@ def fitted_by_the_command_line(words, folder):
 
     from advcli.config import check
     from advcli.config.composing import compose_cells
-    from advcli.evaluation.jobs import cell_of
+    from advcli.evaluation.sweeps.jobs import cell_of
 
     _, configs = compose_cells([words], {})
     settled = check(configs[0])

@@ -30,33 +30,33 @@ SEARCH = "tests/compiled/test_compiled_search.py"
 FACES, SUBGRADIENT, KERNEL_DUAL = (
     "tests/compiled/test_compiled_faces.py",
     "tests/compiled/test_compiled_subgradient.py",
-    "tests/kernel/test_kernel_dual.py",
+    "tests/solvers/test_solvers_kernel_ascent.py",
 )
 FACE_STEPS = "tests/solvers/test_solvers_face_steps.py"
 STEPS_ON_FACES = (
-    Mutant("advcli/solvers/face_steps.py", "theta[:, :k] -= C * shift", "theta[:, :k] -= shift", f"{FACE_STEPS} -k raises"),
-    Mutant("advcli/solvers/face_steps.py", "G *= H", "G *= 1.0", f"{FACE_STEPS} -k optimum"),
-    Mutant("_ext/dual.pyx", "next_check = at.next_check", "next_check = 2.0", f"{FACE_STEPS} -k pause", "dual"),
+    Mutant("advcli/solvers/coordinate/face_steps.py", "theta[:, :k] -= C * shift", "theta[:, :k] -= shift", f"{FACE_STEPS} -k raises"),
+    Mutant("advcli/solvers/coordinate/face_steps.py", "G *= H", "G *= 1.0", f"{FACE_STEPS} -k optimum"),
+    Mutant("_ext/ascent/dual.pyx", "next_check = at.next_check", "next_check = 2.0", f"{FACE_STEPS} -k pause", "dual"),
 )
 ROUNDS = "tests/compiled/test_compiled_rounds.py"
 ORDERS_OF_VISITS = (
-    Mutant("_ext/adv_rounds.pxd", "chosen[count] = list[i]", "chosen[count] = i", f"{ROUNDS} -k plain", "dual"),
-    Mutant("_ext/dual.pyx", "gap = term_of(run, i).gap", "gap = run.term[0].gap", f"{ROUNDS} -k plain", "dual"),
-    Mutant("_ext/dual.pyx", "shuffle(rows, count, state)", "pass", f"{ROUNDS} -k plain", "dual"),
-    Mutant("advcli/compiled.py", "d <= _SHORT_FEATURES", "True", f"{DUAL} -k short"),
+    Mutant("_ext/ascent/adv_rounds.pxd", "chosen[count] = list[i]", "chosen[count] = i", f"{ROUNDS} -k plain", "dual"),
+    Mutant("_ext/ascent/dual.pyx", "gap = term_of(run, i).gap", "gap = run.term[0].gap", f"{ROUNDS} -k plain", "dual"),
+    Mutant("_ext/ascent/dual.pyx", "shuffle(rows, count, state)", "pass", f"{ROUNDS} -k plain", "dual"),
+    Mutant("advcli/core/compiled.py", "d <= _SHORT_FEATURES", "True", f"{DUAL} -k short"),
 )
 LISTS = "tests/compiled/test_compiled_lists.py"
 LISTS_OF_CLASSES = (
-    Mutant("_ext/dual_lists.pyx", "value = 1.0 + a.level[i] - own", "pass", f"{LISTS} -k bounds", "dual_lists"),
+    Mutant("_ext/ascent/dual_lists.pyx", "value = 1.0 + a.level[i] - own", "pass", f"{LISTS} -k bounds", "dual_lists"),
     Mutant(
-        "_ext/dual_lists.pyx",
+        "_ext/ascent/dual_lists.pyx",
         "a.level[i] = select(top, whose, found, most)",
         "select(top, whose, found, most)",
         f"{LISTS} -k bounds",
         "dual_lists",
     ),
     Mutant(
-        "_ext/dual_lists.pyx",
+        "_ext/ascent/dual_lists.pyx",
         "if a.kp > PADS else a.kp",
         "if a.kp > 4 else a.kp",
         f"{LISTS} -k bounds",
@@ -64,7 +64,7 @@ LISTS_OF_CLASSES = (
         equivalent="the scalar level has no steps compiled for one kp",
     ),
     Mutant(
-        "_ext/dual_lists.pyx",
+        "_ext/ascent/dual_lists.pyx",
         "first + cut(count, a.threads, t + 1)",
         "first + cut(count, a.threads, t + 1) - 1",
         f"{LISTS} -k threads",
@@ -74,12 +74,12 @@ LISTS_OF_CLASSES = (
 BLOCKS, MAPPED = "tests/compiled/test_compiled_blocks.py", "tests/data/test_data_mapped.py"
 IN_BLOCKS = "tests/learners/test_learners_blocks.py"
 ROWS_IN_BLOCKS = (
-    Mutant("_ext/adv_blocks.pxd", "y[first + i]] = -total", "y[first + i]] = total", f"{BLOCKS} -k supports", "dual_blocks"),
-    Mutant("_ext/adv_blocks.pxd", "i = x.at[i]", "i = i", f"{BLOCKS} -k listed", "dual_blocks"),
-    Mutant("_ext/adv_blocks.pxd", "if size != s.sizes[block]:", "if size > s.sizes[block]:", f"{BLOCKS} -k supports", "dual_blocks"),
-    Mutant("_ext/dual_blocks.pyx", "run.term[i].gap = gaps[j]", "pass", f"{BLOCKS} -k plain", "dual_blocks"),
+    Mutant("_ext/ascent/adv_blocks.pxd", "y[first + i]] = -total", "y[first + i]] = total", f"{BLOCKS} -k supports", "dual_blocks"),
+    Mutant("_ext/ascent/adv_blocks.pxd", "i = x.at[i]", "i = i", f"{BLOCKS} -k listed", "dual_blocks"),
+    Mutant("_ext/ascent/adv_blocks.pxd", "if size != s.sizes[block]:", "if size > s.sizes[block]:", f"{BLOCKS} -k supports", "dual_blocks"),
+    Mutant("_ext/ascent/dual_blocks.pyx", "run.term[i].gap = gaps[j]", "pass", f"{BLOCKS} -k plain", "dual_blocks"),
     Mutant(
-        "_ext/dual_blocks.pyx",
+        "_ext/ascent/dual_blocks.pyx",
         "b.terms[base + i].hint = -1.0",
         "b.terms[base + i].hint = 0.0",
         f"{BLOCKS} -k plain",
@@ -87,27 +87,29 @@ ROWS_IN_BLOCKS = (
         equivalent="where the search for a threshold starts",
     ),
     Mutant(
-        "_ext/dual_blocks.pyx",
+        "_ext/ascent/dual_blocks.pyx",
         "level = 0.02 * total / n\n            m = 0",
         "level = 0.2 * total / n\n            m = 0",
         f"{BLOCKS} -k plain",
         "dual_blocks",
     ),
-    Mutant("_ext/dual_blocks.pyx", "p.run.scale = m.sigma * m.scale", "p.run.scale = m.scale", f"{BLOCKS} -k plain", "dual_blocks"),
-    Mutant("advcli/block_problem.py", "* part.n if part.n else 0.0", "if part.n else 0.0", f"{IN_BLOCKS} -k optimum"),
-    Mutant("advcli/block_problem.py", "point.write(rows, self.loss.project(own, y))", "pass", f"{IN_BLOCKS} -k outside"),
-    Mutant("advcli/blocks.py", "(own - mean) ** 2 * (n * m / (n + m))", "(own - mean) ** 2 * m", f"{IN_BLOCKS} -k optimum"),
+    Mutant("_ext/ascent/dual_blocks.pyx", "p.run.scale = m.sigma * m.scale", "p.run.scale = m.scale", f"{BLOCKS} -k plain", "dual_blocks"),
+    Mutant("advcli/problems/row_blocks.py", "* part.n if part.n else 0.0", "if part.n else 0.0", f"{IN_BLOCKS} -k optimum"),
+    Mutant("advcli/problems/row_blocks.py", "point.write(rows, self.loss.project(own, y))", "pass", f"{IN_BLOCKS} -k outside"),
+    Mutant("advcli/core/row_blocks.py", "(own - mean) ** 2 * (n * m / (n + m))", "(own - mean) ** 2 * m", f"{IN_BLOCKS} -k optimum"),
     Mutant("advcli/data/sources/mapped.py", "if not np.isfinite(raw).all():", "if False:", f"{MAPPED} -k wrong"),
 )
 KERNELS = (
     # the zero-one family
-    Mutant("_ext/adv_zero_one.pxd", "m = splat(-1.0)", "m = splat(-0.9)", f"{DUAL} -k 'at_rest'", "dual"),
-    Mutant("_ext/adv_zero_one.pxd", "if near == 1:", "if near <= 2:", f"{DUAL} -k 'at_rest'", "dual"),
-    Mutant("_ext/adv_zero_one.pxd", "if r[y] == 0.0 and skip >= 0.0:", "if skip >= 0.0:", DUAL, "dual"),
-    Mutant("_ext/adv_zero_one.pxd", "fabs(total - wanted) < 8.9e-16", "fabs(total - wanted) <= 8.9e-16", DUAL, "dual"),
-    Mutant("_ext/adv_zero_one.pxd", "fabs(total - wanted) < 8.9e-16", "fabs(total - wanted) < 1.0", f"{BLOCK} -k zero_one", "oracle"),
+    Mutant("_ext/families/adv_zero_one.pxd", "m = splat(-1.0)", "m = splat(-0.9)", f"{DUAL} -k 'at_rest'", "dual"),
+    Mutant("_ext/families/adv_zero_one.pxd", "if near == 1:", "if near <= 2:", f"{DUAL} -k 'at_rest'", "dual"),
+    Mutant("_ext/families/adv_zero_one.pxd", "if r[y] == 0.0 and skip >= 0.0:", "if skip >= 0.0:", DUAL, "dual"),
+    Mutant("_ext/families/adv_zero_one.pxd", "fabs(total - wanted) < 8.9e-16", "fabs(total - wanted) <= 8.9e-16", DUAL, "dual"),
     Mutant(
-        "_ext/adv_zero_one.pxd",
+        "_ext/families/adv_zero_one.pxd", "fabs(total - wanted) < 8.9e-16", "fabs(total - wanted) < 1.0", f"{BLOCK} -k zero_one", "oracle"
+    ),
+    Mutant(
+        "_ext/families/adv_zero_one.pxd",
         "if near == 1:",
         "if near == 0:",
         f"{DUAL} -k 'at_rest'",
@@ -115,48 +117,52 @@ KERNELS = (
         equivalent="never ends early: the full step finds the same gap of 0 and moves nothing, only slower",
     ),
     Mutant(
-        "_ext/adv_zero_one.pxd", "gap = tau + largest - vsum(inner)", "gap = tau + 1.0 - vsum(inner)", f"{BLOCK} -k 'zero_one'", "oracle"
+        "_ext/families/adv_zero_one.pxd",
+        "gap = tau + largest - vsum(inner)",
+        "gap = tau + 1.0 - vsum(inner)",
+        f"{BLOCK} -k 'zero_one'",
+        "oracle",
     ),
     Mutant(
-        "_ext/adv_zero_one.pxd",
+        "_ext/families/adv_zero_one.pxd",
         "two_thresholds(g, kp, 1.0, &u, 1.0 + w, &mu)",
         "two_thresholds(g, kp, 1.0, &u, 1.0 + 2.0 * w, &mu)",
         f"{BLOCK} -k zero_one",
         "oracle",
     ),
-    Mutant("_ext/adv_zero_one.pxd", "c[0] = 1.0 - largest", "c[0] = 1.0 + largest", f"{ORACLE} -k 'zero_one'", "oracle"),
+    Mutant("_ext/families/adv_zero_one.pxd", "c[0] = 1.0 - largest", "c[0] = 1.0 + largest", f"{ORACLE} -k 'zero_one'", "oracle"),
     Mutant(
-        "_ext/adv_zero_one.pxd",
+        "_ext/families/adv_zero_one.pxd",
         "state[j] = TIED if g[j] > u else",
         "state[j] = FREE if g[j] > u else",
         f"{BLOCK} {FACES} -k 'lanes or zero_one'",
         "oracle",
     ),
-    Mutant("_ext/adv_zero_one.pxd", "value = 1.0 + (f[j] - f[y])", "value = 0.9 + (f[j] - f[y])", f"{ORACLE} -k 'cs'", "oracle"),
+    Mutant("_ext/families/adv_zero_one.pxd", "value = 1.0 + (f[j] - f[y])", "value = 0.9 + (f[j] - f[y])", f"{ORACLE} -k 'cs'", "oracle"),
     # many rows at once
     Mutant(
-        "_ext/oracle.pyx",
+        "_ext/families/oracle.pyx",
         "if kind == ZERO_ONE and not gaps and k <= BLOCKS:",
         "if kind == ZERO_ONE and not gaps and k < 0:",
         f"{BLOCK} -k lanes",
         "oracle",
     ),
     Mutant(
-        "_ext/oracle.pyx",
+        "_ext/families/oracle.pyx",
         "if kind == ZERO_ONE and not keep and n > 0:",
         "if kind == ZERO_ONE and not keep and n < 0:",
         f"{BLOCK} -k lanes",
         "oracle",
     ),
     Mutant(
-        "_ext/adv_lanes.pxd",
+        "_ext/families/adv_lanes.pxd",
         "less = one_less - load(weight, group)",
         "less = one_less + load(weight, group)",
         f"{BLOCK} -k lanes",
         "oracle",
     ),
     Mutant(
-        "_ext/adv_lanes.pxd",
+        "_ext/families/adv_lanes.pxd",
         "if k <= NETWORK:",
         "if k <= NETWORK + 2:",
         f"{ORACLE} -k 'zero_one'",
@@ -164,51 +170,67 @@ KERNELS = (
         equivalent="two ways to the same threshold; which is faster is all that NETWORK decides",
     ),
     Mutant(
-        "_ext/adv_lanes.pxd", "level = level + (s - one) / c", "level = level + (s - one) / (c + one)", f"{ORACLE} -k 'zero_one'", "oracle"
+        "_ext/families/adv_lanes.pxd",
+        "level = level + (s - one) / c",
+        "level = level + (s - one) / (c + one)",
+        f"{ORACLE} -k 'zero_one'",
+        "oracle",
     ),
     # line searches, and the sums at their ends
-    Mutant("_ext/oracle.pyx", "total -= along_row(a, i, a.R + i * k)", "total += along_row(a, i, a.R + i * k)", SEARCH, "oracle"),
-    Mutant("_ext/oracle.pyx", "fabs(a.R[j] - low[j]) <= 1e-14", "fabs(a.R[j] - low[j]) <= 1e-1", SEARCH, "oracle"),
-    Mutant("_ext/adv_lanes.pxd", "t.own[at] = b[y[i]]", "t.own[at] = 0.0", SEARCH, "oracle"),
+    Mutant("_ext/families/oracle.pyx", "total -= along_row(a, i, a.R + i * k)", "total += along_row(a, i, a.R + i * k)", SEARCH, "oracle"),
+    Mutant("_ext/families/oracle.pyx", "fabs(a.R[j] - low[j]) <= 1e-14", "fabs(a.R[j] - low[j]) <= 1e-1", SEARCH, "oracle"),
+    Mutant("_ext/families/adv_lanes.pxd", "t.own[at] = b[y[i]]", "t.own[at] = 0.0", SEARCH, "oracle"),
     Mutant(
-        "_ext/adv_lanes.pxd",
+        "_ext/families/adv_lanes.pxd",
         "offset = offset + load(share, group) * (one - b)",
         "offset = offset + (one - b)",
         f"{SEARCH} -k sums",
         "oracle",
     ),
     # rows whose label leads
-    Mutant("_ext/adv_lanes.pxd", "scale * (load(r, j) - mine)", "scale * load(r, j)", f"{BLOCK} -k leads", "oracle"),
-    Mutant("_ext/adv_lanes.pxd", "return found == k - 1", "return found >= k - 2", f"{BLOCK} -k leads", "oracle"),
+    Mutant("_ext/families/adv_lanes.pxd", "scale * (load(r, j) - mine)", "scale * load(r, j)", f"{BLOCK} -k leads", "oracle"),
+    Mutant("_ext/families/adv_lanes.pxd", "return found == k - 1", "return found >= k - 2", f"{BLOCK} -k leads", "oracle"),
     Mutant(
-        "_ext/adv_lanes.pxd",
+        "_ext/families/adv_lanes.pxd",
         "scale * (load_first(r, j) - mine)",
         "scale * load_first(r, j)",
         f"{BLOCK} -k leads",
         "oracle",
         level="avx2",
     ),
-    Mutant("_ext/adv_lanes.pxd", "return found == k\n", "return True\n", f"{SEARCH} -k without_a_loss", "oracle"),
+    Mutant("_ext/families/adv_lanes.pxd", "return found == k\n", "return True\n", f"{SEARCH} -k without_a_loss", "oracle"),
     # the other surrogates
     Mutant(
-        "_ext/adv_hinge.pxd",
+        "_ext/families/adv_hinge.pxd",
         "state[y] = FREE if relative else TIED",
         "state[y] = FIXED",
         f"{FACES} -k 'derivative and (ww or llw)'",
         "oracle",
     ),
-    Mutant("_ext/adv_hinge.pxd", "slope = -1.0 if relative else 1.0 / k", "slope = -1.0", f"{BLOCK} -k 'llw'", "oracle"),
-    Mutant("_ext/adv_hinge.pxd", "if positive == above and full == beyond:", "if positive == above:", f"{BLOCK} -k 'ww or llw'", "oracle"),
-    Mutant("_ext/adv_hinge.pxd", "vmin(vmax(v, zero), one) - load(a, j)", "vmin(vmax(v, zero), one)", f"{BLOCK} -k 'ww or llw'", "oracle"),
+    Mutant("_ext/families/adv_hinge.pxd", "slope = -1.0 if relative else 1.0 / k", "slope = -1.0", f"{BLOCK} -k 'llw'", "oracle"),
     Mutant(
-        "_ext/adv_abstain.pxd",
+        "_ext/families/adv_hinge.pxd",
+        "if positive == above and full == beyond:",
+        "if positive == above:",
+        f"{BLOCK} -k 'ww or llw'",
+        "oracle",
+    ),
+    Mutant(
+        "_ext/families/adv_hinge.pxd",
+        "vmin(vmax(v, zero), one) - load(a, j)",
+        "vmin(vmax(v, zero), one)",
+        f"{BLOCK} -k 'ww or llw'",
+        "oracle",
+    ),
+    Mutant(
+        "_ext/families/adv_abstain.pxd",
         "return min(1.0 - maximum(q, s.kp), s.alpha)",
         "return 1.0 - maximum(q, s.kp)",
         f"{ORACLE} -k 'abstain'",
         "oracle",
     ),
     Mutant(
-        "_ext/adv_convex.pxd",
+        "_ext/families/adv_convex.pxd",
         "if here <= there:",
         "if here < there:",
         f"{ORACLE} -k 'absolute or convex'",
@@ -217,7 +239,7 @@ KERNELS = (
     ),
     # the ascents
     Mutant(
-        "_ext/adv_visit.pxd",
+        "_ext/ascent/adv_visit.pxd",
         "(1.0 if run.sample == NULL else run.sample[i]) * (1.0 if run.cost == NULL else run.cost[i]) * gap",
         "gap",
         f"{DUAL} -k 'meet or weights'",
@@ -225,48 +247,65 @@ KERNELS = (
         equivalent="the gap of a visit only chooses what is visited next; the certificate of a pass decides",
     ),
     Mutant(
-        "_ext/adv_visit.pxd", "products[p]) * load(dr, v)", "products[0]) * load(dr, v)", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"
+        "_ext/ascent/adv_visit.pxd",
+        "products[p]) * load(dr, v)",
+        "products[0]) * load(dr, v)",
+        f"{DUAL} -k 'dense_rows'",
+        "dual",
+        level="avx2",
     ),
-    Mutant("_ext/adv_visit.pxd", "moved[moves] = x[q]", "moved[moves] = x[0]", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
-    Mutant("_ext/adv_visit.pxd", "-weight * run.scale, dr)", "-run.scale, dr)", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
-    Mutant("_ext/adv_visit.pxd", "for q in range(moves):", "for q in range(moves - 1):", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
-    Mutant("_ext/adv_linear.pxd", "w = w + s * e3", "w = w + s * e2", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
-    Mutant("_ext/adv_linear.pxd", "b2 = b2 + a * load_first(z[2] + j, rest)", "pass", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
+    Mutant("_ext/ascent/adv_visit.pxd", "moved[moves] = x[q]", "moved[moves] = x[0]", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
+    Mutant("_ext/ascent/adv_visit.pxd", "-weight * run.scale, dr)", "-run.scale, dr)", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
     Mutant(
-        "_ext/adv_zero_one.pxd",
+        "_ext/ascent/adv_visit.pxd", "for q in range(moves):", "for q in range(moves - 1):", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"
+    ),
+    Mutant("_ext/support/adv_linear.pxd", "w = w + s * e3", "w = w + s * e2", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"),
+    Mutant(
+        "_ext/support/adv_linear.pxd", "b2 = b2 + a * load_first(z[2] + j, rest)", "pass", f"{DUAL} -k 'dense_rows'", "dual", level="avx2"
+    ),
+    Mutant(
+        "_ext/families/adv_zero_one.pxd",
         "return 1.0 + tau\n\n\ncdef inline double zero_one_offset",
         "return tau\n\n\ncdef inline double zero_one_offset",
         DUAL,
         "dual",
     ),
-    Mutant("_ext/adv_visit.pxd", "next = list[b + 1] if b + 1 < count else i", "next = i", f"{DUAL} -k 'meet'", "dual"),
+    Mutant("_ext/ascent/adv_visit.pxd", "next = list[b + 1] if b + 1 < count else i", "next = i", f"{DUAL} -k 'meet'", "dual"),
     Mutant(
-        "_ext/adv_linear.pxd",
+        "_ext/support/adv_linear.pxd",
         "a3 = a3 + z0 * stepped(t, v + 3, x0, d3)\n        store",
         "a3 = a3 + x0 * stepped(t, v + 3, x0, d3)\n        store",
         DUAL,
         "dual",
     ),
-    Mutant("_ext/adv_linear.pxd", "b3 = b3 + z0 * stepped(t + kp, v + 3, x0, d3)", "b3 = b3 + z0 * load(t + kp, v + 3)", DUAL, "dual"),
-    Mutant("_ext/adv_simd.pxd", "if active == previous and others == before:", "if active == previous:", f"{BLOCK} -k zero_one", "oracle"),
-    Mutant("_ext/adv_visit.pxd", "w = weight * term.square * run.scale", "w = term.square * run.scale", f"{DUAL} -k 'meet'", "dual"),
     Mutant(
-        "_ext/adv_visit.pxd",
+        "_ext/support/adv_linear.pxd", "b3 = b3 + z0 * stepped(t + kp, v + 3, x0, d3)", "b3 = b3 + z0 * load(t + kp, v + 3)", DUAL, "dual"
+    ),
+    Mutant(
+        "_ext/support/adv_simd.pxd",
+        "if active == previous and others == before:",
+        "if active == previous:",
+        f"{BLOCK} -k zero_one",
+        "oracle",
+    ),
+    Mutant("_ext/ascent/adv_visit.pxd", "w = weight * term.square * run.scale", "w = term.square * run.scale", f"{DUAL} -k 'meet'", "dual"),
+    Mutant(
+        "_ext/ascent/adv_visit.pxd",
         "dual[0] = offsets / run.mass - 0.5 * lam * square",
         "dual[0] = offsets / run.mass - 0.25 * lam * square",
         f"{DUAL} -k 'meet'",
         "dual",
     ),
     Mutant(
-        "_ext/kernel_dual.pyx",
+        "_ext/ascent/kernel_dual.pyx",
         "            gap[i] = weight * cost * own",
         "            gap[i] = weight * own",
         f"{KERNEL_DUAL} -k survey",
         "kernel_dual",
     ),
-    Mutant("_ext/kernel_dual.pyx", "f[c] = F[c * stride] / cost", "f[c] = F[c * stride]", f"{KERNEL_DUAL} -k survey", "kernel_dual"),
+    Mutant("_ext/ascent/kernel_dual.pyx", "f[c] = F[c * stride] / cost", "f[c] = F[c * stride]", f"{KERNEL_DUAL} -k survey", "kernel_dual"),
     *(
-        Mutant("_ext/kernel_dual.pyx", right, wrong, f"{KERNEL_DUAL} -k '{test}'", "kernel_dual")
+        Mutant("_ext/ascent/kernel_dual.pyx", right, wrong, f"{KERNEL_DUAL} -k '{test}'", "kernel_dual")
         for right, wrong, test in (
             ("run.gap[at] = weight * cost * gap[lane]", "run.gap[at] = weight * gap[lane]", "side_by_side"),
             ("run.gap[i] = weight * cost * gap\n        total", "run.gap[i] = cost * gap\n        total", "python_one"),
@@ -286,7 +325,7 @@ KERNELS = (
         )
     ),
     Mutant(
-        "_ext/kernel_dual.pyx",
+        "_ext/ascent/kernel_dual.pyx",
         "inners += weight * cost * inner",
         "inners += weight * inner",
         f"{KERNEL_DUAL} -k survey",
@@ -294,98 +333,98 @@ KERNELS = (
     ),
 )
 
-ESTIMATORS = "tests/learners/test_estimators_problem.py"
+ESTIMATORS = "tests/learners/test_learners_estimators_problem.py"
 GAPS = "tests/verify/test_verify_gap.py"
 GUARANTEE, REFEREES = "tests/evaluation/test_evaluation_guarantee.py", "tests/solvers/test_solvers_referee.py"
 SETS_OF_LOSSES, SETS_OF_LEARNERS = (
     "tests/losses/test_losses_contract.py -k 'feasible or brought'",
-    "tests/learners/test_methods_certificates.py",
+    "tests/learners/test_learners_certificates.py",
 )
 REFEREE = (
     # the verdict
-    Mutant("advcli/certificate.py", "gap = primal - dual", "gap = abs(primal - dual)", REFEREES),
+    Mutant("advcli/problems/certificate.py", "gap = primal - dual", "gap = abs(primal - dual)", REFEREES),
     Mutant(
-        "advcli/certificate.py",
+        "advcli/problems/certificate.py",
         "relative = gap / scale",
         "relative = gap / (1.0 + scale)",
         f"{GUARANTEE} {ESTIMATORS} -k 'linear_programs or negative_objective'",
     ),
-    Mutant("advcli/certificate.py", "TOLERANCE = 2.0**20", "TOLERANCE = 2.0**32", REFEREES),
-    Mutant("advcli/certificate.py", "refused = not outside <= TOLERANCE or", "refused = outside > TOLERANCE or", REFEREES),
-    Mutant("advcli/certificate.py", "if refused:\n        dual =", "if False:\n        dual =", REFEREES),
-    Mutant("advcli/certificate.py", "scale = abs(primal) if refused else gap_scale(", "scale = gap_scale(", REFEREES),
-    Mutant("advcli/certificate.py", "bool(relative <= tol and not refused and not negative)", "bool(relative <= tol)", REFEREES),
+    Mutant("advcli/problems/certificate.py", "TOLERANCE = 2.0**20", "TOLERANCE = 2.0**32", REFEREES),
+    Mutant("advcli/problems/certificate.py", "refused = not outside <= TOLERANCE or", "refused = outside > TOLERANCE or", REFEREES),
+    Mutant("advcli/problems/certificate.py", "if refused:\n        dual =", "if False:\n        dual =", REFEREES),
+    Mutant("advcli/problems/certificate.py", "scale = abs(primal) if refused else gap_scale(", "scale = gap_scale(", REFEREES),
+    Mutant("advcli/problems/certificate.py", "bool(relative <= tol and not refused and not negative)", "bool(relative <= tol)", REFEREES),
     Mutant(
-        "advcli/certificate.py",
+        "advcli/problems/certificate.py",
         "bool(relative <= tol and not refused and not negative)",
         "bool(relative <= tol and not negative)",
         REFEREES,
         equivalent="a refused dual point is -inf, so its gap is infinite and above every tolerance",
     ),
-    Mutant("advcli/certificate.py", "0.0 if -_NOISE < relative < 0 else relative", "max(0.0, relative)", REFEREES),
-    Mutant("advcli/certificate.py", "R, outside = problem.feasible(solution.R)", "R, outside = solution.R, 0.0", REFEREES),
-    Mutant("advcli/certificate.py", "dual = problem.dual(R)", "dual = problem.dual(solution.R)", REFEREES),
+    Mutant("advcli/problems/certificate.py", "0.0 if -_NOISE < relative < 0 else relative", "max(0.0, relative)", REFEREES),
+    Mutant("advcli/problems/certificate.py", "R, outside = problem.feasible(solution.R)", "R, outside = solution.R, 0.0", REFEREES),
+    Mutant("advcli/problems/certificate.py", "dual = problem.dual(R)", "dual = problem.dual(solution.R)", REFEREES),
     Mutant(
-        "advcli/certificate.py",
+        "advcli/problems/certificate.py",
         "settled = solution if certificate.primal <= empty else",
         "settled = solution if not certificate.primal > empty else",
         "tests/solvers/test_solvers_scales.py -k settling",
     ),
     Mutant(
-        "advcli/certificate.py",
+        "advcli/problems/certificate.py",
         "settled if certificate.dual >= problem.dual(R) else replace(settled, R=R)",
         "settled",
         "tests/solvers/test_solvers_scales.py -k settling",
     ),
     # the objective
     Mutant(
-        "advcli/problem.py",
+        "advcli/problems/risk.py",
         "return 0.5 * self.lam * self.features.square_norm(theta)",
         "return self.lam * self.features.square_norm(theta)",
         GUARANTEE,
     ),
-    Mutant("advcli/problem.py", "+ self.ridge(theta)\n\n    def dual_gradient", "\n\n    def dual_gradient", GUARANTEE),
+    Mutant("advcli/problems/risk.py", "+ self.ridge(theta)\n\n    def dual_gradient", "\n\n    def dual_gradient", GUARANTEE),
     Mutant(
-        "advcli/problem.py",
+        "advcli/problems/risk.py",
         "return primal if primal > 0 else -dual",
         "return abs(primal) if primal > 0 else dual",
         f"{ESTIMATORS} -k negative_objective",
     ),
-    Mutant("advcli/problem.py", "theta = theta - theta.mean(axis=1, keepdims=True)", "pass", f"{GAPS} -k own"),
+    Mutant("advcli/problems/risk.py", "theta = theta - theta.mean(axis=1, keepdims=True)", "pass", f"{GAPS} -k own"),
     Mutant(
-        "advcli/problem.py",
+        "advcli/problems/risk.py",
         "deviation = gradient[:, :, None] - gradient[:, None, :]",
         "deviation = np.abs(gradient)[:, :, None] + 0.0 * gradient[:, None, :]",
         "tests/solvers/test_solvers_box.py -k llw",
     ),
-    Mutant("advcli/problem.py", "return 1e-6 * self.unit if", "return 0.0 if", "tests/solvers/test_solvers_box.py -k any_matrix"),
+    Mutant("advcli/problems/risk.py", "return 1e-6 * self.unit if", "return 0.0 if", "tests/solvers/test_solvers_box.py -k any_matrix"),
     Mutant(
-        "advcli/problem.py",
+        "advcli/problems/risk.py",
         "- self.dual(np.zeros((len(self.y), self.loss.n_classes)))",
         "",
         "tests/solvers/test_solvers_box.py -k constant_cost",
     ),
     Mutant(
-        "advcli/problem.py",
+        "advcli/problems/risk.py",
         "return self.summed_loss(F) / self.n",
         "return self.summed_loss(F) / len(self.y)",
         f"{ESTIMATORS} -k weight",
     ),
     Mutant(
-        "advcli/problem.py",
+        "advcli/problems/risk.py",
         "R * self.sample_weight[:, None] if isinstance(R, np.ndarray)",
         "R if isinstance(R, np.ndarray)",
         f"{ESTIMATORS} -k weight",
     ),
     Mutant("advcli/losses/weighted.py", "return w * self.base.expected_cost(", "return self.base.expected_cost(", GUARANTEE),
     # the set of dual points
-    Mutant("advcli/problem.py", "if far > ROUNDING * k:", "if False:", REFEREES),
-    Mutant("advcli/problem.py", "found.append(self._broken(point))", "found.append(0.0)", REFEREES),
-    Mutant("advcli/problem.py", "found.append(1.0 - self._into_box(point))", "found.append(0.0)", REFEREES),
-    Mutant("advcli/problem.py", "float(np.max(found))", "float(max(found))", REFEREES),
-    Mutant("advcli/problem.py", "if not self._broken(R) <= self._rounding:", "if False:", REFEREES),
-    Mutant("advcli/problem.py", 'return mean if self._into_box(R) == 1.0 else float("-inf")', "return mean", REFEREES),
-    Mutant("advcli/problem.py", "R * (t * (1.0 - 1e-12))", "R", REFEREES),
+    Mutant("advcli/problems/risk.py", "if far > ROUNDING * k:", "if False:", REFEREES),
+    Mutant("advcli/problems/risk.py", "found.append(self._broken(point))", "found.append(0.0)", REFEREES),
+    Mutant("advcli/problems/risk.py", "found.append(1.0 - self._into_box(point))", "found.append(0.0)", REFEREES),
+    Mutant("advcli/problems/risk.py", "float(np.max(found))", "float(max(found))", REFEREES),
+    Mutant("advcli/problems/risk.py", "if not self._broken(R) <= self._rounding:", "if False:", REFEREES),
+    Mutant("advcli/problems/risk.py", 'return mean if self._into_box(R) == 1.0 else float("-inf")', "return mean", REFEREES),
+    Mutant("advcli/problems/risk.py", "R * (t * (1.0 - 1e-12))", "R", REFEREES),
     Mutant("advcli/losses/base.py", "np.maximum(np.abs(total), -Q.min(axis=0))", "np.abs(total)", SETS_OF_LOSSES),
     Mutant("advcli/losses/base.py", "np.maximum(np.abs(total), -Q.min(axis=0))", "-Q.min(axis=0)", SETS_OF_LOSSES),
     Mutant("advcli/losses/base.py", "Q = np.maximum(Q, 0.0)", "Q = np.maximum(Q, -1.0)", SETS_OF_LOSSES),
@@ -409,21 +448,21 @@ REFEREE = (
         "held.data *= 1.0",
         SETS_OF_LEARNERS,
     ),
-    Mutant("advcli/learners/hierarchical/base.py", "outside=outside,", "outside=0.0,", SETS_OF_LEARNERS),
+    Mutant("advcli/learners/hierarchical/learner.py", "outside=outside,", "outside=0.0,", SETS_OF_LEARNERS),
     Mutant("advcli/learners/hierarchical/set_problem.py", "point[lost] = self.true[lost].toarray()", "pass", SETS_OF_LEARNERS),
     Mutant("advcli/learners/hierarchical/set_problem.py", "found.append(float(off.max()))", "found.append(0.0)", SETS_OF_LEARNERS),
     Mutant("advcli/learners/correction.py", "outside=float(loss.infeasibility(returned, y).max())", "outside=0.0", SETS_OF_LEARNERS),
 )
 
-CELLS, METRICS = "tests/evaluation/test_evaluation_real_cells.py", "tests/evaluation/test_evaluation_metrics.py"
+CELLS, METRICS = "tests/evaluation/test_evaluation_real_cells.py", "tests/metrics/test_metrics_values.py"
 OF_INPUTS = "tests/evaluation/test_evaluation_inputs.py"
 RUNNER_TESTS, LABELS = "tests/evaluation/test_evaluation_runner.py", "tests/evaluation/test_evaluation_training_labels.py"
 WEIGHTED = f"{CELLS} -k 'weights and script'"
 RECIPE = (
     # which rows, whose labels, what weights
-    Mutant("advcli/evaluation/runner.py", "recipe.search(recipe.part(splits[0][0]))", "recipe.search(recipe.part(splits[0][1]))", CELLS),
-    Mutant("advcli/evaluation/runner.py", "recipe.search(recipe.part(splits[0][0]))", "recipe.search(recipe.part())", CELLS),
-    Mutant("advcli/evaluation/runner.py", "recipe.search(recipe.part(splits[0][0]))", "recipe.search(recipe.part(splits[-1][0]))", CELLS),
+    Mutant("advcli/evaluation/fits.py", "recipe.search(recipe.part(splits[0][0]))", "recipe.search(recipe.part(splits[0][1]))", CELLS),
+    Mutant("advcli/evaluation/fits.py", "recipe.search(recipe.part(splits[0][0]))", "recipe.search(recipe.part())", CELLS),
+    Mutant("advcli/evaluation/fits.py", "recipe.search(recipe.part(splits[0][0]))", "recipe.search(recipe.part(splits[-1][0]))", CELLS),
     Mutant(
         "advcli/evaluation/runner.py",
         "recipe.part(train_rows), recipe.part(test_rows)",
@@ -546,12 +585,14 @@ RECIPE = (
     Mutant("advcli/evaluation/growth.py", 'file["sha256"]) != file["sha256"]:', 'file["sha256"]) is None:', f"{OF_INPUTS} -k rivals"),
     Mutant("advcli/evaluation/growth.py", 'about["dataset_sha256"]) != about["dataset_sha256"]:', "0) is None:", f"{OF_INPUTS} -k rivals"),
     Mutant("advcli/evaluation/runner.py", "if folder.stands_on.get(content, sha256) != sha256:", "if False:", f"{OF_INPUTS} -k rivals"),
-    Mutant("advcli/identity.py", "    if other == A_FILE and", "    if False and", f"{OF_INPUTS} -k goes_on"),
-    Mutant("advcli/provenance.py", 'about.get("made_by") or [NOT_RECORDED]', "[maker('')]", "tests/evaluation/test_records_folder.py"),
-    Mutant("advcli/records.py", "if not self._held and self.cells_path.is_dir():", "if False:", "tests/evaluation/test_records_lock.py"),
-    Mutant("advcli/reports/write.py", "Sources(folders, merge=False)", "Sources(folders)", "tests/evaluation/test_records_lock.py"),
+    Mutant("advcli/results/identity.py", "    if other == A_FILE and", "    if False and", f"{OF_INPUTS} -k goes_on"),
+    Mutant("advcli/results/provenance.py", 'about.get("made_by") or [NOT_RECORDED]', "[maker('')]", "tests/results/test_results_folder.py"),
     Mutant(
-        "advcli/reports/check.py",
+        "advcli/results/folder.py", "if not self._held and self.cells_path.is_dir():", "if False:", "tests/results/test_results_lock.py"
+    ),
+    Mutant("advcli/reports/write.py", "Sources(folders, merge=False)", "Sources(folders)", "tests/results/test_results_lock.py"),
+    Mutant(
+        "advcli/reports/regression/check.py",
         'if change.status == "unchanged" and new.stale else',
         "if False else",
         "tests/reports/test_reports_check.py",
@@ -581,7 +622,7 @@ RECIPE = (
         f"{CELLS} -k noise",
     ),
     Mutant("advcli/evaluation/training_labels.py", "fresh = sample[~np.isin(sample, rough_rows)]", "fresh = sample", LABELS),
-    Mutant("advcli/data/label_noise.py", "(draws >= reached).sum(axis=0)", "(draws > 1.0 - reached).sum(axis=0)", f"{CELLS} -k noise"),
+    Mutant("advcli/data/labels/noise.py", "(draws >= reached).sum(axis=0)", "(draws > 1.0 - reached).sum(axis=0)", f"{CELLS} -k noise"),
 )
 
 SELECTION = "tests/evaluation/test_evaluation_selection.py"
@@ -599,7 +640,7 @@ SEARCH = (
         "advcli/evaluation/selection.py", 'if protocol.standardise == "train":', 'if protocol.standardise == "never":', f"{CELLS} -k lambda"
     ),
     Mutant(
-        "advcli/evaluation/selection.py",
+        "advcli/evaluation/part.py",
         "learner.bind(self.X, self.y, self.weight)",
         "learner.bind(self.X, self.y, None)",
         f"{CELLS} -k weights",
@@ -639,24 +680,32 @@ SEARCH = (
 INPUTS, FACTORY = "tests/cli/test_cli_inputs.py", "tests/learners/test_learners_factory.py"
 SETTINGS = (
     # hyper-parameters
-    Mutant("advcli/hyper.py", '1/(n C) with n the rows of the fit", strong="large")', '1/(n C) with n the rows of the fit")', SELECTION),
-    Mutant("advcli/hyper.py", 'in standard errors", strong="large")', 'in standard errors")', SELECTION),
-    Mutant("advcli/hyper.py", 'scale of the polynomial one"', 'scale of the polynomial one", strong="large"', SELECTION),
-    Mutant("advcli/hyper.py", 'how a hierarchy weighs its nodes", choice=True', 'how a hierarchy weighs its nodes"', SELECTION),
-    Mutant("advcli/hyper.py", 'if hyper.strong not in ("small", "large"):', "if False:", SELECTION),
-    Mutant("advcli/hyper.py", "!= hyper or hyper.name == STRENGTH:", "!= hyper:", SELECTION),
     Mutant(
-        "advcli/hyper.py", "_TABLE.setdefault(hyper.name, hyper) != hyper or", "_TABLE.setdefault(hyper.name, hyper) is None or", SELECTION
+        "advcli/core/hyper.py", '1/(n C) with n the rows of the fit", strong="large")', '1/(n C) with n the rows of the fit")', SELECTION
+    ),
+    Mutant("advcli/core/hyper.py", 'in standard errors", strong="large")', 'in standard errors")', SELECTION),
+    Mutant("advcli/core/hyper.py", 'scale of the polynomial one"', 'scale of the polynomial one", strong="large"', SELECTION),
+    Mutant("advcli/core/hyper.py", 'how a hierarchy weighs its nodes", choice=True', 'how a hierarchy weighs its nodes"', SELECTION),
+    Mutant("advcli/core/hyper.py", 'if hyper.strong not in ("small", "large"):', "if False:", SELECTION),
+    Mutant("advcli/core/hyper.py", "!= hyper or hyper.name == STRENGTH:", "!= hyper:", SELECTION),
+    Mutant(
+        "advcli/core/hyper.py",
+        "_TABLE.setdefault(hyper.name, hyper) != hyper or",
+        "_TABLE.setdefault(hyper.name, hyper) is None or",
+        SELECTION,
     ),
     # the protocol
-    Mutant("advcli/protocol.py", "if key not in known:", "if False:", SELECTION),
-    Mutant("advcli/protocol.py", 'refuse(f"protocol.{key}", value, known[key].metadata)', "pass", SELECTION),
-    Mutant("advcli/protocol.py", "metrics.check_metric(metric)", "metrics.meaning(metric)", SELECTION),
-    Mutant("advcli/protocol.py", "if axis not in axes():", "if False:", SELECTION),
-    Mutant("advcli/protocol.py", "if not numbers:", "if False:", SELECTION),
-    Mutant("advcli/protocol.py", 'if not all(POSITIVE["valid"](number) for number in numbers):', "if False:", SELECTION),
+    Mutant("advcli/config/protocol.py", "if key not in known:", "if False:", SELECTION),
+    Mutant("advcli/config/protocol.py", 'refuse(f"protocol.{key}", value, known[key].metadata)', "pass", SELECTION),
+    Mutant("advcli/config/protocol.py", "metrics.check_metric(metric)", "metrics.meaning(metric)", SELECTION),
+    Mutant("advcli/config/protocol.py", "if axis not in axes():", "if False:", SELECTION),
+    Mutant("advcli/config/protocol.py", "if not numbers:", "if False:", SELECTION),
+    Mutant("advcli/config/protocol.py", 'if not all(POSITIVE["valid"](number) for number in numbers):', "if False:", SELECTION),
     Mutant(
-        "advcli/protocol.py", '= ("test", "alpha", "correction")', '= ("test", "alpha", "correction", "metrics")', f"{RUNNER_TESTS} -k key"
+        "advcli/config/protocol.py",
+        '= ("test", "alpha", "correction")',
+        '= ("test", "alpha", "correction", "metrics")',
+        f"{RUNNER_TESTS} -k key",
     ),
     # what a learner is told of the data
     Mutant(
@@ -674,7 +723,7 @@ SETTINGS = (
     Mutant("advcli/losses/base.py", "if own.get(name) is None:", "if True:", FACTORY),
     Mutant("advcli/losses/base.py", "own[name] = facts[name]", "pass", FACTORY),
     Mutant("advcli/learners/factory.py", "for name in sorted(set(hyper) - known):", "for name in ():", FACTORY),
-    Mutant("advcli/learners/base.py", "if weights is not None and not weights.all():", "if False:", f"{CELLS} -k clean"),
+    Mutant("advcli/learners/linear.py", "if weights is not None and not weights.all():", "if False:", f"{CELLS} -k clean"),
     Mutant(
         "advcli/learners/base.py",
         "codes.min() < least or codes.max() >= self.n_classes",
@@ -685,10 +734,10 @@ SETTINGS = (
         "advcli/learners/base.py",
         "2 <= n_classes <= MOST_CLASSES",
         "2 <= n_classes",
-        "tests/learners/test_estimators_contract.py -k nobody",
+        "tests/learners/test_learners_estimators_contract.py -k nobody",
     ),
     Mutant(
-        "advcli/learners/base.py",
+        "advcli/learners/linear.py",
         '"tol": tol}',
         '"tol": 1e-3}',
         FACTORY,
@@ -697,7 +746,7 @@ SETTINGS = (
 
 FOLDERS, BOUNDS = "tests/verify/test_verify_folders.py", "tests/verify/test_verify_bounds.py"
 RECORDING = "tests/verify/test_verify_recording.py"
-FOREIGN = "tests/foreign/test_foreign_weights.py"
+FOREIGN = "tests/evaluation/test_evaluation_foreign_weights.py"
 PROVED, ALTERED = f"{FOLDERS} -k is_proved", f"{FOLDERS} -k refuted"
 VERIFY = (
     # bounds without their rounding
@@ -793,24 +842,24 @@ VERIFY = (
 )
 PROOFS = (
     Mutant(
-        "advcli/proofs.py",
+        "advcli/results/proofs.py",
         'hashlib.sha256(canonical_json({"cell": cell, "split": split}).encode())',
         "hashlib.sha256()",
         f"{RECORDING} -k hash",
     ),
-    Mutant("advcli/proofs.py", '{"cell": cell, "split": split}', '{"cell": cell}', f"{RECORDING} -k hash"),
-    Mutant("advcli/proofs.py", '{"cell": cell, "split": split}', '{"split": split}', f"{RECORDING} -k hash"),
+    Mutant("advcli/results/proofs.py", '{"cell": cell, "split": split}', '{"cell": cell}', f"{RECORDING} -k hash"),
+    Mutant("advcli/results/proofs.py", '{"cell": cell, "split": split}', '{"split": split}', f"{RECORDING} -k hash"),
     Mutant(
-        "advcli/proofs.py",
+        "advcli/results/proofs.py",
         'PARTS = ("theta", "r", "predictor", ',
         'PARTS = ("theta", "r", ',
         f"{RECORDING} -k hash",
     ),
-    Mutant("advcli/proofs.py", "not needed or self._path.is_file()", "True", f"{RECORDING} -k workers"),
-    Mutant("advcli/proofs.py", 'bool(stored["about"].get("proofs")) and', "", f"{RECORDING} -k workers"),
+    Mutant("advcli/results/proofs.py", "not needed or self._path.is_file()", "True", f"{RECORDING} -k workers"),
+    Mutant("advcli/results/proofs.py", 'bool(stored["about"].get("proofs")) and', "", f"{RECORDING} -k workers"),
     Mutant("advcli/learners/base.py", "np.where(rows[:, None] >= 0, dual[rows], 0.0)", "dual[rows]", f"{RECORDING} -k own_label"),
     Mutant(
-        "advcli/features/rows.py",
+        "advcli/features/merging.py",
         "spread[held[first]] = coefficients[merged]",
         "spread[held] = coefficients[rows[held]]",
         f"{FOLDERS} -k 'is_proved and kernels'",
@@ -842,19 +891,24 @@ PROOFS = (
     Mutant("advcli/evaluation/runner.py", "fitted.codes, fitted.weight)", "fitted.codes, None)", f"{FOLDERS} -k 'is_proved and matrix'"),
 )
 FOREIGN_WEIGHTS = (
-    Mutant("advcli/foreign.py", "np.vstack([-0.5 * weights, 0.5 * weights])", "np.vstack([-weights, weights])", FOREIGN),
-    Mutant("advcli/foreign.py", "np.vstack([-0.5 * weights, 0.5 * weights])", "np.vstack([0.5 * weights, -0.5 * weights])", FOREIGN),
-    Mutant("advcli/foreign.py", "set_params(fit_intercept=intercept)", "set_params(fit_intercept=True)", FOREIGN),
-    Mutant("advcli/foreign.py", "theta = theta[:, _order(self._known, classes)]", "pass", FOREIGN),
-    Mutant("advcli/foreign.py", "classes = np.argsort(order).tolist()", "classes = order", FOREIGN),
-    Mutant("advcli/foreign.py", "dual = max(dual, _highest(problem, R, at_weights))", "pass", FOREIGN),
-    Mutant("advcli/foreign.py", "best = min(primal, certificate.primal)", "best = certificate.primal", FOREIGN),
-    Mutant("advcli/foreign.py", "best = min(primal, certificate.primal)", "best = primal", FOREIGN),
-    Mutant("advcli/foreign.py", 'raw = cell.protocol["standardise"] == "none"', "raw = False", FOREIGN),
-    Mutant("advcli/foreign.py", "classes, dataset.example_weight)", "classes, None)", FOREIGN),
-    Mutant("advcli/foreign.py", "if not np.isfinite(theta).all():", "if False:", FOREIGN),
+    Mutant("advcli/evaluation/foreign_weights.py", "np.vstack([-0.5 * weights, 0.5 * weights])", "np.vstack([-weights, weights])", FOREIGN),
     Mutant(
-        "advcli/foreign.py",
+        "advcli/evaluation/foreign_weights.py",
+        "np.vstack([-0.5 * weights, 0.5 * weights])",
+        "np.vstack([0.5 * weights, -0.5 * weights])",
+        FOREIGN,
+    ),
+    Mutant("advcli/evaluation/foreign_weights.py", "set_params(fit_intercept=intercept)", "set_params(fit_intercept=True)", FOREIGN),
+    Mutant("advcli/evaluation/foreign_weights.py", "theta = theta[:, _order(self._known, classes)]", "pass", FOREIGN),
+    Mutant("advcli/evaluation/foreign_weights.py", "classes = np.argsort(order).tolist()", "classes = order", FOREIGN),
+    Mutant("advcli/evaluation/foreign_weights.py", "dual = max(dual, _highest(problem, R, at_weights))", "pass", FOREIGN),
+    Mutant("advcli/evaluation/foreign_weights.py", "best = min(primal, certificate.primal)", "best = certificate.primal", FOREIGN),
+    Mutant("advcli/evaluation/foreign_weights.py", "best = min(primal, certificate.primal)", "best = primal", FOREIGN),
+    Mutant("advcli/evaluation/foreign_weights.py", 'raw = cell.protocol["standardise"] == "none"', "raw = False", FOREIGN),
+    Mutant("advcli/evaluation/foreign_weights.py", "classes, dataset.example_weight)", "classes, None)", FOREIGN),
+    Mutant("advcli/evaluation/foreign_weights.py", "if not np.isfinite(theta).all():", "if False:", FOREIGN),
+    Mutant(
+        "advcli/evaluation/foreign_weights.py",
         "fitted.loss_.core, codes, fitted.solution_.lam, weights, cost)",
         "fitted.loss_.core, codes, fitted.solution_.lam, weights)",
         FOREIGN,
@@ -863,45 +917,51 @@ FOREIGN_WEIGHTS = (
 
 CHECKED, CHECK_COMMAND = "tests/reports/test_reports_check.py", "tests/cli/test_cli_check.py"
 CHECK = (
-    Mutant("advcli/reports/check.py", "_NOISE = 1e-9", "_NOISE = 0.05", CHECKED),
-    Mutant("advcli/reports/check.py", "if new.n != len(old.values):", "if False:", CHECKED),
-    Mutant("advcli/reports/check.py", "if new.failed:\n", "if False:\n", CHECKED),
-    Mutant("advcli/reports/check.py", "if old.splits == new.splits and len(old.values):", "if len(old.values) == new.n:", CHECKED),
-    Mutant("advcli/reports/check.py", "if p_value < alpha:", "if p_value < 1.0:", CHECKED),
-    Mutant("advcli/reports/check.py", "(difference > 0) == meaning(", "(difference < 0) == meaning(", CHECKED),
-    Mutant("advcli/reports/check.py", '"noise": cell.get("noise"),', "", CHECKED),
-    Mutant("advcli/reports/check.py", '"seed": cell.get("seed"),', "", CHECKED),
-    Mutant("advcli/reports/check.py", '"sha256": about["dataset_sha256"],', "", CHECKED),
-    Mutant("advcli/reports/check.py", "elif new is None or not new.n:", "elif new is None:", CHECKED),
-    Mutant("advcli/reports/check.py", "np.round(values * np.array(new.sizes), 6)", "np.round(values * new.sizes[0], 6)", CHECKED),
-    Mutant("advcli/reports/check.py", "int(np.argmax(np.abs(first - second)))", "0", CHECKED),
-    Mutant("advcli/reports/check.py", "and now > SECONDS_FLOOR", "", CHECKED),
-    Mutant("advcli/reports/check.py", "if new.passes > COST_FACTOR * old.passes:", "if False:", CHECKED),
+    Mutant("advcli/reports/regression/check.py", "_NOISE = 1e-9", "_NOISE = 0.05", CHECKED),
+    Mutant("advcli/reports/regression/check.py", "if new.n != len(old.values):", "if False:", CHECKED),
+    Mutant("advcli/reports/regression/check.py", "if new.failed:\n", "if False:\n", CHECKED),
     Mutant(
-        "advcli/reports/check.py",
+        "advcli/reports/regression/check.py", "if old.splits == new.splits and len(old.values):", "if len(old.values) == new.n:", CHECKED
+    ),
+    Mutant("advcli/reports/regression/check.py", "if p_value < alpha:", "if p_value < 1.0:", CHECKED),
+    Mutant("advcli/reports/regression/check.py", "(difference > 0) == meaning(", "(difference < 0) == meaning(", CHECKED),
+    Mutant("advcli/reports/regression/baseline.py", '"noise": cell.get("noise"),', "", CHECKED),
+    Mutant("advcli/reports/regression/baseline.py", '"seed": cell.get("seed"),', "", CHECKED),
+    Mutant("advcli/reports/regression/baseline.py", '"sha256": about["dataset_sha256"],', "", CHECKED),
+    Mutant("advcli/reports/regression/check.py", "elif new is None or not new.n:", "elif new is None:", CHECKED),
+    Mutant(
+        "advcli/reports/regression/check.py", "np.round(values * np.array(new.sizes), 6)", "np.round(values * new.sizes[0], 6)", CHECKED
+    ),
+    Mutant("advcli/reports/regression/check.py", "int(np.argmax(np.abs(first - second)))", "0", CHECKED),
+    Mutant("advcli/reports/regression/check.py", "and now > SECONDS_FLOOR", "", CHECKED),
+    Mutant("advcli/reports/regression/check.py", "if new.passes > COST_FACTOR * old.passes:", "if False:", CHECKED),
+    Mutant(
+        "advcli/reports/regression/check.py",
         "known = read_baseline(baseline)\n    runs = folder.runs_of_cells()",
         "known = read_baseline(baseline)\n    folder.merge()\n    runs = folder.runs()",
         CHECKED,
     ),
     Mutant(
-        "advcli/reports/check.py",
+        "advcli/reports/regression/check.py",
         "known = read_baseline(baseline)\n    runs = folder.runs_of_cells()",
         "known = read_baseline(baseline)\n    runs = folder.runs()",
         CHECKED,
     ),
-    Mutant("advcli/reports/check.py", "if change.failed:\n            ET.", 'if change.status == "moved":\n            ET.', CHECKED),
-    Mutant("advcli/reports/check.py", "if finding:\n        case", "if False:\n        case", CHECKED),
-    Mutant("advcli/reports/check.py", "kept.get(entry.name, _rounded_up(usual))", "_rounded_up(usual)", CHECKED),
-    Mutant("advcli/records.py", 'return difference(path.name, list(self._merged("runs")), csv.reader(file))', 'return ""', CHECKED),
-    Mutant("advcli/records.py", "if made_by[path] < newest[text]}", "if False}", f"{RUNNER_TESTS} -k numbers"),
-    Mutant("advcli/records.py", "canonical_json(lasting(cell))", "canonical_json(cell)", f"{RUNNER_TESTS} -k numbers"),
+    Mutant(
+        "advcli/reports/regression/junit.py", "if change.failed:\n            ET.", 'if change.status == "moved":\n            ET.', CHECKED
+    ),
+    Mutant("advcli/reports/regression/junit.py", "if finding:\n        case", "if False:\n        case", CHECKED),
+    Mutant("advcli/reports/regression/baseline.py", "kept.get(entry.name, _rounded_up(usual))", "_rounded_up(usual)", CHECKED),
+    Mutant("advcli/results/folder.py", 'return difference(path.name, list(self._merged("runs")), csv.reader(file))', 'return ""', CHECKED),
+    Mutant("advcli/results/folder.py", "if made_by[path] < newest[text]}", "if False}", f"{RUNNER_TESTS} -k numbers"),
+    Mutant("advcli/results/folder.py", "canonical_json(lasting(cell))", "canonical_json(cell)", f"{RUNNER_TESTS} -k numbers"),
     Mutant("advcli/cli/actions/check.py", "print(finding)\n            self.code = 1", "print(finding)", CHECK_COMMAND),
     Mutant(
         "advcli/cli/actions/check.py", "if not settings.update and any(change.failed for change in changes):", "if False:", CHECK_COMMAND
     ),
     Mutant(
         "advcli/cli/actions/check.py",
-        'self._write_junit(check.junit_error("the check was ended before its result"), final=False)',
+        'self._write_junit(junit.junit_error("the check was ended before its result"), final=False)',
         "pass",
         CHECK_COMMAND,
     ),
@@ -915,7 +975,7 @@ CHECK = (
     ),
     Mutant(
         "advcli/cli/actions/check.py",
-        'self._write_junit(check.junit_error(" ".join(str(error).split()) or type(error).__name__))',
+        'self._write_junit(junit.junit_error(" ".join(str(error).split()) or type(error).__name__))',
         "pass",
         CHECK_COMMAND,
     ),
@@ -955,76 +1015,86 @@ CLI = (
         "report.html')}\")\n        return 1 if not failed",
         RUNS,
     ),
-    Mutant("advcli/errors.py", "exit_code = 2", "exit_code = 1", f"{INPUTS} -k 'bad_input or cannot_be_made'"),
+    Mutant("advcli/core/errors.py", "exit_code = 2", "exit_code = 1", f"{INPUTS} -k 'bad_input or cannot_be_made'"),
 )
 
-RECORDS_TESTS, TABLE_TESTS = "tests/evaluation/test_records_folder.py", "tests/evaluation/test_reports_table.py"
-IDENTITIES, DAMAGES = "tests/evaluation/test_records_identity.py -k 'not 200'", "tests/evaluation/test_records_damage.py"
-OUTPUTS = "tests/files/test_files_outputs.py"
-LIMITED = "tests/limits/test_limits_calls.py"
+RECORDS_TESTS, TABLE_TESTS = "tests/results/test_results_folder.py", "tests/reports/test_reports_table.py"
+IDENTITIES, DAMAGES = "tests/results/test_results_identity.py -k 'not 200'", "tests/results/test_results_damage.py"
+OUTPUTS = "tests/core/test_core_files.py"
+LIMITED = "tests/core/test_core_processes.py"
 ENDINGS = (
-    Mutant("advcli/limits.py", "if os.getppid() != parent:  # the", "if False:  # the", f"{LIMITED} -k parent"),
-    Mutant("advcli/limits.py", "    bound = by_signal and _signalled_by_parent()", "    bound = by_signal", f"{LIMITED} -k parent"),
-    Mutant("advcli/limits.py", "    if not bound:\n", "    if False:\n", f"{LIMITED} -k parent"),
+    Mutant("advcli/core/processes.py", "if os.getppid() != parent:  # the", "if False:  # the", f"{LIMITED} -k parent"),
+    Mutant("advcli/core/processes.py", "    bound = by_signal and _signalled_by_parent()", "    bound = by_signal", f"{LIMITED} -k parent"),
+    Mutant("advcli/core/processes.py", "    if not bound:\n", "    if False:\n", f"{LIMITED} -k parent"),
     Mutant(
         "advcli/cli/launching.py",
         "                _workers_end_with_this_process(self.launcher)\n",
         "",
-        "tests/robustness/test_robustness_sweeps.py -k while_workers_start",
+        "tests/system/test_system_sweeps.py -k while_workers_start",
     ),
 )
 RECORDS = (
     Mutant(
-        "advcli/files.py",
+        "advcli/core/files.py",
         "        place(temporary, target)\n",
         "        target.write_bytes(temporary.read_bytes())\n        temporary.unlink()\n",
         RECORDS_TESTS,
     ),
-    Mutant("advcli/rows.py", "return repr(value)\n    return str(value)", 'return f"{value:.12g}"\n    return str(value)', RECORDS_TESTS),
     Mutant(
-        "advcli/records.py", "in sorted(listing) if path not in old", "in sorted(listing, reverse=True) if path not in old", RECORDS_TESTS
+        "advcli/results/tables.py",
+        "return repr(value)\n    return str(value)",
+        'return f"{value:.12g}"\n    return str(value)',
+        RECORDS_TESTS,
     ),
     Mutant(
-        "advcli/rows.py",
+        "advcli/results/folder.py",
+        "in sorted(listing) if path not in old",
+        "in sorted(listing, reverse=True) if path not in old",
+        RECORDS_TESTS,
+    ),
+    Mutant(
+        "advcli/results/tables.py",
         "return int(value) if whole and",
         "return int(value) if False and",
         RECORDS_TESTS,
     ),
-    Mutant("advcli/rows.py", 'sort_keys=True, separators=(",", ":")', 'separators=(",", ":")', RECORDS_TESTS),
-    Mutant("advcli/records.py", 'if shard["request"] in done:', "if False:", RECORDS_TESTS),
-    Mutant("advcli/records.py", 'return shard if shard["schema"] == SCHEMA_VERSION else None', "return shard", RECORDS_TESTS),
+    Mutant("advcli/results/tables.py", 'sort_keys=True, separators=(",", ":")', 'separators=(",", ":")', RECORDS_TESTS),
+    Mutant("advcli/results/folder.py", 'if shard["request"] in done:', "if False:", RECORDS_TESTS),
+    Mutant("advcli/results/folder.py", 'return shard if shard["schema"] == SCHEMA_VERSION else None', "return shard", RECORDS_TESTS),
     Mutant(
-        "advcli/records.py",
+        "advcli/results/folder.py",
         "if not same and self._occupied():",
         "if False:",
         RECORDS_TESTS,
     ),
-    Mutant("advcli/records.py", "if owner.identity is None and self._occupied():", "if False:", IDENTITIES),
-    Mutant("advcli/records.py", "if owner.stored is None or not owner.is_of(self._identity):", "if False:", IDENTITIES),
-    Mutant("advcli/records.py", "< len(self._cell_files()) or self._in_use()", "< len(self._cell_files())", IDENTITIES),
-    Mutant("advcli/records.py", "            owner.add(path, shard)\n", "", IDENTITIES),
-    Mutant("advcli/identity.py", "elif not self.is_of(identity):", "elif False:", IDENTITIES),
-    Mutant("advcli/files.py", "os.O_WRONLY | os.O_CREAT | os.O_EXCL", "os.O_WRONLY | os.O_CREAT", IDENTITIES),
-    Mutant("advcli/cell_files.py", "        _check_unsealed(content)\n", "        pass\n", DAMAGES),
-    Mutant("advcli/cell_files.py", "        _check_names(path, content)\n", "        pass\n", DAMAGES),
-    Mutant("advcli/cell_files.py", 'elif "sha256" in content or "identity" in content:', "elif False:", DAMAGES),
-    Mutant("advcli/cell_files.py", "if hashlib.sha256(raw[: seal.start()]", "if False and hashlib.sha256(raw[: seal.start()]", DAMAGES),
+    Mutant("advcli/results/folder.py", "if owner.identity is None and self._occupied():", "if False:", IDENTITIES),
+    Mutant("advcli/results/folder.py", "if owner.stored is None or not owner.is_of(self._identity):", "if False:", IDENTITIES),
+    Mutant("advcli/results/folder.py", "< len(self._cell_files()) or self._in_use()", "< len(self._cell_files())", IDENTITIES),
+    Mutant("advcli/results/folder.py", "            owner.add(path, shard)\n", "", IDENTITIES),
+    Mutant("advcli/results/identity.py", "elif not self.is_of(identity):", "elif False:", IDENTITIES),
+    Mutant("advcli/core/files.py", "os.O_WRONLY | os.O_CREAT | os.O_EXCL", "os.O_WRONLY | os.O_CREAT", IDENTITIES),
+    Mutant("advcli/results/cell_file.py", "        _check_unsealed(content)\n", "        pass\n", DAMAGES),
+    Mutant("advcli/results/cell_file.py", "        _check_names(path, content)\n", "        pass\n", DAMAGES),
+    Mutant("advcli/results/cell_file.py", 'elif "sha256" in content or "identity" in content:', "elif False:", DAMAGES),
+    Mutant(
+        "advcli/results/cell_file.py", "if hashlib.sha256(raw[: seal.start()]", "if False and hashlib.sha256(raw[: seal.start()]", DAMAGES
+    ),
     Mutant("advcli/evaluation/runner.py", "*map(advice, found.stopped), ", "", f"{RUNNER_TESTS} -k advice"),
     Mutant("advcli/evaluation/runner.py", 'if row["dual_objective"] == -math.inf:', "if False:", f"{RUNNER_TESTS} -k advice"),
-    Mutant("advcli/records.py", "and DAMAGED not in file.name", "", DAMAGES),
-    Mutant("advcli/records.py", "if not listing and not self._had_cells():", "if not listing:", DAMAGES),
+    Mutant("advcli/results/folder.py", "and DAMAGED not in file.name", "", DAMAGES),
+    Mutant("advcli/results/folder.py", "if not listing and not self._had_cells():", "if not listing:", DAMAGES),
     Mutant("advcli/evaluation/runner.py", 'folder.set_aside(key) if found is None else ""', '""', DAMAGES),
-    Mutant("advcli/files.py", "if stream and not streams:", "if False:", OUTPUTS),
-    Mutant("advcli/files.py", "path = path.parent / os.readlink(path)", "break", OUTPUTS),
-    Mutant("advcli/files.py", 'os.fdopen(os.dup(number), "wb")', 'stream.open("wb")', OUTPUTS),
+    Mutant("advcli/core/files.py", "if stream and not streams:", "if False:", OUTPUTS),
+    Mutant("advcli/core/files.py", "path = path.parent / os.readlink(path)", "break", OUTPUTS),
+    Mutant("advcli/core/files.py", 'os.fdopen(os.dup(number), "wb")', 'stream.open("wb")', OUTPUTS),
     Mutant(
-        "advcli/records.py",
+        "advcli/results/folder.py",
         'write_text(self.cells_path / f"{request}{FAILED}.json", text)',
         'write_text(self.cells_path / f"{key}.json", text)',
         RECORDS_TESTS,
     ),
     Mutant(
-        "advcli/rows.py",
+        "advcli/results/tables.py",
         'numbers = np.where(empty, "0", text).astype(np.int64)',
         'numbers = np.where(empty, "1", text).astype(np.int64)',
         RECORDS_TESTS,
@@ -1032,7 +1102,7 @@ RECORDS = (
     ),
 )
 
-STATISTICS = "tests/evaluation/test_statistics_tests.py"
+STATISTICS = "tests/statistics/test_statistics_tests.py"
 ACROSS, CURVES = "tests/reports/test_reports_across.py", "tests/reports/test_reports_curves.py"
 REPORTS = (
     Mutant("advcli/metrics.py", "return value if meaning(name).complement is None else 1.0 - value", "return value", TABLE_TESTS),
@@ -1065,7 +1135,7 @@ REPORTS = (
     Mutant("advcli/reports/summary.py", "counts[b, a][1 + outcome] += 1", "counts[b, a][1 - outcome] += 1", ACROSS),
     Mutant("advcli/reports/curves.py", "numbers.std(ddof=1) / math.sqrt(len(numbers))", "numbers.std(ddof=1) / len(numbers)", CURVES),
     Mutant(
-        "advcli/reports/latex.py",
+        "advcli/reports/formats/latex.py",
         "*(line(row) for row in table.footer)]",
         "*(line(row) for row in table.footer[1:])]",
         f"{TABLE_TESTS} -k latex",
@@ -1076,18 +1146,18 @@ REPORTS = (
         "order = np.lexsort((np.zeros(len(split)), method))",
         TABLE_TESTS,
     ),
-    Mutant("advcli/statistics.py", "len(np.asarray(a))) + n_test / n_train)", "len(np.asarray(a))) + n_train / n_test)", STATISTICS),
-    Mutant("advcli/statistics.py", "difference = difference[difference != 0.0]\n    if", "if", STATISTICS),
+    Mutant("advcli/statistics/tests.py", "len(np.asarray(a))) + n_test / n_train)", "len(np.asarray(a))) + n_train / n_test)", STATISTICS),
+    Mutant("advcli/statistics/tests.py", "difference = difference[difference != 0.0]\n    if", "if", STATISTICS),
     Mutant(
-        "advcli/statistics.py",
+        "advcli/statistics/tests.py",
         "tail = float(chance[: round(2 * min(positive, negative)) + 1].sum())",
         "tail = float(chance[: round(2 * min(positive, negative))].sum())",
         STATISTICS,
     ),
-    Mutant("advcli/statistics.py", "p < significance.alpha and result.sign == better", "False", STATISTICS),
-    Mutant("advcli/statistics.py", "np.maximum.accumulate(raw[order] * factors)", "raw[order] * factors", STATISTICS),
+    Mutant("advcli/statistics/marks.py", "p < significance.alpha and result.sign == better", "False", STATISTICS),
+    Mutant("advcli/statistics/tests.py", "np.maximum.accumulate(raw[order] * factors)", "raw[order] * factors", STATISTICS),
     Mutant(
-        "advcli/statistics.py",
+        "advcli/statistics/across.py",
         "n_methods * (n_methods + 1) / (6 * n_datasets)",
         "n_methods * (n_methods - 1) / (6 * n_datasets)",
         f"{STATISTICS} {ACROSS}",
@@ -1121,131 +1191,162 @@ MODELS = (
     Mutant("advcli/models/restored.py", "    attributes.check_taken()\n", "", f"{BROKEN} -k listed"),
     Mutant("advcli/models/restored.py", "if not standardiser.scale_.all():", "if False:", f"{BROKEN} -k named"),
     Mutant("advcli/learners/surrogate.py", "if chosen.reads_file(self.loss_options or {}):", "if False:", f"{BROKEN} -k 'opens and costs'"),
-    Mutant("advcli/stored.py", 'if kind == "f" and not np.isfinite(values).all():', "if False:", f"{BROKEN} -k named"),
-    Mutant("advcli/stored.py", "if shape is not None and (len(given)", "if False and (len(given)", f"{BROKEN} -k named"),
-    Mutant("advcli/stored.py", '"i", 0, columns - 1)', '"i", 0, columns)', f"{BROKEN} -k sparse"),
-    Mutant("advcli/stored.py", "(np.diff(pointers) < 0).any() or ", "", f"{BROKEN} -k sparse"),
+    Mutant("advcli/core/stored_arrays.py", 'if kind == "f" and not np.isfinite(values).all():', "if False:", f"{BROKEN} -k named"),
+    Mutant("advcli/core/stored_arrays.py", "if shape is not None and (len(given)", "if False and (len(given)", f"{BROKEN} -k named"),
+    Mutant("advcli/core/stored_arrays.py", '"i", 0, columns - 1)', '"i", 0, columns)', f"{BROKEN} -k sparse"),
+    Mutant("advcli/core/stored_arrays.py", "(np.diff(pointers) < 0).any() or ", "", f"{BROKEN} -k sparse"),
     Mutant("advcli/models/files.py", "if version != FORMAT_VERSION:", "if False:", f"{FILES} -k refused"),
     Mutant(
         "advcli/models/model.py", "X = X if self.standardiser is None else self.standardiser.transform(X)", "X = X", f"{CELLS} -k model"
     ),
 )
 
-HINGES, KERNEL_NEWTON = "tests/solvers/test_solvers_hinges.py", "tests/kernel/test_kernel_newton.py"
+HINGES, KERNEL_NEWTON = "tests/solvers/test_solvers_hinges.py", "tests/solvers/test_solvers_kernel_newton.py"
 AUTO = "tests/solvers/test_solvers_auto.py"
 NEWTON = "tests/solvers/test_solvers_newton.py"
 BINARY, THRESHOLD = "tests/compiled/test_compiled_binary.py", "tests/compiled/test_compiled_threshold.py"
 PAIRS, GAUSSIAN = "tests/compiled/test_compiled_pairs.py", "tests/compiled/test_compiled_gaussian.py"
-SYSTEMS, KERNEL_SPLITTING = "tests/learners/test_learners_kernel_systems.py", "tests/kernel/test_kernel_splitting.py"
+SYSTEMS, KERNEL_SPLITTING = "tests/learners/test_learners_kernel_systems.py", "tests/solvers/test_solvers_kernel_splitting.py"
 REDUCTIONS, ORDINAL, ABSTAINING = (
-    "tests/learners/test_methods_reductions.py",
-    "tests/learners/test_methods_ordinal.py",
+    "tests/learners/test_learners_reductions.py",
+    "tests/learners/test_learners_ordinal.py",
     "tests/learners/test_learners_abstention.py",
 )
-PROGRAMS = "tests/outputs/test_outputs_programs.py"
-CONTRACT, ACCEPTED = "tests/losses/test_losses_rejecting.py", "tests/learners/test_abstention.py"
+PROGRAMS = "tests/core/test_core_highs.py"
+CONTRACT, ACCEPTED = "tests/losses/test_losses_rejecting.py", "tests/statistics/test_statistics_risk_coverage.py"
 RIVALS = (
     # when a turn ends
-    Mutant("advcli/solvers/dual.py", "steps.rest(passes, progress.gap) > limits.turn", "0.0 > limits.turn", f"{AUTO} -k early"),
-    Mutant("advcli/solvers/dual.py", "steps.rest(passes, progress.gap) > limits.turn", "limits.turn > 0.0", f"{AUTO} -k early"),
+    Mutant("advcli/solvers/coordinate/dense.py", "steps.rest(passes, progress.gap) > limits.turn", "0.0 > limits.turn", f"{AUTO} -k early"),
+    Mutant("advcli/solvers/coordinate/dense.py", "steps.rest(passes, progress.gap) > limits.turn", "limits.turn > 0.0", f"{AUTO} -k early"),
     # hinges that share nothing but the rows
-    Mutant("advcli/solvers/hinges.py", "np.where(signed.T > 0.0, -1, 1)", "np.where(signed.T > 0.0, 1, -1)", HINGES),
-    Mutant("advcli/solvers/hinges.py", "np.broadcast_to(problem.cost_weight, bound.shape)", "np.ones(bound.shape)", f"{HINGES} -k optimum"),
-    Mutant("advcli/solvers/hinges.py", "np.maximum(np.sign(signed) * loss", "np.maximum(-np.sign(signed) * loss", f"{HINGES} -k start"),
-    # the rank of a kernel matrix
-    Mutant("advcli/features/kernel.py", "left -= rows[p] ** 2", "left -= 0.5 * rows[p] ** 2", f"{KERNEL_NEWTON} -k rank"),
+    Mutant("advcli/solvers/newton/hinges.py", "np.where(signed.T > 0.0, -1, 1)", "np.where(signed.T > 0.0, 1, -1)", HINGES),
     Mutant(
-        "advcli/features/kernel.py",
+        "advcli/solvers/newton/hinges.py",
+        "np.broadcast_to(problem.cost_weight, bound.shape)",
+        "np.ones(bound.shape)",
+        f"{HINGES} -k optimum",
+    ),
+    Mutant(
+        "advcli/solvers/newton/hinges.py", "np.maximum(np.sign(signed) * loss", "np.maximum(-np.sign(signed) * loss", f"{HINGES} -k start"
+    ),
+    # the rank of a kernel matrix
+    Mutant("advcli/features/kernels/pivots.py", "left -= rows[p] ** 2", "left -= 0.5 * rows[p] ** 2", f"{KERNEL_NEWTON} -k rank"),
+    Mutant(
+        "advcli/features/kernels/kernel_map.py",
         "bisect_left(pivots.lefts, -left",
         "bisect_left(pivots.lefts, -2.0 * left",
         f"{KERNEL_NEWTON} -k fewest",
     ),
     # sketches of a kernel matrix, and splitting over them
-    Mutant("advcli/features/kernel.py", "found -= self.rows[:p, rows].T @ self.rows[:p]", "pass", f"{KERNEL_SPLITTING} -k but_for"),
-    Mutant("advcli/features/kernel.py", "order = order[:rank] - 1", "order = np.arange(rank)", f"{KERNEL_SPLITTING} -k but_for"),
-    Mutant("advcli/features/kernel.py", "X = G - (along.T", "X = G + (along.T", f"{KERNEL_SPLITTING} -k of_its_matrix"),
-    Mutant("advcli/features/kernel.py", "upper, sketch.rows @ theta", "upper.T, sketch.rows @ theta", f"{KERNEL_SPLITTING} -k pivots"),
+    Mutant("advcli/features/kernels/pivots.py", "found -= self.rows[:p, rows].T @ self.rows[:p]", "pass", f"{KERNEL_SPLITTING} -k but_for"),
+    Mutant("advcli/features/kernels/pivots.py", "order = order[:rank] - 1", "order = np.arange(rank)", f"{KERNEL_SPLITTING} -k but_for"),
+    Mutant("advcli/features/kernels/kernel_map.py", "X = G - (along.T", "X = G + (along.T", f"{KERNEL_SPLITTING} -k of_its_matrix"),
+    Mutant(
+        "advcli/features/kernels/kernel_map.py",
+        "upper, sketch.rows @ theta",
+        "upper.T, sketch.rows @ theta",
+        f"{KERNEL_SPLITTING} -k pivots",
+    ),
     Mutant("advcli/solvers/kernel_splitting.py", "dual = problem.dual(R)", "dual = self.near.dual(R)", f"{KERNEL_SPLITTING} -k claimed"),
     Mutant("advcli/solvers/kernel_splitting.py", "self.gap > _STILL * self.gap_before", "False", f"{KERNEL_SPLITTING} -k neighbouring"),
     Mutant("advcli/solvers/kernel_splitting.py", " and _near(reserve.lam, problem.lam)", "", f"{KERNEL_SPLITTING} -k neighbouring"),
     Mutant("advcli/solvers/kernel_splitting.py", "> before:  # else", ">= before:  # else", f"{KERNEL_SPLITTING} -k rounding"),
-    Mutant("advcli/solvers/kernel_newton.py", "root * (scaled - G @ cho", "root * (scaled + G @ cho", f"{KERNEL_NEWTON} -k sketch"),
+    Mutant("advcli/solvers/newton/kernel.py", "root * (scaled - G @ cho", "root * (scaled + G @ cho", f"{KERNEL_NEWTON} -k sketch"),
     Mutant(
-        "advcli/solvers/kernel_newton.py", "min(max(_TIMES * gap / square", "min(max(_TIMES * square / gap", f"{KERNEL_NEWTON} -k begins"
+        "advcli/solvers/newton/kernel.py", "min(max(_TIMES * gap / square", "min(max(_TIMES * square / gap", f"{KERNEL_NEWTON} -k begins"
     ),
-    Mutant("advcli/solvers/kernel_newton.py", "pull = F + product", "pull = F - product", f"{KERNEL_NEWTON} -k follow"),
-    Mutant("advcli/solvers/kernel_newton.py", "by_class += np.asc", "by_class = np.asc", f"{KERNEL_NEWTON} -k product"),
+    Mutant("advcli/solvers/newton/kernel.py", "pull = F + product", "pull = F - product", f"{KERNEL_NEWTON} -k follow"),
+    Mutant("advcli/solvers/newton/kernel.py", "by_class += np.asc", "by_class = np.asc", f"{KERNEL_NEWTON} -k product"),
     # Newton systems with a class less
-    Mutant("_ext/newton.pyx", "H[<Py_ssize_t>j * p + i] -= each", "pass", f"{FACES} -k direction_solves", "newton"),
-    Mutant("_ext/newton.pyx", "mean = (mean + common) * each", "mean = mean * each", f"{FACES} -k direction_solves", "newton"),
-    Mutant("_ext/newton.pyx", "L[<Py_ssize_t>j * (p + 1)] += 1e-13 * largest", "pass", f"{FACES} -k lapack", "newton"),
-    Mutant("_ext/newton.pyx", "pays = counts[0] + counts[1] <= most", "pays = counts[0] <= most", f"{FACES} -k follows", "newton"),
-    Mutant("_ext/newton.pyx", "width, left, counts[0], -1.0)", "width, left, counts[0], 1.0)", f"{FACES} -k follows", "newton"),
-    Mutant("_ext/newton.pyx", "scale = sqrt(s.weight[i])", "scale = s.weight[i]", f"{FACES} -k follows", "newton"),
+    Mutant("_ext/newton/newton.pyx", "H[<Py_ssize_t>j * p + i] -= each", "pass", f"{FACES} -k direction_solves", "newton"),
+    Mutant("_ext/newton/newton.pyx", "mean = (mean + common) * each", "mean = mean * each", f"{FACES} -k direction_solves", "newton"),
+    Mutant("_ext/newton/newton.pyx", "L[<Py_ssize_t>j * (p + 1)] += 1e-13 * largest", "pass", f"{FACES} -k lapack", "newton"),
+    Mutant("_ext/newton/newton.pyx", "pays = counts[0] + counts[1] <= most", "pays = counts[0] <= most", f"{FACES} -k follows", "newton"),
+    Mutant("_ext/newton/newton.pyx", "width, left, counts[0], -1.0)", "width, left, counts[0], 1.0)", f"{FACES} -k follows", "newton"),
+    Mutant("_ext/newton/newton.pyx", "scale = sqrt(s.weight[i])", "scale = s.weight[i]", f"{FACES} -k follows", "newton"),
     Mutant("advcli/features/linear.py", "self.updates += 1", "self.updates = 0", f"{NEWTON} -k follows"),
     # binary problems
-    Mutant("_ext/binary.pyx", "linear += t.a * t.margin", "linear += t.a", BINARY, "binary"),
+    Mutant("_ext/ascent/binary.pyx", "linear += t.a * t.margin", "linear += t.a", BINARY, "binary"),
     Mutant(
-        "_ext/binary.pyx",
+        "_ext/ascent/binary.pyx",
         "gap = (t.c * g if g > 0.0 else 0.0) - t.a * g",
         "gap = (t.c * g if g > 0.0 else 0.0) - t.c * g",
         BINARY,
         "binary",
     ),
     Mutant(
-        "_ext/binary.pyx", "active_total <= goal", "active_total <= 10.0 * goal", BINARY, "binary", equivalent="how long rows are visited"
+        "_ext/ascent/binary.pyx",
+        "active_total <= goal",
+        "active_total <= 10.0 * goal",
+        BINARY,
+        "binary",
+        equivalent="how long rows are visited",
     ),
-    Mutant("_ext/binary.pyx", "gains[lane] > best", "gains[lane] < best", BINARY, "binary"),
+    Mutant("_ext/ascent/binary.pyx", "gains[lane] > best", "gains[lane] < best", BINARY, "binary"),
     # thresholds
     Mutant(
-        "_ext/threshold.pyx", "free_of[i] += 1 if 0.0 < a < U[j, i] else 0", "free_of[i] += 1 if 0.0 < a else 0", THRESHOLD, "threshold"
+        "_ext/newton/threshold.pyx",
+        "free_of[i] += 1 if 0.0 < a < U[j, i] else 0",
+        "free_of[i] += 1 if 0.0 < a else 0",
+        THRESHOLD,
+        "threshold",
     ),
-    Mutant("_ext/threshold.pyx", "sums += a * (deta[j] - deta[j + 1])", "sums += a * (deta[j + 1] - deta[j])", THRESHOLD, "threshold"),
-    Mutant("_ext/threshold.pyx", "rise += inverse if 0.0 < a < U[j, i] else 0.0", "rise += inverse", THRESHOLD, "threshold"),
-    Mutant("_ext/pairs.pyx", "p.mu[q] += d", "p.mu[q] -= d", PAIRS, "pairs"),
-    Mutant("_ext/pairs.pyx", "p.theta[of_up] -= d", "p.theta[of_up] += d", PAIRS, "pairs"),
-    Mutant("_ext/pairs.pyx", "by * (load(a, <int>i) - load(b, <int>i))", "by * load(a, <int>i)", PAIRS, "pairs"),
-    Mutant("_ext/pairs.pyx", "load(p.f, <int>b) + by * load(row, <int>b)", "load(p.f, <int>b)", PAIRS, "pairs"),
-    Mutant("_ext/gaussian.pyx", "u, v = a - load(column, <int>j)", "u, v = a + load(column, <int>j)", GAUSSIAN, "gaussian"),
-    Mutant("advcli/learners/threshold_newton.py", "room = np.where(change > 0.0, limit - a, a)", "room = limit", f"{ORDINAL} -k on_a_face"),
-    Mutant("advcli/learners/threshold_newton.py", "if t > _SETTLES:", "if True:", f"{ORDINAL} -k skewed"),
     Mutant(
-        "advcli/learners/threshold_newton.py",
+        "_ext/newton/threshold.pyx", "sums += a * (deta[j] - deta[j + 1])", "sums += a * (deta[j + 1] - deta[j])", THRESHOLD, "threshold"
+    ),
+    Mutant("_ext/newton/threshold.pyx", "rise += inverse if 0.0 < a < U[j, i] else 0.0", "rise += inverse", THRESHOLD, "threshold"),
+    Mutant("_ext/ascent/pairs.pyx", "p.mu[q] += d", "p.mu[q] -= d", PAIRS, "pairs"),
+    Mutant("_ext/ascent/pairs.pyx", "p.theta[of_up] -= d", "p.theta[of_up] += d", PAIRS, "pairs"),
+    Mutant("_ext/ascent/pairs.pyx", "by * (load(a, <int>i) - load(b, <int>i))", "by * load(a, <int>i)", PAIRS, "pairs"),
+    Mutant("_ext/ascent/pairs.pyx", "load(p.f, <int>b) + by * load(row, <int>b)", "load(p.f, <int>b)", PAIRS, "pairs"),
+    Mutant("_ext/support/gaussian.pyx", "u, v = a - load(column, <int>j)", "u, v = a + load(column, <int>j)", GAUSSIAN, "gaussian"),
+    Mutant("advcli/solvers/newton/threshold.py", "room = np.where(change > 0.0, limit - a, a)", "room = limit", f"{ORDINAL} -k on_a_face"),
+    Mutant("advcli/solvers/newton/threshold.py", "if t > _SETTLES:", "if True:", f"{ORDINAL} -k skewed"),
+    Mutant(
+        "advcli/solvers/newton/threshold.py",
         "if left <= 0.3 * short or left <=",
         "if left <= 0.3 * short and left <=",
         f"{ORDINAL} -k however",
     ),
-    Mutant("advcli/learners/kernel_systems.py", "R[come] - across @ y]", "R[come]]", SYSTEMS),
-    Mutant("advcli/learners/kernel_systems.py", "y -= V @ z", "y -= V[:, :k] @ z[:k]", SYSTEMS),
-    Mutant("advcli/learners/kernel_systems.py", "self.widest = self._spread(rows, D)", "pass", SYSTEMS),
-    Mutant("advcli/learners/threshold_problem.py", "return 0.5 * (low + high)", "return low", f"{ORDINAL} -k middle"),
+    Mutant("advcli/solvers/newton/systems.py", "R[come] - across @ y]", "R[come]]", SYSTEMS),
+    Mutant("advcli/solvers/newton/systems.py", "y -= V @ z", "y -= V[:, :k] @ z[:k]", SYSTEMS),
+    Mutant("advcli/solvers/newton/systems.py", "self.widest = self._spread(rows, D)", "pass", SYSTEMS),
+    Mutant("advcli/problems/threshold.py", "return 0.5 * (low + high)", "return low", f"{ORDINAL} -k middle"),
     Mutant(
-        "advcli/learners/threshold_problem.py",
+        "advcli/problems/threshold.py",
         "mu = np.maximum(-np.cumsum",
         "mu = np.maximum(np.cumsum",
         f"{ORDINAL} -k multipliers",
     ),
-    Mutant(
-        "advcli/learners/threshold_problem.py", "goal > 0.0, high, low) + rounding", "goal > 0.0, high, low)", f"{ORDINAL} -k no_dual_point"
-    ),
+    Mutant("advcli/problems/threshold.py", "goal > 0.0, high, low) + rounding", "goal > 0.0, high, low)", f"{ORDINAL} -k no_dual_point"),
     # abstaining surrogates
-    Mutant("_ext/adv_rejecting.pxd", "r[y] = -mass", "r[y] = mass", f"{CONTRACT}", "oracle"),
+    Mutant("_ext/families/adv_rejecting.pxd", "r[y] = -mass", "r[y] = mass", f"{CONTRACT}", "oracle"),
     # reductions
-    Mutant("advcli/learners/schemes.py", "F[:, j] += S[:, at] <= 0.0", "F[:, j] += S[:, at] < 0.0", f"{REDUCTIONS} -k vote_at"),
-    Mutant("advcli/learners/schemes.py", "        if spoken[at]:\n", "        if True:\n", f"{REDUCTIONS} -k without_rows"),
+    Mutant("advcli/learners/reductions/schemes.py", "F[:, j] += S[:, at] <= 0.0", "F[:, j] += S[:, at] < 0.0", f"{REDUCTIONS} -k vote_at"),
+    Mutant("advcli/learners/reductions/schemes.py", "        if spoken[at]:\n", "        if True:\n", f"{REDUCTIONS} -k without_rows"),
     Mutant(
-        "advcli/learners/schemes.py", "np.where(positive, costs.max(axis=1), costs.T)", "costs.T", f"{REDUCTIONS} -k 'definition and csova'"
+        "advcli/learners/reductions/schemes.py",
+        "np.where(positive, costs.max(axis=1), costs.T)",
+        "costs.T",
+        f"{REDUCTIONS} -k 'definition and csova'",
     ),
-    Mutant("advcli/learners/schemes.py", "costs == costs.min(axis=1, keepdims=True)", "costs == 0.0", f"{REDUCTIONS} -k costs_of_rows"),
-    Mutant("advcli/learners/reductions.py", "return self.scheme.count(len(self.classes_))", "return len(self.classes_)", REDUCTIONS),
-    Mutant("advcli/learners/minimiser.py", "(first + biases, *others)", "(first, *others)", f"{REDUCTIONS} -k saved_kernel"),
-    # linear programs
-    Mutant("advcli/programs.py", "ObjSense.kMaximize if", "ObjSense.kMinimize if", PROGRAMS),
-    Mutant("advcli/programs.py", "np.tile(np.arange(n), m)", "np.repeat(np.arange(n), m)", PROGRAMS),
-    # accepting with a guarantee
-    Mutant("advcli/abstention.py", "np.maximum(rank - (n - total[-1]), 0.0)", "np.maximum(rank - n, 0.0)", ACCEPTED),
     Mutant(
-        "advcli/abstention.py",
+        "advcli/learners/reductions/schemes.py",
+        "costs == costs.min(axis=1, keepdims=True)",
+        "costs == 0.0",
+        f"{REDUCTIONS} -k costs_of_rows",
+    ),
+    Mutant(
+        "advcli/learners/reductions/learners.py", "return self.scheme.count(len(self.classes_))", "return len(self.classes_)", REDUCTIONS
+    ),
+    Mutant("advcli/learners/refitting.py", "(first + biases, *others)", "(first, *others)", f"{REDUCTIONS} -k saved_kernel"),
+    # linear programs
+    Mutant("advcli/core/highs.py", "ObjSense.kMaximize if", "ObjSense.kMinimize if", PROGRAMS),
+    Mutant("advcli/core/highs.py", "np.tile(np.arange(n), m)", "np.repeat(np.arange(n), m)", PROGRAMS),
+    # accepting with a guarantee
+    Mutant("advcli/statistics/risk_coverage.py", "np.maximum(rank - (n - total[-1]), 0.0)", "np.maximum(rank - n, 0.0)", ACCEPTED),
+    Mutant(
+        "advcli/statistics/risk_coverage.py",
         "group = np.unique(-margin, return_inverse=True)",
         "group = np.unique(margin, return_inverse=True)",
         ACCEPTED,
@@ -1254,39 +1355,48 @@ RIVALS = (
 SHARDS = "tests/solvers/test_solvers_shards.py"
 SHARDED = (
     # rows in shards
-    Mutant("advcli/solvers/shards.py", "        self.known[at] = 0\n", "", f"{SHARDS} -k 'leave_no_trace'"),
+    Mutant("advcli/solvers/shards/rows.py", "        self.known[at] = 0\n", "", f"{SHARDS} -k 'leave_no_trace'"),
     Mutant(
-        "advcli/solvers/shards.py",
+        "advcli/solvers/shards/rows.py",
         "for theta, mu in self.history[: point.moves]:",
         "for theta, mu in self.history:",
         f"{SHARDS} -k of_before",
     ),
     Mutant(
-        "advcli/solvers/shards.py", "self.centre = self._maximisers(RemoteDualPoint(len(self.history), *move))", "pass", f"{SHARDS} -k sums"
+        "advcli/solvers/shards/rows.py",
+        "self.centre = self._maximisers(RemoteDualPoint(len(self.history), *move))",
+        "pass",
+        f"{SHARDS} -k sums",
     ),
     Mutant(
-        "advcli/solvers/shards.py", "if self.lost[at] > self.restarts:", "if self.lost[at] >= self.restarts:", f"{SHARDS} -k no_more_deaths"
+        "advcli/solvers/shards/rows.py",
+        "if self.lost[at] > self.restarts:",
+        "if self.lost[at] >= self.restarts:",
+        f"{SHARDS} -k no_more_deaths",
     ),
     Mutant(
-        "advcli/distributed.py",
+        "advcli/learners/distributed.py",
         "weights = factor if weights is None else weights * factor",
         "weights = factor",
-        "tests/distributed/test_distributed_fit.py -k same_optimum",
+        "tests/system/test_system_distributed.py -k same_optimum",
     ),
     Mutant(
-        "advcli/distributed.py",
+        "advcli/learners/distributed.py",
         "return self.whole.ridge(theta) + self.found.value / self.whole.n",
         "return self.found.value / self.whole.n",
-        "tests/distributed/test_distributed_fit.py -k same_optimum",
+        "tests/system/test_system_distributed.py -k same_optimum",
     ),
 )
 
-LEVELS_OF_TREES, LEAVES_CHECKED = "tests/outputs/test_outputs_hierarchical.py -k levels", "tests/verify/test_verify_leaves.py"
+LEVELS_OF_TREES, LEAVES_CHECKED = "tests/learners/test_learners_spaces_leaf_sets.py -k levels", "tests/verify/test_verify_leaves.py"
 LEAVES = (
     Mutant(
-        "advcli/outputs/hierarchical.py", "np.maximum(found[rows, empty], 0.0)", "np.maximum(found[rows, empty], -1.0)", LEVELS_OF_TREES
+        "advcli/learners/structured/spaces/leaf_sets.py",
+        "np.maximum(found[rows, empty], 0.0)",
+        "np.maximum(found[rows, empty], -1.0)",
+        LEVELS_OF_TREES,
     ),
-    Mutant("advcli/outputs/hierarchical.py", "(only > sums[rows, j])", "(only < sums[rows, j])", LEVELS_OF_TREES),
+    Mutant("advcli/learners/structured/spaces/leaf_sets.py", "(only > sums[rows, j])", "(only < sums[rows, j])", LEVELS_OF_TREES),
     Mutant("advcli/verify/leaves.py", " or not found.any(axis=1).all()", "", f"{LEAVES_CHECKED} -k refused"),
     Mutant(
         "advcli/verify/leaves.py",
@@ -1298,14 +1408,21 @@ LEAVES = (
 
 SCORES, THREADS = "tests/compiled/test_compiled_scores.py", "tests/solvers/test_solvers_threads.py"
 SHARED_WORK = (
-    Mutant("_ext/scores.pyx", "own[e] = place[columns[e]] - 1", "own[e] = 0", f"{SCORES} -k bits", "scores"),
-    Mutant("_ext/scores.pyx", "begin = first\n", "begin = 0\n", f"{SCORES} -k left_alone", "scores"),
-    Mutant("advcli/teams.py", "[*starts[1:], n]", "[*starts[1:], n - 1]", f"{THREADS} -k cover"),
-    Mutant("advcli/teams.py", "step = LANES * -(-max(int(least), 1) // LANES)", "step = max(int(least), 1)", f"{THREADS} -k cover"),
-    Mutant("advcli/certificate.py", "replace(problem, threads=threads) if", "problem if", f"{THREADS} -k takes"),
-    Mutant("advcli/problem.py", "if self.threads > 1 and self.loss.compiled else", "if self.threads > 1 else", f"{THREADS} -k python_code"),
-    Mutant("_ext/scores.pyx", "whose[at] // together == part:", "True:", f"{SCORES} -k sums", "scores"),
-    Mutant("_ext/scores.pyx", "sizes[at] = i, labels[e], numbers[e]", "sizes[at] = i, labels[e], 1.0", f"{SCORES} -k sums", "scores"),
+    Mutant("_ext/support/scores.pyx", "own[e] = place[columns[e]] - 1", "own[e] = 0", f"{SCORES} -k bits", "scores"),
+    Mutant("_ext/support/scores.pyx", "begin = first\n", "begin = 0\n", f"{SCORES} -k left_alone", "scores"),
+    Mutant("advcli/core/threads.py", "[*starts[1:], n]", "[*starts[1:], n - 1]", f"{THREADS} -k cover"),
+    Mutant("advcli/core/threads.py", "step = LANES * -(-max(int(least), 1) // LANES)", "step = max(int(least), 1)", f"{THREADS} -k cover"),
+    Mutant("advcli/problems/certificate.py", "replace(problem, threads=threads) if", "problem if", f"{THREADS} -k takes"),
+    Mutant(
+        "advcli/problems/risk.py",
+        "if self.threads > 1 and self.loss.compiled else",
+        "if self.threads > 1 else",
+        f"{THREADS} -k python_code",
+    ),
+    Mutant("_ext/support/scores.pyx", "whose[at] // together == part:", "True:", f"{SCORES} -k sums", "scores"),
+    Mutant(
+        "_ext/support/scores.pyx", "sizes[at] = i, labels[e], numbers[e]", "sizes[at] = i, labels[e], 1.0", f"{SCORES} -k sums", "scores"
+    ),
 )
 
 CUT = "tests/verify/test_verify_structured.py -k cut"
@@ -1315,8 +1432,8 @@ DECIDED, JUDGED, PAYING, MIXED = (
     "tests/verify/test_verify_thresholds.py -k pay",
     "tests/verify/test_verify_outcomes.py",
 )
-GROWING, PACKED = "tests/evaluation/test_evaluation_growth.py", "tests/files/test_files_arrays.py"
-OUTSIDE, PARQUET = "tests/learners/test_outside_classifiers.py", "tests/distributed/test_distributed_fit.py -k has_its_rows"
+GROWING, PACKED = "tests/evaluation/test_evaluation_growth.py", "tests/core/test_core_archives.py"
+OUTSIDE, PARQUET = "tests/learners/test_learners_sklearn_classifiers.py", "tests/system/test_system_distributed.py -k has_its_rows"
 CHECKER = tuple(
     Mutant(*each)
     for each in (
@@ -1451,36 +1568,36 @@ CHECKER = tuple(
         ),
         # archives
         (
-            "advcli/arrays.py",
+            "advcli/results/arrays.py",
             "heading.read_array(member, allow_pickle=False)",
             "heading.read_array(member, allow_pickle=True)",
             f"{PACKED} -k neither",
             "",
             "objects have been refused by their heading, whose kind is none of numbers and text",
         ),
-        ("advcli/files.py", "if held > most_unpacked(size):", "if False:", f"{PACKED} -k unpacks"),
-        ("advcli/files.py", "return max(2**28, 32 * size)", "return max(2**28, 2048 * size)", f"{PACKED} -k unpacks"),
-        ("advcli/arrays.py", "begin + size != entry.file_size", "False", f"{PACKED} -k heading"),
+        ("advcli/core/files.py", "if held > most_unpacked(size):", "if False:", f"{PACKED} -k unpacks"),
+        ("advcli/core/files.py", "return max(2**28, 32 * size)", "return max(2**28, 2048 * size)", f"{PACKED} -k unpacks"),
+        ("advcli/results/arrays.py", "begin + size != entry.file_size", "False", f"{PACKED} -k heading"),
         (
-            "advcli/arrays.py",
+            "advcli/results/arrays.py",
             "if dtype.kind not in _KINDS:",
             "if False:",
             f"{PACKED} -k neither",
         ),
-        ("advcli/arrays.py", "> most_unpacked(file.tell()):", "> 2**60:", f"{PACKED} -k compresses"),
-        ("advcli/data/reading.py", "check_unpacked(archive, path.stat().st_size)", "pass", f"{PACKED} -k unpacks"),
-        ("advcli/learners/outside.py", "if not isinstance(named, type) or not all(", "if not all(", f"{OUTSIDE} -k before"),
+        ("advcli/results/arrays.py", "> most_unpacked(file.tell()):", "> 2**60:", f"{PACKED} -k compresses"),
+        ("advcli/data/tables/reading.py", "check_unpacked(archive, path.stat().st_size)", "pass", f"{PACKED} -k unpacks"),
+        ("advcli/learners/sklearn.py", "if not isinstance(named, type) or not all(", "if not all(", f"{OUTSIDE} -k before"),
         (
-            "advcli/learners/outside.py",
+            "advcli/learners/sklearn.py",
             "if not isinstance(named, type) or not all(",
             "if not isinstance(named, type) and not all(",
             f"{OUTSIDE} -k before",
         ),
         (
-            "advcli/programs.py",
+            "advcli/core/highs.py",
             "self.silent()\n            super().enableCallbacks()",
             "super().enableCallbacks()",
-            "tests/outputs/test_outputs_programs.py -k says_nothing",
+            "tests/core/test_core_highs.py -k says_nothing",
         ),
         # growth, shares, shards
         ("advcli/evaluation/growth.py", "if reading and not all(entry", "if reading and not any(entry", f"{GROWING} -k every_split"),
@@ -1519,19 +1636,19 @@ CHECKER = tuple(
             "advcli/learners/ordinal.py",
             "g = found.g if not self.ridge else found.g - self.ridge * found.v / _or_one(bound.weights)",
             "g = found.g",
-            "tests/learners/test_methods_ordinal.py -k distinct",
+            "tests/learners/test_learners_ordinal.py -k distinct",
         ),
         (
             "advcli/learners/ordinal.py",
             "found.g - self.ridge * found.v / _or_one(bound.weights)",
             "found.g - self.ridge * found.v",
-            "tests/learners/test_methods_ordinal.py -k distinct",
+            "tests/learners/test_learners_ordinal.py -k distinct",
         ),
         ("advcli/reports/across.py", "if smallest >= alpha:", "if smallest > alpha:", f"{ACROSS} -k level"),
-        ("advcli/distributed.py", "low, high = max(begin, first), min(end, last)", "low, high = first, min(end, last)", PARQUET),
-        ("advcli/distributed.py", "low, high = max(begin, first), min(end, last)", "low, high = max(begin, first), last", PARQUET),
-        ("advcli/distributed.py", ".slice(low - first, high - low)", ".slice(0, high - low)", PARQUET),
-        ("advcli/distributed.py", "if at < end and at + size > begin:", "if at < end and at + size > begin + 1:", PARQUET),
+        ("advcli/learners/distributed.py", "low, high = max(begin, first), min(end, last)", "low, high = first, min(end, last)", PARQUET),
+        ("advcli/learners/distributed.py", "low, high = max(begin, first), min(end, last)", "low, high = max(begin, first), last", PARQUET),
+        ("advcli/learners/distributed.py", ".slice(low - first, high - low)", ".slice(0, high - low)", PARQUET),
+        ("advcli/learners/distributed.py", "if at < end and at + size > begin:", "if at < end and at + size > begin + 1:", PARQUET),
     )
 )
 

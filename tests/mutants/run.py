@@ -190,10 +190,10 @@ def _compiled(level: str | None) -> list[Path]:
         finder for finder in sys.meta_path if ROOT in Path(getattr(finder, "_build_path", ROOT / "build")).resolve().parents
     ]
     sys.path.insert(0, str(ROOT))
-    from advcli.compiled import LEVELS, usable_levels
+    from advcli.core.compiled import LEVELS, usable_levels
 
     levels = usable_levels() if level is None else ["scalar", level]
-    kernels = sorted(path.stem for path in (ROOT / "_ext").glob("*.pyx"))
+    kernels = sorted(path.stem for path in (ROOT / "_ext").rglob("*.pyx"))
     found = []
     # `utility` is what all others import
     for name in ("utility", *(f"{kernel}_{level}" for kernel in kernels for level in LEVELS if level in levels)):

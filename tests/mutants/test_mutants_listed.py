@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from module_files import module_of
+from support.module_files import module_of
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTED = module_of(Path(__file__).with_name("listed.py"), "listed_mutants")
@@ -21,7 +21,7 @@ def test_every_mutant_finds_its_text_once(file: str) -> None:
 
 
 def test_every_mutant_names_tests_and_kernels() -> None:
-    sources = {path.stem for path in (ROOT / "_ext").glob("*.pyx")}
+    sources = {path.stem for path in (ROOT / "_ext").rglob("*.pyx")}
     for mutant in LISTED.MUTANTS:
         words = shlex.split(mutant.tests)
         files = words[: words.index("-k")] if "-k" in words else words

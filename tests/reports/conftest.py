@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from quick_pages import DRAWN
+from support.quick_pages import DRAWN
 
-from advcli.records import ResultsFolder
+from advcli.results.folder import ResultsFolder
 
 N_TRAIN, N_TEST = 105, 45
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from advcli.reports import summarise
 from advcli.reports.across import across_datasets
 from advcli.reports.summary import wins_ties_losses
-from advcli.statistics import critical_difference, equivalence, friedman, holm, nemenyi, rank_biserial, row_ranks, wilcoxon
+from advcli.statistics.across import critical_difference, friedman, nemenyi, row_ranks
+from advcli.statistics.tests import equivalence, holm, rank_biserial, wilcoxon
 
 
 def summary_of(planted, tmp_path, cells, **more):

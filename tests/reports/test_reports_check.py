@@ -10,28 +10,24 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sealing import sealed
+from support.sealing import sealed
 
-from advcli import provenance
-from advcli.errors import ConfigError, ResultsError
-from advcli.reports.check import (
+from advcli.core.errors import ConfigError, ResultsError
+from advcli.reports.makers import MADE_COLUMNS
+from advcli.reports.regression.baseline import (
     BASELINE_COLUMNS,
     COST_COLUMNS,
-    changes_text,
-    check_folder,
-    compare,
-    cost_warnings,
     default_tolerance,
     folder_baseline,
-    junit_error,
-    junit_xml,
     make_baseline,
     read_baseline,
     split_fingerprints,
     write_baseline,
 )
-from advcli.reports.makers import MADE_COLUMNS
-from advcli.statistics import paired_test
+from advcli.reports.regression.check import changes_text, check_folder, compare, cost_warnings
+from advcli.reports.regression.junit import junit_error, junit_xml
+from advcli.results import provenance
+from advcli.statistics.tests import paired_test
 
 OWN = read_baseline(Path(__file__).resolve().parents[2] / "results" / "baselines" / "ci_check.csv")
 """The project's own baseline: what the check must catch is planted into every cell of it."""

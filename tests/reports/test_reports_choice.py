@@ -7,12 +7,13 @@ import re
 import pandas as pd
 import pytest
 
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
 from advcli.reports import Choice, comparison_table, summarise, write_reports
-from advcli.reports.content import Facts, contents
 from advcli.reports.drawing import svg_only
 from advcli.reports.export import FORMATS, export
 from advcli.reports.figures import registry
+from advcli.reports.sections.content import contents
+from advcli.reports.sections.facts import Facts
 from advcli.testing.figures import _material
 
 CHOICE = Choice(["ww", "zero_one linear"], ["set_5", "set_0", "set_1", "set_3", "set_2"], {"ww": "Weston-Watkins", "set_0": "Set & nought"})

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advcli.reports.document import Document, ReportTable, Section, TableField, counted, file_word, metric_word
-from advcli.reports.markdown import markdown
+from advcli.reports.formats.document import Document, ReportTable, Section, TableField, counted, file_word, metric_word
+from advcli.reports.formats.markdown import markdown
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from advcli import plugins
-from advcli.errors import ConfigError, ResultsError
+from advcli.core import plugins
+from advcli.core.errors import ConfigError, ResultsError
 from advcli.reports.figures import Material, drawn, is_of, register
 
 FIGURE = """
-from advcli.reports.document import Figure
+from advcli.reports.formats.document import Figure
 from advcli.reports.figures import register
 
 

@@ -8,16 +8,16 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
 from advcli.reports import write, write_reports
 from advcli.reports.across import MIN_DATASETS, MOST_PAIRED
 from advcli.reports.comparison import comparison
-from advcli.reports.content import contents
-from advcli.reports.document import ReportTable, TableField
 from advcli.reports.drawing import svg_only
-from advcli.reports.html_page import html_table
-from advcli.reports.latex import escape, latex_table
-from advcli.reports.markdown import markdown_table
+from advcli.reports.formats.document import ReportTable, TableField
+from advcli.reports.formats.html_page import html_table
+from advcli.reports.formats.latex import escape, latex_table
+from advcli.reports.formats.markdown import markdown_table
+from advcli.reports.sections.content import contents
 from advcli.reports.summary import summarise
 
 TABLES = ["summary.csv", "table.md", "table.csv", "wins.csv", "pairs.csv", "report.md", "report.tex", "report.html"]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from quick_pages import DRAWN
+from support.quick_pages import DRAWN
 
 from advcli.cli import main
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
 from advcli.reports import summarise
 from advcli.reports.published_numbers import FOLDER, compare_with_published, load_published, published_keys, z_score
 

@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import pytest
 
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
 from advcli.reports import comparison_table, summarise, write_reports
 from advcli.reports.choice import Choice
 from advcli.reports.drawing import svg_only

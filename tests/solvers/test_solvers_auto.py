@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-import random_problems as problems
 import scipy.sparse as sp
+from support import random_problems as problems
 
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
 from advcli.learners.surrogate import SurrogateClassifier
-from advcli.solvers import Limits, make_solver, threaded
+from advcli.solvers import Limits, make_solver
 from advcli.solvers.auto import choose
+from advcli.solvers.coordinate import threaded
 
 
 def names(problem):

@@ -5,14 +5,14 @@ import warnings
 
 import numpy as np
 import pytest
-import random_problems as problems
 import scipy.sparse as sp
-from waiting import HANG
+from support import random_problems as problems
+from support.waiting import HANG
 
-from advcli.certificate import Certificate, certify
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
 from advcli.losses import make_loss
-from advcli.problem import Problem, Solution
+from advcli.problems.certificate import Certificate, certify
+from advcli.problems.risk import Problem, Solution
 from advcli.solvers import Limits, make_solver, solver_names
 from advcli.testing.solvers import check_no_time, check_other_start, check_path, check_repeats, check_stops
 

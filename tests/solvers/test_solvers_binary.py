@@ -7,12 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 from advcli import CostSensitiveClassifier
-from advcli.binary import BinaryProblems
-from advcli.certificate import certify
-from advcli.errors import IncompatibleError, NotConvergedWarning
+from advcli.core.errors import IncompatibleError, NotConvergedWarning
 from advcli.features import make_features
-from advcli.solvers import Limits, binary
-from advcli.solvers.binary import solve_binary
+from advcli.problems.binary import BinaryProblems
+from advcli.problems.certificate import certify
+from advcli.solvers import Limits
+from advcli.solvers.newton import binary
+from advcli.solvers.newton.binary import solve_binary
 
 
 def problems(C, n=120, d=4, m=3, noise=0.5, features="linear", sparse=False, seed=0, margins=False):

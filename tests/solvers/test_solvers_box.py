@@ -4,27 +4,27 @@ from itertools import product
 
 import numpy as np
 import pytest
-import random_problems as problems
-import reference
 import scipy.sparse as sp
 import sklearn
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pairwise import pairwise
 from scipy.optimize import linprog
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
-from waiting import HANG
+from support import random_problems as problems
+from support import reference
+from support.pairwise import pairwise
+from support.waiting import HANG
 
 from advcli import AdversarialClassifier, OrdinalAdversarialClassifier
-from advcli.certificate import certify
-from advcli.compiled import kernels
-from advcli.errors import ConfigError, IncompatibleError
+from advcli.core.compiled import kernels
+from advcli.core.errors import ConfigError, IncompatibleError
 from advcli.features import make_features
 from advcli.losses import make_loss
-from advcli.problem import Problem, multipliers
+from advcli.problems.certificate import certify
+from advcli.problems.risk import Problem, multipliers
 from advcli.solvers import Limits, make_solver
-from advcli.solvers.box import minimise_model
+from advcli.solvers.newton.box import minimise_model
 
 LOSSES = [(name, which) for name in problems.canonical_names() for which in range(len(problems.options(name)))]
 FEATURES = ("linear", "threshold")

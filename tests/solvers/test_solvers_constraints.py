@@ -5,17 +5,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import random_problems as problems
-import reference
 from scipy.optimize import minimize, nnls
+from support import random_problems as problems
+from support import reference
 
-from advcli.certificate import certify
-from advcli.errors import ConfigError
-from advcli.features.kernel import GaussianFeatures
+from advcli.core.errors import ConfigError
+from advcli.features.kernels.gaussian import GaussianFeatures
 from advcli.losses import make_loss
-from advcli.problem import Problem
-from advcli.solvers import Limits, constraint_generation, make_solver, newton
+from advcli.problems.certificate import certify
+from advcli.problems.risk import Problem
+from advcli.solvers import Limits, constraint_generation, make_solver
 from advcli.solvers.constraint_generation import _KernelMaster, _Master
+from advcli.solvers.newton import linear as newton
 
 
 def solve(problem, tol=1e-3, **options):

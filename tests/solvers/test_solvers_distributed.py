@@ -10,14 +10,14 @@ import sys
 import numpy as np
 import psutil
 import pytest
-from test_solvers_shards import Alone, weighted_problem
-from waiting import until
+from support.sharded_problems import Alone, weighted_problem
+from support.waiting import until
 
-from advcli.certificate import certify
-from advcli.errors import ConfigError, KilledError
+from advcli.core.errors import ConfigError, KilledError
 from advcli.losses import make_loss
+from advcli.problems.certificate import certify
 from advcli.solvers import Limits, make_solver
-from advcli.solvers.distributed import DistributedSolver, RayWorkers
+from advcli.solvers.shards.solver import DistributedSolver, RayWorkers
 
 WITHOUT = importlib.util.find_spec("ray") is None
 needs_ray = pytest.mark.skipif(WITHOUT, reason='ray is not installed; pip install "advcli[scale]" has it')

@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
-import random_problems
 import scipy.sparse as sp
-from registered import examples
 from sklearn.datasets import load_digits
+from support import random_problems
+from support.registered import examples
 
-from advcli.compiled import aligned_zeros, kernels
+from advcli.core.compiled import aligned_zeros, kernels
 from advcli.features.linear import LinearFeatures
 from advcli.losses import make_loss
-from advcli.problem import Problem
-from advcli.solvers import Limits, face_steps, make_solver
-from advcli.solvers.face_steps import FaceSteps
+from advcli.problems.risk import Problem
+from advcli.solvers import Limits, make_solver
+from advcli.solvers.coordinate import face_steps
+from advcli.solvers.coordinate.face_steps import FaceSteps
 
 
 @pytest.fixture

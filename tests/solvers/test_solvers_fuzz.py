@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
-from registered import plain_losses
-from waiting import HANG
+from support.registered import plain_losses
+from support.waiting import HANG
 
-from advcli.certificate import certify
 from advcli.features.linear import LinearFeatures
 from advcli.losses import make_loss
-from advcli.problem import Problem
+from advcli.problems.certificate import certify
+from advcli.problems.risk import Problem
 from advcli.solvers import Limits, make_solver
 
 TOL = 1e-6

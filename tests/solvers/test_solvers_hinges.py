@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from advcli.certificate import certify
 from advcli.features import make_features
 from advcli.losses import make_loss
 from advcli.losses.rejecting import PairedHingesLoss, RejectingCrammerSingerLoss, RejectingOneVersusAllLoss
-from advcli.problem import Problem
+from advcli.problems.certificate import certify
+from advcli.problems.risk import Problem
 from advcli.solvers import Limits, make_solver
 from advcli.solvers.auto import choose
-from advcli.solvers.hinges import HingesSolver
+from advcli.solvers.newton.hinges import HingesSolver
 
 
 def rows(seed, n=40, d=3, k=3):

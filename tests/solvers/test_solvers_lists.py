@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
-import random_problems
 import scipy.sparse as sp
+from support import random_problems
 
-from advcli import problem as problems
-from advcli.certificate import certify, settle
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
 from advcli.features.linear import LinearFeatures
 from advcli.losses import make_loss
-from advcli.problem import Problem
-from advcli.solvers import Limits, dual_lists, make_solver, threaded
+from advcli.problems import risk as problems
+from advcli.problems.certificate import certify, settle
+from advcli.problems.risk import Problem
+from advcli.solvers import Limits, make_solver
 from advcli.solvers.auto import choose
+from advcli.solvers.coordinate import class_lists, threaded
 
 
 def documents(k, name="zero_one", n=80, d=30, weights=False):
@@ -38,8 +39,8 @@ def test_threads_are_one_where_problems_are_small(monkeypatch):
     small, solver = documents(50), make_solver("dual_lists", threads="auto")
     assert solver.threads_for(small) == 1
     assert make_solver("dual_lists", threads=3).threads_for(small) == 3
-    monkeypatch.setattr(dual_lists.ListedDualSolver, "worth", 0)
-    monkeypatch.setattr(dual_lists.ListedDualSolver, "rows_each", 20)
+    monkeypatch.setattr(class_lists.ListedDualSolver, "worth", 0)
+    monkeypatch.setattr(class_lists.ListedDualSolver, "rows_each", 20)
     monkeypatch.setattr(threaded, "usable_cores", lambda: 16)
     assert solver.threads_for(small) == 4  # 80 rows
     found = solver.solve(small, Limits(1e-4))
@@ -64,7 +65,7 @@ def test_what_lists_lack():
 def test_the_referee_says_the_same_of_a_csr_dual_point(monkeypatch, name, weights):
     problem = documents(120, name, weights=weights)
     dense = make_solver("dual_lists").solve(problem, Limits(1e-5))
-    monkeypatch.setattr(dual_lists, "_DENSE", 0)
+    monkeypatch.setattr(class_lists, "_DENSE", 0)
     monkeypatch.setattr(problems, "_SCORES", 4 * 7 * 120)  # parts of seven rows
     monkeypatch.setattr(problems, "_CHUNK", 9 * 120)
     compact = make_solver("dual_lists").solve(problem, Limits(1e-5))
@@ -86,7 +87,7 @@ def test_the_referee_says_the_same_of_a_csr_dual_point(monkeypatch, name, weight
 
 
 def test_a_csr_dual_point_worse_than_nothing_is_dropped(monkeypatch):
-    monkeypatch.setattr(dual_lists, "_DENSE", 0)
+    monkeypatch.setattr(class_lists, "_DENSE", 0)
     problem = documents(60)
     found = make_solver("dual_lists").solve(problem, Limits(1e-9, max_passes=3))
     found.R = sp.csr_array(np.eye(60)[(problem.y + 1) % 60] - np.eye(60)[problem.y])  # all mass on another class

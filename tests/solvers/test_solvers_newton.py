@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-import random_problems as problems
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from support import random_problems as problems
 
-from advcli.certificate import certify
 from advcli.features.linear import LinearFeatures, NewtonSystem
+from advcli.problems.certificate import certify
 from advcli.solvers import Limits, make_solver
-from advcli.solvers.newton import ProximalStep, Separate, _factor, falls_into_blocks, search_by_steps
+from advcli.solvers.newton.linear import ProximalStep, Separate, _factor, falls_into_blocks, search_by_steps
 
 
 def smoothed_problem(n, d, k, sparse=False):

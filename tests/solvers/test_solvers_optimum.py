@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import random_problems as problems
 import scipy.sparse as sp
+from support import random_problems as problems
 
-from advcli.certificate import certify
+from advcli.problems.certificate import certify
 from advcli.solvers import Limits, make_solver
 
 COMBINATIONS = problems.combinations()

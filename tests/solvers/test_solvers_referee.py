@@ -4,20 +4,20 @@ import dataclasses
 
 import numpy as np
 import pytest
-import random_problems as problems
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
+from support import random_problems as problems
 
 from advcli import AdversarialClassifier
-from advcli.certificate import TOLERANCE, Certificate, certify, judge
-from advcli.errors import NotConvergedWarning
+from advcli.core.errors import NotConvergedWarning
 from advcli.features.linear import LinearFeatures
 from advcli.features.threshold import ThresholdFeatures
 from advcli.losses import make_loss
 from advcli.losses.base import ROUNDING
-from advcli.problem import Problem, Solution
+from advcli.problems.certificate import TOLERANCE, Certificate, certify, judge
+from advcli.problems.risk import Problem, Solution
 from advcli.solvers import Limits, make_solver
-from advcli.solvers.dual import DualSolver
+from advcli.solvers.coordinate.dense import DualSolver
 
 CASES = [(name, which) for name in problems.canonical_names() for which in range(len(problems.options(name)))]
 
@@ -118,7 +118,7 @@ def test_a_dual_point_with_what_is_no_number_is_refused(name, bad):
 
 
 def test_rows_are_judged_in_blocks_and_each_is_seen(monkeypatch):
-    monkeypatch.setattr("advcli.problem._CHUNK", 16)
+    monkeypatch.setattr("advcli.problems.risk._CHUNK", 16)
     problem = problems.make_problem(problems.make_data("noisy"), "zero_one")
     R = solved(problem, 1e-3).R
     for row in (0, 5, len(R) - 1):

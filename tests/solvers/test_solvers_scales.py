@@ -3,21 +3,21 @@
 import numpy as np
 import pandas as pd
 import pytest
-import random_problems as problems
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pairwise import pairwise
-from waiting import HANG
+from support import random_problems as problems
+from support.pairwise import pairwise
+from support.waiting import HANG
 
 from advcli import AdversarialClassifier
-from advcli.certificate import certify, settle
+from advcli.core.checks import LARGEST
+from advcli.core.errors import DataError
 from advcli.data.dataset import make_dataset
-from advcli.errors import DataError
 from advcli.features import make_features
 from advcli.losses import make_loss
-from advcli.problem import Problem, Solution
-from advcli.rules import LARGEST
+from advcli.problems.certificate import certify, settle
+from advcli.problems.risk import Problem, Solution
 from advcli.solvers import Limits, make_solver
 
 SCALES = (1e-300, 1e-160, 1e-30, 1e10, 1e20, LARGEST)
@@ -44,7 +44,7 @@ def test_no_solver_ends_worse_than_zero(name, features, solver, scale):
     st.integers(0, 2),
     st.sampled_from([np.asarray, sp.csr_array]),
 )
-@pytest.mark.filterwarnings("ignore::advcli.errors.NotConvergedWarning")
+@pytest.mark.filterwarnings("ignore::advcli.core.errors.NotConvergedWarning")
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
 def test_an_estimator_refuses_or_fits(loss, features, exponent, column, matrix):
     if features == "threshold" and loss in ("ww", "llw"):  # free thresholds take none

@@ -4,25 +4,19 @@ from functools import partial
 
 import numpy as np
 import pytest
-import random_problems as problems
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import random_problems as problems
+from support.sharded_problems import Alone, weighted_problem
 
-from advcli.certificate import certify
-from advcli.errors import ConfigError, KilledError
-from advcli.problem import Problem
-from advcli.solvers import Limits, make_solver, shards
-from advcli.solvers.distributed import DistributedSolver
-from advcli.solvers.shards import InProcess, Move, RemoteDualPoint, Rounds, Shard, ShardedObjective, Whole, WorkerLost, split
+from advcli.core.errors import ConfigError, KilledError
+from advcli.problems.certificate import certify
+from advcli.problems.risk import Problem
+from advcli.solvers import Limits, make_solver
+from advcli.solvers.shards import rows
+from advcli.solvers.shards.rows import InProcess, Move, RemoteDualPoint, Rounds, Shard, ShardedObjective, Whole, WorkerLost, split
+from advcli.solvers.shards.solver import DistributedSolver
 from advcli.solvers.smoothing import SmoothedObjective
-
-
-class Alone(DistributedSolver):
-    """The solver with all its workers in this process."""
-
-    def held(self, makers):
-        return InProcess(makers)
 
 
 class Mortal(InProcess):
@@ -50,18 +44,6 @@ class Dying(DistributedSolver):
         return self.made
 
 
-def weighted_problem(name="zero_one", seed=0, n=40, sparse=False, C=4.0, k=4):
-    data = problems.make_data("noisy", seed=seed, n=n, d=3, k=k)
-    order = np.argsort(data.y, kind="stable")  # so that most shards lack classes
-    data = problems.Data(np.ascontiguousarray(data.X[order]), data.y[order], k)
-    random = np.random.default_rng(seed)
-    sample, cost = random.integers(0, 3, n).astype(float), random.uniform(0.5, 2.0, n)
-    sample[0] = 1.0
-    X = sp.csr_array(np.where(random.random(data.X.shape) < 0.5, data.X, 0.0)) if sparse else None
-    problem = problems.make_problem(data, name, C=C, sample_weight=sample, cost_weight=cost)
-    return problem if X is None else Problem(problem.features.at(X), problem.loss, problem.y, problem.lam, sample, cost)
-
-
 def rounds_of(problem, count, centre=None):
     centre = np.zeros((len(problem.y), problem.loss.n_classes)) if centre is None else centre
     return Rounds(InProcess([(Shard, each) for each in split(problem, centre, count)]))
@@ -85,7 +67,7 @@ def test_sums_of_the_shards_are_the_objective_of_all_rows(name, seed, count, blo
     first, theta = random.normal(size=(2, *problem.features.shape))
     whole = Whole(problem.n, problem.lam, problem.least_scale)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shards, "_BLOCK", 4 * block)  # of 4 classes
+        patch.setattr(rows, "_BLOCK", 4 * block)  # of 4 classes
         rounds = rounds_of(problem, count)
         moved = ShardedObjective(rounds, whole, RemoteDualPoint(0, first, 2.0 * mu), mu)
         point = moved.at(theta)

@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-import random_problems as problems
 import scipy.sparse as sp
+from support import random_problems as problems
 
-from advcli.certificate import certify
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
+from advcli.problems.certificate import certify
 from advcli.solvers import Limits, make_solver
 from advcli.solvers.best import Best
-from advcli.solvers.passes import Passes
-from advcli.solvers.subgradient import SgdDescent
+from advcli.solvers.stochastic.passes import Passes
+from advcli.solvers.stochastic.subgradient import SgdDescent
 
 
 @pytest.mark.parametrize("name", ["zero_one", "absolute", "ww", "general"])

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from advcli import problem as problems
-from advcli.certificate import certify, settle
+from advcli.core.threads import LANES, rows_by, shared
 from advcli.features import linear, make_features
 from advcli.features.linear import LinearFeatures
 from advcli.losses import make_loss
-from advcli.problem import Problem
-from advcli.solvers import Limits, auto, kernel_newton, make_solver
-from advcli.teams import LANES, rows_by, shared
+from advcli.problems import risk as problems
+from advcli.problems.certificate import certify, settle
+from advcli.problems.risk import Problem
+from advcli.solvers import Limits, auto, make_solver
+from advcli.solvers.newton import kernel as kernel_newton
 
 
 def rows_of(kind, n=700, d=9, k=5, seed=0):

@@ -8,24 +8,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.registered import canonical_losses, in_package
 
 from advcli import AdversarialClassifier, metrics, testing
-from advcli.errors import ConfigError
+from advcli.core.errors import ConfigError
 from advcli.learners import LinearLearner
 from advcli.losses import Answer, examples_of, loss_class, make_loss
 from advcli.losses.convex_columns import ConvexColumnsLoss
 from advcli.losses.zero_one import ZeroOneLoss
-from advcli.problem import Solution
-from advcli.reports.document import Figure
+from advcli.problems.risk import Solution
 from advcli.reports.drawing import draw
 from advcli.reports.figures import Material, ReportFigure
 from advcli.reports.figures import registry as figures
+from advcli.reports.formats.document import Figure
 from advcli.solvers.base import registry as solvers
-from advcli.solvers.dual import DualSolver
-from advcli.solvers.pegasos import PegasosSolver
+from advcli.solvers.coordinate.dense import DualSolver
+from advcli.solvers.stochastic.pegasos import PegasosSolver
 from advcli.testing.losses import SIZES
-
-from ..registered import canonical_losses, in_package
 
 
 @pytest.mark.parametrize("name", canonical_losses())

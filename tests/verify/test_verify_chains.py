@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from altered_folders import cell_of, copied, edit_rows, judged, refuted_at_another_strength_or_surrogate, refuted_when_altered
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.altered_folders import cell_of, copied, edit_rows, judged, refuted_at_another_strength_or_surrogate, refuted_when_altered
 
 from advcli import ChainClassifier
 from advcli.cli import main
-from advcli.outputs.chain import chain_game
-from advcli.outputs.psi import make_psi
+from advcli.learners.structured.spaces.chain import chain_game
+from advcli.learners.structured.spaces.psi import make_psi
 from advcli.verify.bounds import Ball, ball
 from advcli.verify.chains import SequencesOfLabels, starts_of
 from advcli.verify.gap import LearnedRows

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advcli import costs
-from advcli.losses import make_loss
+from advcli.losses import make_loss, matrices
 from advcli.losses.general import GeneralLoss
 from advcli.losses.rejecting import BinaryEncodedLoss, RejectingCrammerSingerLoss, RejectingOneVersusAllLoss
 from advcli.verify.bounds import Ball, ball
@@ -26,8 +25,8 @@ RULES = [
     ("pinball", {"quantile": 0.3}, ("median", "mean")),
     ("weighted", {"weight": 2.5, "base": "absolute"}, ("median", "mean")),
     ("weighted", {"weight": [1.0, 2.0, 3.0, 0.5], "base": "zero_one"}, ("predictor",)),
-    ("general", {"matrix": (3.0 * costs.zero_one(4)).tolist()}, ("predictor",)),
-    ("general", {"matrix": (2.0 * costs.absolute(4)).tolist()}, ("predictor",)),
+    ("general", {"matrix": (3.0 * matrices.zero_one(4)).tolist()}, ("predictor",)),
+    ("general", {"matrix": (2.0 * matrices.absolute(4)).tolist()}, ("predictor",)),
     *(("abstain", {"alpha": alpha}, ("default", "potentials")) for alpha in (0.0, 0.2, 0.5, 0.7, 2.0 / 3.0, 1.0)),
     ("abstain", {"alpha": [0.1, 0.3, 0.2, 0.4]}, ("default",)),
 ]
@@ -74,7 +73,7 @@ def test_predictions_of_any_matrix_are_possible(seed: int, rounded: bool, l: int
 @given(seed=st.integers(0, 10**6), scale=st.sampled_from([0.25, 1.0, 7.0]), alpha=st.sampled_from([0.2, 0.5, 0.7]))
 @settings(max_examples=20, deadline=None)
 def test_a_matrix_of_abstention_at_any_scale_is_decided_as_the_house_does(seed: int, scale: float, alpha: float) -> None:
-    A = scale * costs.abstain(3, alpha)
+    A = scale * matrices.abstain(3, alpha)
     F = scores(seed, 30, 3, False)
     agree(of_game(A, ball(F), closed_form(A)), GeneralLoss(3, matrix=A.tolist()).predict(F, "predictor"), False)
 

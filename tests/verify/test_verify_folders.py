@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from altered_folders import edit_cell, edit_config, edit_proof, edit_rows, forge_hashes, judged, write_table
+from support.altered_folders import edit_cell, edit_config, edit_proof, edit_rows, forge_hashes, judged, write_table
 
-from advcli import proofs
 from advcli.cli import main
-from advcli.records import ResultsFolder
+from advcli.results import proofs
+from advcli.results.folder import ResultsFolder
 from advcli.verify import Verdict, summary
 from advcli.verify.folder import RefutedError, _unfollowed
 

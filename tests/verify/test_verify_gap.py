@@ -11,7 +11,7 @@ from scipy import sparse
 from advcli import SurrogateClassifier
 from advcli.features import make_features
 from advcli.losses import make_loss
-from advcli.problem import Problem
+from advcli.problems.risk import Problem
 from advcli.verify.gap import ScoreMap, bound
 from advcli.verify.surrogates import Surrogate
 

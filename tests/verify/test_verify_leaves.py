@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from altered_folders import edit_proof, judged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from support.altered_folders import edit_proof, judged
 
 from advcli.cli import main
 from advcli.learners.structured import HierarchicalSetClassifier

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from advcli import SurrogateClassifier, proofs
+from advcli import SurrogateClassifier
 from advcli.cli import main
-from advcli.records import ResultsFolder
-from advcli.rows import TIMING_COLUMNS, lasting
+from advcli.results import proofs
+from advcli.results.folder import ResultsFolder
+from advcli.results.tables import TIMING_COLUMNS, lasting
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 

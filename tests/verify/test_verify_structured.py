@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from altered_folders import cell_of, copied, edit_rows, judged, refuted_at_another_strength_or_surrogate, refuted_when_altered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from support.altered_folders import cell_of, copied, edit_rows, judged, refuted_at_another_strength_or_surrogate, refuted_when_altered
 
 from advcli import MultilabelClassifier
 from advcli.cli import main
-from advcli.outputs.psi import make_psi
-from advcli.records import ResultsFolder
+from advcli.learners.structured.spaces.psi import make_psi
+from advcli.results.folder import ResultsFolder
 from advcli.verify.bounds import ball
 from advcli.verify.gap import LearnedRows
 from advcli.verify.structured import SetsOfLabels, SurrogateOfMargin, cut

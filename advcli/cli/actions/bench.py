@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from ...config import Settings, validate
 from ...config.words import own, refuse_added_keys
-from ...errors import ConfigError
+from ...core.errors import ConfigError
 from ..console import say, short
 from ..task import Task
 
@@ -35,7 +35,7 @@ class Bench(Task):
         """Check all problems before the first one starts."""
         from ... import learners
         from ...data import is_ordered
-        from ...evaluation.jobs import cell_of
+        from ...evaluation.sweeps.jobs import cell_of
         from ...evaluation.traces import check_traceable
 
         refuse_added_keys(compose(cells[0]).hydra)
@@ -57,7 +57,7 @@ class Bench(Task):
 
     def act(self, settings: Settings) -> None:
         """Trace one solver and say where it ended."""
-        from ...evaluation.jobs import cell_of
+        from ...evaluation.sweeps.jobs import cell_of
         from ...evaluation.traces import trace
 
         found = trace(cell_of(settings), settings.data_dir, tol=settings.bench["tol"], seconds=settings.bench["seconds"])

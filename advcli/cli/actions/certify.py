@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from ...config import Settings
-from ...errors import ConfigError
+from ...core.errors import ConfigError
 from ..console import say
 from ..task import Task
 
@@ -20,8 +20,8 @@ class Certify(Task):
         """Print the weights' objective, bounds of the optimum, and how far apart they are."""
         if settings.model is None:
             raise ConfigError("advcli certify needs model=FILE.npz, with arrays coef (k, d) and, if there is one, intercept (k,)")
-        from ...evaluation.jobs import cell_of
-        from ...foreign import judge_file
+        from ...evaluation.foreign_weights import judge_file
+        from ...evaluation.sweeps.jobs import cell_of
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")

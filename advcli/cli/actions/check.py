@@ -8,8 +8,8 @@ from typing import Any
 
 from ...config import Settings
 from ...config.words import command
-from ...errors import AdvcliError, ConfigError
-from ...paths import expanded
+from ...core.errors import AdvcliError, ConfigError
+from ...core.paths import expanded
 from ..console import say, short, warn
 from ..folders import existing_folder
 from ..task import Task
@@ -43,15 +43,16 @@ class Check(Task):
 
     def act(self, settings: Settings) -> None:
         """Print one line per entry that is not as it was; write the JUnit file and the new baseline if they were asked for."""
-        from ...records import ResultsFolder
-        from ...reports import check
+        from ...reports.regression import baseline as baselines
+        from ...reports.regression import check, junit
+        from ...results.folder import ResultsFolder
 
         self.junit = settings.junit
-        self._write_junit(check.junit_error("the check was ended before its result"), final=False)
+        self._write_junit(junit.junit_error("the check was ended before its result"), final=False)
         if settings.baseline is None:
             raise ConfigError("advcli check needs baseline=FILE.csv; with --update it writes one")
         folder = ResultsFolder(existing_folder(settings))
-        previous = check.read_baseline(settings.baseline) if settings.baseline.exists() or not settings.update else None
+        previous = baselines.read_baseline(settings.baseline) if settings.baseline.exists() or not settings.update else None
         if previous is None and settings.junit is not None:
             raise ConfigError(f"junit=... needs a baseline to compare with, and {short(settings.baseline)} is not there yet; leave it out")
         finding = folder.disagreement()
@@ -61,9 +62,9 @@ class Check(Task):
             print(finding)
             self.code = 1
         if previous is not None:
-            test, alpha = settings.report["test"] or check.TEST, settings.report["alpha"] or check.ALPHA
+            test, alpha = settings.report["test"] or check.TEST, settings.report["alpha"] or baselines.ALPHA
             changes = check.check_folder(folder, settings.baseline, test=test, alpha=alpha)
-            self._write_junit(check.junit_xml(changes, f"advcli check {settings.baseline.name}", finding=finding))
+            self._write_junit(junit.junit_xml(changes, f"advcli check {settings.baseline.name}", finding=finding))
             print(check.changes_text(changes), end="")
             if previous.attrs["without"]:
                 say(f"{short(settings.baseline)} is of an older format, without {previous.attrs['without']}; --update adds them")
@@ -74,20 +75,20 @@ class Check(Task):
         if settings.update and finding:
             say(f"{short(settings.baseline)} stays as it was: whether runs.csv or the cells are right is not known")
         elif settings.update:
-            self._update(settings.baseline, check.folder_baseline(folder, previous=previous), short(folder.path))
+            self._update(settings.baseline, baselines.folder_baseline(folder, previous=previous), short(folder.path))
 
     def abandoned(self, error: BaseException) -> None:
         """Say the error in the JUnit file too."""
         # a reader of our output who has left is no error of the check
         if self.junit is not None and not isinstance(error, BrokenPipeError):
-            from ...reports import check
+            from ...reports.regression import junit
 
             with contextlib.suppress(AdvcliError, OSError):  # what stands in the way of this file may be the error itself
-                self._write_junit(check.junit_error(" ".join(str(error).split()) or type(error).__name__))
+                self._write_junit(junit.junit_error(" ".join(str(error).split()) or type(error).__name__))
 
     def _write_junit(self, text: str, final: bool = True) -> None:
         """Write the JUnit file if there is to be one; no other file is replaced by it, and a stream gets the final one alone."""
-        from ...files import destination, read_regular, write_text
+        from ...core.files import destination, read_regular, write_text
 
         if self.junit is None:
             return
@@ -102,10 +103,10 @@ class Check(Task):
         self.streamed = final
 
     def _update(self, path: Path, baseline: Any, results: str) -> None:
-        from ...reports import check
-        from ...reports.document import counted
+        from ...reports.formats.document import counted
+        from ...reports.regression import baseline as baselines
 
-        check.write_baseline(path, baseline)
+        baselines.write_baseline(path, baseline)
         print(f"{short(path)}: {counted(len(baseline), 'entry', 'entries')}, kept for later checks")
         for entry in baseline.attrs["left_out"]:
             dataset, method = entry.rsplit(", ", 1)[0].split(", ", 1)

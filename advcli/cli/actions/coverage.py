@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from ...config import Settings
-from ...errors import ConfigError
+from ...core.errors import ConfigError
 from ..console import short
 from ..task import Task
 
@@ -31,11 +31,13 @@ class Coverage(Task):
         assert settings.out is not None
         if settings.out.exists() and not settings.out.is_dir():
             raise ConfigError(f"out={short(settings.out)} is a file; give the name of a folder")
-        from ... import coverage, models
+        from ... import models
+        from ...models import coverage
+        from ...reports.drawing import draw
 
         model, wanted_of = models.read(settings.model, settings.trust), settings.coverage
         how = {"epsilons": wanted_of["epsilons"], "confidence": wanted_of["confidence"], "spreadsheets": settings.spreadsheets}
-        found = coverage.coverage_file(model, settings.input, settings.out, **how)
+        found = coverage.coverage_file(model, settings.input, settings.out, draw, **how)
         curve = found.curve
         print(f"{found.rows} rows, risk {curve.risk[-1]:.4g} where all are accepted; AURC {curve.aurc:.4g}, E-AURC {curve.excess:.4g}")
         print(found.confusion.to_string())

@@ -9,8 +9,8 @@ from typing import Any
 
 from ...config import Settings
 from ...config import words as composing
-from ...errors import ConfigError, nearest
-from ...paths import conf_dir, expanded
+from ...core.errors import ConfigError, nearest
+from ...core.paths import conf_dir, expanded
 from ..task import Task, subject
 
 WIDTH = 100
@@ -96,7 +96,7 @@ class Data(Task):
             print(f"\ndata folder: {settings.data_dir} (data_dir=... or ADVCLI_DATA)")
 
     def _check(self) -> None:
-        from ...data.checking import check_file
+        from ...data.tables.checking import check_file
 
         path, target = expanded(self.given["path"]), self.given.get("target")
         found = check_file(path, target, self.given.get("separator"), self.given.get("encoding"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...config import Settings
 from ...config.words import command
-from ...errors import ConfigError, nearest
+from ...core.errors import ConfigError, nearest
 from ..console import counted, short, warn
 from ..folders import existing_folder
 from ..task import Task
@@ -31,9 +31,9 @@ class Drop(Task):
 
     def act(self, settings: Settings) -> None:
         """Find the cells by the names that tables show, remove them and merge the others."""
-        from ...records import ResultsFolder
         from ...reports.sources import Sources
         from ...reports.summary import with_unique_methods
+        from ...results.folder import ResultsFolder
 
         if not self.wanted:
             raise ConfigError("advcli drop needs method=NAME or dataset=NAME, as the table has them")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ...config import Settings
 from ...config.presets import about, names
-from ...errors import ConfigError, nearest
+from ...core.errors import ConfigError, nearest
 from ..task import Task, subject
 
 
@@ -53,7 +53,7 @@ def _fits(name: str) -> dict[str, str]:
     """Return how many fits a preset has and roughly how long they take here, as labelled lines."""
     from ...config import check
     from ...config.composing import compose_cells
-    from ...evaluation import rough
+    from ...evaluation.sweeps import rough
 
     rows, features, classes = rough.SIZE
     made = [f"dataset.rows={rows * 10 // 7}", f"dataset.features={features}", f"dataset.classes={classes}"]

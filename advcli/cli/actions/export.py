@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...config import Settings
-from ...errors import ConfigError, nearest
+from ...core.errors import ConfigError, nearest
 from ..console import say, short, warn
 from ..folders import existing_folders, list_of_folders, refuse_unwritable
 from ..task import Task
@@ -32,9 +32,9 @@ class Export(Task):
             refuse_unwritable(settings.out)
         elif settings.out.exists() and not settings.out.is_dir():
             raise ConfigError(f"out={short(settings.out)} is a file; mlflow needs a folder")
-        from ...records import ResultsFolder
         from ...reports import Choice
         from ...reports.export import export
+        from ...results.folder import ResultsFolder
 
         folders = [ResultsFolder(path) for path in paths]
         try:

@@ -6,7 +6,7 @@ import time
 import warnings
 
 from ...config import Settings
-from ...errors import ConfigError, NotConvergedWarning
+from ...core.errors import ConfigError, NotConvergedWarning
 from ..console import say, short
 from ..folders import beside, refuse_unwritable
 from ..task import Task
@@ -24,10 +24,9 @@ class Fit(Task):
             raise ConfigError("advcli fit needs out=FILE, the model file to write")
         refuse_unwritable(settings.out, settings.dataset.get("path"))
         from ... import models
-        from ...certificate import advice
-        from ...evaluation.jobs import cell_of
+        from ...evaluation.sweeps.jobs import cell_of
         from ...learners import learner_of
-        from ...rows import hyper_text
+        from ...results.tables import hyper_text
 
         models.check_storable(learner_of(settings.loss).needs_pickle(settings.loss), settings.out, f"loss={settings.loss['name']}")
         began = time.perf_counter()
@@ -40,7 +39,7 @@ class Fit(Task):
         said += [f"warning: {edge}" for edge in about["edges"]]
         said += [f"warning: {warning.message}" for warning in caught if not issubclass(warning.category, NotConvergedWarning)]
         if certificate is not None and not certificate.converged:
-            said.append(f"warning: not converged ({certificate.status}); {advice(certificate.status)}")
+            said.append(f"warning: not converged ({certificate.status}); {certificate.advice}")
         for remark in dict.fromkeys(said):
             say(" ".join(remark.split()))
         tell = beside(settings.out)

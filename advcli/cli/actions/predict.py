@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...config import Settings
-from ...errors import ConfigError
-from ...paths import expanded
+from ...core.errors import ConfigError
+from ...core.paths import expanded
 from ..console import say, short
 from ..folders import beside, refuse_unwritable
 from ..task import Task

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ...config import Settings, check
 from ...config.composing import compose_cells
-from ...errors import ConfigError
+from ...core.errors import ConfigError
 from ..console import print_table, say, short, warn
 from ..folders import existing_folders, list_of_folders
 from ..task import Task
 
 if TYPE_CHECKING:
-    from ...records import ResultsFolder
+    from ...results.folder import ResultsFolder
 
 
 class Report(Task):
@@ -37,9 +37,9 @@ class Report(Task):
                 raise ConfigError("out= is for tables; a figure goes to results_dir")
             self._draw(settings)
             return
-        from ...records import ResultsFolder
         from ...reports import Choice, write_reports
-        from ...statistics import Significance
+        from ...results.folder import ResultsFolder
+        from ...statistics.marks import Significance
 
         folders = [ResultsFolder(path) for path in existing_folders(settings)]
         path = _place(settings, folders)
@@ -63,8 +63,8 @@ class Report(Task):
 
     def _draw(self, settings: Settings) -> None:
         """Draw a picture of losses or of fits, and write what is drawn beside it."""
-        from ...evaluation.jobs import cell_of
-        from ...pictures import Request, pictures, write_picture
+        from ...evaluation.sweeps.jobs import cell_of
+        from ...reports.pictures import Request, pictures, write_picture
 
         assert settings.figure is not None
         drawing, draw = pictures.get(settings.figure), settings.draw

@@ -18,15 +18,15 @@ from ... import config as configuration
 from ...config import Settings, validate
 from ...config.products import compose_all
 from ...config.words import own, refuse_added_keys, scalar_override, words_of
-from ...errors import AdvcliError, ConfigError
-from ...progress import Journal, Progress
+from ...core.errors import AdvcliError, ConfigError
+from ...results.progress import Journal, Progress
 from ..console import counted, print_table, say, short, warn
 from ..folders import unmake
 from ..task import Task
 
 if TYPE_CHECKING:
-    from ...evaluation.runner import CellOutcome
-    from ...records import ResultsFolder
+    from ...evaluation.outcome import CellOutcome
+    from ...results.folder import ResultsFolder
 
 
 class Run(Task):
@@ -61,7 +61,7 @@ class Run(Task):
         node = HydraConfig.get()
         if node.mode == RunMode.MULTIRUN:
             return self.run_job(int(node.job.num))
-        from ...evaluation.jobs import run_one
+        from ...evaluation.sweeps.jobs import run_one
 
         try:
             refuse_added_keys(node)
@@ -93,7 +93,7 @@ class Run(Task):
         """Run the cells of one job, in a worker."""
         if self.session is None:
             return []  # another sweeper than ours: nothing was checked and no folder is there; `finish` says so
-        from ...evaluation.jobs import run_job
+        from ...evaluation.sweeps.jobs import run_job
 
         return run_job(self.session, job)
 
@@ -103,7 +103,7 @@ class Run(Task):
 
         The cells of a job are given to it in a file: the launcher composes a config for each job, which takes longer than a small cell.
         """
-        from ...evaluation.jobs import share_out
+        from ...evaluation.sweeps.jobs import share_out
 
         first = compose(cells[0])
         refuse_added_keys(first.hydra)
@@ -132,18 +132,18 @@ class Run(Task):
 
     def _show(self, cells: list[Settings], words: list[list[str]]) -> None:
         """Print what cells would compute and about how long."""
-        from ...evaluation import estimates
-        from ...evaluation.jobs import check_cells
+        from ...evaluation.sweeps import effort
+        from ...evaluation.sweeps.jobs import check_cells
 
         _check_reports(cells)
         check_cells(cells, words, say)
         workers = min(cells[0].workers or os.cpu_count() or 1, len(cells))
-        print("\n".join([f"{counted(len(cells))}; nothing is computed", *estimates.lines(estimates.estimate(cells), workers)]))
+        print("\n".join([f"{counted(len(cells))}; nothing is computed", *effort.lines(effort.estimate(cells), workers)]))
         self.shown = True
 
     def _prepare(self, cells: list[Settings], words: list[list[str]]) -> ResultsFolder:
         """Check every cell, and what is reported of it, then create the results folder."""
-        from ...evaluation.jobs import prepare
+        from ...evaluation.sweeps.jobs import prepare
 
         _check_reports(cells)
         self.settings = cells[0]
@@ -169,7 +169,7 @@ class Run(Task):
         """Say what is kept and how to resume."""
         if self.settings is None:
             return "interrupted; nothing was started"
-        from ...records import ResultsFolder
+        from ...results.folder import ResultsFolder
 
         kept = len(ResultsFolder(self.settings.folder).finished_keys())
         return f"interrupted; finished cells are kept ({kept} in {short(self.settings.folder)}); {self._resume()}"
@@ -188,10 +188,10 @@ class Run(Task):
             return 0
         if self.settings is None:
             raise ConfigError("a sweep of advcli needs its own sweeper; leave out hydra/sweeper=...")
-        from ...evaluation.jobs import refuse_removed, result
-        from ...records import ResultsFolder
+        from ...evaluation.sweeps.jobs import refuse_removed, result
         from ...reports import Choice, published_table, write_reports
-        from ...statistics import Significance
+        from ...results.folder import ResultsFolder
+        from ...statistics.marks import Significance
 
         settings, folder = self.settings, ResultsFolder(self.settings.folder)
         refuse_removed(folder, short(folder.path))
@@ -244,12 +244,12 @@ def _check_reports(cells: Sequence[Settings]) -> None:
         _check_report(cell)
     import pandas as pd
 
-    from ...evaluation.jobs import cell_of
-    from ...records import ResultsFolder
+    from ...evaluation.sweeps.jobs import cell_of
     from ...reports import Choice
     from ...reports.sources import Sources
     from ...reports.summary import TOLD, told_apart
-    from ...rows import canonical_json, lasting
+    from ...results.folder import ResultsFolder
+    from ...results.tables import canonical_json, lasting
 
     choice = Choice.of(cells[0].report)
     if choice == Choice():
@@ -276,22 +276,18 @@ def _check_reports(cells: Sequence[Settings]) -> None:
 
 def _check_report(cell: Settings) -> None:
     """Refuse a metric that is not recorded, and published numbers that are not there."""
-    from ...metrics import check_metric
     from ...reports.published_numbers import check_published
+    from ...reports.summary import check_primary
 
-    metric, protocol = cell.report["metric"], cell.protocol
-    if metric is not None:
-        check_metric(metric)
-        # without protocol.metric the loss and the labels choose the first one
-        if protocol["metric"] is not None and metric not in (recorded := [protocol["metric"], *protocol["metrics"]]):
-            raise ConfigError(f"report.metric={metric} is not recorded; add it to protocol.metrics or choose one of {', '.join(recorded)}")
+    if cell.report["metric"] is not None:
+        check_primary(cell.report["metric"], cell.protocol)
     if cell.published is not None:
         check_published(cell.published)
 
 
 def _print_choice(outcome: CellOutcome, settings: Settings) -> None:
     """Print what a single run chose, and how far it is from the optimum."""
-    from ...rows import hyper_text
+    from ...results.tables import hyper_text
 
     chosen = [f"{name} = {hyper_text(value)}{' (fixed)' if name in settings.hyper else ''}" for name, value in outcome.hyper.items()]
     if chosen:

@@ -22,7 +22,7 @@ class Runs(Task):
         """Print a line for each folder, the latest last."""
         from tabulate import tabulate
 
-        from ...records import overview
+        from ...results.folder import overview
 
         found = overview(settings.results_dir)
         if found:

@@ -16,7 +16,7 @@ class Verify(Task):
 
     def act(self, settings: Settings) -> None:
         """Print one line per cell, how many fits were proved, and which metrics were not followed; write verify.csv."""
-        from ...records import ResultsFolder
+        from ...results.folder import ResultsFolder
         from ...verify import summary, verify_folder
 
         folder = existing_folder(settings)

@@ -10,18 +10,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...errors import ConfigError, DataError
-from ...paths import expanded
-from ..columns import code_labels, cost_columns
-from ..cut import cut_target
+from ...core.errors import ConfigError, DataError
+from ...core.paths import expanded
 from ..dataset import Dataset, make_dataset
-from ..encoding import SUSPECT, text_columns
-from ..opening import check_encoding, opened
-from ..reading import format_of, read_any
 from ..source import LABEL_OPTIONS, SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, asks_for_label_sets, cut_of, options_give_order
-from ..table import read_bytes
-from ..tabular import from_table
-from ..target import ORDERED, check_cut, order_labels
+from ..tables.columns import SUSPECT, code_labels, cost_columns
+from ..tables.cut import cut_target
+from ..tables.encoding import text_columns
+from ..tables.opening import check_encoding, opened
+from ..tables.reading import format_of, read_any
+from ..tables.table import read_bytes
+from ..tables.tabular import from_table
+from ..tables.target import ORDERED, check_cut, order_labels
 
 _ALWAYS, _EACH = 2**20, 100  # columns of a sparse file: so many, and so many for each of its values
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DataError, nearest
+from ...core.errors import DataError, nearest
 from ..catalogue import CATALOGUE, known_set
 from ..dataset import Dataset
-from ..encoding import text_columns
 from ..manifest import check_file, find_file, own_file, read_manifest
 from ..source import TABLE_OPTIONS, Entry, Source, asks_for_label_sets, options_give_order
-from ..table import read_bytes, read_table
-from ..tabular import from_table
+from ..tables.encoding import text_columns
+from ..tables.table import read_bytes, read_table
+from ..tables.tabular import from_table
 
 _LOADABLE = ("multiclass", "ordinal", "regression_to_ordinal")
 _TEXT, _SEQUENCE = "text", "sequence"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ConfigError, nearest
+from ...core.errors import ConfigError, nearest
 from ..dataset import Dataset, make_dataset
 from ..source import Source, check_size, options_give_order
 

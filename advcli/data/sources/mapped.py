@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ...blocks import BlockRows, can_be_read, coded_by_parts
-from ...errors import ConfigError, DataError, nearest
-from ...files import atomic_bytes
-from ...paths import expanded, refuse_pipe
+from ...core.errors import ConfigError, DataError, nearest
+from ...core.files import atomic_bytes
+from ...core.paths import expanded, refuse_pipe
+from ...core.row_blocks import BlockRows, can_be_read, coded_by_parts
 from ..dataset import Dataset, make_dataset
-from ..opening import missing_file
 from ..source import Source
-from ..target import ORDERED, order_labels
+from ..tables.opening import missing_file
+from ..tables.target import ORDERED, order_labels
 
 _ROWS = 2**16  # that are read of a parquet file at a time
 _SINGLE = ("float", "halffloat", "int8", "uint8", "int16", "uint16", "bool")

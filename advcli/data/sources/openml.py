@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError, DataError
+from ...core.errors import ConfigError, DataError
 from ..dataset import Dataset
-from ..encoding import SUSPECT, suspects
-from ..frames import frame_table
 from ..source import LABEL_OPTIONS, TABLE_OPTIONS, Source, options_give_order
-from ..tabular import from_table
+from ..tables.columns import SUSPECT
+from ..tables.frames import frame_table
+from ..tables.learning import suspects
+from ..tables.tabular import from_table
 
 _SERVICE = "https://www.openml.org"
 

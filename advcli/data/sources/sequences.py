@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError
+from ...core.errors import ConfigError
 from ..dataset import Dataset
 from ..manifest import entries_by_file, find_file, own_file, read_manifest
 from ..source import SEQUENCE_OPTIONS, TABLE_OPTIONS, Source, options_give_order

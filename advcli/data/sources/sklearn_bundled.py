@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...errors import DataError, nearest
+from ...core.errors import DataError, nearest
 from ..catalogue import CATALOGUE
 from ..dataset import Dataset, make_dataset
 from ..source import Source, options_give_order

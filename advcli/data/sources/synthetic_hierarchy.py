@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...errors import ConfigError
+from ...core.errors import ConfigError
 from ..dataset import Dataset, make_dataset
 from ..source import Source, check_size, options_give_order
 

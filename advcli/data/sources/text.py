@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ConfigError, DataError, nearest
-from ..cells import cell_text
+from ...core.errors import ConfigError, DataError, nearest
 from ..dataset import Dataset, make_dataset
 from ..manifest import check_file, entries_by_file, find_file, own_file, read_manifest
 from ..source import Source, options_give_order
-from ..table import read_bytes, read_table
-from ..target import order_labels
+from ..tables.cells import cell_text
+from ..tables.table import read_bytes, read_table
+from ..tables.target import order_labels
 
 _OPTIONS: dict[str, Any] = {
     "file": None,

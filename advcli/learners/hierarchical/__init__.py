@@ -10,10 +10,11 @@ which is the source's lambda |W|^2 + sum of hinges at lambda = 1/(2 C), divided 
     flat    a = 1 on the leaf alone                         margin 1                                             c = 1
     hsvm    a = 1                                           |y ^ l| ** margin_power           (6.2)              c = 1
     nhsvm   a = sqrt(alpha), alpha from the hierarchy       sqrt(sum of alpha over y ^ l)     (6.10)             c = 1, or
-            (`advcli.hierarchy.weights`)                    1                                 (6.13)             sqrt(that sum)
+            (`advcli.data.labels.node_weights`)                    1                                 (6.13)             sqrt(that sum)
     ssvm    a = sqrt(alpha), alpha minimises (1), too       1, or nhsvm's                     (6.17)             c = 1
 
-The true label's term is 0. Every fit has a duality gap (`_ext/hierarchical.pyx`); that of the shared SVM bounds its joint problem.
+The true label's term is 0. Every fit has a duality gap (`_ext/structured/hierarchical.pyx`); that of the shared SVM bounds its joint
+problem.
 """
 
 from .attributes import Attributes

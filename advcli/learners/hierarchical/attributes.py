@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...errors import ConfigError
-from ...hierarchy import LabelGraph
-from ...hierarchy.weights import parents_of
-from ..base import Array
+from ...core.errors import ConfigError
+from ...core.label_graph import LabelGraph
+from ...core.typing import Array
+from ...data.labels.node_weights import parents_of
 
 TABLES = 128
 """Up to so many labels, K, margins and divisors are tables; beyond, they follow from passes over the graph."""

@@ -9,11 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...features.rows import equal_rows, summed
-from ...hierarchy import LabelGraph
-from ..base import Array, Labels, one_of, registry
+from ...core.label_graph import LabelGraph
+from ...core.typing import Array, Labels
+from ...features.merging import equal_rows, summed
+from ..base import registry
+from ..options import one_of
 from .attributes import Attributes
-from .base import HierarchicalLearner
+from .learner import HierarchicalLearner
 
 MODELS = ("flat", "hsvm", "nhsvm", "ssvm")
 

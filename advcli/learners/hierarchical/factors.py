@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..base import Array
+from ...core.typing import Array
 
 LISTS, CELLS = 4096, 2**27
 """From so many labels, or labels x features, on, the dual sums of sparse rows are kept as lists per feature."""

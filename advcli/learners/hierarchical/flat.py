@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...hierarchy import LabelGraph
+from ...core.label_graph import LabelGraph
 from ..base import register
 from .attributes import Attributes
-from .base import HierarchicalLearner
 from .label_graph import side_by_side
+from .learner import HierarchicalLearner
 
 
 @register("flat")

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ConfigError
-from ...hierarchy import LabelGraph
+from ...core.errors import ConfigError
+from ...core.label_graph import LabelGraph
 from ..base import register
 from .attributes import Attributes
-from .base import HierarchicalLearner
+from .learner import HierarchicalLearner
 
 
 @register("hsvm")

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...costs import is_frame
-from ...errors import ConfigError, ModelError
-from ...hierarchy import LabelGraph
-from ...hierarchy.multilabel import LabelSets, restricted
-from ...stored import Entries
-from ..base import LinearLearner
+from ...core.errors import ConfigError, ModelError
+from ...core.label_graph import LabelGraph
+from ...core.stored_arrays import Entries
+from ...data.labels.best_sets import LabelSets, restricted
+from ...losses.matrices import is_frame
+from ..linear import LinearLearner
 
 _PAIRS = "hierarchy must be a list of [parent, child] pairs"
 _ENDS = ("parent", "child")

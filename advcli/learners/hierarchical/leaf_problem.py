@@ -1,4 +1,4 @@
-"""Learning one label a row over a hierarchy: dual block ascent in `_ext/hierarchical.pyx`, and the values of a dual point."""
+"""Learning one label a row over a hierarchy: dual block ascent in `_ext/structured/hierarchical.pyx`, and the values of a dual point."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from ...compiled import Rows, compiled_rows, kernels
+from ...core.compiled import Rows, compiled_rows, kernels
+from ...core.typing import Array, Labels
 from ...losses.base import ROUNDING
-from ..base import Array, Labels
 from .attributes import Attributes
 from .factors import FactoredWeights, keeps_lists
 

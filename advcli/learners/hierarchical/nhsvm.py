@@ -8,11 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...hierarchy import LabelGraph
-from ...hierarchy.weights import node_weights
-from ..base import one_of, register
+from ...core.label_graph import LabelGraph
+from ...data.labels.node_weights import node_weights
+from ..base import register
+from ..options import one_of
 from .attributes import Attributes
-from .base import HierarchicalLearner
+from .learner import HierarchicalLearner
 
 OBJECTIVES = ("difference", "normalised")
 
@@ -27,7 +28,7 @@ class NormalisedHierarchicalSVM(HierarchicalLearner):
     hierarchy
         As in `HierarchicalSVM`.
     rho : float
-        At least 1: how the hierarchy sets the weights (`advcli.hierarchy.weights.node_weights`); 1 is the linear program (6.7).
+        At least 1: how the hierarchy sets the weights (`advcli.data.labels.node_weights.node_weights`); 1 is the linear program (6.7).
     directional : bool
         Children never weigh less than their parents with rho > 1 as well.
     largest_sum : float or None

@@ -4,7 +4,7 @@
     f_in = sqrt(alpha_n) W_n.x_i,   r_in = f_in + [n leaf, n not in y_i] - [n leaf, n in y_i]
 
 over sets z of the leaves, so that the margin is the number of wrong leaves; on DAGs z is relaxed to the polytope of
-`advcli.hierarchy.multilabel`. Weights alpha = 1 give the hierarchical SVM, others its normalised form; a star of leaves with alpha = 1 is
+`advcli.data.labels.best_sets`. Weights alpha = 1 give the hierarchical SVM, others its normalised form; a star of leaves with alpha = 1 is
 the flat SVM, one hinge per leaf. The dual point holds marginals mu_i of that polytope:
 
     D = sum_i s_i [ sum over leaves of (1 - 2 y_in) mu_in + |y_i| ] - sum_n alpha_n |Z_n|^2 / (4 lambda),   Z = sum_i s_i (y_i - mu_i) x_i'
@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.extmath import row_norms
 
-from ...compiled import compiled_rows, kernels
-from ...hierarchy import LabelGraph
-from ...hierarchy.multilabel import LabelSets
-from ...hierarchy.shared_norm import best_weights, dual_bound
+from ...core.compiled import compiled_rows, kernels
+from ...core.label_graph import LabelGraph
+from ...core.typing import Array
+from ...data.labels.best_sets import LabelSets
+from ...data.labels.shared_norm import best_weights, dual_bound
 from ...losses.base import ROUNDING
-from ..base import Array
 
 _SWEEPS = 16  # most sweeps of coordinate ascent on the multipliers of one row's polytope
 _PRECISION = 1e-6  # change of the marginals at which that ascent ends
@@ -203,7 +203,7 @@ def learn_sets(
         A fit to the same rows, at any lambda and alpha; others are ignored.
     graph : LabelGraph, optional
         A tree: alpha is minimised over as well, with sums of at most 1 along every path (choi2018, 6.17); the dual value then bounds
-        the joint problem from below (`advcli.hierarchy.shared_norm`).
+        the joint problem from below (`advcli.data.labels.shared_norm`).
     updates : int, optional
         Most updates of alpha.
     """

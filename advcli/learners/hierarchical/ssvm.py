@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...errors import ConfigError
-from ...hierarchy import LabelGraph
-from ...hierarchy.shared_norm import best_weights, dual_bound
-from ...hierarchy.weights import node_weights
-from ..base import Array, one_of, register, seed_of
+from ...core.errors import ConfigError
+from ...core.label_graph import LabelGraph
+from ...core.typing import Array
+from ...data.labels.node_weights import node_weights
+from ...data.labels.shared_norm import best_weights, dual_bound
+from ..base import register
+from ..options import one_of, seed_of
 from .attributes import Attributes
-from .base import HierarchicalLearner
 from .leaf_problem import LeafProblem, node_squares
+from .learner import HierarchicalLearner
 
 MARGINS = ("zero_one", "normalised")
 _FARTHER = 2.0  # power of an update of alpha by which the next squared lengths are expected to change
@@ -30,7 +32,7 @@ class SharedSVM(HierarchicalLearner):
     """The shared support vector machine, choi2018 (6.17): the weights alpha of the nodes are learned, too; trees only.
 
     Dual ascent at fixed alpha and the closed-form alpha of the node weights found alternate until the bound of the joint problem,
-    D = mean of beta.margin - v / (2 Lambda) with v from `advcli.hierarchy.shared_norm.dual_bound`, certifies the fit.
+    D = mean of beta.margin - v / (2 Lambda) with v from `advcli.data.labels.shared_norm.dual_bound`, certifies the fit.
 
     Parameters
     ----------

@@ -3,11 +3,11 @@
 P(w) = lambda/2 |w|^2 + mean S_i with lambda = 1/(n C), n examples (choi2018, chapters 3-5); `planes` says how it is minimised and bounded.
 """
 
-from .base import StructuredLearner
+from ...solvers.cutting_planes import Cuts, Planes, Structure, learn_planes
 from .chain import ChainClassifier
-from .hierarchical import HierarchicalSetClassifier
-from .planes import Cuts, Planes, Structure, learn_planes
-from .sets import MultilabelClassifier
+from .label_sets import MultilabelClassifier
+from .leaf_sets import HierarchicalSetClassifier
+from .learner import StructuredLearner
 
 __all__ = [
     "ChainClassifier",

@@ -7,39 +7,28 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
-from ...certificate import judge
-from ...compiled import Rows, aligned_zeros, compiled_rows, kernels
-from ...errors import ConfigError, DataError, IncompatibleError
-from ...groups import Starts, group_starts, rows_of
-from ...outputs.chain import best_paths, chain_game
-from ...outputs.psi import SURROGATES, Psi
-from ...stored import Entries
-from ..base import Array, Bound, Labels, Options, View, one_of, own_options, read_grid, register, seed_of
-from .base import MAXMIN, StructuredLearner
+from ...core.errors import ConfigError, DataError, IncompatibleError
+from ...core.groups import Starts, group_starts, rows_of
+from ...core.stored_arrays import Entries
+from ...core.typing import Array, Labels, Options
+from ...problems.certificate import judge
+from ...solvers.cutting_planes import Positions
+from ..base import Bound, View, register
+from ..options import one_of, own_options, read_grid, seed_of
 from .chain_steps import CHAINS_BY_ROWS
-from .planes import Cuts, Positions, Structure
-from .row_steps import learn_by_rows
-
-KINDS: Mapping[str, int] = {"margin": 0, "slack": 1, "scaling": 1, "log": 2, "prob": 3, MAXMIN: 4}
-"""Surrogates of chains by the number that compiled loops have for them."""
+from .chain_training import KINDS, ChainFit, ChainStructure, ChainTrainer
+from .frank_wolfe import learn_by_rows
+from .learner import MAXMIN, StructuredLearner
+from .spaces.chain import best_paths, chain_game
+from .spaces.psi import SURROGATES, Psi
 
 RULES = ("potentials", "predictor")
-ROOM = 16  # sequences of a chain that there is room for at first
-MOST_GRAM = 250_000_000  # numbers of all Gram matrices: 2 GB
-QUICK = 9  # passes over the chains with the larger gaps between two passes over all
-STEPS = 10  # pairwise steps of one visit
-STALLED = 30  # rounds without a better bound after which a fit ends
-GAME_STALLED = 1000  # of the max-min margin, whose steps are proximal: bounds rest for long until it is settled which states tie
-WEAK = 2e-3  # lambda n / |x|^2 below which a fit comes down to lambda from larger ones
-WAY_FACTOR = 10.0  # from one lambda to the next on that way
-WAY_TOL = 3e-2  # gap at which the next is taken
 
 
 @dataclass(frozen=True)
@@ -48,298 +37,6 @@ class GroupedRows:
 
     X: Any
     start: Starts
-
-
-class ChainStructure(Structure):
-    """Chains with their true labels, as `learn_planes` sees them: the shared weights are those of transitions, K x K row by row.
-
-    Its cutting planes train chains in plain NumPy; `ChainTrainer` is the compiled way that fits take.
-    """
-
-    def __init__(self, X: Any, y: Labels, start: Starts, share: Array, psi: Psi, K: int) -> None:
-        self.X, self.y, self.start, self.share, self.psi = X, y, start, share, psi
-        self.K, self.G = K, K * K
-        self.kind, self.beta = KINDS[psi.name], float(getattr(psi, "beta", 0.0))
-
-    def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
-        """Return the worst sequence of each chain: by Viterbi's algorithm where psi is h + g, else from its levels."""
-        sizes = np.diff(self.start)[examples]
-        start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        y = np.concatenate([self.y[self.start[s] : self.start[s + 1]] for s in examples])
-        value, labels, slope, constant = survey(self.kind, self.beta, U, shared.reshape(self.K, self.K), y, start, wrong(y, self.K))
-        owner = np.repeat(np.arange(len(sizes)), sizes)
-        place = self.G + (np.arange(len(y)) - start[owner]) * self.K
-        inner = np.flatnonzero(owner[1:] == owner[:-1])
-        entries = [
-            (owner, place + labels, slope[owner]),
-            (owner, place + y, -slope[owner]),
-            (owner[inner], labels[inner] * self.K + labels[inner + 1], slope[owner[inner]]),
-            (owner[inner], y[inner] * self.K + y[inner + 1], -slope[owner[inner]]),
-        ]
-        row, column, entry = (np.concatenate(each) for each in zip(*entries, strict=True))
-        parts = sparse.csr_array((entry, (row, column)), shape=(len(sizes), self.width))
-        parts.sum_duplicates()
-        return Cuts(parts, constant, value, value, len(sizes))
-
-
-def wrong(y: Labels, K: int) -> Array:
-    """Return 1 where a state is not the true one, shape (n, K)."""
-    cost = np.ones((len(y), K))
-    cost[np.arange(len(y)), y] = 0.0
-    return cost
-
-
-def survey(
-    kind: int, beta: float, U: Array, A: Array, y: Labels, start: Starts, cost: Array
-) -> tuple[Array, NDArray[np.int16], Array, Array]:
-    """Return S of every chain (S,), its worst sequence (n,), and the scale and the offset of that plane (S,)."""
-    S = len(start) - 1
-    value, labels, slope, constant = np.empty(S), np.empty(len(y), dtype=np.int16), np.empty(S), np.empty(S)
-    kernels.chain.survey(kind, beta, U, A, y, start, cost, value, labels, slope, constant)
-    return value, labels, slope, constant
-
-
-class ChainMixture(NamedTuple):
-    """Stored sequences of every chain with their weights: a dual point.
-
-    Attributes
-    ----------
-    held : ndarray of int16 (n P,)
-        Labels: sequence p of chain s begins at start[s] P + p T, T the number of its rows.
-    alpha, scale : ndarray (S, P)
-        Weights, and the scales of the planes; sequence 0 is the truth.
-    used : ndarray of int32 (S,)
-        How many there are.
-    """
-
-    held: NDArray[np.int16]
-    alpha: Array
-    scale: Array
-    used: NDArray[np.int32]
-
-
-class ChainFit(NamedTuple):
-    """What training returns: weights W (K, d) and A (K, K), what P is at most there, and the best dual value with its point.
-
-    ``outside`` is how infeasible the point is, stored sequences or mean planes; ``targets`` (n, K) are those of the max-min margin that
-    bound P.
-    """
-
-    W: Array
-    A: Array
-    primal: float
-    dual: float
-    outside: float
-    passes: float
-    calls: int
-    stopped: str
-    mixture: Any
-    targets: Array | None
-
-
-class ChainTrainer:
-    """Stored sequences of chains with their weights, and compiled visits that move them.
-
-    Minimises lambda/2 |w|^2 + sum_s share_s S_s(w) from a mixture of stored sequences of every chain. The max-min margin learns targets p
-    at every position beside w: any p bounds P from above and any mixture from below.
-    """
-
-    def __init__(self, X: Any, y: Labels, start: Starts, share: Array, K: int, surrogate: str, beta: float) -> None:
-        self.X: Any = X
-        self.y, self.start, self.share, self.K = y, start, share, K
-        self.kind, self.beta = KINDS[surrogate], beta
-        self.added = surrogate in ("margin", MAXMIN)  # the loss is a sum over positions
-        self.rows: Rows = compiled_rows(X)
-        self.transposed: Any = sparse.csr_array(self.X.T) if sparse.issparse(X) else np.ascontiguousarray(X.T)
-        sizes = np.diff(start)
-        total = int((sizes.astype(np.float64) ** 2).sum())
-        if total > MOST_GRAM:
-            raise DataError(
-                f"sequences of up to {sizes.max()} rows need {total} numbers for products of their rows, more than {MOST_GRAM}; split the "
-                "longest"
-            )
-        self.grams = np.empty(total)
-        kernels.chain.gram(*self.rows, start, self.grams)
-        S = len(sizes)
-        self.held = self._tiled(ROOM)
-        self.alpha, self.scale, self.offset = np.zeros((S, ROOM)), np.zeros((S, ROOM)), np.zeros((S, ROOM))
-        self.alpha[:, 0] = 1.0  # the truth
-        self.scale[:, 0] = float(self.added)
-        self.used = np.ones(S, dtype=np.int32)
-        self.cost = wrong(y, K)
-        self.shares = 1.0 - self.cost if surrogate == MAXMIN else np.empty((0, K))
-        self.theta, self.A = aligned_zeros((self.rows.d, kernels.chain.width(K))), np.zeros((K, kernels.chain.width(K)))
-        self.gap = np.full(S, np.inf)
-        square = self.grams[np.concatenate([[0], np.cumsum(sizes**2)])[:-1]]
-        self.unit = float(np.mean(square)) or 1.0  # |x|^2
-
-    def _tiled(self, room: int) -> NDArray[np.int16]:
-        held = np.empty(len(self.y) * room, dtype=np.int16)
-        for first, last in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True):
-            held[first * room : last * room] = np.tile(self.y[first:last], room)
-        return held
-
-    def widen(self) -> None:
-        """Make room for twice as many sequences of every chain."""
-        room = self.alpha.shape[1]
-        held = self._tiled(2 * room)
-        for first, last in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True):
-            held[2 * first * room : (first + last) * room] = self.held[first * room : last * room]
-        self.held = held
-        self.alpha, self.scale, self.offset = (np.pad(each, ((0, 0), (0, room))) for each in (self.alpha, self.scale, self.offset))
-
-    def mixture(self) -> tuple[Array, Array]:
-        """Return sum_s share_s a_s by position (n, K) and by transition (K, K)."""
-        unary, pair = np.zeros((len(self.y), self.K)), np.zeros((self.K, self.K))
-        scale = self.scale * self.share[:, None]
-        kernels.chain.mixture(self.start, self.y, self.held, self.alpha, scale, self.used, unary, pair)
-        return unary, pair
-
-    def weights(self, lam: float) -> tuple[Array, Array]:
-        """Return W (K, d) and A (K, K) of the mixture."""
-        unary, pair = self.mixture()
-        return np.ascontiguousarray((self.transposed @ unary).T) / -lam, pair / -lam
-
-    def take(self, lam: float) -> tuple[Array, Array]:
-        """Bring alpha into its simplices and the weights of the visits to the mixture's; return these weights."""
-        np.maximum(self.alpha, 0.0, out=self.alpha)
-        self.alpha /= self.alpha.sum(axis=1, keepdims=True)
-        W, A = self.weights(lam)
-        self.theta[:, : self.K], self.A[:, : self.K] = W.T, A
-        if self.kind == KINDS[MAXMIN]:
-            self.shares = self.states()
-        return W, A
-
-    def states(self) -> Array:
-        """Return the shares of the states at every position (n, K)."""
-        unary, pair = np.zeros((len(self.y), self.K)), np.zeros((self.K, self.K))
-        kernels.chain.mixture(self.start, self.y, self.held, self.alpha, self.scale, self.used, unary, pair)
-        unary[np.arange(len(self.y)), self.y] += 1.0
-        return np.maximum(unary, 0.0)
-
-    def stored(self) -> ChainMixture:
-        """Return the stored sequences as they are now."""
-        return ChainMixture(self.held.copy(), self.alpha.copy(), self.scale.copy(), self.used.copy())
-
-    def targets(self) -> Array | None:
-        """Return the targets p (n, K) as they are now; None for surrogates that have none."""
-        return 1.0 - self.cost if self.kind == KINDS[MAXMIN] else None
-
-    def dual(self, lam: float, W: Array, A: Array) -> float:
-        """Return D of the mixture, whose weights these are."""
-        if self.kind == KINDS[MAXMIN]:
-            loss = np.add.reduceat(1.0 - self.shares.max(axis=1), self.start[:-1])
-        elif self.added:
-            loss = np.add.reduceat((self.states() * wrong(self.y, self.K)).sum(axis=1), self.start[:-1])
-        else:
-            loss = (self.alpha * self.offset).sum(axis=1)
-        return float(self.share @ loss) - 0.5 * lam * squared(W, A)
-
-    def primal(self, lam: float, W: Array, A: Array) -> float:
-        """Return P at weights, of the max-min margin its bound by the present targets."""
-        U = np.ascontiguousarray(self.X @ W.T)
-        value = survey(self.kind, self.beta, U, A, self.y, self.start, self.cost)[0]
-        return 0.5 * lam * squared(W, A) + float(self.share @ value)
-
-    def sweep(self, lam: float, skip: float, seed: int) -> int:
-        """Visit every chain whose gap is above ``skip`` once; return how many had no room."""
-        with np.errstate(divide="ignore"):
-            strength = lam / self.share
-        delta = 2.0 * lam / float(self.share.mean()) / self.unit
-        return int(
-            kernels.chain.sweep(
-                self.kind,
-                self.beta,
-                *self.rows,
-                self.start,
-                self.y,
-                self.grams,
-                self.theta,
-                self.A,
-                self.held,
-                self.alpha,
-                self.scale,
-                self.offset,
-                self.used,
-                self.cost,
-                self.shares,
-                strength,
-                delta,
-                skip,
-                self.gap,
-                STEPS,
-                1,
-                seed,
-            )
-        )
-
-    def way(self, lam: float) -> list[float]:
-        """Return larger lambdas, falling, through which a fit without stored sequences comes down to a weak one; else none.
-
-        From nothing the first steps at a weak lambda make weights so large that hardly a later sequence is of use at the optimum.
-        """
-        found: list[float] = []
-        least = WEAK * float(self.share.mean()) * self.unit
-        while (self.used == 1).all() and lam < least:
-            lam *= WAY_FACTOR
-            found.insert(0, lam)
-        return found
-
-    def learn(self, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float = math.inf) -> ChainFit:
-        """Minimise P until the best bounds on both sides are within ``tol``; its passes and calls are those of the whole `way`."""
-        began, passes, calls = time.perf_counter(), 0.0, 0
-        for larger in self.way(lam):
-            left = max_seconds - (time.perf_counter() - began)
-            fit = self._learn(larger, max(tol, WAY_TOL), max_passes - passes, seed, left)
-            passes, calls = passes + fit.passes, calls + fit.calls
-        fit = self._learn(lam, tol, max_passes - passes, seed, max_seconds - (time.perf_counter() - began))
-        return fit._replace(passes=passes + fit.passes, calls=calls + fit.calls)
-
-    def _learn(self, lam: float, tol: float, max_passes: float, seed: int, max_seconds: float) -> ChainFit:
-        began = time.perf_counter()
-        random, S = np.random.default_rng(seed), len(self.share)
-        self.gap[:] = np.where(self.share > 0.0, np.inf, -np.inf)
-        W, A = self.take(lam)
-        bounds = self.primal(lam, W, A), self.dual(lam, W, A), self.outside()
-        best = ChainFit(W, A, *bounds, 1.0, S, "converged", self.stored(), self.targets())
-        dual, passes, calls, idle = best.dual, 1.0, S, 0
-        most_idle = GAME_STALLED if self.kind == KINDS[MAXMIN] else STALLED
-        while True:
-            gap = best.primal - dual
-            late = time.perf_counter() - began >= max_seconds
-            spent = passes + 2.0 > max_passes  # a sweep and the values after it
-            if gap <= tol * abs(best.primal) or spent or late or idle >= most_idle:
-                stopped = "max_passes" if spent else "max_seconds" if late else "stalled"
-                stopped = "converged" if gap <= tol * abs(best.primal) else stopped
-                return best._replace(dual=dual, passes=passes, calls=calls, stopped=stopped)
-            for quick in range(1 + QUICK):
-                skip = float(self.share @ np.maximum(self.gap, 0.0)) if quick else -math.inf
-                visited = int((self.gap > skip).sum()) if quick else S
-                if passes + visited / S + 1.0 > max_passes:
-                    break
-                full = self.sweep(lam, skip, int(random.integers(2**62)))
-                passes, calls = passes + visited / S, calls + visited
-                if full:
-                    self.widen()
-                if not visited or time.perf_counter() - began >= max_seconds:
-                    break
-            W, A = self.take(lam)
-            primal, now = self.primal(lam, W, A), self.dual(lam, W, A)
-            passes, calls = passes + 1.0, calls + S
-            idle = 0 if now > dual + 1e-3 * tol * abs(dual) or primal < best.primal else idle + 1
-            if now > dual:
-                dual, best = now, best._replace(outside=self.outside(), mixture=self.stored())
-            if primal < best.primal:
-                best = best._replace(W=W, A=A, primal=primal, targets=self.targets())
-
-    def outside(self) -> float:
-        """Return how far alpha lies outside its simplices."""
-        return float(max(0.0, -self.alpha.min(), np.abs(self.alpha.sum(axis=1) - 1.0).max()))
-
-
-def squared(W: Array, A: Array) -> float:
-    """Return |w|^2."""
-    return float(np.vdot(W, W) + np.vdot(A, A))
 
 
 def _merged(X: Any, y: Labels, start: Starts, weights: Array) -> tuple[Positions, Starts, Array, Positions]:
@@ -385,7 +82,7 @@ class ChainClassifier(StructuredLearner):
     Parameters
     ----------
     surrogate : {"margin", "slack", "scaling", "log", "prob", "maxmin"}
-        psi (`advcli.outputs.psi`), or the max-min margin.
+        psi (`advcli.learners.structured.spaces.psi`), or the max-min margin.
     beta, C, lam, tol, fit_intercept, warm_start, verbose, random_state
         As in `StructuredLearner`.
     rule : {"potentials", "predictor"}

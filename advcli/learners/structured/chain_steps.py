@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...compiled import aligned_zeros, compiled_rows, kernels
-from .planes import Planes, Positions, Structure
-from .row_steps import FrankWolfe, Gradients, RowSteps
+from ...core.compiled import aligned_zeros, compiled_rows, kernels
+from ...solvers.cutting_planes import Planes, Positions, Structure
+from .frank_wolfe import FrankWolfe, Gradients, RowSteps
 
 
 class ChainSteps(RowSteps):

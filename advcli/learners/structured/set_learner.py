@@ -7,14 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...errors import IncompatibleError
-from ...features.rows import equal_rows, summed
-from ...outputs.psi import Psi
-from ...outputs.searches import SEARCHES, is_slack
-from ..base import Array, one_of, seed_of
-from .base import GAMES, StructuredLearner
-from .planes import PlaneFit, Planes, Positions, Structure
-from .row_steps import BY_ROWS, learn_by_rows
+from ...core.errors import IncompatibleError
+from ...core.typing import Array
+from ...features.merging import equal_rows, summed
+from ...solvers.cutting_planes import PlaneFit, Planes, Positions, Structure
+from ..options import one_of, seed_of
+from .frank_wolfe import BY_ROWS, learn_by_rows
+from .learner import GAMES, StructuredLearner
+from .spaces.psi import Psi
+from .spaces.searches import SEARCHES, is_slack
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

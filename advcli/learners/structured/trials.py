@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import ConfigError
-from ...outputs.searches import SEARCHES, Found
-from .planes import Cuts, Planes, Visits
-from .sets import SearchedSets
+from ...core.errors import ConfigError
+from ...solvers.cutting_planes import Cuts, Planes, Visits
+from .label_sets import SearchedSets
+from .spaces.searches import SEARCHES, Found
 
 LEADING = "angular"
 """The search whose labels the training takes."""

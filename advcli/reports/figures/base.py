@@ -13,12 +13,12 @@ from typing import Any
 
 import pandas as pd
 
-from ... import plugins
-from ...errors import AdvcliError, ConfigError, ResultsError
-from ...registry import Registry
+from ...core import plugins
+from ...core.errors import AdvcliError, ConfigError, ResultsError
+from ...core.registry import Registry
 from ..across import Across, across_datasets
 from ..curves import curve_points
-from ..document import Figure
+from ..formats.document import Figure
 
 SECTIONS = ("results", "across", "published", "predictions", "curves", "selection", "certificates")
 """Where a figure may stand; the first two once for each metric that is shown."""
@@ -101,7 +101,7 @@ class ReportFigure:
     draw: Draw
 
 
-registry: Registry[ReportFigure] = Registry("figure", "figure")
+registry: Registry[ReportFigure] = Registry("figure", "figure", __package__)
 
 
 def register(name: str, *, section: str, needs: tuple[str, ...]) -> Callable[[Draw], Draw]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..document import Figure, file_word
 from ..drawing import draw
+from ..formats.document import Figure, file_word
 from .base import Material, register
 
 if TYPE_CHECKING:

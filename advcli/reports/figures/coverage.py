@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ..document import Figure, file_word
 from ..drawing import MAX_METHODS, MAX_POINTS, draw, legend, look
+from ..formats.document import Figure, file_word
 from .base import Material, register
 
 if TYPE_CHECKING:

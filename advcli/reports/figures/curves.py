@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ...metrics import shown_as, shown_value, title
-from ..document import Figure, file_word, metric_word
 from ..drawing import MAX_POINTS, draw, legend, look
+from ..formats.document import Figure, file_word, metric_word
 from .base import Material, register
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..document import Figure
 from ..drawing import MAX_METHODS, draw, legend, legend_columns, look
+from ..formats.document import Figure
 from ..summary import in_order
 from .base import Material, register
 

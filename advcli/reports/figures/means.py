@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...metrics import shown_as, shown_value, title
-from ..document import Figure, metric_word
 from ..drawing import MAX_METHODS, MAX_POINTS, draw, legend, legend_columns, look
+from ..formats.document import Figure, metric_word
 from ..summary import in_order
 from .base import Material, register
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ...metrics import title
-from ..document import Figure, metric_word
 from ..drawing import draw, look
+from ..formats.document import Figure, metric_word
 from ..summary import in_order
 from .base import Material, register
 

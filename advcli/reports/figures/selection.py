@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ...hyper import SCALES
+from ...core.hyper import SCALES
 from ...metrics import meaning, shown_as, shown_value, title
-from ...rows import SEARCH_COLUMNS, hyper_columns
-from ..document import Figure, file_word, metric_word
+from ...results.tables import SEARCH_COLUMNS, hyper_columns
 from ..drawing import MAX_METHODS, draw, legend, legend_columns, look
+from ..formats.document import Figure, file_word, metric_word
 from ..summary import in_order
 from .base import Material, register
 

@@ -26,7 +26,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 
 from advcli import AdversarialClassifier, OneVersusAllClassifier, OneVersusOneClassifier, OrdinalClassifier, SurrogateClassifier
-from advcli.foreign import Judge
+from advcli.evaluation.foreign_weights import Judge
 
 GOAL = 1e-3
 """Relative gap at which weights count as optimal."""

@@ -1,0 +1,173 @@
+"""The evaluation protocol: one schema, which configurations are checked by and evaluation runs by."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+from ..core.checks import FRACTION, NAME, NOT_NEGATIVE, POSITIVE, at_least, choice, refuse
+from ..core.errors import ConfigError, nearest
+from ..core.hyper import SCALES, axes
+
+TESTS = ("corrected_ttest", "ttest", "wilcoxon")
+"""Significance tests of the tables (`advcli.statistics.tests`)."""
+CORRECTIONS = ("holm", "none")
+"""Corrections of their marks for the number of methods in a row."""
+
+
+def _some(default: Any, about: Mapping[str, Any]) -> Any:
+    return field(default=default, metadata=about)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Splits, standardisation, search and significance test.
+
+    Attributes
+    ----------
+    name : str
+        Name of the protocol in rows.
+    splits : {"random", "author", "official"}
+        Random splits; the authors' own; the official training and test rows in all runs, which then differ in labels and seeds.
+    n_splits : int
+        Number of train/test splits.
+    train_size : float
+        Share of training rows where the papers print no sizes.
+    folds : int
+        Folds of the search.
+    holdout : float or None
+        Share of the training rows that one fit of each candidate leaves out and is judged by, in the place of folds.
+    standardise : {"fold", "train", "none"}
+        Statistics from the rows of each fit; from the whole training part, once, before the folds; no standardisation.
+    regularisation : {"C", "lambda"}
+        Which view the grid uses. C stays fixed between folds and refit, so lambda = 1/(n C) follows the rows of each fit.
+    stage1 : dict of axis to values
+        Coarse grids: ``regularisation`` and every other hyper-parameter that is searched (`advcli.core.hyper`).
+    stage2 : dict of axis to multipliers
+        Applied to the winner of stage 1; empty for a one-stage search.
+    search : {"first_split", "every_split"}
+        Whether the search on the training part of the first split is the one search, or every split has its own (nested).
+    extend : dict of axis to [smallest, largest]
+        How far stage 1 goes on past an end of its list while that end wins, in steps of the list's; an axis that is left out ends where its
+        list ends.
+    standard_errors : float
+        Values within so many standard errors of the best one are as good: the strongest regularisation among them is chosen. 0: exact ties
+        alone; 1: the one-standard-error rule (Breiman, Friedman, Olshen and Stone 1984).
+    metric : str or None
+        What the search minimises (or maximises) and tables show; None is the loss's own.
+    metrics : list of str
+        Further metrics that are recorded.
+    learning_curve : list of float or None
+        Shares of the training rows that every split is fitted to as well, each scored on the split's test rows.
+    rough_per_class : int or None
+        Rows per class that train a rough classifier, whose predictions then are the training labels (louche2015, section 4.2); None:
+        training labels are those of the data.
+    labelled_share : float
+        Share of the training rows whose true labels are known beside them: the sample that estimates the confusion.
+    rough_updates : int
+        Limit of the rough classifier's updates.
+    test : {"corrected_ttest", "ttest", "wilcoxon"}
+        Test behind the bold figures.
+    alpha : float
+        Its level.
+    correction : {"holm", "none"}
+        Whether the marks of a row are corrected for its number of pairs.
+    """
+
+    #: Keys that do not determine rows: how reports test.
+    SILENT: ClassVar[tuple[str, ...]] = ("test", "alpha", "correction")
+    #: Values of keys that came later, with which rows are as before there was a choice: left out of cells, whose keys stay.
+    FORMER: ClassVar[Mapping[str, Any]] = {"search": "first_split", "extend": {}, "standard_errors": 0.0, "learning_curve": None}
+    open: ClassVar[bool] = False
+
+    name: str = _some("standard", NAME)
+    splits: str = _some("random", choice("random", "author", "official"))
+    n_splits: int = _some(20, at_least(1))
+    train_size: float = _some(0.7, FRACTION)
+    folds: int = _some(5, at_least(2))
+    holdout: float | None = _some(None, FRACTION)
+    standardise: str = _some("fold", choice("fold", "train", "none"))
+    regularisation: str = _some("C", choice(*SCALES))
+    stage1: dict[str, list[float]] = field(default_factory=dict)
+    stage2: dict[str, list[float]] = field(default_factory=dict)
+    search: str = _some("first_split", choice("first_split", "every_split"))
+    extend: dict[str, list[float]] = field(default_factory=dict)
+    standard_errors: float = _some(0.0, NOT_NEGATIVE)
+    metric: str | None = _some(None, NAME)
+    metrics: list[str] = field(default_factory=list, metadata=NAME)
+    learning_curve: list[float] | None = field(default=None, metadata=FRACTION)
+    rough_per_class: int | None = _some(None, at_least(1))
+    labelled_share: float = _some(0.05, FRACTION)
+    rough_updates: int = _some(1000, at_least(1))
+    test: str = _some("corrected_ttest", choice(*TESTS))
+    alpha: float = _some(0.05, FRACTION)
+    correction: str = _some("holm", choice(*CORRECTIONS))
+
+    @classmethod
+    def from_mapping(cls, options: Mapping[str, Any]) -> Protocol:
+        """Check the options of the configuration group ``protocol``.
+
+        Raises
+        ------
+        ConfigError
+            For an unknown key, a value outside its range, an unknown metric.
+        """
+        known = {entry.name: entry for entry in fields(cls)}
+        given = {key: value for key, value in options.items() if key != "description"}
+        for key, value in given.items():
+            if key not in known:
+                raise ConfigError(f"no key protocol.{key}; {nearest(key, known)}")
+            if key in ("stage1", "stage2", "extend"):
+                given[key] = check_grid(f"protocol.{key}", value)
+            elif key == "metrics":
+                given[key] = list(value or ())
+            elif key == "learning_curve":
+                for share in value or ():
+                    refuse(f"protocol.{key}", share, known[key].metadata)
+                given[key] = [float(share) for share in value or ()]
+            elif not (value is None and str(known[key].type).endswith("None")):
+                refuse(f"protocol.{key}", value, known[key].metadata)
+        protocol = cls(**given)
+        for axis, limits in protocol.extend.items():
+            if len(limits) != 2 or limits[0] > limits[1]:
+                raise ConfigError(f"protocol.extend.{axis}={limits} is not valid; give [SMALLEST,LARGEST], or null")
+        from .. import metrics  # brings NumPy and SciPy, which a configuration alone does not need
+
+        for metric in (*([protocol.metric] if protocol.metric else []), *protocol.metrics):
+            metrics.check_metric(metric)
+        return protocol
+
+
+def check_grid(name: str, values: Any) -> dict[str, list[float]]:
+    """Return one stage of a search, candidate values or multipliers of every axis, as lists of numbers above 0; null leaves a list out.
+
+    Raises
+    ------
+    ConfigError
+        For an axis that is no hyper-parameter, an empty list, a value that is no number above 0.
+    """
+    if values is None:  # the way to empty a group on the command line
+        return {}
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{name}={values} is not a group of lists; give {name}.{axes()[0]}=[...], or null")
+    grid = {}
+    for axis, candidates in values.items():
+        if candidates is None:
+            continue
+        if axis not in axes():
+            raise ConfigError(f"unknown key '{name}.{axis}'; {nearest(f'{name}.{axis}', [f'{name}.{each}' for each in axes()])}")
+        if not isinstance(candidates, Sequence) or isinstance(candidates, str):
+            raise ConfigError(
+                f"{name}.{axis}={candidates} is no list; give {name}.{axis}=[{candidates}], or fix a value with hyper.NAME=VALUE"
+            )
+        numbers = list(candidates)
+        if not numbers:
+            raise ConfigError(f"{name}.{axis}=[] is empty; give at least one value")
+        with contextlib.suppress(ValueError):
+            numbers = [float(number) if isinstance(number, str) else number for number in numbers]
+        if not all(POSITIVE["valid"](number) for number in numbers):
+            raise ConfigError(f"{name}.{axis}={candidates} is not valid; every element must be {POSITIVE['wanted']}")
+        grid[str(axis)] = [float(number) for number in numbers]
+    return grid

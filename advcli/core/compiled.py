@@ -1,0 +1,357 @@
+"""The compiled modules, at the widest instruction set that this processor has, and the arrays that they take.
+
+Each module of `_ext` is built once per instruction set that it gains from (meson.build): ``scalar`` everywhere, ``avx2`` and ``avx512`` on
+x86-64. A module without the chosen level takes the next lower one. The variable ADVCLI_SIMD chooses a level by name, for tests and for
+measuring. Sums run over as many lanes as a vector has, so that levels agree to rounding, not to the last bit.
+
+Every function of the modules checks lengths and positions before it follows a pointer (`_ext/support/adv_check.pxd`). `checked_csr` does so
+for SciPy, whose own compiled loops trust a matrix.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import math
+import os
+import pkgutil
+import sys
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ConfigError, DataError, nearest
+from .typing import Array, Labels
+
+Family = tuple[str, int, Array]  # (name, k, parameters)
+
+LEVELS = ("avx512", "avx2", "scalar")
+# What the compiler may use at each level (x86-64-v4 and x86-64-v3).
+_FLAGS = {
+    "avx512": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma", "bmi2"},
+    "avx2": {"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe"},
+    "scalar": set(),
+}
+
+
+def processor_flags() -> set[str]:
+    """Return the instruction-set flags of this processor; empty where the system does not tell."""
+    try:
+        with open("/proc/cpuinfo") as lines:
+            for line in lines:
+                if line.startswith("flags"):
+                    return set(line.split(":", 1)[1].split())
+    except OSError:
+        pass
+    if sys.platform == "darwin":
+        import subprocess
+
+        for key in ("machdep.cpu.features", "machdep.cpu.leaf7_features"):
+            answer = subprocess.run(["sysctl", "-n", key], capture_output=True, text=True, check=False)
+            if answer.returncode == 0 and "AVX2" in answer.stdout:
+                return set(answer.stdout.lower().split()) | {"f16c", "movbe"}
+    return set()
+
+
+def usable_levels() -> list[str]:
+    """Return the instruction sets that were built and that this processor has, widest first."""
+    flags = processor_flags()
+    found = []
+    for level in LEVELS:
+        if _FLAGS[level] <= flags:
+            try:
+                _module("oracle", level)
+            except ImportError:
+                continue
+            found.append(level)
+    return found
+
+
+def _module(kernel: str, level: str) -> ModuleType:
+    return importlib.import_module(f"advcli._ext.{kernel}_{level}")
+
+
+@functools.cache
+def _built() -> frozenset[str]:
+    """Return the names of the built modules: asking for a missing one takes an editable install, which looks for changes then, 25 ms."""
+    return frozenset(module.name for module in pkgutil.iter_modules(importlib.import_module("advcli._ext").__path__))
+
+
+def _at_most(kernel: str, level: str) -> ModuleType:
+    """Return a module at this level, or at the next lower one that was built."""
+    for lower in LEVELS[LEVELS.index(level) :]:
+        if f"{kernel}_{lower}" in _built():
+            with contextlib.suppress(ImportError):
+                return _module(kernel, lower)
+    raise ImportError(f"the compiled module {kernel} is missing: build it with `make` or `pip install .`")
+
+
+MOST_COLUMNS = 2**31 - 1
+"""Columns that compiled loops can count."""
+
+
+def checked_csr(X: Any, what: str = "X") -> Any:
+    """Return a sparse matrix as CSR that compiled loops can follow: starts that rise to the number of values, columns in range.
+
+    Parameters
+    ----------
+    X : scipy.sparse matrix or array (n, d)
+        In any format, with indices of 32 or 64 bits; not changed. The result is X itself, or shares its arrays, where it can.
+    what : str
+        What errors call the matrix.
+
+    Raises
+    ------
+    DataError
+        Parts that do not fit each other, or more columns than 32 bits count.
+    """
+    given = X
+    try:
+        if X.ndim != 2:
+            raise ValueError(f"it has {X.ndim} dimensions, not 2")
+        if X.format in ("csr", "csc", "bsr"):
+            if len(X.indptr) > 1 and np.diff(X.indptr).min() < 0:  # SciPy's check leaves this out where the last start is 0
+                raise ValueError("index pointers must not fall")
+            # a matrix of its own around the same arrays: SciPy's check trims and converts in place
+            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+            X.check_format(full_check=True)
+        elif X.format == "coo":
+            X = type(X)((X.data, X.coords), shape=X.shape)  # checks the positions
+        X = X.tocsr()
+        X.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError) as error:
+        raise DataError(f"{what} is no valid sparse matrix: {' '.join(str(error).split())}; build it again") from None
+    if X.shape[1] > MOST_COLUMNS:
+        raise DataError(f"{what} has {X.shape[1]} columns; the most is {MOST_COLUMNS}")
+    return given if given.format == "csr" and len(given.indices) == X.nnz and given.indices.dtype == given.indptr.dtype else X
+
+
+class Rows(NamedTuple):
+    """Rows of X as the compiled loops take them; ``columns`` and ``start`` are empty when X is dense."""
+
+    values: Array
+    columns: NDArray[np.int32]
+    start: NDArray[np.int64]
+    n: int
+    d: int
+
+
+def compiled_rows(X: Any) -> Rows:
+    """Return a dense matrix, row by row, or a CSR matrix that `checked_csr` let pass, as arrays for the compiled loops."""
+    n, d = X.shape
+    if hasattr(X, "tocsr"):
+        columns, start = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+        return Rows(np.ascontiguousarray(X.data, dtype=np.float64), columns, start, int(n), int(d))
+    values = np.ascontiguousarray(X, dtype=np.float64).ravel()
+    return Rows(values, np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), int(n), int(d))
+
+
+class Face(NamedTuple):
+    """The faces of the sets conv R(y_i) that block steps end on: what can move with the scores, and what cannot."""
+
+    state: NDArray[np.int8]  # (n, k): 0 fixed, 1 tied to the other tied labels, 2 free
+    normal: Array  # (n, k): a direction that r cannot move in, or 0
+    tight: NDArray[np.int8]  # (n, l) of a general matrix: rows that attain the minimum, whose differences are normals; else (0, 0)
+
+
+# Up to here a pass takes longer with eight numbers to a vector than with four, and with 200 features less long (docs/notes/kernels.md,
+# section 2, has the measurements).
+_SHORT_CLASSES, _SHORT_FEATURES = 4, 128
+
+
+class Kernels:
+    """Faces of the compiled modules at one instruction set; all arrays float64 (labels intp), copied only when they must be."""
+
+    def __init__(self, level: str | None = None) -> None:
+        levels = usable_levels()
+        if not levels:
+            raise ImportError("the compiled part of advcli is missing: build it with `make` or `pip install .`")
+        level = level or levels[0]
+        if level not in levels:
+            raise ConfigError(f"ADVCLI_SIMD={level} cannot run here: {nearest(level, levels)}")
+        self.level = level
+        self._oracle = _at_most("oracle", level)
+        self._kinds = {name: kind for kind, name in enumerate(self._oracle.families())}
+        self.dual = _at_most("dual", level)
+        self._short_dual = _at_most("dual", "avx2") if level == "avx512" and "dual_avx2" in _built() else self.dual
+        self.newton = _at_most("newton", level)
+        self.dual_blocks = _at_most("dual_blocks", level)
+        self.dual_lists = _at_most("dual_lists", level)
+        self.kernel_dual = _at_most("kernel_dual", level)
+        self.uma = _at_most("uma", level)
+        self.corrected = _at_most("corrected", level)
+        self.hierarchical = _at_most("hierarchical", level)
+        self.label_sets = _at_most("label_sets", level)
+        self.subgradient = _at_most("subgradient", level)
+        self.binary = _at_most("binary", level)
+        self.threshold = _at_most("threshold", level)
+        self.pairs = _at_most("pairs", level)
+        self.gaussian = _at_most("gaussian", level)
+        self.sets = _at_most("sets", level)
+        self.planes = _at_most("planes", level)
+        self.outcomes = _at_most("outcomes", level)
+        self.chain = _at_most("chain", level)
+        self.scores = _at_most("scores", level)
+        self.equal_rows = _at_most("equal_rows", level)
+
+    def dual_of(self, k: int, d: int) -> ModuleType:
+        """Return the block method's module for k classes and rows of d features: few classes would leave half of a long vector empty."""
+        return self._short_dual if k <= _SHORT_CLASSES and d <= _SHORT_FEATURES else self.dual
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Names of the compiled surrogates: the functions bind_NAME of the headers `_ext/adv_*.pxd`."""
+        return tuple(self._kinds)
+
+    def arguments(self, family: Family) -> tuple[int, int, Array]:
+        """Return what every compiled function takes first: (kind, k, parameters); `ConfigError` where no header binds the name."""
+        name, k, parameters = family
+        if name not in self._kinds:
+            raise ConfigError(f"no compiled surrogate is named {name}: {nearest(name, self._kinds)}")
+        return self._kinds[name], k, np.ascontiguousarray(parameters, dtype=np.float64)
+
+    def value(self, family: Family, F: Array, y: Labels) -> Array:
+        """Return S(f_i, y_i), shape (n,)."""
+        F, y = _scores(F, y, family[1])
+        value, c = np.empty(len(F)), np.empty(len(F))
+        self._oracle.evaluate(*self.arguments(family), F, y, value, np.empty((0, family[1])), c)
+        return value
+
+    def oracle(self, family: Family, F: Array, y: Labels) -> tuple[Array, Array, Array]:
+        """Return the values (n,), the maximising r (n, k) and their c (n,)."""
+        F, y = _scores(F, y, family[1])
+        value, R, c = np.empty(len(F)), np.empty_like(F), np.empty(len(F))
+        self._oracle.evaluate(*self.arguments(family), F, y, value, R, c)
+        return value, R, c
+
+    def offset(self, family: Family, R: Array, y: Labels) -> Array:
+        """Return the largest c for each r, shape (n,)."""
+        R, y = _scores(R, y, family[1])
+        c = np.empty(len(R))
+        self._oracle.offset(*self.arguments(family), R, y, c)
+        return c
+
+    def games(self, matrix: Array, F: Array) -> tuple[Array, Array, Labels]:
+        """Solve the game of any matrix (l, k) at scores (n, k): q (n, k), p (n, l) and the simplex pivots (n,), -1 where it stalled."""
+        l, k = matrix.shape
+        F, _ = _scores(F, np.zeros(len(F), dtype=np.intp), k)
+        Q, P, pivots = np.empty_like(F), np.empty((len(F), l)), np.empty(len(F), dtype=np.intp)
+        self._oracle.games(k, np.concatenate([[float(l)], np.ravel(matrix)]), F, Q, P, pivots)
+        return Q, P, pivots
+
+    def block(self, family: Family, F: Array, R: Array, y: Labels, curvature: Array) -> Array:
+        """Return the block step from R at scores F, shape (n, k); ``curvature`` is a number or (n,)."""
+        return self.face(family, F, R, y, curvature)[0]
+
+    def face(self, family: Family, F: Array, R: Array, y: Labels, curvature: Any, gap: Array | None = None) -> tuple[Array, Face]:
+        """Return the block step (n, k) and its faces; ``gap`` (n,) receives the block gaps before the step, which takes longer."""
+        F, y = _scores(F, y, family[1])
+        R = np.ascontiguousarray(R, dtype=np.float64)
+        if R.shape != F.shape:
+            raise ValueError(f"dual variables must have shape {F.shape}, got {R.shape}")
+        w = np.empty(len(F))
+        w[:] = curvature
+        out, state, normal = np.empty_like(F), np.empty(F.shape, dtype=np.int8), np.empty_like(F)
+        rows = int(family[2][0]) if family[0] == "general" else 0
+        tight = np.zeros((len(F) if rows else 0, rows), dtype=np.int8)
+        self._oracle.block(*self.arguments(family), F, R, y, w, out, state, normal, tight, np.empty(0) if gap is None else gap)
+        return out, Face(state, normal, tight)
+
+    def search(
+        self,
+        family: Family,
+        F: Array,
+        dF: Array,
+        center: Array,
+        y: Labels,
+        curvature: float,
+        slope: tuple[float, float, float, float],
+        before: tuple[Array, Face],
+        cost: Array | None = None,
+        sample: Array | None = None,
+        most: int = 40,
+    ) -> tuple[float, Array, Array, Face, int]:
+        """Return t, the scores F + t dF, the block steps (n, k) there, their faces, and how many t were tried, at most ``most``.
+
+        ``slope`` is (slope0, base, square, factor): the slope base + t square + factor sum_i s_i r_i.dF_i is slope0 < 0 at t = 0, and at
+        most half of it in size at the t returned. ``before`` are the block steps at t = 0 and their faces; ``cost`` and ``sample`` are
+        weights (n,) or None.
+        """
+        F, y = _scores(F, y, family[1])
+        dF, center = np.ascontiguousarray(dF, dtype=np.float64), np.ascontiguousarray(center, dtype=np.float64)
+        scores, out, state = np.empty(F.shape), np.empty(F.shape), np.empty(F.shape, dtype=np.int8)
+        tight = np.zeros_like(before[1].tight) if len(before[1].tight) else before[1].tight
+        normal = before[1].normal if family[0] == "zero_one" else np.empty_like(F)  # zeros there
+        slope0, base, square, factor = slope
+        t, trials = self._oracle.search(
+            *self.arguments(family), F, dF, center, y, _weights(cost), _weights(sample), curvature, factor, slope0, base, square, most,
+            before[0], before[1].state, scores, out, state, normal, tight,
+        )  # fmt: skip
+        return t, scores, out, Face(state, normal, tight), trials
+
+    def judge(self, family: Family, F: Array, R: Array, y: Labels, weight: Array) -> tuple[float, float, float]:
+        """Return the sums over the rows, weighted by (n,), of the surrogates S, of c(r) and of the block gaps S - c(r) - f.r."""
+        F, y = _scores(F, y, family[1])
+        found: tuple[float, float, float] = self._oracle.judge(
+            *self.arguments(family), F, np.ascontiguousarray(R, dtype=np.float64), y, weight
+        )
+        return found
+
+    def separate_face(self, F: Array, center: Array, y: Labels, c: float) -> tuple[Array, Array]:
+        """Return r (n, k) of a loss whose dual variables move alone in [0, 1], and these variables before they are held there."""
+        F, y = _scores(F, y, F.shape[1])
+        R, inside = np.empty_like(F), np.empty_like(F)
+        self.newton.separate_face(F, np.ascontiguousarray(center), y, c, R, inside)
+        return R, inside
+
+    def tangents(self, family: Family, face: Face, skip: NDArray[np.bool_]) -> tuple[Array, Labels]:
+        """Return orthonormal bases of the directions in which each example's r can move on its face, and whose they are.
+
+        Shapes (m, k) and (m,), examples ascending; those in ``skip`` (n,) get none.
+        """
+        if len(face.tight):
+            k = face.state.shape[1]
+            matrix = np.ascontiguousarray(family[2][1:].reshape(-1, k))
+            rank = np.maximum((face.state != 0).sum(axis=1, dtype=np.int32) - 1, 0, dtype=np.int32)
+            rank[skip] = 0
+            most = int(rank.sum())
+            B, owner = np.empty((most, k)), np.empty(most, dtype=np.intp)
+            m = self.newton.matrix_bases(matrix, face.state, face.tight, rank, B, owner)
+            return np.ascontiguousarray(B[:m]), owner[:m].copy()
+        found: tuple[Array, Labels] = self.newton.tangents(face.state, face.normal, skip.view(np.int8))
+        return found
+
+
+def aligned_zeros(shape: tuple[int, ...]) -> Array:
+    """Return zeros that begin at a cache line: rows of whole vectors then never lie across two, which would take two reads each."""
+    size = math.prod(shape)
+    block = np.zeros(size + 8)
+    begin = -block.ctypes.data % 64 // block.itemsize
+    return block[begin : begin + size].reshape(shape)
+
+
+def _weights(given: Array | None) -> Array:
+    return np.empty(0) if given is None else np.ascontiguousarray(given, dtype=np.float64)
+
+
+def _scores(F: Array, y: Labels, k: int) -> tuple[Array, Labels]:
+    F = np.ascontiguousarray(F, dtype=np.float64)
+    y = np.ascontiguousarray(y, dtype=np.intp)
+    if F.ndim != 2 or F.shape[1] != k:
+        raise ValueError(f"scores must have shape (n, {k}), got {F.shape}")
+    return F, y
+
+
+kernels: Kernels
+
+
+def __getattr__(name: str) -> Any:
+    # `kernels` is made on first use, so that importing this module needs no compiled part (documentation, config completion)
+    if name == "kernels":
+        global kernels
+        kernels = Kernels(os.environ.get("ADVCLI_SIMD") or None)
+        return kernels
+    raise AttributeError(name)

@@ -1,0 +1,147 @@
+"""Errors for people: one line that says what is wrong, where, and what to do.
+
+Every error that a user can cause derives from `AdvcliError`; the command line prints its text and leaves with `exit_code`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import warnings
+from collections.abc import Iterable
+
+MOST = 1000
+"""Characters of a line that people read; what is longer, such as a label of somebody's, is cut in its middle."""
+
+
+def readable(text: str) -> str:
+    """Return a text as one line of at most `MOST` characters: the beginning says what is wrong, the end what to do."""
+    line = " ".join(text.split())
+    if len(line) <= MOST:
+        return line
+    left_out = len(line) - MOST
+    return f"{line[: MOST // 2]} [{left_out} characters left out] {line[-(MOST // 2) :]}"
+
+
+class AdvcliError(Exception):
+    """Base of all errors that the command line answers with one line instead of a traceback."""
+
+    exit_code = 2
+
+    @property
+    def lines(self) -> list[str]:
+        """The text as whole lines for a terminal: one, but for errors that are several."""
+        return [readable(str(self))]
+
+
+class ConfigError(AdvcliError, ValueError):
+    """A key, value or combination in the configuration that cannot be used."""
+
+
+class DataError(AdvcliError, ValueError):
+    """A data set that is missing, damaged or not what its description says."""
+
+
+class ProblemsError(DataError):
+    """Several things that are wrong with one data set, said at once.
+
+    Parameters
+    ----------
+    where : str
+        What is wrong, such as a file.
+    problems : tuple of str
+        A line for each, with its remedy.
+    """
+
+    def __init__(self, where: str, problems: tuple[str, ...]) -> None:
+        super().__init__(where, problems)
+        self.where, self.problems = where, problems
+
+    def __str__(self) -> str:
+        return f"{self.where}: {'; '.join(f'({number}) {problem}' for number, problem in enumerate(self.problems, start=1))}"
+
+    @property
+    def lines(self) -> list[str]:
+        """A line that counts the problems and one for each."""
+        head = f"{self.where} has {len(self.problems)} problems:"
+        return [head, *(f"  {readable(problem)}" for problem in self.problems)]
+
+
+def refuse_all(problems: Iterable[str], where: str = "the table") -> None:
+    """Raise what is wrong with a data set, all of it at once; where a line begins with ``where`` it is said once.
+
+    Raises
+    ------
+    DataError
+        For one problem; `ProblemsError` for several.
+    """
+    found = tuple(dict.fromkeys(problems))
+    if found:
+        raise DataError(found[0]) if len(found) == 1 else ProblemsError(where, tuple(each.removeprefix(f"{where}: ") for each in found))
+
+
+class ResultsError(AdvcliError):
+    """A results folder that cannot be written, read or belongs to another experiment."""
+
+
+class ModelError(AdvcliError):
+    """A saved model that cannot be read."""
+
+
+class IncompatibleError(ConfigError):
+    """A combination of parts that has no meaning, refused before any work.
+
+    Parameters
+    ----------
+    what : str
+        The part that cannot work, for example ``"solver=dual"``.
+    needs : str
+        What it needs, for example ``"a fully regularised parameter"``.
+    missing : str
+        What lacks it and what to choose instead.
+    """
+
+    def __init__(self, what: str, needs: str, missing: str) -> None:
+        super().__init__(f"{what} needs {needs}; {missing}")
+        self.what, self.needs, self.missing = what, needs, missing
+
+    def __reduce__(self) -> tuple[type[IncompatibleError], tuple[str, str, str]]:
+        """Pickle by the three parts: the text alone would not make the error again in another process."""
+        return type(self), (self.what, self.needs, self.missing)
+
+
+class OutputError(AdvcliError):
+    """Words that standard output does not take."""
+
+    exit_code = 1
+
+
+class KilledError(AdvcliError):
+    """A cell whose process was ended before its result: over a limit of time or memory, or by a crash of compiled code."""
+
+    exit_code = 1
+
+
+class NotConvergedWarning(UserWarning):
+    """A fit that stopped before its certified relative gap reached the tolerance."""
+
+
+class StrategyWarning(UserWarning):
+    """A score of probability estimates of what is none: the strategy of a game."""
+
+
+def warn_not_converged(text: str) -> None:
+    """Warn of a fit that did not arrive, at the line outside this package that asked for it."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "advcli":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, NotConvergedWarning, stacklevel=level)
+
+
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """Return a clause that names the nearest valid names, three at most, for the end of an error message."""
+    choices = sorted(set(map(str, choices)))
+    close = difflib.get_close_matches(str(name), choices, n=3, cutoff=0.5)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"choose one of {', '.join(choices)}"

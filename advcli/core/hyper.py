@@ -1,0 +1,90 @@
+"""The table of hyper-parameters: their names, which end of a range regularises more, and which are no range.
+
+Grids, fixed values, the search, rows and reports read this table. A feature map or learner of one's own adds to it with `register`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import plugins
+from .errors import ConfigError, nearest
+
+STRENGTH = "regularisation"
+"""The axis of the search that C and lambda = 1/(n C) are two views of."""
+
+SCALES = ("C", "lambda")
+"""The two views; a configuration fixes one of them and the protocol's grid holds values of one of them."""
+
+
+@dataclass(frozen=True)
+class Hyper:
+    """A hyper-parameter: a positive number that a search chooses or a configuration fixes.
+
+    Attributes
+    ----------
+    name : str
+        Its name in ``hyper``, in the protocol's grids and in the columns of the rows.
+    meaning : str
+        One line.
+    strong : {"small", "large"}
+        The end of its range that regularises more: that value is tried first and wins ties.
+    choice : bool
+        Whether its values are models of their own, not points of a range: an end of the list then is no edge to be widened.
+    """
+
+    name: str
+    meaning: str
+    strong: str = "small"
+    choice: bool = False
+
+
+_TABLE: dict[str, Hyper] = {}
+
+
+def register(hyper: Hyper) -> Hyper:
+    """Add a hyper-parameter to the table; the same one again does nothing.
+
+    Raises
+    ------
+    ConfigError
+        Another meaning stands under that name, or the end is neither small nor large.
+    """
+    if hyper.strong not in ("small", "large"):
+        raise ConfigError(f"the hyper-parameter {hyper.name} regularises at strong=small or strong=large, not {hyper.strong!r}")
+    if _TABLE.setdefault(hyper.name, hyper) != hyper or hyper.name == STRENGTH:
+        raise ConfigError(f"there is a hyper-parameter {hyper.name} already: {_TABLE[hyper.name].meaning}")
+    return hyper
+
+
+register(Hyper("C", "weight of the summed loss against 1/2 |theta|^2"))
+register(Hyper("lambda", "ridge coefficient, 1/(n C) with n the rows of the fit", strong="large"))
+register(Hyper("gamma", "width of the Gaussian kernel exp(-gamma |x - x'|^2), scale of the polynomial one"))
+register(Hyper("tolerance", "half-width of the box of moments, in standard errors", strong="large"))
+register(Hyper("rho", "how a hierarchy weighs its nodes", choice=True))
+register(Hyper("margin_power", "power of the margins between labels of a hierarchy", choice=True))
+
+
+OURS = (STRENGTH, *_TABLE)
+"""The names that the package's YAML files declare."""
+
+
+def known() -> dict[str, Hyper]:
+    """Return the table, with what users' feature maps and learners have added."""
+    for group in ("features", "loss"):
+        plugins.load(group)
+    return dict(_TABLE)
+
+
+def hyper(name: str) -> Hyper:
+    """Return the hyper-parameter of that name; `ConfigError` names the nearest if there is none."""
+    if name not in _TABLE:
+        known()
+    if name not in _TABLE:
+        raise ConfigError(f"no hyper-parameter {name!r} in the table of advcli.core.hyper: {nearest(name, _TABLE)}")
+    return _TABLE[name]
+
+
+def axes() -> tuple[str, ...]:
+    """Return the names that a grid of the search can have: the regularisation in one of its views, and every other hyper-parameter."""
+    return (STRENGTH, *(name for name in known() if name not in SCALES))

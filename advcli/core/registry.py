@@ -1,0 +1,96 @@
+"""Names of everything that a configuration or a caller chooses by name; a registry looks into users' folders for what it does not have."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from typing import Any, Generic, TypeVar
+
+from . import plugins
+from .errors import ConfigError, nearest
+
+Item = TypeVar("Item")
+Registered = TypeVar("Registered")
+
+
+class Registry(Generic[Item]):
+    """Items of one kind by name, aliases included.
+
+    Parameters
+    ----------
+    noun : str
+        What an item is, for messages: ``loss``, ``solver``, ...
+    folder : str
+        Folder of such items within a user's own (`advcli.core.plugins`), whose files are imported for a name that is not here.
+    package : str, optional
+        A package of ours whose modules, those of its sub-packages among them, register themselves. They are imported when the first
+        name is asked for.
+    """
+
+    def __init__(self, noun: str, folder: str, package: str | None = None) -> None:
+        self.noun, self.folder, self.package = noun, folder, package
+        self._items: dict[str, Item] = {}
+        self._imported = package is None
+        self._lock = threading.RLock()
+
+    def register(self, *names: str) -> Callable[[Registered], Registered]:
+        """Class decorator: make a class available under its name, which becomes its attribute ``name``, and its aliases."""
+
+        def add(item: Any) -> Any:
+            item.name = names[0]
+            for name in names:
+                self._items[name] = item
+            return item
+
+        return add
+
+    def put(self, name: str, item: Item) -> None:
+        """Make an item available under a name."""
+        self._items[name] = item
+
+    def _import_package(self) -> None:
+        """Import the modules of the package, once."""
+        if self._imported:
+            return
+        with self._lock:  # a second thread waits for all names
+            if not self._imported and self.package is not None:
+                package = import_module(self.package)
+                for module in pkgutil.walk_packages(package.__path__, f"{self.package}."):
+                    import_module(module.name)
+                self._imported = True
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is an item of that name, in users' folders too."""
+        self._import_package()
+        if isinstance(name, str) and name not in self._items:
+            plugins.load(self.folder)
+        return name in self._items
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield every name, sorted."""
+        self._import_package()
+        return iter(sorted(self._items))
+
+    def get(self, name: str, others: Iterable[str] = ()) -> Item:
+        """Return the item of that name.
+
+        Raises
+        ------
+        ConfigError
+            There is none; the message names the nearest, ``others`` among them.
+        """
+        if name not in self:
+            raise ConfigError(f"unknown {self.noun} {name!r}: {nearest(name, [*self._items, *others])}")
+        return self._items[name]
+
+
+def refuse_unknown_options(what: str, chosen: Any, given: Iterable[str], own: int) -> None:
+    """Raise `ConfigError` for the first option that a class does not take, beside its first ``own`` arguments; it names those it takes."""
+    taken = list(inspect.signature(chosen).parameters.values())
+    known = [each.name for each in taken[own:]]
+    for name in given:
+        if name not in known and all(each.kind is not inspect.Parameter.VAR_KEYWORD for each in taken):
+            raise ConfigError(f"{what} has no option {name!r}; {nearest(name, known) if known else 'it has none'}")

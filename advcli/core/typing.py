@@ -1,0 +1,18 @@
+"""Names of the arrays and mappings that travel through the package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+"""Numbers, of any shape."""
+
+Labels = NDArray[np.intp]
+"""Indices of classes, 0 for the first."""
+
+Options = Mapping[str, Any]
+"""Options by name, as a configuration gives them."""

@@ -1,0 +1,1 @@
+"""What is known of labels: their order, confusion, noise, sequences, sets and hierarchies."""

@@ -1,0 +1,49 @@
+"""What metrics know of a hierarchy: the ancestor sets of labels, and of sets of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ...core.label_graph import LabelGraph
+
+
+@dataclass(frozen=True, eq=False)
+class LabelClosures:
+    """The nodes that count for every label: itself and its ancestors.
+
+    A stub leaf stands for the node above it and does not count itself; a root that all labels share says nothing and does not count.
+
+    Attributes
+    ----------
+    closure : csr_array of int64, shape (k, M')
+        Ones: label x nodes.
+    """
+
+    closure: sparse.csr_array
+
+    @classmethod
+    def of(cls, graph: LabelGraph, classes: Sequence[str], stubs: Sequence[str] = ()) -> LabelClosures:
+        """Return the ancestor sets of ``classes``, leaves of the graph by name, in their order."""
+        counted = np.ones(graph.size, dtype=bool)
+        counted[[graph.number[name] for name in stubs]] = False
+        if len(graph.tops) == 1:
+            counted[graph.tops] = False
+        rows = graph.membership[graph.leaf_positions(classes)]
+        return cls(sparse.csr_array(rows[:, np.flatnonzero(counted)].astype(np.int64)))
+
+    def nodes(self, labels: Any) -> sparse.csr_array:
+        """Return the nodes of every row's labels, ones, shape (n, M').
+
+        Parameters
+        ----------
+        labels : csr_array (n, k)
+            Ones where a row has a label.
+        """
+        found = sparse.csr_array(labels.astype(np.int64) @ self.closure)
+        found.data = np.minimum(found.data, 1)
+        return found

@@ -1,0 +1,196 @@
+"""Normalisation weights alpha of the nodes of a label graph: sums along every leaf's ancestor set of 1, or from 1 to T on DAGs.
+
+    rho > 1   minimise sum alpha_n^rho                                                        choi2018 (6.6), on DAGs with (6.8)
+    rho = 1   maximise min_n alpha_n with alpha_child >= alpha_parent, then minimise sum alpha_n^2 at that minimum      (6.7)
+
+Nodes shared by all leaves add the same to every score and nothing to a margin: their weight is 0, and the other nodes have the whole
+budget. Keeping shared nodes of weight 1 - s only rescales: lambda becomes lambda / sqrt(s).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import linprog
+from scipy.special import expit
+
+from ...core.errors import ConfigError
+from ...core.label_graph import LabelGraph
+from ...core.typing import Array
+
+DAG_SUM = 1.5
+"""T of (6.8) in the published experiments on DAGs."""
+
+_NEWTON_STEPS = 60
+_PRECISION = 1e-11
+
+
+def node_weights(
+    graph: LabelGraph, rho: float = 2.0, *, directional: bool = False, largest_sum: float | None = None, keep_shared: bool = False
+) -> Array:
+    """Return the weights alpha >= 0 of the nodes, shape (M,).
+
+    Parameters
+    ----------
+    graph : LabelGraph
+        Several tops are a forest of which every tree has its own budget.
+    rho : float
+        At least 1. 1 always means the program (6.7), whose children never weigh less than their parents; the limit of (6.6) would put all
+        weight on the top nodes.
+    directional : bool
+        Ask for alpha_child >= alpha_parent with rho > 1 as well.
+    largest_sum : float or None
+        T: sums along a leaf's ancestor set lie in [1, T]. None: 1 on trees, `DAG_SUM` on DAGs.
+    keep_shared : bool
+        Let nodes that all leaves share take part instead of weighing 0.
+
+    Raises
+    ------
+    ConfigError
+        rho below 1, or T below 1, which no weights satisfy.
+    """
+    if not (np.isfinite(rho) and rho >= 1.0):
+        raise ConfigError(f"rho={rho} must be a number of at least 1 (1: the linear program, above: the sum of powers)")
+    T = (1.0 if graph.is_tree else DAG_SUM) if largest_sum is None else float(largest_sum)
+    if not (np.isfinite(T) and T >= 1.0):
+        raise ConfigError(f"largest_sum={largest_sum} must be at least 1: no weights have sums from 1 to less than 1")
+    kept = np.ones(graph.size, dtype=bool) if keep_shared else ~shared_by_all(graph)
+    if rho > 1.0 and graph.is_tree and not directional and T == 1.0:
+        return _tree(graph, float(rho), kept)
+    weights = np.zeros(graph.size)
+    weights[kept] = _program(graph, float(rho), kept, directional, T)
+    return weights
+
+
+def shared_by_all(graph: LabelGraph) -> NDArray[np.bool_]:
+    """Return whether each node is an ancestor of every leaf, shape (M,): the root of a tree, and a chain below it."""
+    return np.asarray(graph.membership.sum(axis=0)).ravel() == len(graph.leaves)
+
+
+def _tree(graph: LabelGraph, rho: float, kept: NDArray[np.bool_]) -> Array:
+    """Solve (6.6) on a tree: below a node with budget L the least sum of powers is c L^rho, and the node takes the share k of L.
+
+    min over k of k^rho + S (1 - k)^rho, S the sum of the children's c, is attained where k / (1 - k) = S^(1/(rho - 1)).
+    """
+    parent = parents_of(graph)
+    c, S = np.ones(graph.size), np.zeros(graph.size)
+    k = np.ones(graph.size)
+    inner = np.diff(graph.child_start) > 0
+    for level in levels(graph)[::-1]:
+        active = level[inner[level]]
+        k[active] = np.where(kept[active], expit(np.log(S[active]) / (rho - 1.0)), 0.0)
+        c[active] = k[active] ** rho + S[active] * (1.0 - k[active]) ** rho
+        below = level[parent[level] >= 0]
+        np.add.at(S, parent[below], c[below])
+    return downwards(graph, k)
+
+
+def downwards(graph: LabelGraph, share: Array) -> Array:
+    """Return alpha_n = L_p share_n, L_n = L_p (1 - share_n), with L = 1 above the tops of a tree or forest."""
+    parent = parents_of(graph)
+    left = np.ones(graph.size)
+    weights = np.empty(graph.size)
+    for level in levels(graph):
+        above = np.where(parent[level] >= 0, left[parent[level]], 1.0)
+        weights[level] = above * share[level]
+        left[level] = above * (1.0 - share[level])
+    return weights
+
+
+def parents_of(graph: LabelGraph) -> NDArray[np.int32]:
+    """Return the parent of every node of a tree or forest, -1 at a top, shape (M,)."""
+    parent = np.full(graph.size, -1, dtype=np.int32)
+    has = np.diff(graph.parent_start) > 0
+    parent[has] = graph.parents[graph.parent_start[:-1][has]]
+    return parent
+
+
+def levels(graph: LabelGraph) -> list[NDArray[np.intp]]:
+    """Return the nodes of every depth, from the tops down."""
+    depth = graph.depth
+    order = np.argsort(depth, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
+
+
+def _program(graph: LabelGraph, rho: float, kept: NDArray[np.bool_], directional: bool, T: float) -> Array:
+    """Solve for the weights of the kept nodes as a linear, quadratic or, by Newton steps on quadratic ones, convex program."""
+    number = np.cumsum(kept) - 1
+    m = int(kept.sum())
+    sums = sparse.csc_array(graph.membership.tocsc()[:, np.flatnonzero(kept)])
+    parent = np.repeat(np.arange(graph.size), np.diff(graph.child_start))
+    inside = kept[parent] & kept[graph.children]
+    up, down = number[parent[inside]], number[graph.children[inside]]
+    count = len(up) if directional or rho == 1.0 else 0
+    at = np.concatenate([np.arange(count), np.arange(count)])
+    ends = np.concatenate([down[:count], up[:count]])
+    order = sparse.csc_array((np.repeat([1.0, -1.0], count), (at, ends)), shape=(count, m))  # child - parent >= 0
+    least = 0.0
+    if rho == 1.0:
+        least = _largest_minimum(sums, order, T) * (1.0 - 1e-9)  # rounding must not empty the set of the second program
+        rho = 2.0
+    weights = np.full(m, 0.5)
+    if rho == 2.0:
+        return np.maximum(_quadratic(np.full(m, 2.0), np.zeros(m), sums, order, T, least), 0.0)
+    weights = np.maximum(_quadratic(np.full(m, 2.0), np.zeros(m), sums, order, T, least), 1e-9)
+    for _ in range(_NEWTON_STEPS):
+        curvature = rho * (rho - 1.0) * np.maximum(weights, 1e-8) ** (rho - 2.0)
+        gradient = rho * weights ** (rho - 1.0)
+        target = np.maximum(_quadratic(curvature, gradient - curvature * weights, sums, order, T, least), 0.0)
+        step, slope = 1.0, float(gradient @ (target - weights))
+        if slope > -_PRECISION:
+            break
+        value = (weights**rho).sum()
+        while ((weights + step * (target - weights)) ** rho).sum() > value + 0.25 * step * slope and step > 1e-10:
+            step *= 0.5
+        weights = weights + step * (target - weights)
+    return weights
+
+
+def _largest_minimum(sums: Any, order: Any, T: float) -> float:
+    """Return the value of the linear program (6.7)."""
+    (L, m), edges = sums.shape, order.shape[0]
+    minimum: Any = sparse.csc_array(np.ones((m, 1)))  # column of the minimum
+    upper: list[Any] = [sparse.hstack([-order, sparse.csc_array((edges, 1))]), sparse.hstack([-sparse.eye_array(m), minimum])]
+    sides = [np.zeros(edges + m)]
+    equal: dict[str, Any] = {}
+    padded: Any = sparse.hstack([sums, sparse.csc_array((L, 1))])
+    if T == 1.0:
+        equal = {"A_eq": padded.tocsr(), "b_eq": np.ones(L)}
+    else:
+        upper += [padded, -padded]
+        sides += [np.full(L, T), np.full(L, -1.0)]
+    cost = np.zeros(m + 1)
+    cost[-1] = -1.0
+    solved: Any = linprog(cost, A_ub=sparse.vstack(upper).tocsr(), b_ub=np.concatenate(sides), **equal, method="highs")
+    if not solved.success:
+        raise ConfigError(f"no weights of the label graph satisfy sums from 1 to {T:g}: {solved.message}")
+    return float(solved.x[-1])
+
+
+def _quadratic(curvature: Array, linear: Array, sums: Any, order: Any, T: float, least: float) -> Array:
+    """Minimise 1/2 sum curvature alpha^2 + linear . alpha over alpha >= least, 1 <= sums <= T, order alpha >= 0."""
+    # HiGHS, which solves the linear programs, agrees on trees of a hundred nodes to 1e-14; on the 4,800 nodes of the Gene Ontology it
+    # ended in an error after 22 s, and without an answer where weights are ordered. PIQP takes 0.1 and 0.2 s there.
+    import piqp
+
+    m = len(linear)
+    solver: Any = piqp.SparseSolver()
+    solver.settings.eps_abs, solver.settings.eps_rel = _PRECISION, 0.0
+    solver.settings.eps_duality_gap_abs, solver.settings.eps_duality_gap_rel = _PRECISION, 0.0
+    solver.settings.max_iter = 1000
+    L, edges = sums.shape[0], order.shape[0]
+    P = sparse.csc_matrix(sparse.diags_array(curvature))
+    A = sparse.csc_matrix(sums) if T == 1.0 else None
+    b = np.ones(L) if T == 1.0 else None
+    G = sparse.csc_matrix(order if T == 1.0 else sparse.vstack([order, sums]))
+    low = np.zeros(edges) if T == 1.0 else np.concatenate([np.zeros(edges), np.ones(L)])
+    high = np.full(edges, np.inf) if T == 1.0 else np.concatenate([np.full(edges, np.inf), np.full(L, T)])
+    none = G.shape[0] == 0
+    solver.setup(P, linear, A, b, None if none else G, None if none else low, None if none else high, np.full(m, least), np.full(m, np.inf))
+    status = solver.solve()
+    if status not in (piqp.Status.PIQP_SOLVED, piqp.Status.PIQP_MAX_ITER_REACHED):
+        raise ConfigError(f"no weights of the label graph satisfy sums from 1 to {T:g}: the quadratic program ended with {status}")
+    return np.array(solver.result.x)

@@ -1,0 +1,172 @@
+"""Labels that are nodes of a hierarchy, and rows with several labels: from a table and an edge list to codes and a checked graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ...core.errors import ConfigError, DataError
+from ...core.label_graph import LabelGraph, stub
+from ...core.paths import expanded
+from ..dataset import Edges
+from ..tables.cells import PLAIN, cell_text
+from ..tables.table import Table, check_shape, decode, parse, read_bytes, target_columns
+
+
+@dataclass(frozen=True)
+class CodedLabels:
+    """Labels of n rows.
+
+    Attributes
+    ----------
+    y : ndarray of intp (n,), or csr_array of int8 (n, L)
+        Codes; or ones where a row has a label.
+    classes : tuple of str, length L
+        The labels that occur, in the order of the graph's leaves; without a graph alphabetical, or in the order of their columns.
+    hierarchy : tuple of (parent, child) or None
+        The graph, with the stub leaves.
+    stubs : tuple of str
+        Its stub leaves.
+    """
+
+    y: NDArray[Any] | csr_array
+    classes: tuple[str, ...]
+    hierarchy: Edges | None
+    stubs: tuple[str, ...]
+
+
+def read_edges(path: Path) -> Edges:
+    """Read an edge list: CSV (plain or gzip) with the columns ``parent`` and ``child``, or ``node`` and ``parent``; others are ignored.
+
+    Raises
+    ------
+    DataError
+        Missing or damaged file, other columns, an empty name. The graph itself is checked by `LabelGraph`.
+    """
+    content, separator = decode(path, read_bytes(path))
+    names, lines, text = check_shape(path, content, separator)
+    child = next((name for name in ("child", "node") if name in names), None)
+    if child is None or "parent" not in names:
+        raise DataError(f"{path} has no columns parent and child (or node and parent), one edge a row; it has {', '.join(names)}")
+    frame = parse(path, text, names, ["parent", child], separator)
+    pairs = [(str(above).strip(), str(below).strip()) for above, below in zip(frame["parent"], frame[child], strict=True)]
+    for row, pair in enumerate(pairs):
+        if not all(pair):
+            raise DataError(
+                f"{path}: {Table(path, frame, lines).place(row)} has no {'parent' if not pair[0] else child}; name it or remove it"
+            )
+    return tuple(dict.fromkeys(pairs))
+
+
+def read_label_sets(table: Table, options: Mapping[str, Any], notes: list[str]) -> CodedLabels:
+    """Read the target of a table as labels of a hierarchy, sets of labels, or both.
+
+    Parameters
+    ----------
+    table : Table
+    options : mapping
+        `advcli.data.source.LABEL_OPTIONS` and ``target``: one column, whose cells are split at ``label_separator``, or ``PREFIX*`` for
+        columns of 0 and 1.
+    notes : list of str
+        What is to be told to the user is added.
+
+    Raises
+    ------
+    DataError
+        Rows without a label where each has one or there is a hierarchy; other cells than 0 and 1, a graph that is none
+        (`LabelGraph.from_edges`), labels that are no leaves of it.
+    """
+    for key in ("several_tops", "stub_leaves"):
+        if not isinstance(options[key], bool):
+            raise ConfigError(f"dataset.{key}={options[key]} must be true or false")
+    separator = options["label_separator"]
+    if separator is not None and (not isinstance(separator, str) or not separator):
+        raise ConfigError(f"dataset.label_separator={separator!r} must be the text between the labels of a cell, or null")
+    names, target = list(map(str, table.frame.columns)), str(options["target"])
+    columns = target_columns(target, names)
+    several = separator is not None or (target.endswith("*") and target not in names)
+    rows = (
+        _columns(table, columns, target[:-1], options["hierarchy"] is None)
+        if len(columns) > 1 or (separator is None and several)
+        else _cells(table, columns[0], separator, separator is not None and options["hierarchy"] is None)
+    )
+    named = list(dict.fromkeys(label for row in rows for label in row))
+    edges: Edges | None = None
+    stubs: tuple[str, ...] = ()
+    if options["hierarchy"] is None:
+        classes = sorted(named)
+    else:
+        edges = read_edges(expanded(str(options["hierarchy"])))
+        edges, stubs, leaf_of = _attach(edges, rows, named, options, notes)
+        rows = [[leaf_of[label] for label in row] for row in rows]
+        graph = LabelGraph.from_edges(edges, root=options["root"], several_tops=options["several_tops"])
+        occurring = set(leaf_of.values())
+        classes = [graph.names[leaf] for leaf in graph.leaves if graph.names[leaf] in occurring]
+        if len(classes) < len(graph.leaves):
+            notes.append(f"{len(graph.leaves) - len(classes)} of {len(graph.leaves)} leaves of the hierarchy are the label of no row")
+    number = {label: code for code, label in enumerate(classes)}
+    if not several:
+        return CodedLabels(np.array([number[row[0]] for row in rows], dtype=np.intp), tuple(classes), edges, stubs)
+    counts = np.array([len(row) for row in rows])
+    codes = np.array([number[label] for row in rows for label in row], dtype=np.int32)
+    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    without = f", {(counts == 0).sum()} rows have none" if (counts == 0).any() else ""
+    notes.append(f"{counts.mean():.2f} labels a row, at most {counts.max()}{without}")
+    y = csr_array((np.ones(len(codes), dtype=np.int8), codes, start), shape=(len(rows), len(classes)))
+    return CodedLabels(y, tuple(classes), edges, stubs)
+
+
+def _cells(table: Table, column: str, separator: str | None, may_be_empty: bool) -> list[list[str]]:
+    rows = []
+    for at, cell in enumerate(cell_text(table.frame[column])):
+        labels = [part.strip() for part in (cell.split(separator) if separator else [cell])]
+        labels = list(dict.fromkeys(label for label in labels if label))
+        if not labels and not may_be_empty:
+            raise DataError(f"{table.path}: the target column {column!r} has no label in {table.place(at)}; fill it or remove the row")
+        rows.append(labels)
+    return rows
+
+
+def _columns(table: Table, columns: list[str], prefix: str, may_be_empty: bool) -> list[list[str]]:
+    names = [name.removeprefix(prefix) for name in columns]
+    marks = np.column_stack([PLAIN.numbers(cell_text(table.frame[column])) for column in columns])
+    bad = np.argwhere((marks != 0.0) & (marks != 1.0))
+    if len(bad):
+        row, at = bad[0].tolist()
+        cell = cell_text(table.frame[columns[at]]).iloc[row]
+        raise DataError(
+            f"{table.path}: column {columns[at]!r} holds {cell!r} in {table.place(row)}; columns of labels hold 0 and 1, or TRUE and FALSE"
+        )
+    empty = np.flatnonzero(~(marks == 1.0).any(axis=1))
+    if empty.size and not may_be_empty:
+        raise DataError(
+            f"{table.path}: {empty.size} rows have no label of the hierarchy, the first is {table.place(int(empty[0]))}; "
+            "remove them or give them a label"
+        )
+    return [[names[at] for at in np.flatnonzero(row).tolist()] for row in marks == 1.0]
+
+
+def _attach(
+    edges: Edges, rows: list[list[str]], named: list[str], options: Mapping[str, Any], notes: list[str]
+) -> tuple[Edges, tuple[str, ...], dict[str, str]]:
+    """Return the edges with stub leaves, those leaves, and the leaf of every label; inner labels are refused unless stubs are asked for."""
+    graph = LabelGraph.from_edges(edges, root=options["root"], several_tops=options["several_tops"])
+    inner = {parent for parent, _ in edges}
+    graph.leaf_positions(label for label in named if label not in inner)  # for its message
+    lifted = [label for label in named if label in inner]
+    touched = sum(any(label in inner for label in row) for row in rows)
+    if lifted and not options["stub_leaves"]:
+        raise DataError(
+            f"{len(lifted)} of {len(named)} labels are inner nodes of {options['hierarchy']}, in {touched} of {len(rows)} rows "
+            f"(the first is {lifted[0]!r}); attach a leaf of its own to each with dataset.stub_leaves=true"
+        )
+    if lifted:
+        notes.append(f"{len(lifted)} labels of {touched} rows are inner nodes: each has a stub leaf below it")
+    added = tuple((label, stub(label)) for label in lifted)
+    return (*edges, *added), tuple(leaf for _, leaf in added), {label: stub(label) if label in inner else label for label in named}

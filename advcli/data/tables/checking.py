@@ -1,0 +1,351 @@
+"""What ``advcli data check`` says of a person's file: its columns, gaps, classes, suspects, and the command line that fits it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.util import hash_array, hash_pandas_object
+
+from ...core.errors import DataError, ProblemsError
+from ..registry import complete_options, sources
+from .cells import MISSING, PLAIN, TRUTHS, Look, Notation, cell_text, gaps_in, numbers_of, reads_as_numbers
+from .columns import code_labels, label_numbers, listed, written_alike
+from .notation import nearly_numbers, notation_words, number_look
+from .opening import WINDOWS, NotTextError, check_encoding
+from .reading import format_of, read_any
+from .suspects import SAID, counted, likely_order, looks_like
+from .table import Table, decode, find_target, is_number, read_bytes, separator_of, table_of
+from .tabular import from_table
+
+MANY = 20
+"""Different fractional numbers from which on a target is one to be cut."""
+
+RARE = 5
+"""Rows of a class below which the usual five folds refuse it."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What there is to say about a file.
+
+    Attributes
+    ----------
+    head : str
+        File, rows, columns.
+    columns : list of dict
+        For each column ``column``, ``type``, ``gaps``, ``different``, ``values`` and ``taken as``.
+    classes : list of dict
+        For each class of the target ``class`` and ``rows``; empty without a target, and for numbers to be cut.
+    remarks : list of str
+        What is suspicious or wrong, a line each, with its remedy.
+    options : dict
+        Those of ``dataset=csv`` that fit the file, where they are not the defaults; empty without a target.
+    """
+
+    head: str
+    columns: list[dict[str, Any]]
+    classes: list[dict[str, Any]]
+    remarks: list[str]
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _ColumnFacts:
+    """What there is to know of a column, counted once.
+
+    Attributes
+    ----------
+    kind : str
+        ``empty``, ``true/false``, ``whole``, ``number`` or ``text``.
+    looks : str
+        What it looks like instead of a feature (`looks_like`).
+    gaps, different : int
+        Rows without a value, and different values of the others.
+    values : str
+        The range of numbers, or the most frequent values.
+    content : ndarray of uint64
+        A number for each row, equal where values are equal: those of two columns tell whether one is a copy of the other.
+    """
+
+    kind: str
+    looks: str
+    gaps: int
+    different: int
+    values: str
+    content: NDArray[np.uint64]
+
+
+def check_file(path: Path, target: str | None, separator: str | None = None, encoding: str | None = None) -> Checked:
+    """Look at a file of any format that ``dataset=csv`` reads; a pipe is read once.
+
+    Parameters
+    ----------
+    path : Path
+    target : str or None
+        The column of labels; None: not chosen yet.
+    separator : str or None
+        Character between the fields of CSV; None: the one by which the heading has most fields.
+    encoding : str or None
+        Encoding of CSV; None: the one of its mark, else UTF-8, else cp1252.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, or has no such column.
+    """
+    options: dict[str, Any] = {"path": str(path)}
+    remarks: list[str] = []
+    table, as_text = _read(path, target, separator, encoding, options, remarks)
+    names = list(map(str, table.frame.columns))
+    targets = [] if target is None else find_target(path, target, names)
+    if target is not None:
+        options["target"] = target
+    features = [name for name in names if name not in set(targets)]
+    look = _look(table, features, targets, options)
+    if look.notation != PLAIN:  # a reader of numbers has taken 1.234 for one and a bit
+        table, options = as_text(), options | look.notation.options
+    nearly = set(nearly_numbers(table, features, {"categorical": "auto", **look.notation.options}))
+    facts = {name: _facts(table.frame[name], look.columns.get(name, look.notation), name in nearly, name in look.columns) for name in names}
+    columns = [
+        {"column": _short(name), "type": fact.kind, "gaps": fact.gaps, "different": fact.different, "values": fact.values}
+        | {"taken as": "label" if name in set(targets) else _taken(fact)}
+        for name, fact in facts.items()
+    ]
+    remarks += _notation_remarks(look)
+    taken = _features({name: facts[name] for name in features}, options, remarks)
+    remarks += [*_constant(facts, taken), *_copies(facts, taken, targets), *_duplicates(facts)]
+    if target is None:
+        classes = []
+    elif target in targets:
+        classes = _target(table, target, options, remarks, look.notation)
+    else:
+        classes = _sets(table, targets, target, remarks)
+    if target is None:
+        remarks.append("say which column holds the labels: target=COLUMN")
+    elif not any(remark.startswith("the target") for remark in remarks):
+        remarks += _problems(table, options)
+    head = f"{path}: {len(table.frame)} rows, {len(names)} columns"
+    return Checked(head, columns, classes, remarks, {} if target is None else options)
+
+
+def _features(facts: Mapping[str, _ColumnFacts], options: dict[str, Any], remarks: list[str]) -> list[str]:
+    """Return the columns that features are made of; what follows for the command and what is remarkable is added."""
+    found = [name for name, fact in facts.items() if fact.looks]
+    remarks += [f"{name} looks like {SAID[facts[name].looks]}" for name in found]
+    auto = any(fact.kind == "text" for fact in facts.values())
+    if found:
+        names_found = ",".join(found)
+        remarks.append(f"these are left out: dataset.keep=[{names_found}] takes them" if auto else "these are left out by dataset.drop")
+    empty = [name for name, fact in facts.items() if fact.kind == "empty"] + ([] if auto else found)
+    if auto:
+        options["categorical"] = "auto"
+    if empty:
+        options["drop"] = empty
+    taken = [name for name, fact in facts.items() if not fact.looks and name not in empty]
+    gaps = [name for name in taken if facts[name].gaps]
+    if gaps:
+        options["missing"] = "median"
+        remarks.append(f"no value in some cells of {listed(gaps)}: dataset.missing=median, mean, most_frequent or indicator fills them")
+    ticked = [name for name in gaps if facts[name].different == 1]
+    if ticked:
+        remarks.append(f"one value or nothing in {listed(ticked)}: nothing counts as a value too")
+    many = [name for name in taken if facts[name].kind == "text" and facts[name].different > _bound()]
+    if many:
+        remarks.append(f"more than {_bound()} categories in {listed(many)}: the rarest share one feature (dataset.max_categories)")
+    return taken
+
+
+def _read(
+    path: Path, target: str | None, separator: str | None, encoding: str | None, options: dict[str, Any], remarks: list[str]
+) -> tuple[Table, Callable[[], Table]]:
+    """Return the file as a table, and what returns it with all cells of CSV as text.
+
+    The options by which it was read, where they are not the defaults, and what is remarkable are added.
+    """
+    if format_of(path) != "csv":
+        table = read_any(path, target)
+        return table, lambda: table
+    raw, encoding = read_bytes(path, once=True), check_encoding(encoding)
+    asked = separator or ","
+    try:
+        content, found = decode(path, raw, asked, encoding)
+    except NotTextError:
+        if encoding is not None:
+            raise
+        encoding = WINDOWS
+        content, found = decode(path, raw, asked, encoding)
+        remarks.append(f"the file is not UTF-8 and was read as {encoding}, what Windows of Western Europe writes: look whether it is right")
+    if encoding is not None:
+        options["encoding"] = encoding
+    separator = separator_of(content) if separator is None and found == asked else found
+    if separator != ",":
+        options["separator"] = separator
+    as_text = partial(table_of, path, content, separator, target, None)
+    return table_of(path, content, separator, target, []), as_text
+
+
+def _bound() -> int:
+    return int(sources()["csv"].defaults["max_categories"])
+
+
+def _look(table: Table, features: list[str], targets: list[str], options: Mapping[str, Any]) -> Look:
+    """Return how the numbers of the features look to be written, and those of a target that is to be cut."""
+    cut = [name for name in targets if len(targets) == 1 and table.frame[name].nunique() > MANY]
+    return number_look(table, [*features, *cut], {"categorical": "auto", "separator": options.get("separator", ",")})
+
+
+def _notation_remarks(look: Look) -> list[str]:
+    """Return what is said of numbers in another notation than that of programs."""
+    if look.columns and look.notation == PLAIN:
+        each = ", ".join(f"{name} ({own})" for name, own in look.columns.items())
+        return [f"numbers are written in several ways, which one command cannot read; write all in one way: {each}"]
+    said = [f"numbers in {listed(list(look.columns))} are written in another way than programs do: {look.notation} reads them"]
+    said += [f"{name} could also be read otherwise: {notation_words(look, name)}" for name in look.unclear]
+    if set(look.notation.units) & {"<", ">", "<=", ">=", "≤", "≥", "~", "≈"}:
+        said.append("of a value that is only bounded, such as <40, the bound is taken")
+    return said if look.columns else []
+
+
+def _facts(column: pd.Series, notation: Notation, nearly: bool, written: bool) -> _ColumnFacts:
+    """Return what there is to know of a column; of text each different value is looked at once.
+
+    ``nearly``: whether it holds numbers with a few wrong cells; ``written``: whether it holds numbers in another notation than the default.
+    """
+    looks, rows = "" if nearly or written else looks_like(column), len(column)
+    if is_number(column):
+        numbers = column.to_numpy(np.float64)
+        there = numbers[~np.isnan(numbers)]
+        kind, shown = _range(there, column.dtype.kind == "b")
+        return _ColumnFacts(kind, looks, rows - len(there), len(pd.unique(there)), shown, hash_array(numbers + 0.0))
+    counts = counted(column)
+    distinct = pd.Series(counts.index, dtype=object)
+    gaps = rows - int(counts.sum())
+    if counts.empty:
+        return _ColumnFacts("empty", looks, gaps, 0, "", np.zeros(rows, dtype=np.uint64))
+    codes, raw = pd.factorize(column)  # -1, the last of what follows, for no value
+    texts = cell_text(pd.Series([*raw, ""], dtype=object))
+    numeric = reads_as_numbers(distinct, notation)
+    if numeric:
+        content = hash_array(notation.numbers(texts) + 0.0)
+    else:
+        content = texts.mask(gaps_in(texts), "").map(hash).to_numpy(np.int64).view(np.uint64)
+    if numeric or nearly:
+        numbers = notation.numbers(distinct)
+        kind, shown = _range(numbers[~np.isnan(numbers)], bool(distinct.str.lower().isin(TRUTHS).all()))
+    else:
+        kind = "text"
+        shown = _short(", ".join(counts.index[:5]) + (", ..." if len(counts) > 5 else ""), 32)
+    return _ColumnFacts("number" if nearly else kind, looks, gaps, len(counts), shown, content[codes])
+
+
+def _range(values: NDArray[np.float64], boolean: bool) -> tuple[str, str]:
+    """Return the kind of a column of numbers, and their range in words."""
+    if not len(values):
+        return "empty", ""
+    if boolean:
+        return "true/false", ", ".join(str(bool(value)) for value in np.unique(values))
+    return "whole" if np.all(values == np.round(values)) else "number", f"{values.min():.6g} to {values.max():.6g}"
+
+
+def _taken(fact: _ColumnFacts) -> str:
+    if fact.looks:
+        return f"no: {fact.looks}"
+    return {"empty": "no: empty", "text": "categories"}.get(fact.kind, "number")
+
+
+def _constant(facts: Mapping[str, _ColumnFacts], taken: Sequence[str]) -> list[str]:
+    """Return what is said of columns that have one value in every row."""
+    found = [name for name in taken if facts[name].different == 1 and not facts[name].gaps]
+    if not found:
+        return []
+    return [f"the same value in every row of {listed(found)}, which tells nothing: dataset.drop=[{','.join(found)}] leaves it out"]
+
+
+def _copies(facts: Mapping[str, _ColumnFacts], taken: Sequence[str], targets: Sequence[str]) -> list[str]:
+    """Return what is said of columns that are equal to an earlier one, or to a target."""
+    first: dict[bytes, str] = {}
+    said = []
+    for name in [*targets, *taken]:
+        if facts[name].different < 2:
+            continue
+        earlier = first.setdefault(hashlib.sha256(facts[name].content.tobytes()).digest(), name)
+        if earlier != name and name not in targets:
+            gives = ", which gives the answer away" if earlier in targets else ""
+            said.append(f"{name} is a copy of {earlier}{gives}: dataset.drop=[{name}] leaves it out")
+    return said
+
+
+def _duplicates(facts: Mapping[str, _ColumnFacts]) -> list[str]:
+    """Return what is said of rows that are equal to an earlier one in every column."""
+    rows = hash_pandas_object(pd.DataFrame({name: fact.content for name, fact in facts.items()}), index=False)
+    count = len(rows) - rows.nunique()
+    if not count:
+        return []
+    verb = "row is a copy of an earlier one" if count == 1 else "rows are copies of earlier ones"
+    return [f"{count} {verb}: where they are one example that was written twice, remove them, or test rows are also trained on"]
+
+
+def _short(text: Any, most: int = 20) -> str:
+    words = " ".join(str(text).split())
+    return words if len(words) <= most else f"{words[: most - 3]}..."
+
+
+def _sets(table: Table, targets: list[str], target: str, remarks: list[str]) -> list[dict[str, Any]]:
+    """Return the labels of rows that have several, one a column, with their rows."""
+    remarks.append("rows have sets of labels, one a column: loss=sets and the methods of docs/multilabel.md learn them")
+    marks = {name: numbers_of(table.frame[name])[0] for name in targets}
+    return [{"class": _short(name.removeprefix(target[:-1])), "rows": int((values == 1.0).sum())} for name, values in marks.items()]
+
+
+def _target(table: Table, target: str, options: dict[str, Any], remarks: list[str], notation: Notation) -> list[dict[str, Any]]:
+    """Return the classes with their rows; what follows for the command and what is remarkable is added."""
+    found = table.frame[target].value_counts()  # what follows looks at each different cell once
+    text, rows_of = cell_text(pd.Series(found.index, dtype=object)), found.to_numpy()
+    if (gaps := int(rows_of[text == ""].sum())) > 0:
+        remarks.append(f"the target {target} has no value in {gaps} rows: fill or remove them, advcli guesses no labels")
+    unknown = sorted(set(text.str.lower()) & (MISSING - {""}))
+    if unknown:
+        remarks.append(f"{listed(unknown)} is a class of {target} like any other; if it means no value, remove those rows")
+    if gaps == len(table.frame):
+        return []
+    codes, labels = code_labels(text[text != ""], notation)
+    numbers = label_numbers(labels, notation)
+    if len(labels) > MANY and numbers is not None:
+        options |= {"cut": "equal_frequency", "n_classes": 5}
+        remarks.append(f"{target} holds {len(labels)} different numbers: cut into five ordered classes of equal size")
+        return []
+    for group in written_alike(labels):
+        remarks.append(f"{target} holds what looks like one label in several writings, each a class of its own: {listed(group)}")
+    counted = None if numbers is None else likely_order([int(number) if number.is_integer() else number for number in numbers])
+    order = likely_order(labels) if counted is None else labels
+    if order is not None:
+        key, value = ("order", order) if counted is None else ("ordered", True)
+        options[key] = value
+        shown = " < ".join(map(str, order))
+        remarks.append(f"the labels look ordered, {shown}: leave dataset.{key} out if they are not; with it loss=absolute and others fit")
+    counts = np.bincount(codes, rows_of[text != ""], len(labels)).astype(int).tolist()
+    rare = [f"{label} ({count})" for label, count in zip(labels, counts, strict=True) if count < RARE]
+    if rare:
+        options["allow_small_classes"] = True
+        remarks.append(f"classes with fewer than {RARE} rows: {listed(rare)}; merge or remove them, or accept them")
+    rows = dict(zip(labels, counts, strict=True))
+    return [{"class": _short(label), "rows": rows[label]} for label in (order or labels)]
+
+
+def _problems(table: Table, options: dict[str, Any]) -> list[str]:
+    """Return what is still wrong when the table is taken by these options."""
+    try:
+        from_table(table, complete_options({"name": "csv", "source": "csv", **options}))
+    except ProblemsError as error:
+        return list(error.problems)
+    except DataError as error:
+        return [str(error)]
+    return []

@@ -1,0 +1,164 @@
+"""The fits of one cell, split by split."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from ..results.predictions import Predictions, entry
+from ..results.tables import over_splits, plain
+from .learning import ConfusionCounts
+from .part import Part
+from .recipe import Recipe
+from .selection import Selection
+from .splits import Split
+
+
+class Searches:
+    """The searches of a cell: one on the first training part, or one on that of every split.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    splits : list of (train rows, test rows)
+        The one search is done at once: without it there is nothing to fit.
+    before : mapping or None
+        The stored cell that gets more splits: its searches stay as they are.
+
+    Attributes
+    ----------
+    counted : Counter of str
+        How many searches chose at an end of all values tried, by the sentence that says which.
+    """
+
+    def __init__(self, recipe: Recipe, splits: list[Split], before: Mapping[str, Any] | None) -> None:
+        self._recipe = recipe
+        self._one = recipe.protocol.search == "first_split" or not recipe.axes.names
+        self._rows: list[dict[str, Any]] = [] if before is None else list(before["search_rows"])
+        self._hyper: Mapping[str, Any] = {} if before is None else _settled(before["about"]["hyper"], recipe)
+        self.counted: Counter[str] = Counter() if before is None else Counter(before["about"]["counted"]["edges"])
+        if self._one and before is None:
+            self._add(1, recipe.search(recipe.part(splits[0][0])))
+
+    def _add(self, number: int, found: Selection) -> None:
+        self._rows += [{"split": number, **row} for row in found.rows]
+        self._hyper = found.hyper
+        self.counted.update(found.edges)
+
+    def of(self, number: int, train: Part) -> Mapping[str, Any]:
+        """Return the hyper-parameters of a split, chosen on its training part."""
+        if not self._one:
+            self._add(number, self._recipe.search(train, number))
+        return self._hyper
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of search.csv."""
+        return self._rows
+
+    def hyper(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return the hyper-parameters; a text says what they are where splits, whose rows of runs.csv these are, chose differently."""
+        splits = {row["split"]: row for row in rows}
+        if self._one or len(splits) < 2:
+            return dict(self._hyper)
+        return {name: over_splits([row.get(name) for row in splits.values()]) for name in self._hyper}
+
+    def edges(self) -> list[str]:
+        """Return one sentence for every end of a search at which splits chose, and how many did."""
+        n = len({row["split"] for row in self._rows})
+        return [edge if self._one else f"{edge} ({count} of {n} splits)" for edge, count in self.counted.items()]
+
+
+def _settled(hyper: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
+    """Return hyper-parameters of a cell's file as the search chose them: its candidates may be what JSON does not tell from lists."""
+    own = recipe.axes.own
+    return {name: next((each for each in own.get(name, ()) if plain(each) == value), value) for name, value in hyper.items()}
+
+
+class Fits:
+    """The fits of all splits, those that a stored cell has among them.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    n : int
+        Number of splits.
+    predictions : Predictions
+    before : mapping or None
+        The stored cell.
+
+    Attributes
+    ----------
+    rows : list of dict
+        Rows as in runs.csv.
+    failure : str
+        The first traceback; empty if none.
+    counted : dict of str to Counter
+        ``choices`` of solver=auto; ``stopped``, statuses of fits that did not converge; ``remarks`` and ``notes`` on the fits.
+    confusion : ConfusionCounts or None
+    learned : list of dict
+        Points of learning curves.
+    """
+
+    def __init__(self, recipe: Recipe, n: int, predictions: Predictions, before: Mapping[str, Any] | None) -> None:
+        self._recipe, self._n, self.predictions = recipe, n, predictions
+        about: Mapping[str, Any] = {} if before is None else before["about"]
+        counted = about.get("counted", {})
+        self.rows: list[dict[str, Any]] = [] if before is None else list(before["rows"])
+        self.failure = ""
+        self.counted = {name: Counter(counted.get(name, {})) for name in ("choices", "stopped", "remarks", "notes")}
+        self.confusion = ConfusionCounts.of(recipe, about.get("confusion"))
+        self.learned: list[dict[str, Any]] = list(about.get("learning", ()))
+
+    @property
+    def stopped(self) -> Counter[str]:
+        """Statuses of the fits that did not converge."""
+        return self.counted["stopped"]
+
+    def judge(self, splits: list[Split]) -> str:
+        """Give the rows of a stored cell the metrics that it has not, by its predictions; return in words what a cell gets.
+
+        Raises
+        ------
+        DataError
+            If the predictions are not there.
+        """
+        by_split: dict[int, list[dict[str, Any]]] = {}
+        for row in self.rows:
+            by_split.setdefault(row["split"], []).append(row)
+        new: dict[str, None] = {}
+        self.rows = []
+        for number, rows in by_split.items():
+            held = {row["metric"]: row for row in rows}
+            names = dict.fromkeys([rows[0]["metric"], *self._recipe.protocol.metrics])
+            missing = [name for name in names if name not in held]
+            new |= dict.fromkeys(missing)
+            points = [point for point in self.learned if point["split"] == number] if missing else []
+            values: dict[str, float] = {}
+            if missing:
+                test = self._recipe.part(splits[number - 1][1])
+                values = self._values(missing, test, entry(number))
+            for point in points:
+                found = self._values(missing, test, entry(number, point["share"])) | point["values"]
+                point["values"] = {name: found[name] for name in dict.fromkeys([*names, *found])}
+            # counts of the algorithm stand behind the metrics
+            self.rows += [held.get(name) or rows[0] | {"metric": name, "value": values[name]} for name in dict.fromkeys([*names, *held])]
+        more = len(splits) - len(by_split)
+        said = [f"{more} split{'s' if more > 1 else ''} added"] if by_split and more else []
+        return ", ".join(said + ([f"{', '.join(new)} by kept predictions"] if new else []))
+
+    def _values(self, names: list[str], test: Part, name: str) -> dict[str, float]:
+        return self._recipe.values(names, test, self.predictions.of(name, self._recipe.n_classes))
+
+    def notes(self) -> list[str]:
+        """Return what is to be said about the fits."""
+        method = self._recipe.cell.method
+        return [
+            *self.counted["notes"],
+            *(f"{method}: {remark} ({count} of {self._n} fits)" for remark, count in self.counted["remarks"].items()),
+        ]
+
+    def about(self) -> dict[str, Any]:
+        """Return what the cell's file keeps for figures."""
+        confusion = {} if self.confusion is None else {"confusion": self.confusion.about()}
+        return confusion | ({"learning": self.learned} if self.learned else {})

@@ -1,0 +1,71 @@
+"""A part of a data set that a search fits to and judges on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.tables.encoding import Encoding
+from ..learners.base import Bound, Learner, View
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that a search or a fit may see.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array, shape (n, d)
+        Not standardised; cells (n, p) where there is an ``encoding``.
+    y : ndarray of intp, shape (n,), or csr_array, shape (n, L)
+        0-based codes, or ones where a row has a label; a part may miss a class.
+    weight : ndarray, shape (n,), or None
+        Example weights.
+    costs : ndarray, shape (n, k), or None
+        What predictions cost on each row, where rows have their own costs; y is then the first cheapest class.
+    groups : ndarray, shape (n,), or None
+        The sequence of each row, where rows form such; they stand together.
+    encoding : Encoding or None
+        What makes features of cells, to be fitted to the rows that a fit sees; None where X holds features.
+    """
+
+    X: Any
+    y: Any
+    weight: NDArray[np.float64] | None = None
+    costs: NDArray[np.float64] | None = None
+    groups: NDArray[np.intp] | None = None
+    encoding: Encoding | None = None
+
+    def __getitem__(self, rows: Any) -> Part:
+        weight, costs, groups = (None if each is None else each[rows] for each in (self.weight, self.costs, self.groups))
+        return Part(self.X[rows], self.y[rows], weight, costs, groups, self.encoding)
+
+    def encoded(self, *others: Part) -> tuple[Part, ...]:
+        """Return these rows and others with features in the place of cells, all as these rows make them."""
+        if self.encoding is None:
+            return (self, *others)
+        encoding = self.encoding.fit(self.X)
+        return tuple(replace(each, X=encoding.features(each.X), encoding=None) for each in (self, *others))
+
+    @property
+    def truth(self) -> Any:
+        """What predictions are judged by: the costs where rows have their own, else the labels."""
+        return self.y if self.costs is None else self.costs
+
+    def bind(self, learner: Learner) -> Bound:
+        """Return the rows as the learner's fits take them, with their own costs or as sequences if it learns from such."""
+        if self.costs is not None and learner.has_costs:
+            return learner.bind_costs(self.X, self.y, self.costs, self.weight)
+        if self.groups is not None and learner.has_groups:
+            return learner.bind_groups(self.X, self.y, self.groups, self.weight)
+        return learner.bind(self.X, self.y, self.weight)
+
+    def look(self, learner: Learner) -> View:
+        """Return the rows as the fitted learner looks at them, with their sequences, which it predicts if it learned from such."""
+        if self.groups is None:
+            return learner.look(self.X)
+        view = learner.look_groups(self.X, self.groups) if learner.has_groups else learner.look(self.X)
+        return replace(view, groups=self.groups)

@@ -1,0 +1,1 @@
+"""Many cells: their list, their effort, and how they are run."""

@@ -1,0 +1,371 @@
+"""The cells of a sweep as jobs of worker processes: checked before the first one starts, shared out, run, told.
+
+The command line's launchers and `advcli.evaluation.sweeps.sweep` start the processes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ... import learners
+from ...config.protocol import Protocol
+from ...core import plugins
+from ...core.errors import AdvcliError, ConfigError, DataError, IncompatibleError, NotConvergedWarning, ResultsError
+from ...core.hyper import SCALES
+from ...data import foresee, has_address, is_ordered, missing_files
+from ...data.labels.noise import check_noise
+from ...metrics import meaning, shown, shown_as
+from ...results.folder import ResultsFolder
+from ...results.identity import A_FILE
+from ...results.progress import Journal, warning
+from ...results.tables import GROWING, canonical_json, hyper_text
+from ..axes import find_axes, split_hyper
+from ..cell import Cell
+from ..growth import Review, content_of, settled
+from ..inputs import path_keys
+from ..outcome import CellOutcome
+from ..recipe import PROBABILITIES, Recipe, check_metrics, load_once, shared_data
+from ..runner import run_cell
+
+if TYPE_CHECKING:
+    from ...config import Settings
+
+JOBS_PER_WORKER = 32
+"""Jobs for each worker at most: enough to share out evenly, few enough that starting them does not count."""
+
+Done = list[tuple[int, CellOutcome, list[str]]]
+
+
+def cell_of(settings: Settings, hyper: Mapping[str, float] | None = None) -> Cell:
+    """Return the cell of a checked config, at these fixed hyper-parameters in the place of its own."""
+    groups = ("dataset", "loss", "features", "solver", "protocol", "seed")
+    noise = None if settings.noise["name"] == "none" else settings.noise
+    return Cell(**{group: getattr(settings, group) for group in groups}, hyper=settings.hyper if hyper is None else hyper, noise=noise)
+
+
+def cell_of_sweep(settings: Settings) -> Cell:
+    """Return the cell of a checked config without what its method does not have: other methods of the sweep do."""
+    settings = _own(settings)
+    return cell_of(settings, split_hyper(learners.searched(settings.loss, settings.features), settings.hyper)[0])
+
+
+def _own(settings: Settings) -> Settings:
+    loss = learners.as_in_sweeps(settings.loss)
+    return settings if loss is settings.loss else dataclasses.replace(settings, loss=dict(loss))
+
+
+def _scores_strategy(cell: Settings) -> bool:
+    """Tell whether a metric of probabilities judges a method that could estimate them and does not."""
+    wanted = [cell.protocol["metric"], *cell.protocol["metrics"]]
+    if cell.loss.get("calibrate") is not None or not any(PROBABILITIES in meaning(name).needs for name in wanted if name):
+        return False
+    try:
+        learners.learner_of({**cell.loss, "calibrate": "sigmoid"})
+    except IncompatibleError:
+        return False
+    return True
+
+
+def prepare(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> ResultsFolder:
+    """Check what needs no data, each different combination once, then create the results folder.
+
+    Parameters
+    ----------
+    cells : sequence of Settings
+    words : sequence of sequences of str
+        The words that each cell was composed from.
+    say : callable
+        Takes whole lines.
+
+    Raises
+    ------
+    ConfigError, ResultsError
+    """
+    contents = check_cells(cells, words, say)
+    folder = ResultsFolder(cells[0].folder, cells[0].record["proofs"], cells[0].record["distributions"])
+    review = Review(folder, settled(map(cell_of_sweep, cells)), contents)
+    folder.prepare(_identity(cells, words), review.look)
+    review.finish()
+    return folder
+
+
+def check_cells(cells: Sequence[Settings], words: Sequence[Sequence[str]], say: Callable[[str], None]) -> dict[str, str]:
+    """Check the cells of a sweep as `prepare` does, with the same parameters; nothing is written.
+
+    Returns
+    -------
+    dict of str to str
+        `growth.content_of` of the data sets that were read, to the checksums of their content.
+
+    Raises
+    ------
+    AdvcliError
+    """
+    for key in ("name", "results_dir", "data_dir", "workers", "cells_per_job", "quiet", "results", "dry_run"):
+        if len({str(getattr(cell, key)) for cell in cells}) > 1:
+            raise ConfigError(f"{key} must be the same for all cells of a sweep; give one value")
+    options: dict[str, Mapping[str, Any]] = {}
+    checked: set[str] = set()
+    used: set[str] = set()
+    unused: dict[str, dict[str, Settings]] = {}
+    plain = [cell for cell in cells if _own(cell) is not cell]
+    if len(plain) == len(cells):
+        learners.learner_of(cells[0].loss)  # no method of the sweep: the error of one of them
+    elif plain and not cells[0].quiet:
+        say(f"note: calibrate is for potentials: no part of the cells of {', '.join(dict.fromkeys(cell.loss['name'] for cell in plain))}")
+    for cell in map(_own, cells):
+        name = cell.dataset["name"]
+        if options.setdefault(name, cell.dataset) != cell.dataset:
+            differing = [key for key, value in cell.dataset.items() if options[name].get(key) != value]
+            raise ConfigError(f"dataset.{differing[0]} varies under one name: give each data set its own dataset.name, or its own sweep")
+        if cell.results:
+            raise ConfigError("the key results is for advcli report; name= and results_dir= say where a run writes")
+        ordered = is_ordered(cell.dataset, cell.protocol["splits"] == "author") is not False
+        combination = repr((cell.loss, cell.features, cell.solver, ordered, cell.protocol, cell.hyper, cell.noise))
+        if combination in checked:
+            continue
+        checked.add(combination)
+        learners.check_compatible(cell.loss, cell.features, cell.solver, ordered, None)
+        check_noise(cell.noise)
+        names = learners.searched(cell.loss, cell.features)
+        own, others = split_hyper(names, cell.hyper)
+        protocol = Protocol.from_mapping(cell.protocol)
+        find_axes(protocol, names, own, learners.candidates(cell.loss), learners.reach(cell.loss))
+        check_metrics(protocol, cell.loss)
+        used |= set(own)
+        for key in others:
+            unused.setdefault(key, {})[f"{cell.loss['name']} {cell.features['name']}"] = cell
+    games = [cell for cell in map(_own, cells) if _scores_strategy(cell)]
+    if games and not cells[0].quiet:
+        said = ", ".join(dict.fromkeys(cell.loss["name"] for cell in games))
+        say(f"note: probabilities of {said} are the strategy of a game, no estimate of chances; calibrate=vector estimates them")
+    for key, methods in unused.items():
+        # a method without regularisation has nothing else in the place of C; of any other key, a word is missing, such as features=rbf
+        if key not in used and key not in SCALES:
+            cell = next(iter(methods.values()))
+            names = learners.searched(cell.loss, cell.features)
+            find_axes(Protocol.from_mapping(cell.protocol), names, cell.hyper, learners.candidates(cell.loss))
+        elif not cells[0].quiet:
+            say(f"note: hyper.{key} is no hyper-parameter of {', '.join(methods)}: no part of these cells")
+    settled(map(cell_of_sweep, cells))
+    _refuse_missing_data(cells, words)
+    return _check_with_data(cells, say)
+
+
+def _refuse_missing_data(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> None:
+    """Refuse a sweep over sets of the catalogue that are not in the data folder: all of them, before any cell.
+
+    Raises
+    ------
+    DataError
+        The line names the sets, how to get them, and the words that leave them out.
+    """
+    files: dict[str, list[Path]] = {}
+    chosen: dict[str, str | None] = {}
+    for cell, texts in zip(cells, words, strict=True):
+        name = str(cell.dataset["name"])
+        if name not in files:
+            files[name] = missing_files(cell.dataset, cell.data_dir, cell.protocol["splits"] == "author")
+            chosen[name] = next((text.partition("=")[2] for text in texts if text.startswith("dataset=")), None)
+    missing = {name: lacking[0] for name, lacking in files.items() if lacking}
+    if missing:
+        rest = list(dict.fromkeys(chosen[name] for name in files if name not in missing))
+        go_on = f"; to go on with the rest add dataset={','.join(map(str, rest))}" if rest and None not in chosen.values() else ""
+        raise DataError(_how_to_get(missing, len(files)) + go_on)
+
+
+def _how_to_get(missing: Mapping[str, Path], n: int) -> str:
+    """Return which of ``n`` data sets are missing, by their first missing files, and what to do."""
+    names = [name for name in missing if has_address(name)]
+    if len(missing) == 1:
+        ((name, file),) = missing.items()
+        said = f"data set {name!r} is not here: no file {file}; " + (f"run `advcli data fetch {name}`, or " if names else "")
+        return f"{said}point data_dir= or ADVCLI_DATA to the folder that has {file.name}"
+    said = f"{len(missing)} of {n} data sets are not here: {', '.join(missing)}; "
+    said += f"`advcli data fetch NAME` gets {'each' if len(names) == len(missing) else ', '.join(names)}, or " if names else ""
+    return f"{said}point data_dir= or ADVCLI_DATA to the folder that has their files, such as {next(iter(missing.values())).name}"
+
+
+def _check_with_data(cells: Sequence[Settings], say: Callable[[str], None]) -> dict[str, str]:
+    """Check what only reading the data tells, each different combination once, and say what is to be known of the data before any work.
+
+    Data sets that describe themselves are not read, others once; returned are the checksums of these.
+
+    Raises
+    ------
+    ConfigError
+        The words do not fit the data.
+    DataError
+        A file of somebody's own cannot be used, or no data set of the sweep. Where some of the others can, the rest become failed rows.
+    """
+    read: dict[str, dict[str, Settings]] = {str(cell.dataset["name"]): {} for cell in cells}
+    for cell in cells:
+        given = cell.protocol["splits"] == "author"
+        wanted = [cell.protocol["metric"], *cell.protocol["metrics"]]
+        facts = {fact for name in wanted if name for fact in meaning(name).needs}
+        if cell.dataset.get("path") is not None or is_ordered(cell.dataset, given) is None or facts:
+            parts = (cell.loss, cell.features, cell.solver, wanted, cell.protocol["splits"], cell.noise)
+            read[str(cell.dataset["name"])].setdefault(repr(parts), cell)
+    first = {str(cell.dataset["name"]): cell for cell in reversed(cells)}
+    problems: list[AdvcliError] = []
+    contents: dict[str, str] = {}
+    with shared_data():
+        for name in sorted(read):
+            tell, cell = foresee(first[name].dataset), first[name]
+            if tell is not None:
+                dataset = load_once(cell.dataset, cell.data_dir, cell.protocol["splits"] == "author")
+                contents[content_of(cell.dataset, cell.protocol)] = dataset.sha256
+                for note in tell(dataset):
+                    if not cells[0].quiet:
+                        say(f"note: {name}: {note}")
+            for cell in read[name].values():
+                try:
+                    recipe = Recipe(cell_of_sweep(cell), cell.data_dir)
+                    contents[content_of(cell.dataset, cell.protocol)] = recipe.dataset.sha256
+                    recipe.check_facts()
+                except ConfigError:
+                    raise
+                except AdvcliError as error:
+                    problems.append(error)
+    if problems and len(problems) == sum(map(len, read.values())) and all(read.values()):
+        raise problems[0]
+    return contents
+
+
+def _identity(cells: Sequence[Settings], words: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Return what all cells of a results folder share, so that its rows can stand in one table.
+
+    Data sets, losses, features and solvers are columns of the rows: a folder may get more of them. Their options count as far as
+    words set them, because rows do not tell two values of most options apart. Where a file lies is no part of it: `growth.Review` compares
+    what is in it.
+    """
+    from ...config.words import options_set
+
+    def one(values: list[Any]) -> Any:
+        distinct = list({canonical_json(value): value for value in reversed(values)}.values())[::-1]
+        return distinct[0] if len(distinct) == 1 else {"each of": distinct}
+
+    paths = set().union(*(path_keys(vars(cell)) for cell in cells))
+    return {
+        "seed": one([cell.seed for cell in cells]),
+        "hyper": one([cell.hyper for cell in cells]),
+        "solver": one([{key: value for key, value in cell.solver.items() if key != "name"} for cell in cells]),
+        # how reports test changes no row; splits and metrics may be added
+        "protocol": one(
+            [{key: value for key, value in cell.protocol.items() if key not in (*Protocol.SILENT, *GROWING)} for cell in cells]
+        ),
+        "options": {key: A_FILE if key in paths else one(values) for key, values in sorted(options_set(words).items())},
+    }
+
+
+def share_out(cells: Sequence[Settings], folder: ResultsFolder, session: Path) -> list[list[int]]:
+    """Give every job its cells, in a file of the session, and return their numbers, job by job.
+
+    Starting a job may take longer than a small cell, so a long sweep has fewer jobs than cells. A job gets every so many-th cell, because
+    neighbours are alike long, and those of one data set one after the other.
+
+    Raises
+    ------
+    ResultsError
+        The session's folder cannot be written.
+    """
+    first = cells[0]
+    at_most = JOBS_PER_WORKER * (first.workers or os.cpu_count() or 1)
+    jobs = min(len(cells), -(-len(cells) // first.cells_per_job) if first.cells_per_job else at_most)
+    ranks = {name: rank for rank, name in enumerate(dict.fromkeys(cell.dataset["name"] for cell in cells))}
+    batches = [sorted(range(job, len(cells), jobs), key=lambda at: ranks[cells[at].dataset["name"]]) for job in range(jobs)]
+    try:
+        for job, batch in enumerate(batches):
+            parts = plugins.folders(), folder, [(at, cells[at]) for at in batch]
+            (session / f"job{job}.pickle").write_bytes(b"".join(map(pickle.dumps, parts)))
+    except OSError as error:
+        raise ResultsError(f"cannot write into {first.folder}: {error.strerror}; free space or choose another results_dir") from error
+    return batches
+
+
+def run_job(session: Path, job: int) -> Done:
+    """Run the cells of one job, in a worker, and never raise: an exception here would reach whoever runs the workers.
+
+    Parameters
+    ----------
+    session : Path
+        Where `share_out` has put the job.
+    job : int
+
+    Returns
+    -------
+    list of (number, outcome, lines)
+        The lines are what the journal was told, for the case that it could not take them.
+    """
+    journal = Journal(session)
+    try:
+        with open(session / f"job{job}.pickle", "rb") as file:
+            plugins.use_folders(pickle.load(file))  # a worker that is used again began with those of another sweep
+            folder: ResultsFolder = pickle.load(file)
+            planned: list[tuple[int, Settings]] = pickle.load(file)
+    except FileNotFoundError:
+        return []  # somebody has removed the results folder; whoever waits for the job sees it
+    done: Done = []
+    lost: ResultsError | None = None
+    with shared_data(session):
+        for number, settings in planned:
+            journal.started(number)
+            try:
+                if lost is not None:
+                    raise lost  # what cannot be kept is not computed
+                outcome, lines = run_one(settings, folder, strict=False)
+            except Exception as error:
+                lost = error if isinstance(error, ResultsError) else lost
+                text = plugins.one_line(error)
+                outcome, lines = CellOutcome("", settings.label, "", "failed", error=text), [f"{settings.label}: failed: {text}"]
+            journal.finished(number, outcome.status, outcome.skipped, lines)
+            # the rows are on the disk; sending them to the parent again would cost memory
+            done.append((number, dataclasses.replace(outcome, rows=[]), lines))
+    return done
+
+
+def refuse_removed(folder: ResultsFolder, shown: str) -> None:
+    """Raise `ResultsError` if somebody has removed the folder, here by the name that people see, while its cells ran."""
+    if not folder.cells_path.is_dir():
+        raise ResultsError(f"the results folder {shown} was removed while its cells ran; start the command again")
+
+
+def result(outcome: CellOutcome) -> str:
+    """Return the result of a cell in words: the metric, its mean and, in brackets, its sample standard deviation over the splits."""
+    about = shown_as(outcome.metric)
+    name = about.name.replace("_", " ")
+    return f"{name} {shown(outcome.metric, outcome.mean, outcome.std)}{' %' if about.percent else ''}"
+
+
+def chosen(outcome: CellOutcome) -> list[str]:
+    """Return the chosen and fixed hyper-parameters of a cell, one text each."""
+    return [f"{name} = {hyper_text(value)}" for name, value in outcome.hyper.items()]
+
+
+def run_one(settings: Settings, folder: ResultsFolder, strict: bool) -> tuple[CellOutcome, list[str]]:
+    """Run one cell; return its outcome and what to say about it, the first line without a number."""
+    cell = cell_of_sweep(settings)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        outcome = run_cell(cell, folder, settings.data_dir, strict, **settings.limits)
+    head = f"{outcome.dataset}, {outcome.method}"
+    if outcome.status == "failed":
+        return outcome, [f"{head}: failed: {outcome.error}"]
+    parts = [result(outcome), *chosen(outcome)]
+    if settings.verbose and outcome.worst_gap == outcome.worst_gap:  # no certificate, no gap
+        parts.append(f"gap {outcome.worst_gap:.1e}")
+    parts += [outcome.added] if outcome.added else []
+    parts.append("already there" if outcome.skipped else f"{outcome.seconds:.1f} s")
+    first = f"{head}: {', '.join(parts)}"
+    if settings.verbose and outcome.choice and not outcome.skipped:
+        first += f"; {outcome.choice}"
+    said = [line for line in (outcome.remark, outcome.warning) if line]
+    said += [f"{head}: {edge}" for edge in outcome.edges]
+    said += [str(told.message) for told in caught if not issubclass(told.category, NotConvergedWarning)]
+    return outcome, [first, *map(warning, dict.fromkeys(said))]

@@ -1,0 +1,103 @@
+"""A sweep over cells for notebooks and scripts."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import BrokenExecutor
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import ConfigError, KilledError
+from ...core.paths import expanded
+from ...core.processes import bound_to_this_process, interrupts_reach_this_process_only
+from ...results.progress import Progress, warning
+from .jobs import prepare, refuse_removed, run_job, share_out
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def sweep(
+    cells: str | Sequence[str | Sequence[str] | Mapping[str, Any]],
+    folder: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    quiet: bool = False,
+) -> pd.DataFrame:
+    """Compute cells and return the rows of their results folder.
+
+    The rows are those of ``advcli -m`` with the same words, bit for bit, whatever the number of workers. The same call resumes a sweep that
+    was interrupted or killed: only what is missing is computed. A terminal shows a bar, anything else one line per finished cell.
+
+    Parameters
+    ----------
+    cells : str or sequence
+        Each cell in the words of the command line, ``"dataset=iris loss=zero_one hyper.C=1"`` or a sequence of such words, or as a mapping
+        with the same keys, ``{"dataset": "iris", "hyper.C": 1}``, whose ``loss`` may be an unfitted scikit-learn classifier.
+        A value ``A,B`` and a preset ``+experiment=NAME`` stand for several
+        cells. YAML files of one's own are found in the folders of `advcli.core.plugins`.
+    folder : path
+        Folder of the results, made if it is not there.
+    workers : int, optional
+        Number of processes; default one for each core.
+    quiet : bool
+        Print failures only.
+
+    Returns
+    -------
+    DataFrame
+        Rows as in runs.csv (`advcli.results.folder`), those of earlier calls with this folder included. A cell that failed is a row with
+        ``status`` "failed" and its ``error``. `advcli.reports.summarise` and `advcli.reports.comparison_table` make the table from them.
+
+    Raises
+    ------
+    ConfigError
+        Before any work: a word that cannot be read, an unknown or invalid key, parts that do not fit each other.
+    ResultsError
+        The folder cannot be written or belongs to another configuration.
+    KilledError
+        A worker process died; finished cells are kept.
+    """
+    from joblib import Parallel, delayed
+
+    from ...config import check
+    from ...config.composing import compose_cells
+
+    began = time.time()
+    place = expanded(folder).absolute()
+    common = {"results_dir": str(place.parent), "name": place.name, "workers": workers, "quiet": quiet}
+    words, configs = compose_cells([cells] if isinstance(cells, str) else list(cells), common)
+    if not words:
+        raise ConfigError("a sweep needs at least one cell")
+    settled = [check(config) for config in configs]
+    results = prepare(settled, words, _print)
+    for remark in results.remarks:
+        _print(warning(remark))
+    processes = min(workers or os.cpu_count() or 1, len(settled))
+    with results.session() as session:
+        jobs = len(share_out(settled, results, session))
+        work = (delayed(run_job)(session, job) for job in range(jobs))
+        with Progress(session, len(settled), _print, quiet) as progress, interrupts_reach_this_process_only():
+            try:
+                pool = Parallel(processes, batch_size=1, pre_dispatch="all", **bound_to_this_process())
+                done = [cell for job in pool(work) for cell in job]
+            except BrokenExecutor as error:
+                raise KilledError(
+                    "a worker process died (killed, or out of memory); finished cells are kept and the same call resumes, with workers=1"
+                ) from error
+    for number, outcome, lines in done:
+        if number not in progress.done and outcome.status == "failed":  # the journal could not take it
+            _print("\n".join(lines))
+    for note in dict.fromkeys(f"note: {outcome.dataset}: {note}" for _, outcome, _ in done if not quiet for note in outcome.notes):
+        _print(note)
+    refuse_removed(results, str(results.path))
+    results.merge()
+    results.write_provenance(configs[0], began, time.time(), {"command": ["advcli.evaluation.sweeps.sweep"], "cells": len(settled)})
+    return results.runs()
+
+
+def _print(text: str) -> None:
+    with contextlib.suppress(OSError):  # whoever reads the progress may leave: the results are kept
+        print(text, flush=True)

@@ -1,0 +1,1 @@
+"""Feature maps of kernels: the kernels, their principal components and thresholds."""

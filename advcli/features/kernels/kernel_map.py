@@ -1,0 +1,515 @@
+"""Kernel features: f_c(x) = sum_i A_ic K(x_i, x), the function of least norm that the dual point spans (Fathony et al. 2018, eq. 170-173).
+
+    rbf          K(x, z) = exp(-gamma |x - z|^2)
+    poly         K(x, z) = (gamma x.z + coef0)^degree
+    precomputed  X is the kernel matrix itself
+
+Multiclass features over a kernel: K((x, a), (z, b)) = 1[a = b] K(x, z). The parameters are the coefficients A (n, k) over the n training
+rows, with |theta|^2 = <A, K A>. There is no intercept; a constant in the kernel acts as one (coef0 of poly).
+
+K is kept whole where ``memory_mb`` has room for it. Otherwise solvers get blocks of K computed on demand, and the rows used last are kept.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from bisect import bisect_left
+from operator import neg
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack, solve_triangular
+
+from ...core.checks import LARGEST, refuse_huge
+from ...core.compiled import kernels
+from ...core.errors import ConfigError
+from ...core.typing import Array, Labels
+from ..base import Directions, FeatureMap, KernelMap, Sketch, register
+from ..linear import LinearFeatures
+from .checks import PIECE, check_kernel_matrix, indefinite
+from .pivots import RANK_TOLERANCE, Pivots, Store
+
+_DENSE = 0.5  # share of rows with coefficients above which a product with all of K is faster than one with these rows
+_MEBIBYTE = 2.0**20
+
+
+class KernelFeatures(KernelMap):
+    """Scores K A of coefficients A (n_anchors, k); the anchors are the training rows.
+
+    Parameters
+    ----------
+    X : ndarray (n, d) or csr_array
+        The rows.
+    n_classes : int
+        Number k of scores per row.
+    memory_mb : float
+        Kernel values that may be kept, in MiB. Least: 1/256 of a MiB per row, where not all fit.
+    """
+
+    takes_constant = False
+
+    def __init__(self, X: Any, n_classes: int, *, memory_mb: float = 1000.0) -> None:
+        super().__init__(X, n_classes)
+        self.memory_mb = positive_option("memory_mb", memory_mb)
+        self.anchors = self.X
+        self._store: Store | None = None
+
+    # ---- what a kernel is -----------------------------------------------------------------------------------------
+    @abstractmethod
+    def kernel(self, X: Any, Z: Any) -> Array:
+        """Return K(x_a, z_b), shape (rows of X, rows of Z)."""
+
+    @property
+    @abstractmethod
+    def diagonal(self) -> Array:
+        """K(x_i, x_i) of the training rows, shape (n,)."""
+
+    @property
+    def options(self) -> dict[str, float]:
+        """The options of the kernel."""
+        return {}
+
+    def between(self, rows: Labels | slice, columns: Labels | slice) -> Array:
+        """Return the kernel between rows of X and anchors, by position."""
+        return self.kernel(self.X[rows], self.anchors[columns])
+
+    # ---- binding --------------------------------------------------------------------------------------------------
+    def at(self, X: Any) -> KernelFeatures:
+        """Return the map at other rows, with the same anchors."""
+        other = type(self)(X, self.n_classes, memory_mb=self.memory_mb, **self.options)
+        other.anchors = self.anchors
+        return other
+
+    def adopt(self, other: FeatureMap | None) -> None:
+        """Take the kernel values of a map over the same rows with the same kernel."""
+        if (
+            isinstance(other, KernelFeatures)
+            and type(other) is type(self)
+            and other.options == self.options
+            and other.memory_mb == self.memory_mb
+            and other.n_classes == self.n_classes
+            and _equal(other.X, self.X)
+        ):
+            self._store = other.store
+
+    def support(self, theta: Array) -> tuple[Any, Array]:
+        """Return the anchors whose coefficients are not 0, at least one, and these coefficients: what scores at new rows need."""
+        rows = np.flatnonzero(theta.any(axis=1))
+        rows = rows if len(rows) else np.zeros(1, dtype=np.intp)
+        return self.anchors[rows], theta[rows]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the kernel values out of pickles: they follow from the rows."""
+        return {**self.__dict__, "_store": None}
+
+    @property
+    def store(self) -> Store:
+        """The values kept so far; shared by maps that adopted them."""
+        if self._store is None:
+            self._store = Store(self.n_rows)
+        return self._store
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape (n, k) of the coefficients."""
+        return int(self.anchors.shape[0]), self.n_classes
+
+    # ---- memory ---------------------------------------------------------------------------------------------------
+    @property
+    def whole(self) -> bool:
+        """Whether all n^2 values fit, beside a copy of the largest block that solvers gather."""
+        return 8.0 * (1.0 + self.gathered**2) * float(self.n_rows) ** 2 <= self.memory_mb * _MEBIBYTE
+
+    @property
+    def room_for_factor(self) -> bool:
+        """Whether n^2 values of a factor fit beside K."""
+        return self.whole and 16.0 * float(self.n_rows) ** 2 <= self.memory_mb * _MEBIBYTE
+
+    @property
+    def spare(self) -> float:
+        """What ``memory_mb`` leaves."""
+        return self.memory_mb * _MEBIBYTE - 8.0 * float(self.n_rows) ** 2
+
+    @property
+    def room_for_sketch(self) -> bool:
+        """Whether a sketch of K fits beside K and a factor, which may have to take its place."""
+        return self.room_for_factor and 24.0 * float(self.n_rows) ** 2 <= self.memory_mb * _MEBIBYTE
+
+    @property
+    def largest_block(self) -> int:
+        """Most rows m whose (m, m) block may be asked for."""
+        if self.whole:
+            return self.n_rows
+        return min(self.n_rows, int(np.sqrt(self.memory_mb * _MEBIBYTE / 2 / 8)))
+
+    def check_memory(self) -> None:
+        """Raise `ConfigError` when the limit cannot hold even the pieces that a pass needs."""
+        n = self.n_rows
+        least = 2 * 8 * PIECE * n / _MEBIBYTE
+        if not self.whole and self.memory_mb < least:
+            every = 8 * (1 + self.gathered**2) * n * n / _MEBIBYTE
+            raise ConfigError(
+                f"features.memory_mb={self.memory_mb:g} is too small for {n} rows; give at least {np.ceil(least):.0f} "
+                f"({np.ceil(every):.0f} keep the whole kernel matrix)"
+            )
+
+    @property
+    def matrix(self) -> Array:
+        """The whole matrix K (n, n), exactly symmetric; computed once."""
+        store = self.store
+        if store.matrix is None:
+            n = self.n_rows
+            K = np.empty((n, n))
+            for start in range(0, n, PIECE):
+                stop = min(start + PIECE, n)
+                piece = self.between(slice(start, stop), slice(0, stop))
+                K[start:stop, :stop] = piece
+                K[:start, start:stop] = piece[:, :start].T
+                corner = K[start:stop, start:stop]
+                corner[:] = 0.5 * (corner + corner.T)
+            K[np.diag_indices(n)] = self.diagonal
+            store.matrix = K
+        return store.matrix
+
+    def handed_over(self) -> Array:
+        """Return the whole matrix for the caller to change: the map forgets it, where a copy would take longer than the values."""
+        K, self.store.matrix = self.matrix, None
+        return K
+
+    @property
+    def factor(self) -> tuple[Array, Labels]:
+        """L (n, p) and its pivot rows, by Cholesky with pivoting up to the numerical rank (Higham 2002, section 10.3); computed once."""
+        store = self.store
+        if store.factor is None:
+            n, largest = self.n_rows, float(self.diagonal.max(initial=0.0))
+            packed, order, rank, _ = lapack.dpstrf(self.matrix, tol=RANK_TOLERANCE * largest, lower=1)
+            order = order[:n] - 1
+            L = np.empty((n, rank))
+            L[order] = np.tril(packed)[:, :rank]
+            store.factor = (L, order[:rank].astype(np.intp))
+        return store.factor
+
+    def outranks(self, most: int) -> bool:
+        """Tell whether the rank of K is clearly above ``most``; ``most`` pivots tell, where a whole factor takes n^3/3 operations."""
+        store, n = self.store, self.n_rows
+        if store.factor is not None or most >= n:
+            return store.factor is not None and store.factor[0].shape[1] > most
+        pivots = self._pivots(most)
+        return len(pivots.lefts) > most and pivots.lefts[most] > pivots.least
+
+    def sketch(self, left: float, most: int) -> Array | None:
+        """Return the first rows of L', (p, n), as few as leave no diagonal value of K - L L' above ``left``; None if p > ``most``."""
+        pivots = self._pivots(min(most, self.n_rows))
+        p = bisect_left(pivots.lefts, -left, key=neg)
+        return pivots.rows[:p] if p <= min(most, len(pivots.lefts) - 1) else None
+
+    def _pivots(self, most: int) -> Pivots:
+        """Return at least ``most`` rows of L', or as many as are clearly above rounding."""
+        store = self.store
+        if store.pivots is None:
+            store.pivots = Pivots(self.matrix, self.diagonal)
+        store.pivots.reach(most)
+        return store.pivots
+
+    def pivots_for(self, left: float, most: int) -> int | None:
+        """Return how many pivots leave no diagonal value above ``left``; None if more than ``most``, or without memory for their rows."""
+        return self._pivots(0).cover(left, min(most, self.n_rows)) if self.room_for_sketch else None
+
+    def sketched(self, p: int) -> Sketch:
+        """Return the sketch by p pivots, or by as many as are clearly above rounding."""
+        found = self._pivots(0)
+        p = found.grow(min(p, self.n_rows))
+        rows = found.rows[:p]
+        left = np.maximum(self.diagonal - np.einsum("ij,ij->j", rows, rows), 0.0)
+        return Sketch(_SketchedFeatures(rows, found.gram(p), self.n_classes), rows, np.array(found.chosen[:p], dtype=np.intp), left)
+
+    def unsketched(self, theta: Array, sketch: Sketch) -> Array:
+        """Return A = L1^{-T} L'A' on the pivot rows, where L1 are the rows of L at the pivots: K A = L L1' A = L L'A'."""
+        coefficients = np.zeros(self.shape)
+        upper = sketch.rows[:, sketch.pivots]
+        coefficients[sketch.pivots] = solve_triangular(upper, sketch.rows @ theta, lower=False, check_finite=False)
+        return coefficients
+
+    def unseen(self, theta: Array, sketch: Sketch) -> float:
+        """Return the sum over the diagonal of <A, (K - L L') A>."""
+        return float(sketch.left @ np.einsum("ij,ij->i", theta, theta))
+
+    def explicit(self) -> FeatureMap:
+        """Return linear features on the rows of L."""
+        return LinearFeatures(self.factor[0], self.n_classes)
+
+    def to_explicit(self, theta: Array) -> Array:
+        """Return L'A."""
+        return np.ascontiguousarray(self.factor[0].T @ theta)
+
+    def from_explicit(self, theta: Array) -> Array:
+        """Return A = L1^{-T} Theta on the pivot rows, where L1 are the rows of the pivots: K A = L L1' A = L Theta."""
+        L, pivots = self.factor
+        coefficients = np.zeros(self.shape)
+        coefficients[pivots] = solve_triangular(L[pivots], theta, trans="T", lower=True, check_finite=False)
+        return coefficients
+
+    def proximal(self, G: Array, sigma: float) -> tuple[Array, Array]:
+        """Return X = sigma (K + sigma I)^{-1} G and its coefficients -X."""
+        store = self.store
+        if store.shifted is None or store.shifted[0] != sigma:
+            shifted = np.array(self.matrix, order="F")
+            shifted[np.diag_indices_from(shifted)] += sigma
+            try:
+                store.shifted = sigma, cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+            except LinAlgError:
+                raise indefinite(self.name, f"an eigenvalue is below -{sigma:.3g}") from None
+        X = cho_solve(store.shifted[1], sigma * np.asfortranarray(G), overwrite_b=True, check_finite=False)
+        return X, -X
+
+    def block(self, rows: Labels) -> Array:
+        """Return K among the given training rows, (m, m), C-contiguous; at most `largest_block` rows."""
+        rows = np.ascontiguousarray(rows)
+        m = len(rows)
+        if self.whole:
+            if m == self.n_rows:
+                return self.matrix
+            out = np.empty((m, m))
+            kernels.kernel_dual.gather(self.matrix, rows, rows, out)
+            return out
+        out = np.empty((m, m))
+        store = self.store
+        held = store.slot[rows] >= 0
+        if held.any():
+            assert store.rows is not None
+            at = np.flatnonzero(held)
+            part = np.empty((len(at), m))
+            kernels.kernel_dual.gather(store.rows, store.slot[rows[at]], rows, part)
+            out[at] = part
+        missing = np.flatnonzero(~held)
+        for start in range(0, len(missing), PIECE):
+            at = missing[start : start + PIECE]
+            out[at] = self.between(rows[at], rows)
+        out[np.diag_indices(m)] = self.diagonal[rows]
+        return out
+
+    def among(self, rows: Labels) -> PrecomputedFeatures:
+        """Return the kernel among some of the training rows, as the map of a fit to these; at most `largest_block` rows."""
+        part = PrecomputedFeatures(self.block(rows), self.n_classes)
+        part.store.matrix = part.X  # a block of a kernel matrix needs no check
+        return part
+
+    def accumulate(self, F: Array, rows: Labels, A: Array) -> None:
+        """Add K[:, rows] A to the scores F of all training rows, which are held class by class, (k, n)."""
+        A = np.ascontiguousarray(A)
+        if self.whole:
+            kernels.kernel_dual.accumulate(self.matrix, rows, A, F)
+            return
+        store, n = self.store, self.n_rows
+        if store.rows is None:
+            capacity = max(0, int(self.memory_mb * _MEBIBYTE / 2 / 8 / n) - PIECE)
+            store.rows = np.empty((capacity, n))
+            store.owner = np.full(capacity, -1, dtype=np.intp)
+            store.used = np.full(capacity, -1, dtype=np.int64)
+        store.clock += 1
+        held = np.flatnonzero(store.slot[rows] >= 0)
+        slots = store.slot[rows[held]]
+        store.used[slots] = store.clock
+        kernels.kernel_dual.accumulate(store.rows, slots, A[held], F)
+        missing = np.flatnonzero(store.slot[rows] < 0)
+        # slots of rows that this call does not need, longest unused first
+        free = np.flatnonzero(store.used < store.clock)
+        free = free[np.argsort(store.used[free], kind="stable")]
+        for start in range(0, len(missing), PIECE):
+            at = missing[start : start + PIECE]
+            piece = np.ascontiguousarray(self.between(rows[at], slice(0, n)))
+            piece[np.arange(len(at)), rows[at]] = self.diagonal[rows[at]]
+            kernels.kernel_dual.accumulate(piece, np.arange(len(at)), A[at], F)
+            slots, free = free[: len(at)], free[len(at) :]
+            kept = rows[at[: len(slots)]]
+            store.slot[store.owner[slots][store.owner[slots] >= 0]] = -1
+            store.rows[slots] = piece[: len(slots)]
+            store.owner[slots], store.slot[kept], store.used[slots] = kept, slots, store.clock
+
+    # ---- the four operations --------------------------------------------------------------------------------------
+    def scores(self, theta: Array) -> Array:
+        """Return K(X, anchors) A, shape (n, k); rows of zeros in A cost nothing."""
+        support = np.flatnonzero(theta.any(axis=1))
+        if self.X is not self.anchors:
+            F = np.zeros((self.n_rows, self.n_classes))
+            # a function without support is 0, and scikit-learn has no distances to no rows
+            for start in range(0, self.n_rows if len(support) else 0, PIECE):
+                rows = slice(start, min(start + PIECE, self.n_rows))
+                F[rows] = self.between(rows, support) @ theta[support]
+            return F
+        store = self.store
+        if store.theta is None or store.scores is None or not np.array_equal(store.theta, theta):
+            if self.whole and len(support) > _DENSE * self.n_rows:
+                by_class = np.ascontiguousarray(theta.T) @ self.matrix
+            else:
+                by_class = np.zeros((self.n_classes, self.n_rows))
+                self.accumulate(by_class, support, theta[support])
+            store.theta, store.scores = theta.copy(), np.ascontiguousarray(by_class.T)
+            store.scores.setflags(write=False)
+        return store.scores
+
+    def adjoint(self, R: Array) -> Array:
+        """Return the coefficients of sum_i phi(x_i) r_i', which are R itself; training rows only."""
+        return R
+
+    def square_norm(self, theta: Array) -> float:
+        """Return <A, K A>."""
+        return self.check_square(float(np.vdot(theta, self.scores(theta))), theta)
+
+    def check_square(self, square: float, theta: Array) -> float:
+        """Return |theta|^2, at least 0; `DataError` when it is negative beyond rounding."""
+        if square < 0.0:
+            scale = float(np.abs(theta).sum(axis=1) @ np.sqrt(np.maximum(self.diagonal, 0.0))) ** 2
+            if square < -1e-10 * scale:
+                raise indefinite(self.name, f"a function has the squared norm {square:.3g}")
+        return max(square, 0.0)
+
+    def directions(self, B: Array, owner: Labels) -> Directions:
+        """Kernel maps have no Jacobian rows to hand out."""
+        raise NotImplementedError("kernel features have no explicit parameters")
+
+
+class _SketchedFeatures(KernelFeatures):
+    """The kernel L L': inner products of rows of L, the rows of X.
+
+    Parameters
+    ----------
+    rows : ndarray (p, n)
+        L'.
+    gram : ndarray (p, p)
+        L'L.
+    n_classes : int
+        Number k of scores per row.
+    """
+
+    name = "sketched"
+
+    def __init__(self, rows: Array, gram: Array, n_classes: int) -> None:
+        super().__init__(rows.T, n_classes)
+        self.rows, self.gram = rows, gram
+
+    def kernel(self, X: Any, Z: Any) -> Array:
+        """Return inner products."""
+        return np.asarray(X @ Z.T)
+
+    @property
+    def diagonal(self) -> Array:
+        """Squared rows of L."""
+        return self.squares
+
+    def scores(self, theta: Array) -> Array:
+        """Return L L'A."""
+        return np.ascontiguousarray(((theta.T @ self.rows.T) @ self.rows).T)
+
+    def square_norm(self, theta: Array) -> float:
+        """Return |L'A|^2."""
+        along = theta.T @ self.rows.T
+        return float(np.vdot(along, along))
+
+    def proximal(self, G: Array, sigma: float) -> tuple[Array, Array]:
+        """Return X = sigma (L L' + sigma I)^{-1} G = G - L (L'L + sigma I)^{-1} L'G, by Woodbury's formula, and its coefficients -X."""
+        store = self.store
+        if store.shifted is None or store.shifted[0] != sigma:
+            shifted = np.array(self.gram, order="F")
+            shifted[np.diag_indices_from(shifted)] += sigma
+            store.shifted = sigma, cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+        # products class by class: twice as fast as those of narrow columns
+        along = np.ascontiguousarray(G.T) @ self.rows.T
+        along = cho_solve(store.shifted[1], along.T, overwrite_b=True, check_finite=False)
+        X = G - (along.T @ self.rows).T
+        return X, -X
+
+
+@register("precomputed")
+class PrecomputedFeatures(KernelFeatures):
+    """Any kernel, given as a matrix: (n, n) between the training rows at `fit`, (n_new, n) between new and training rows afterwards.
+
+    A matrix that is not symmetric or not positive semi-definite is refused; up to 500 rows by the eigenvalues, beyond by the 2 x 2 minors
+    and by the norms that a fit meets.
+    """
+
+    pairwise = True
+    checks_rows = True
+
+    def check_rows(self) -> None:
+        """Raise for a matrix that is no kernel matrix, or holds huge numbers."""
+        K = self.matrix
+        if not self.diagonal.max(initial=0.0) <= LARGEST:  # no other value is above the largest of the diagonal
+            refuse_huge(K, None, "X")
+
+    @property
+    def whole(self) -> bool:
+        """The matrix is in memory already."""
+        return True
+
+    @property
+    def room_for_factor(self) -> bool:
+        """Always: memory for a given matrix has no limit."""
+        return True
+
+    @property
+    def spare(self) -> float:
+        """Half of what the given matrix takes: all of it in single precision."""
+        return 4.0 * float(self.n_rows) ** 2
+
+    @property
+    def room_for_sketch(self) -> bool:
+        """Always, for the same reason."""
+        return True
+
+    @property
+    def diagonal(self) -> Array:
+        """The diagonal of the given matrix."""
+        return np.ascontiguousarray(self.X.diagonal())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape (n, k) of the coefficients."""
+        return int(self.X.shape[1]), self.n_classes
+
+    def support(self, theta: Array) -> tuple[Any, Array]:
+        """Return no anchors and all coefficients: new rows of the kernel matrix have a value for every training row."""
+        return np.empty((0, len(theta))), theta
+
+    def kernel(self, X: Any, Z: Any) -> Array:
+        """Raise `NotImplementedError`: a given matrix has no formula."""
+        raise NotImplementedError("a given kernel matrix holds all the values there are")
+
+    def between(self, rows: Labels | slice, columns: Labels | slice) -> Array:
+        """Return the given values."""
+        return _dense(self.X[rows])[:, columns]
+
+    @property
+    def matrix(self) -> Array:
+        """The given matrix, checked once."""
+        store = self.store
+        if store.matrix is None:
+            K = np.ascontiguousarray(_dense(self.X), dtype=np.float64)
+            check_kernel_matrix(K)
+            store.matrix = K
+        return store.matrix
+
+    def handed_over(self) -> Array:
+        """Return a copy: the matrix is the user's."""
+        return self.matrix.copy()
+
+
+def positive_option(name: str, value: Any) -> float:
+    """Return an option that must be a finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+        raise ConfigError(f"features.{name}={value} is not valid; give a finite number above 0")
+    return float(value)
+
+
+def _dense(X: Any) -> Array:
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
+def _equal(X: Any, Z: Any) -> bool:
+    if X is Z:
+        return True
+    if hasattr(X, "tocsr") != hasattr(Z, "tocsr") or X.shape != Z.shape:
+        return False
+    if hasattr(X, "tocsr"):
+        return X.nnz == Z.nnz and all(np.array_equal(getattr(X, part), getattr(Z, part)) for part in ("indptr", "indices", "data"))
+    return np.array_equal(X, Z)

@@ -1,0 +1,120 @@
+"""Pivots of a kernel matrix: rows and columns that stand for all, and where they are kept."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from operator import neg
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from ...core.typing import Array, Labels
+
+RANK_TOLERANCE = 1e-11  # pivots below this share of the largest are rounding
+
+
+_CLEARLY = 10.0  # times that share: what rounding cannot make of a pivot below it
+
+
+_BLOCK, _WEAKEST = 64, 0.3  # pivots that are found at a time, and the least of them in units of the largest
+
+
+_LOOK = 4  # part of the most pivots allowed after which it is asked whether they will do
+
+
+class Store:
+    """The kernel values that a bound map keeps: all of them, or the rows used last; and the scores of the last coefficients."""
+
+    def __init__(self, n: int) -> None:
+        self.matrix: Array | None = None
+        self.rows: Array | None = None  # (capacity, n), allocated on first use
+        self.slot = np.full(n, -1, dtype=np.intp)  # slot of row i, -1 = none
+        self.owner = np.empty(0, dtype=np.intp)  # row in a slot, -1 = none
+        self.used = np.empty(0, dtype=np.int64)  # time of the last use of a slot
+        self.clock = 0
+        self.theta: Array | None = None
+        self.scores: Array | None = None
+        self.factor: tuple[Array, Labels] | None = None  # L with K = L L', and its pivot rows
+        self.pivots: Pivots | None = None  # the first rows of L', as many as were asked for
+        self.shifted: tuple[float, Any] | None = None  # sigma and the Cholesky factor of K + sigma I
+
+
+class Pivots:
+    """The first rows of L' in K = L L', by Cholesky with pivoting, and what they leave of K's diagonal."""
+
+    def __init__(self, K: Array, diagonal: Array) -> None:
+        self.K, self.left, self.rows = K, diagonal.copy(), np.empty((0, len(K)))
+        self.lefts = [float(diagonal.max(initial=0.0))]  # largest value of the diagonal of K - L L' for no rows of L', one, two, ...
+        self.least = _CLEARLY * RANK_TOLERANCE * self.lefts[0]
+        self.chosen: list[int] = []  # the pivot of every row
+        self.products = np.empty((0, 0))  # L'L of the first rows
+
+    def reach(self, most: int) -> None:
+        """Find rows until there are ``most``, or the rest may be rounding."""
+        if most > len(self.rows):
+            self.rows = np.concatenate([self.rows, np.empty((most - len(self.rows), len(self.K)))])
+        rows, left = self.rows, self.left
+        while (p := len(self.lefts) - 1) < most and left[pivot := int(np.argmax(left))] > self.least:
+            rows[p] = (self.K[pivot] - rows[:p, pivot] @ rows[:p]) / np.sqrt(left[pivot])
+            left -= rows[p] ** 2
+            self.chosen.append(pivot)
+            self.lefts.append(float(left.max()))
+
+    def cover(self, left: float, most: int) -> int | None:
+        """Return how many rows leave no diagonal value above ``left``; None if more than ``most``, or if rounding hides it.
+
+        The search also ends, from a part of ``most`` on, where that would not do if the logarithm of what is left kept falling as over
+        the last half of the rows: in the end it falls ever more slowly.
+        """
+        while (now := self.lefts[-1]) > left:
+            p = len(self.chosen)
+            slow = False
+            if p >= max(_BLOCK, most // _LOOK) and left > 0.0:
+                slow = (p - p // 2) * np.log(now / left) > (most - p) * np.log(self.lefts[p // 2] / now)
+            if p >= most or slow or not self._extend(min(_BLOCK, most - p)):
+                return None
+        p = bisect_left(self.lefts, -left, key=neg)
+        return p if p <= most else None
+
+    def grow(self, most: int) -> int:
+        """Find rows by blocks until there are ``most``, or the rest may be rounding; return how many there are, at most ``most``."""
+        while len(self.chosen) < most and self._extend(min(_BLOCK, most - len(self.chosen))):
+            pass
+        return min(most, len(self.chosen))
+
+    def _extend(self, count: int) -> bool:
+        """Find at most ``count`` rows by one product of matrices, behind a Cholesky factor with pivoting; False where they may be rounding.
+
+        Candidates are the rows with the largest values left. Those that others of the block leave less than `_WEAKEST` of the largest wait.
+        """
+        n, p, top = len(self.K), len(self.chosen), self.lefts[-1]
+        if top <= self.least:
+            return False
+        rows = np.argpartition(self.left, n - count)[n - count :]
+        rows = rows[self.left[rows] >= _WEAKEST * top]
+        found = self.K[rows]
+        if p:
+            found -= self.rows[:p, rows].T @ self.rows[:p]
+        packed, order, rank, _ = lapack.dpstrf(found[:, rows], tol=max(_WEAKEST * top, self.least), lower=1)
+        if rank == 0:
+            return False
+        order = order[:rank] - 1
+        if p + rank > len(self.rows):
+            self.rows = np.concatenate([self.rows[:p], np.empty((min(max(p, 2 * _BLOCK), n - p), n))])
+        new = self.rows[p : p + rank]
+        new[:] = solve_triangular(packed[:rank, :rank], found[order], lower=True, check_finite=False)
+        self.left -= np.einsum("ij,ij->j", new, new)
+        self.chosen += rows[order].tolist()
+        self.lefts += [top] * (rank - 1) + [float(self.left.max())]
+        return True
+
+    def gram(self, p: int) -> Array:
+        """Return L'L of the first p rows of L', (p, p); what is known is kept."""
+        known = len(self.products)
+        if known < p:
+            below = self.rows[known:p] @ self.rows[:p].T
+            products = np.empty((p, p))
+            products[:known, :known], products[known:], products[:known, known:] = self.products, below, below[:, :known].T
+            self.products = products
+        return self.products[:p, :p]

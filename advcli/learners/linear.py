@@ -1,0 +1,214 @@
+"""Learners whose parameters are a matrix over rows of features."""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..core import plugins
+from ..core.errors import ConfigError, IncompatibleError, ModelError
+from ..core.stored_arrays import Entries
+from ..core.typing import Array, Labels, Options
+from ..features import STRENGTH, feature_class, make_features
+from .base import OF_PYTHON, Bound, Learner
+from .options import NOT_OPTIONS, own_options, read_extend, read_grid, refuse_solver, refuse_unknown_options
+
+_LINEAR = "choose features=linear, kernel_pca or nystroem"
+
+
+# attributes of a fit that a saved model holds in places of their own, or not at all
+_KEPT_APART = ("classes_", "order_", "features_", "certificate_", "feature_names_in_", "n_features_in_")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RowLearner(Learner):
+    """A classifier that some algorithm other than a surrogate's solver learns from the rows of a feature map.
+
+    Its options are the fields of a dataclass like this one, or the arguments of an ``__init__`` that names all.
+    """
+
+    hyper: ClassVar[tuple[str, ...]] = ()  # what selection searches, beside the hyper-parameters of the features
+    takes: ClassVar[tuple[str, ...]] = ()  # the `NEEDS` that are options of it
+    constant: ClassVar[bool] = False  # whether a constant 1 is appended to linear features
+    certified = False
+
+    features: str = "linear"
+    features_options: Mapping[str, Any] | None = None
+    n_classes: int | None = None
+    random_state: int = 0
+
+    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> Bound:
+        """Return rows and labels as fits take them.
+
+        Rows of weight 0 are not learned from; a feature map that is fitted to rows (kernel PCA) is fitted to them as well.
+        """
+        X, codes, weights = self._checked(X, y, sample_weight)
+        if not feature_class(self.features).multiclass_linear:
+            raise IncompatibleError(f"loss={self.name}", "linear scores", f"features={self.features} has others: {_LINEAR}")
+        features = self._bind(X)
+        X = features.X
+        if weights is not None and not weights.all():
+            kept = np.flatnonzero(weights)
+            if not len(kept):
+                raise ConfigError("sample_weight is zero for every row")
+            X, codes, weights = X[kept], codes[kept], weights[kept]
+        return Bound(self.order_, self._facts(), self.of_sets_, features, codes, weights, {"X": X})
+
+    @property
+    def appends_constant(self) -> bool:
+        """Whether the learner asks for a constant; without one no label of a set could be rare."""
+        return self.constant or self.of_sets_
+
+    @property
+    def _n_weights(self) -> int:
+        """Columns of the feature map's rows."""
+        return self.n_columns_ if self.features_ is None else int(self.features_.X.shape[1])
+
+    def _mapped(self, X: Any) -> Any:
+        X = self._with_constant(X)
+        return X if self.features_ is None else self.features_.at(X).X
+
+    # ---- from a configuration -------------------------------------------------------------------------------------
+    @classmethod
+    def option_names(cls) -> tuple[str, ...]:
+        """Return the options that a configuration may set; C, lambda and the tolerance come from elsewhere."""
+        builtin = {"self", "features", "features_options", "n_classes", "random_state", *OF_PYTHON, *NOT_OPTIONS}
+        if STRENGTH in cls.hyper:
+            builtin |= {"C", "lam", "tol"}
+        return tuple(name for name in inspect.signature(cls.__init__).parameters if name not in builtin)
+
+    @classmethod
+    def needs(cls, loss: Options) -> frozenset[str]:
+        """Return the `NEEDS` that are options of the learner."""
+        return frozenset(cls.takes)
+
+    @classmethod
+    def searched(cls, loss: Options, features: Options) -> tuple[str, ...]:
+        """Return all of `hyper` but what an option of that name fixes, and the hyper-parameters of the features."""
+        mapped = feature_class(features["name"]).searched(own_options(features))
+        return (*(name for name in cls.hyper if loss.get(name) is None), *(name for name in mapped if name != STRENGTH))
+
+    @classmethod
+    def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
+        """Return the options that ``loss.grid`` has values of, but for those that are set."""
+        return {f"loss.{name}": values for name, values in read_grid(loss).items() if loss.get(name) is None}
+
+    @classmethod
+    def reach(cls, loss: Options) -> dict[str, tuple[float, float]]:
+        """Return those of ``loss.extend`` for what is searched."""
+        return {key: limits for name, limits in read_extend(loss).items() if (key := f"loss.{name}") in cls.candidates(loss)}
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse unknown options, features without linear scores, and a solver: the learner is its own algorithm."""
+        refuse_unknown_options(loss, (*own_options(loss), *read_grid(loss)), cls.option_names())
+        if not feature_class(features["name"]).multiclass_linear:
+            raise IncompatibleError(f"loss={loss['name']}", "linear scores", f"features={features['name']} has others: {_LINEAR}")
+        if features.get("moments", "ball") != "ball":
+            raise IncompatibleError(
+                f"features.moments={features['moments']}", "a surrogate loss", f"loss={loss['name']} has no moments to hold"
+            )
+        refuse_solver(loss, solver)
+        make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
+
+    @classmethod
+    def build(
+        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
+    ) -> Self:
+        """Return an unfitted learner; an option that is null was searched."""
+        mapped = {name: hyper[name] for name in feature_class(features["name"]).hyper if name in hyper}
+        own: dict[str, Any] = {name: hyper[name] for name in cls.hyper if name in hyper and name not in mapped}
+        own |= {name: hyper[f"loss.{name}"] for name in read_grid(loss) if f"loss.{name}" in hyper}
+        if STRENGTH in cls.hyper:
+            own |= {"C": float(hyper.get("C", 1.0)), "lam": float(hyper["lambda"]) if "lambda" in hyper else None, "tol": tol}
+        return cls(
+            **{**own_options(loss), **own},
+            features=features["name"],
+            features_options={**own_options(features), **mapped} or None,
+            n_classes=n_classes,
+            random_state=seed,
+        )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearLearner(RowLearner):
+    """A classifier x -> argmax_r w_r.x whose weights some algorithm other than a surrogate's solver finds.
+
+    A subclass has `learn`, and options: the fields of a dataclass like this one, or the arguments of an ``__init__`` that names all.
+
+    Attributes
+    ----------
+    coef_ : ndarray (k, d)
+        One weight vector per class of `order_` over the feature map's rows.
+    """
+
+    @abstractmethod
+    def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
+        """Return the weight vectors (k, d) from rows X (n, d) of the feature map, codes y (n,) and example weights (n,) or None."""
+
+    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
+        """Learn from bound rows; ``start`` is there for learners with a path of fits."""
+        self._take(bound)
+        self.remarks_ = ()
+        self.coef_: Any = self.learn(bound.own["X"], bound.codes, bound.weights)
+        if not type(self).__module__.startswith(__name__.partition(".")[0] + "."):
+            self._refuse_coef((len(self.classes_), bound.own["X"].shape[1]))
+        return self
+
+    def _refuse_coef(self, shape: tuple[int, int]) -> None:
+        """Refuse what a class from outside this package has learned, unless it is finite weights of that shape."""
+        coef = self.coef_
+        if hasattr(coef, "scores"):
+            return
+        made = f"an array of shape {np.shape(coef)}" if isinstance(coef, np.ndarray) else f"a {type(coef).__name__}"
+        right = isinstance(coef, np.ndarray) and coef.dtype.kind in "fiub" and coef.shape == shape
+        if right and np.isfinite(coef).all():
+            return
+        what = "weights that are no finite numbers" if right else made
+        wanted = f"a NumPy array (classes, features) = {shape} of finite numbers"
+        raise ConfigError(f"learn of {type(self).__name__} returned {what}, not {wanted}{plugins.defined_at(type(self).learn)}")
+
+    def _scores(self, mapped: Any) -> Array:
+        rows = mapped
+        # weights of very many classes come in factors, which know how to score
+        return np.ascontiguousarray(self.coef_.scores(rows) if hasattr(self.coef_, "scores") else rows @ self.coef_.T)
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: parameters that need no other file, fitted attributes by name, rows that the features keep.
+
+        The attributes are all whose name ends in ``_``: arrays and plain data. A learner with others (an object, a file) overrides this and
+        `restore`.
+        """
+        given = self.confusion_ if "confusion" in self.takes and getattr(self, "confusion", None) is not None else None
+        parameters = self._saved_parameters({} if given is None else {"confusion": given.tolist()})
+        attributes = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in _KEPT_APART}
+        rows = None if self.features_ is None else self.features_.support(self.coef_)[0]
+        return parameters, attributes, rows
+
+    def restore(self, attributes: Entries) -> None:
+        """Take over the fitted attributes of a saved model; `classes_`, `features_` and a certificate are there already."""
+        confusion = getattr(self, "confusion", None)
+        if "confusion" in self.takes and confusion not in (None, "identity"):
+            k = len(self.classes_)
+            if isinstance(confusion, str) or np.shape(confusion) != (k, k) or not np.isfinite(np.array(confusion, dtype=np.float64)).all():
+                raise ModelError(f"its confusion is no matrix of {k} x {k} numbers")
+        self.coef_ = self._restored_weights(attributes)
+        for name in attributes.left():
+            own = getattr(type(self), name, None)
+            if not name.endswith("_") or name.startswith("_") or name in _KEPT_APART or isinstance(own, property) or callable(own):
+                raise ModelError(f"{name!r} is no attribute of a fitted {type(self).__name__}")
+            value = attributes[name]
+            setattr(self, name, tuple(value) if isinstance(value, list) else value)
+
+    def _restored_weights(self, attributes: Entries) -> Any:
+        """Return `coef_` of a saved model: one row for each score, one column for each of the map's."""
+        return attributes.array("coef_", (self._n_scores, self._n_weights), "if")
+
+    @property
+    def _n_scores(self) -> int:
+        return len(self.classes_)

@@ -1,0 +1,167 @@
+"""What a configuration says to a learner: options, grids, and numbers that are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ConfigError, IncompatibleError, nearest
+from ..core.hyper import SCALES
+from ..core.typing import Array, Options
+from ..features import STRENGTH
+
+NOT_OPTIONS = ("name", "description", "learner", "grid", "extend", "calibrate")
+"""Keys of the group ``loss`` that say how it is used."""
+
+
+def own_options(group: Options, skip: tuple[str, ...] = NOT_OPTIONS) -> dict[str, Any]:
+    """Return the options of a configuration group without the name and the other keys that say how the group is used."""
+    return {key: value for key, value in group.items() if key not in skip}
+
+
+def read_grid(loss: Options) -> dict[str, tuple[Any, ...]]:
+    """Return the values of ``loss.grid`` by option, lists in them as tuples; a null stands for an option that is not searched.
+
+    Raises
+    ------
+    ConfigError
+        ``loss.grid`` is no mapping, or one of its lists is empty.
+    """
+    grid = loss.get("grid") or {}
+    if not isinstance(grid, Mapping):
+        raise ConfigError(f"loss.grid={grid} is no group of lists; give loss.grid={{OPTION:[VALUE,...]}}")
+    found = {
+        str(name): _settled(values if isinstance(values, list | tuple) else [values]) for name, values in grid.items() if values is not None
+    }
+    for name, values in found.items():
+        if not values:
+            raise ConfigError(f"loss.grid.{name}=[] is empty; give at least one value, or null for no search")
+    return found
+
+
+def read_extend(loss: Options) -> dict[str, tuple[float, float]]:
+    """Return the limits of ``loss.extend`` by option: how far its list in ``loss.grid`` grows while an end of it wins.
+
+    A list with anything but different numbers above 0, or of one value, has no ends and does not grow.
+
+    Raises
+    ------
+    ConfigError
+        It is no mapping, or limits are no two numbers above 0.
+    """
+    extend, grid = loss.get("extend") or {}, read_grid(loss)
+    if not isinstance(extend, Mapping):
+        raise ConfigError(f"loss.extend={extend} is no group of limits; give loss.extend={{OPTION:[SMALLEST,LARGEST]}}")
+    found: dict[str, tuple[float, float]] = {}
+    for name, limits in extend.items():
+        if limits is None or name not in grid:
+            continue
+        if not (isinstance(limits, list | tuple) and len(limits) == 2 and all(map(_is_positive, limits)) and limits[0] <= limits[1]):
+            raise ConfigError(f"loss.extend.{name}={limits} is not valid; give [SMALLEST,LARGEST], numbers above 0, or null")
+        if all(map(_is_positive, grid[name])) and len(set(grid[name])) > 1:
+            found[str(name)] = (limits[0], limits[1])
+    return found
+
+
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and 0 < value < np.inf
+
+
+def _settled(value: Any) -> Any:
+    return tuple(map(_settled, value)) if isinstance(value, list | tuple) else value
+
+
+def fixable(names: tuple[str, ...]) -> set[str]:
+    """Return the hyper-parameters that a configuration may fix where these are searched: both views of the regularisation."""
+    return {*(name for name in names if name != STRENGTH), *(SCALES if STRENGTH in names else ())}
+
+
+def parameters_of(features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float) -> dict[str, Any]:
+    """Return the parameters of a learner with a strength that hyper-parameters and the groups ``features`` and ``solver`` set."""
+    mapped = {name: value for name, value in hyper.items() if name not in SCALES}
+    return {
+        "C": float(hyper.get("C", 1.0)),
+        "lam": float(hyper["lambda"]) if "lambda" in hyper else None,
+        "tol": tol,
+        "features": features["name"],
+        "features_options": {**own_options(features), **mapped} or None,
+        "n_classes": n_classes,
+        "random_state": seed,
+        **{key: solver[key] for key in ("max_passes", "max_seconds") if solver.get(key) is not None},
+    }
+
+
+def refuse_unknown_options(loss: Options, given: Iterable[str], known: tuple[str, ...]) -> None:
+    """Raise `ConfigError` for the first option of the group ``loss`` that its learner does not have."""
+    for key in given:
+        if key not in known:
+            raise ConfigError(f"loss={loss['name']} has no option {key!r}; {nearest(key, known)}")
+
+
+def refuse_solver(loss: Options, solver: Options) -> None:
+    """Raise `IncompatibleError` for a solver that was asked for by name, of a learner that is an algorithm of its own."""
+    if solver["name"] != "auto":
+        raise IncompatibleError(
+            f"solver={solver['name']}", "a surrogate loss", f"loss={loss['name']} is an algorithm of its own: choose solver=auto"
+        )
+
+
+def refuse_not_positive(**values: float | None) -> None:
+    """Raise `ConfigError` for the first parameter that is no finite number above 0; None stands for one that is not given."""
+    for name, value in values.items():
+        if value is not None and not (_is_number(value) and np.isfinite(value) and value > 0):
+            raise ConfigError(f"{name} must be a positive number, got {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def refuse_no_limit(**limits: Any) -> None:
+    """Raise `ConfigError` for the first limit that is no number above 0; of passes at least 1."""
+    for name, value in limits.items():
+        least = 1.0 if name == "max_passes" else 0.0
+        if not _is_number(value) or not value >= least:
+            raise ConfigError(f"{name} must be at least {least:g}, got {value!r}")
+
+
+def refuse_no_options(**options: Any) -> None:
+    """Raise `ConfigError` for the first group of options that is neither a mapping nor None."""
+    for name, value in options.items():
+        if value is not None and not isinstance(value, Mapping):
+            raise ConfigError(f"{name} must be a dict of options or None, got {value!r}")
+
+
+def mass_of(n: int, weights: Array | None) -> float:
+    """Return the sum of example weights (n,), or n without any; `ConfigError` if it is 0."""
+    with np.errstate(over="ignore"):
+        mass = float(n) if weights is None else float(weights.sum())
+    if not mass > 0:
+        raise ConfigError("sample_weight is zero for every row")
+    return mass
+
+
+def refuse_huge_mass(mass: float, C: float) -> None:
+    """Raise `ConfigError` where the sum of the example weights, or C times it, is more than a number can hold."""
+    if not (np.isfinite(mass) and np.isfinite(C * mass)):
+        raise ConfigError("sample_weight adds up to more than a number can hold; divide it by its largest value")
+
+
+def one_of(what: str, value: Any, known: Iterable[str]) -> str:
+    """Return an option's value; `ConfigError` if it is none of the known."""
+    if value not in known:
+        raise ConfigError(f"{what}={value} is unknown; {nearest(str(value), known)}")
+    return str(value)
+
+
+def seed_of(random_state: Any) -> int:
+    """Return a seed from what scikit-learn takes as random_state."""
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if random_state is None:
+        return 0
+    raise ConfigError(f"random_state must be a whole number, got {random_state!r}")

@@ -1,0 +1,1 @@
+"""Reductions of a problem with several classes, or with costs, to binary problems."""

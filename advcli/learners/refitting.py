@@ -1,0 +1,279 @@
+"""What scikit-learn's users expect of a learner that minimises an objective: its value, warm starts, a line about the fit."""
+
+from __future__ import annotations
+
+import copy
+import html
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+
+import joblib
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.errors import ConfigError, ModelError
+from ..core.row_blocks import BlockRows
+from ..core.stored_arrays import Entries
+from ..core.typing import Array, Labels
+from ..data.labels.order import codes_of
+from ..features import feature_class, make_features
+from .base import Bound, Learner
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Return the method."""
+        return method
+
+
+_SHOWN = 10  # labels that a line names
+# what may change between two fits of one problem
+_OF_THE_SEARCH = frozenset(
+    {"C", "lam", "tol", "max_passes", "max_seconds", "solver", "solver_options", "random_state", "verbose", "warm_start", "rule", "tau"}
+)
+
+
+class Refitting(CallbackSupportMixin, Learner):
+    """A learner that is fitted at a strength C to a certified gap, and can begin at its last solution.
+
+    Its parameters have ``warm_start`` (a fit to the same rows, labels and weights as the last one begins at its solution; any other fit
+    begins anew), and ``verbose`` (1: a line about the fit).
+    """
+
+    C: float
+    tol: float
+    warm_start: bool
+    verbose: int
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, start: Any = None) -> Self:
+        """Fit to rows X and labels y.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (n, d)
+            Rows; the kernel matrix (n, n) among them for ``features="precomputed"``.
+        y : array (n,)
+            Labels.
+        sample_weight : array (n,), optional
+            How often each row occurs, at least 0.
+        start : Learner, optional
+            Fitted to the same rows at another strength, from whose solution the fit may begin.
+
+        Returns
+        -------
+        self
+            The learner, fitted.
+
+        Raises
+        ------
+        ConfigError
+            A parameter, or a combination of some, that cannot be used.
+        DataError
+            Rows that cannot be used.
+        """
+        self._fitting(X, y, {"sample_weight": sample_weight}, start)
+        return self
+
+    @property
+    def _fitting(self) -> Any:
+        """The method that fits: the one with callbacks where there are some."""
+        told = bool(getattr(self, "_skl_callbacks", None)) or hasattr(self, "_parent_callback_ctx")
+        return self._fit_told if told else self._fit
+
+    @with_callbacks
+    def _fit_told(self, X: Any, y: Any, metadata: dict[str, Any], start: Any) -> None:
+        """Fit as one task of scikit-learn's callbacks."""
+        told: dict[str, Any] = {"estimator": self, "X": X, "y": y, "metadata": metadata}
+        context = self._init_callback_context()
+        context.call_on_fit_task_begin(**told)
+        self._fit(X, y, metadata, start)
+        context.call_on_fit_task_end(**told)
+
+    def _bind_given(self, X: Any, y: Any, metadata: Mapping[str, Any]) -> Bound:
+        """Bind rows and labels with what `fit` was given beside them."""
+        return self.bind(X, y, **metadata)
+
+    def _bound_again(self, before: Any, bound: Bound) -> Bound:
+        """Return what a fit that begins at the solution of ``before``, to equal rows, is bound to."""
+        return bound
+
+    def _as_it_is(self) -> Self:
+        """Return a copy with everything that a pickle may leave out."""
+        found = type(self).__new__(type(self))
+        found.__dict__.update(self.__dict__)
+        return found
+
+    def _fit(self, X: Any, y: Any, metadata: dict[str, Any], start: Any) -> None:
+        with self.named_in_errors():
+            self.check_parameters()
+            before = self._as_it_is() if self.warm_start and start is None and getattr(self, "_problem", None) is not None else None
+            bound = self._bind_given(X, y, metadata)
+            problem = self._digest(bound) if self.warm_start else None
+            if before is not None and problem == before._problem:
+                start, bound = before, self._bound_again(before, bound)
+            self.fit_bound(bound, start)
+        self._problem: str | None = problem
+        if self.n_classes is None:
+            for caution in self.cautions():
+                warnings.warn(f"{type(self).__name__}: {caution}", stacklevel=4)
+        if self.verbose:
+            print(f"{type(self).__name__}: {self.said_of_the_fit()}", flush=True)
+
+    def cautions(self) -> tuple[str, ...]:
+        """Return what is to be said once about parameters outside the range of a guarantee."""
+        return ()
+
+    def _digest(self, bound: Bound) -> str | None:
+        """Return a checksum of the problem up to its strength; None where a parameter cannot be pickled."""
+        own = {name: value for name, value in self.get_params(deep=False).items() if name not in _OF_THE_SEARCH}
+        if isinstance(bound.features.X, BlockRows):  # their checksum would be one of a copy
+            return None
+        try:
+            given = {name: bound.own.get(name) for name in ("cost", "costs", "start", "weights")}
+            return str(joblib.hash((own, bound.features.X, bound.codes, bound.weights, given)))
+        except Exception:  # a parameter that cannot be pickled
+            return None
+
+    def check_parameters(self) -> None:
+        """Refuse a ``warm_start`` or ``verbose`` of another type, and None for a strength or tolerance."""
+        super().check_parameters()
+        for name in ("C", "tol"):
+            if getattr(self, name) is None:
+                raise ConfigError(f"{name} must be a positive number, got None")
+        for name in ("warm_start", "verbose"):
+            value = getattr(self, name)
+            if not isinstance(value, (bool, int, np.bool_, np.integer)) or value < 0:
+                raise ConfigError(f"{name}={value!r} must be true or false")
+
+    # ---- what is said of a fit ------------------------------------------------------------------------------------
+    def said_of_the_fit(self) -> str:
+        """Return one line about the certificate of the fit."""
+        certificate = self.certificate_
+        if certificate is None:
+            return "no certificate"
+        return (
+            f"{certificate.status}, certified relative gap {certificate.relative_gap:.1e} (objective {certificate.primal:.6g}, no "
+            f"less than {certificate.dual:.6g}), {certificate.passes:.0f} passes of {certificate.solver}, {certificate.seconds:.2g} s"
+        )
+
+
+class Minimiser(Refitting):
+    """A learner whose objective at a strength C, over rows that are weighed one by one, has a value of its own to ask for."""
+
+    lam: float | None
+    class_weight: Any
+    theta_: Array
+    n_iter_: int
+
+    # ---- the objective --------------------------------------------------------------------------------------------
+    def objective(self, X: Any, y: Any, sample_weight: Any = None, parts: bool = False) -> Any:
+        """Return the value of the function that `fit` minimises, at the fitted parameters.
+
+        It is lambda/2 |theta|^2, or the L1 penalty of moments in a box, plus the mean surrogate loss over the rows, weighed by
+        ``class_weight`` and ``sample_weight``; of `AbstainingClassifier` in two stages that of the first. On the
+        rows of the fit it is ``certificate_.primal``; no parameters have less than ``certificate_.dual`` there.
+
+        Parameters
+        ----------
+        X, y : array (n, d) and (n,)
+            Rows, and labels among `classes_`.
+        sample_weight : array (n,), optional
+            How often each row occurs.
+        parts : bool
+            Return the two terms.
+
+        Returns
+        -------
+        float, or dict
+            With ``parts`` the terms ``penalty`` and ``loss``, whose sum is the value.
+
+        Raises
+        ------
+        ConfigError
+            A label that is no class.
+        ModelError
+            A fit that was loaded from a file, which keeps no lambda.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "lam_"):
+            raise ModelError("a model file does not keep the lambda of its fit, which its objective needs: fit it again")
+        self._validated(X, reset=False)
+        fresh = copy.copy(self)  # validation sets attributes
+        codes, fresh.n_classes = codes_of(y, self.order_), len(self.classes_)
+        if isinstance(self.class_weight, Mapping):
+            fresh.class_weight = {self.order_.tolist().index(label): weight for label, weight in self.class_weight.items()}
+        X, codes, weights = fresh._checked(X, codes, sample_weight)
+        penalty, loss = self._objective(X, codes, weights)
+        return {"penalty": penalty, "loss": loss} if parts else penalty + loss
+
+    @abstractmethod
+    def _objective(self, X: Any, codes: Labels, weights: Array | None) -> tuple[float, float]:
+        """Return the penalty and the mean loss over validated rows at the fitted parameters."""
+
+    def _mapped(self, X: Any) -> Any:
+        """Return the feature map at validated rows."""
+        return self._bind(X) if self.features_ is None else self.features_.at(X)
+
+    # ---- parameters theta_ -----------------------------------------------------------------------------------------
+    def _linear_theta(self) -> Array:
+        """Return ``theta_`` of linear features; `AttributeError` for other features."""
+        check_is_fitted(self)
+        if feature_class(self.features).name != "linear":
+            raise AttributeError(f"features={self.features} has no weights of the columns of X; the parameters are theta_")
+        return self.theta_
+
+    def _restore_theta(self, attributes: Entries, biases: bool = False) -> None:
+        """Take over ``theta_`` of a saved model, in the shape of the feature map's parameters and with a row of ``biases`` below them."""
+        if self.certificate_ is None:
+            raise ModelError("its certificate is missing")
+        bound = self.features_
+        if bound is None:  # one row of zeros, which takes no memory, tells the shape of the parameters
+            bound = make_features(self.features, np.broadcast_to(0.0, (1, self.n_columns_)), self.n_mapped_, **self.map_options)
+        first, *others = bound.shape
+        self.theta_ = attributes.array("theta", (first + biases, *others))
+        self.n_iter_ = max(1, int(np.ceil(self.certificate_.passes)))
+
+    # ---- what is shown of a fit ----------------------------------------------------------------------------------
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the parameters that differ from the defaults, and the order of the classes where a matrix without names counts on it."""
+        text: str = super().__repr__(N_CHAR_MAX)
+        order = self._order_of_the_matrix()
+        return f"{text}  # {order}" if order else text
+
+    def _order_of_the_matrix(self) -> str:
+        if not any(_is_unnamed_matrix(getattr(self, name, None)) for name in ("loss", "cost")):
+            return ""
+        known = getattr(self, "order_", getattr(self, "order", None))
+        return f"the matrix is in the order of order_: {'sorted labels' if known is None else _listed(known)}"
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._html_of_the_fit()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._html_of_the_fit()
+        return bundle
+
+    def _html_of_the_fit(self) -> str:
+        if not hasattr(self, "order_"):
+            return ""
+        order = self._order_of_the_matrix() or (f"classes in order: {_listed(self.order_)}" if self.counts_steps else "")
+        lines = [self.said_of_the_fit(), order]
+        return "".join(f"<p>{html.escape(line)}</p>" for line in lines if line)
+
+
+def _listed(labels: Any) -> str:
+    labels = np.asarray(labels).tolist()
+    return ", ".join(map(repr, labels[:_SHOWN])) + (", ..." if len(labels) > _SHOWN else "")
+
+
+def _is_unnamed_matrix(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 2)

@@ -1,0 +1,334 @@
+"""Classifiers of other packages, by scikit-learn's interface: columns of the same table, with the same splits and the same search."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import RegressorMixin, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import has_fit_parameter
+
+from ..core.errors import ConfigError, IncompatibleError, ModelError, NotConvergedWarning, nearest
+from ..core.stored_arrays import Entries
+from ..core.typing import Array, Options
+from .base import Bound, register
+from .linear import RowLearner
+from .options import read_extend, read_grid, seed_of
+from .sklearn_saved import listed_name, packed, refuse_unlisted, unpacked
+
+_SEEDS = 2**32  # scikit-learn takes seeds below it
+
+
+def _has_proba(learner: OutsideClassifier) -> bool:
+    return hasattr(getattr(learner, "estimator_", None) or learner.unfitted(), "predict_proba")
+
+
+@register("sklearn")
+@dataclass(kw_only=True, eq=False, repr=False)
+class OutsideClassifier(RowLearner):
+    """A classifier with scikit-learn's interface as a learner of this package; its fits carry no certificate.
+
+    Parameters
+    ----------
+    estimator : str, estimator, class or callable
+        The classifier: the name of a class to import, such as ``"sklearn.svm.SVC"``; an unfitted estimator, which is cloned; a class, or
+        another callable that makes an estimator from ``options``.
+    options : dict or None
+        Parameters of the estimator and of its parts (``svc__C``).
+    features, features_options
+        Feature map with linear scores, and the options of the map. The estimator learns from the mapped rows; ``"linear"`` leaves X as it
+        is.
+    n_classes : int or None
+        For labels that are codes 0..n_classes-1; None finds the classes in y.
+    random_state : int
+        Seed of every ``random_state`` of the estimator that is None.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        Fitted to the codes of the classes that have rows.
+    of_sparse_ : bool
+        Whether the training rows were sparse; new rows are stored alike.
+
+    Notes
+    -----
+    `potentials` are the estimator's ``decision_function`` where it has one column for each class; of two classes with one column f they are
+    -f/2 and f/2. Without a decision function they are the probabilities, and without these 1 at the prediction and 0 elsewhere. A class
+    without rows has the least potential, and probability 0.
+    """
+
+    estimator: Any = field(default="sklearn.linear_model.LogisticRegression", kw_only=False)
+    options: Mapping[str, Any] | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with contextlib.suppress(ConfigError):  # a fit says what is wrong with the estimator
+            tags.input_tags.sparse = get_tags(self.unfitted()).input_tags.sparse
+        return tags
+
+    # ---- the estimator --------------------------------------------------------------------------------------------
+    def unfitted(self) -> Any:
+        """Return the estimator with its options and seeds.
+
+        Raises
+        ------
+        ConfigError
+            The estimator cannot be imported or made, lacks an option, or is no classifier.
+        """
+        model = _made(self.estimator, dict(self.options or {}))
+        said = type(model).__name__
+        if not (hasattr(model, "get_params") and hasattr(model, "fit") and hasattr(model, "predict") and is_classifier(model)):
+            raise ConfigError(_no_classifier(_named(self.estimator), said))
+        open_values = [name for name, value in model.get_params().items() if value is None]
+        seeds = {name: seed_of(self.random_state) % _SEEDS for name in open_values if name.rpartition("__")[2] == "random_state"}
+        return model.set_params(**seeds)
+
+    # ---- from a configuration -------------------------------------------------------------------------------------
+    @classmethod
+    def candidates(cls, loss: Options) -> dict[str, tuple[Any, ...]]:
+        """Return the values in ``loss.grid`` of the estimator's parameters; a parameter that ``loss.options`` sets is not searched."""
+        options = loss.get("options") or {}
+        return {f"loss.options.{name}": values for name, values in read_grid(loss).items() if options.get(name) is None}
+
+    @classmethod
+    def reach(cls, loss: Options) -> dict[str, tuple[float, float]]:
+        """Return the limits in ``loss.extend`` of the parameters that are searched."""
+        return {key: limits for name, limits in read_extend(loss).items() if (key := f"loss.options.{name}") in cls.candidates(loss)}
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse an estimator that cannot be made, and options, grid values and limits of growth that the estimator does not take."""
+        super().check({key: value for key, value in loss.items() if key != "grid"}, features, solver, ordered, n_classes)
+        if not isinstance(loss.get("options") or {}, Mapping):
+            raise ConfigError(f"loss.options={loss['options']} is no group of options; give loss.options={{NAME:VALUE}}")
+        cls._described(loss)
+        limits = cls.reach(loss)
+        for name, values in cls.candidates(loss).items():
+            for value in (*values, *limits.get(name, ())):
+                _check_values(cls._described(loss, {name: value}), f"{name}={value}")
+
+    @classmethod
+    def _described(cls, loss: Options, hyper: Mapping[str, Any] | None = None) -> Any:
+        """Return the unfitted estimator of a group ``loss``; searched parameters have values of ``hyper``, else the first of the grid."""
+        first = {name: values[0] for name, values in cls.candidates(loss).items()}
+        found = cls.build(loss, {"name": "linear"}, {"name": "auto"}, first | {**(hyper or {})}, 2, 0, 1.0)
+        return found.unfitted()
+
+    @classmethod
+    def has_probabilities(cls, loss: Options) -> bool:
+        """Tell whether the estimator has ``predict_proba``."""
+        return hasattr(cls._described(loss), "predict_proba")
+
+    @classmethod
+    def names_features(cls, loss: Options, features: Options) -> bool:
+        """Tell whether the features are part of the method's name: ``linear``, rows as they are, only of a linear model."""
+        return features["name"] != "linear" or bool(re.search(r"linear|Linear|Discriminant", str(loss.get("estimator"))))
+
+    @classmethod
+    def takes_weights(cls, loss: Options) -> bool:
+        """Tell whether the estimator's ``fit`` takes ``sample_weight``."""
+        return bool(has_fit_parameter(cls._described(loss), "sample_weight"))
+
+    @classmethod
+    def build(
+        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, Any], n_classes: int, seed: int, tol: float
+    ) -> Self:
+        """Return an unfitted learner at these values of the grid."""
+        chosen = {name: hyper[f"loss.options.{name}"] for name in read_grid(loss) if f"loss.options.{name}" in hyper}
+        group = {**loss, "options": {**(loss.get("options") or {}), **chosen}, "grid": None}
+        return super().build(group, features, solver, hyper, n_classes, seed, tol)
+
+    # ---- fitting --------------------------------------------------------------------------------------------------
+    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
+        """Fit a new estimator to mapped rows and codes; `IncompatibleError` where it takes no weights, or no sparse rows, and has to."""
+        self._take(bound)
+        X, model, weights = bound.own["X"], self.unfitted(), bound.weights
+        said = f"{type(model).__name__}"
+        if sparse.issparse(X) and not get_tags(model).input_tags.sparse:
+            raise IncompatibleError(said, "dense rows", "these are sparse: choose another estimator, or features=nystroem")
+        given = {}
+        if weights is not None:
+            if has_fit_parameter(model, "sample_weight"):
+                given["sample_weight"] = weights
+            elif (weights != weights[0]).any():
+                raise IncompatibleError(said, "rows that count the same", "its fit takes no sample_weight: choose another estimator")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.estimator_ = model.fit(X, bound.codes, **given)
+        self.of_sparse_ = sparse.issparse(X)
+        for warning in caught:
+            late = issubclass(warning.category, ConvergenceWarning)
+            warnings.warn(str(warning.message), NotConvergedWarning if late else warning.category, stacklevel=3)
+        # a remark is one line of the log; further lines of a warning are advice on options
+        self.remarks_ = tuple(dict.fromkeys(f"{said}: {str(warning.message).strip().splitlines()[0]}" for warning in caught))
+        if hasattr(model, "n_iter_"):
+            self.n_iter_ = model.n_iter_
+        return self
+
+    # ---- prediction -----------------------------------------------------------------------------------------------
+    def predict_codes(self, X: Any) -> NDArray[np.intp]:
+        """Return the estimator's own predictions as codes (n,), which need not be the classes of the largest potentials."""
+        rows = self.look(X).at
+        return np.asarray(self.estimator_.predict(rows)).astype(np.intp)
+
+    def _mapped(self, X: Any) -> Any:
+        """Return mapped rows, sparse or dense as the training rows were: some estimators take no others."""
+        rows = super()._mapped(X)
+        if sparse.issparse(rows) == self.of_sparse_:
+            return rows
+        return sparse.csr_array(rows) if self.of_sparse_ else rows.toarray()
+
+    def _scores(self, mapped: Any) -> Array:
+        model, k, known = self.estimator_, len(self.classes_), np.asarray(self.estimator_.classes_, dtype=np.intp)
+        if hasattr(model, "decision_function"):
+            found = np.asarray(model.decision_function(mapped), dtype=np.float64)
+            if found.ndim == 1 and len(known) == 2:
+                found = np.column_stack([-0.5 * found, 0.5 * found])
+            if found.shape == (mapped.shape[0], len(known)):
+                F = np.repeat(found.min(axis=1, keepdims=True), k, axis=1)
+                F[:, known] = found
+                return F
+        if hasattr(model, "predict_proba"):
+            return self._spread(model.predict_proba(mapped))
+        F = np.zeros((mapped.shape[0], k))
+        F[np.arange(len(F)), np.asarray(model.predict(mapped)).astype(np.intp)] = 1.0
+        return F
+
+    def _spread(self, P: Array) -> Array:
+        """Return the probabilities (n, k) of all classes from those of the classes that have rows; the others have 0."""
+        full = np.zeros((len(P), len(self.classes_)))
+        full[:, np.asarray(self.estimator_.classes_, dtype=np.intp)] = P
+        return full
+
+    @available_if(_has_proba)
+    def predict_proba(self, X: Any) -> Array:
+        """Return the estimator's probabilities of `classes_`, shape (n, k)."""
+        rows = self.look(X).at
+        return self.by_class(self._spread(self.estimator_.predict_proba(rows)))
+
+    def probabilities(self, X: Any) -> Array | None:
+        """Return the estimator's probabilities of the classes by their codes, shape (n, k); None where it has none."""
+        rows = self.look(X).at
+        return self._spread(self.estimator_.predict_proba(rows)) if hasattr(self, "predict_proba") else None
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds of a linear classifier of scikit-learn (`outside_saved.LINEAR`); `ConfigError` for any other."""
+        name = listed_name(self.estimator_)
+        if name is None:
+            raise ConfigError(f"a fitted {type(self.estimator_).__name__} is kept by pickle alone, which executes what it reads")
+        options, arrays = packed(self.estimator_)
+        parameters = self._saved_parameters({"estimator": name, "options": options or None})
+        attributes = {**arrays, "of_sparse_": bool(self.of_sparse_), "remarks_": list(self.remarks_)}
+        return parameters, attributes, None if self.features_ is None else self.features_.support(arrays["coef"])[0]
+
+    @classmethod
+    def from_saved(cls, parameters: Options) -> Self:
+        """Return an unfitted learner with the parameters that a saved model holds; `ModelError` for an estimator that is not listed."""
+        refuse_unlisted(parameters.get("estimator"), parameters.get("options"))
+        return super().from_saved(parameters)
+
+    def restore(self, attributes: Entries) -> None:
+        """Take over the numbers of a saved linear classifier."""
+        self.of_sparse_ = attributes.flag("of_sparse_")
+        remarks = attributes["remarks_"]
+        if not isinstance(remarks, list) or not all(isinstance(each, str) for each in remarks):
+            raise ModelError("'remarks_' are no list of text")
+        self.remarks_ = tuple(remarks)
+        self.estimator_ = unpacked(self.unfitted(), attributes, self._n_weights, len(self.classes_))
+
+    @classmethod
+    def needs_pickle(cls, loss: Options) -> bool:
+        """Tell whether the estimator is none of the linear ones that a model file holds."""
+        return listed_name(cls._described(loss)) is None
+
+    @property
+    def kept_by_pickle(self) -> bool:
+        """Whether the estimator is none of the linear ones that a model file holds."""
+        return listed_name(getattr(self, "estimator_", None) or self.unfitted()) is None
+
+
+def _named(estimator: Any) -> str:
+    return estimator if isinstance(estimator, str) else getattr(estimator, "__name__", str(estimator))
+
+
+def _no_classifier(said: str, kind: str) -> str:
+    return f"loss.estimator={said} makes a {kind}, which is no classifier of scikit-learn's interface"
+
+
+def _imported(path: str) -> Any:
+    """Return the class under a dotted name, such as ``sklearn.svm.SVC``; what is no class with ``fit`` is refused, and never called."""
+    module, _, name = path.rpartition(".")
+    if not module:
+        raise ConfigError(f"loss.estimator={path} is no name to import; give one such as sklearn.linear_model.LogisticRegression")
+    try:
+        found = importlib.import_module(module)
+    except Exception as error:
+        text = " ".join(str(error).split())
+        raise ConfigError(f"loss.estimator={path}: cannot import {module}: {type(error).__name__}: {text}") from error
+    if not hasattr(found, name):
+        classes = [each for each, value in vars(found).items() if isinstance(value, type)]
+        raise ConfigError(f"loss.estimator={path}: no {name!r} in {module}; {nearest(name, classes)}")
+    named = getattr(found, name)
+    if not isinstance(named, type) or not all(callable(getattr(named, method, None)) for method in ("fit", "predict", "get_params")):
+        kind = "class without fit and predict" if isinstance(named, type) else type(named).__name__
+        raise ConfigError(f"loss.estimator={path} is a {kind}, no classifier of scikit-learn's interface; name a class")
+    return named
+
+
+def _made(estimator: Any, options: dict[str, Any]) -> Any:
+    """Return an unfitted estimator with these options."""
+    if estimator is None:
+        raise ConfigError("give loss.estimator=MODULE.CLASS, such as sklearn.linear_model.LogisticRegression")
+    said, source = _named(estimator), _imported(estimator) if isinstance(estimator, str) else estimator
+    if not callable(source) and not hasattr(source, "get_params"):
+        raise ConfigError(f"loss.estimator={said} is a {type(source).__name__}, no classifier of scikit-learn's interface")
+    try:
+        if hasattr(source, "get_params") and not isinstance(source, type):
+            model, later = clone(source), options
+        elif isinstance(source, type) and issubclass(source, RegressorMixin):
+            raise ConfigError(_no_classifier(said, source.__name__))
+        else:
+            # options of parts are set once the whole estimator is made
+            later = {name: value for name, value in options.items() if "__" in name}
+            own = {name: value for name, value in options.items() if name not in later}
+            taken = inspect.signature(source).parameters
+            for name in own:
+                if name not in taken and not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+                    raise ConfigError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, taken)}")
+            model = source(**own)
+        if not hasattr(model, "get_params"):
+            return model
+        known = model.get_params()
+        for name in later:
+            if name not in known:
+                raise ConfigError(f"loss.options.{name}: {said} has no parameter {name!r}; {nearest(name, known)}")
+        _check_values(model.set_params(**later), said)
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"loss.estimator={said}: {type(error).__name__}: {' '.join(str(error).split())}") from error
+    return model
+
+
+def _check_values(model: Any, what: str) -> None:
+    """Refuse values that the estimator's `fit` would refuse, as far as its own check knows without rows."""
+    check = getattr(model, "_validate_params", None)
+    if check is None:
+        return
+    try:
+        check()
+    except ValueError as error:
+        raise ConfigError(f"{what}: {' '.join(str(error).split())}") from error

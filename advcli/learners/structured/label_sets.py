@@ -1,0 +1,519 @@
+"""Sets of labels with a weight for every pair: rows with several labels, learned by a structured surrogate."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ...core.errors import IncompatibleError, ModelError
+from ...core.stored_arrays import Entries
+from ...core.typing import Array
+from ...solvers.cutting_planes import Cuts, Planes, Positions, Structure, Turns
+from ..base import register
+from ..options import one_of
+from .learner import GAMES, MAXMIN
+from .set_learner import SetLearner, unmerged
+from .spaces.f_measure import SizedLabels, best_f_sets, sized_of_free_labels, sized_of_gibbs, sized_of_sets
+from .spaces.f_measure_game import by_size_of_table, free_by_size, solve_f_games
+from .spaces.label_sets import (
+    MOST_LABELS,
+    EnumeratedSets,
+    levels_of_free_labels,
+    levels_of_sets,
+    pair_table,
+    pairs_of,
+    set_numbers,
+    set_rows,
+)
+from .spaces.max_min import SetGame, free_game, solve_games
+from .spaces.psi import Psi, make_psi
+from .spaces.relaxation import PairField, RelaxedSets
+from .spaces.searches import Found, search_of
+from .spaces.space import OutputSpace
+
+RULES = ("potentials", "predictor", "f1")
+RELAXED_BLOCKS = 16  # blocks of the rows of a relaxation, whose searches take far longer than steps
+FILLED = 0.2  # most share of a dense X that is not 0 for its rows to be stored without zeros in sweeps by rows
+MANY = 200_000  # rows times labels without pairs from which on rows are swept one after the other
+F1_ROWS = 256  # rows whose best sets of the F-measure are sought together
+PAIRS = {"one": 1, "four": 4, "none": 0}
+"""Weights of a pair of labels: one where a set has both, one for each of its four states, or none."""
+
+
+class PairWeights:
+    """How shared weights make the potentials of pairs: f(y) = sum_j y_j (u_j + l_j) + sum over j < k of Q_jk y_j y_k + a constant."""
+
+    def __init__(self, m: int, pairs: str) -> None:
+        self.m, self.states = m, PAIRS[pairs]
+        self.j, self.k = pairs_of(m)
+        self.G = self.states * len(self.j)
+
+    def potentials(self, shared: Array) -> tuple[Array, Array]:
+        """Return l (m,) and Q (m (m - 1) / 2,)."""
+        if self.states < 4:
+            return np.zeros(self.m), shared if self.states else np.zeros(len(self.j))
+        off, first, second, both = shared.reshape(-1, 4).T  # neither, j alone, k alone, both
+        linear = np.bincount(self.j, first - off, self.m) + np.bincount(self.k, second - off, self.m)
+        return np.asarray(linear, dtype=np.float64), both - first - second + off
+
+    def counts(self, labels: Any, pairs: Any = None) -> Array:
+        """Return what sets, or mixtures of sets, have of every shared weight, shape (n, G).
+
+        ``labels`` (n, m) and ``pairs`` (n, m (m - 1) / 2) are the shares of the labels and of pairs that are both there; of sets these are
+        products of 0 and 1.
+        """
+        labels = np.asarray(labels, dtype=np.float64)
+        if not self.states:
+            return np.zeros((len(labels), 0))
+        first, second = labels[:, self.j], labels[:, self.k]
+        both = first * second if pairs is None else pairs
+        if self.states == 1:
+            return np.asarray(both)
+        return np.stack([1.0 - first - second + both, first - both, second - both, both], axis=2).reshape(len(labels), -1)
+
+
+def sparse_if_few(X: Any) -> Any:
+    """Return rows (n, d) without their zeros, as csr_array, where few entries are none: steps then take the time of those."""
+    if hasattr(X, "tocsr") or np.count_nonzero(X) > FILLED * X.size:
+        return X
+    return sparse.csr_array(X)
+
+
+class SetStructure(Structure):
+    """Rows with sets of labels Y (n, m)."""
+
+    def __init__(self, X: Any, Y: NDArray[np.int8], share: Array, psi: Psi, weights: PairWeights) -> None:
+        self.X, self.Y, self.share, self.psi, self.weights = X, Y, share, psi, weights
+        self.start = np.arange(len(Y) + 1)
+        self.K, self.G = Y.shape[1], weights.G
+        self.sizes = Y.sum(axis=1, dtype=np.int64)
+
+
+class LevelledSets(SetStructure):
+    """Rows whose worst set comes from the levels of all sets: of 2^m sets, or of any number of labels without pairs."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.free = self.G == 0
+        if self.free and self.psi.affine and self.psi.axes == "margin" and self.Y.size >= MANY:
+            self.X = sparse_if_few(self.X)
+            level = np.arange(self.K + 1.0)
+            slope = np.ascontiguousarray(self.psi.slopes(np.zeros_like(level), level)[0])
+            self.turns = Turns((1 - 2 * self.Y).astype(np.int8), slope, np.ascontiguousarray(self.psi.value(np.zeros_like(level), level)))
+        if not self.free:
+            self.numbers, self.own = set_numbers(self.Y), self.weights.counts(self.Y)
+
+    def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
+        """Return the worst set of each row from its levels."""
+        Y, size, m, at = self.Y[examples], self.sizes[examples], self.K, np.arange(len(examples))
+        f1, level = self.psi.axes == "f1", np.arange(m + 1.0)
+        g = -(level + size[:, None]) if f1 else np.broadcast_to(level, (len(at), m + 1))
+        if self.free:
+            centre = np.zeros_like(Y) if f1 else Y
+            h, label = levels_of_free_labels(U + (1.0 - 2.0 * Y) if f1 else U, centre)
+            h = h + (size - (U * Y).sum(axis=1))[:, None] if f1 else h
+        else:
+            linear, pairs = self.weights.potentials(shared)
+            U, table = U + linear, pair_table(pairs, m)
+            if f1:
+                score = (U * Y).sum(axis=1) + table[self.numbers[examples]]
+                h, label = levels_of_sets(U + (1.0 - 2.0 * Y), table, np.zeros(len(at), dtype=np.intp))
+                h = h + (size - score)[:, None]
+            else:
+                h, label = levels_of_sets(U, table, self.numbers[examples])
+                h = h - h[:, :1]
+        best = np.argmax(self.psi.value(h, g), axis=1)
+        if self.free:
+            turned = np.zeros_like(Y)
+            np.put_along_axis(turned, label, (np.arange(m) < best[:, None]).astype(np.int8), axis=1)
+            found = centre ^ turned
+        else:
+            found = set_rows(label[at, best], m)
+        value, slope, constant = self.psi.tangents(h[at, best], g[at, best], (found != Y).sum(axis=1))
+        gained = [] if self.free else [self.weights.counts(found) - self.own[examples]]
+        parts = np.hstack([*gained, found - Y.astype(np.float64)]) * slope[:, None]
+        return Cuts(sparse.csr_array(parts), constant, value, value, len(at))
+
+
+class SearchedSets(SetStructure):
+    """Rows whose worst set a search finds, one at a time: among all sets of few labels, over the relaxation of many (`RelaxedSets`).
+
+    ``relaxed`` takes the relaxation for few labels too.
+    """
+
+    def __init__(self, *given: Any, search: str = "auto", relaxed: bool = False) -> None:
+        super().__init__(*given)
+        self.by, self.relaxed = search, relaxed or self.K > MOST_LABELS
+        self.blocks = RELAXED_BLOCKS if self.relaxed else 1
+
+    def spaces(self, U: Array, shared: Array, examples: Positions) -> Iterator[OutputSpace]:
+        """Yield the sets of these examples as searches see them."""
+        linear, pairs = self.weights.potentials(shared)
+        if self.relaxed:
+            field = PairField(pairs, self.K)
+            yield from (RelaxedSets(field, u, self.Y[i], self.psi.axes) for u, i in zip(U + linear, examples, strict=True))
+        else:
+            table, numbers = pair_table(pairs, self.K), set_numbers(self.Y[examples]).tolist()
+            yield from (EnumeratedSets(u, table, y, self.psi.axes) for u, y in zip(U + linear, numbers, strict=True))
+
+    def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
+        """Return what the search finds for each row, of a relaxation as a plane of the relaxed surrogate."""
+        return self.cuts([search_of(self.by, space)(space, self.psi) for space in self.spaces(U, shared, examples)], examples)
+
+    def cuts(self, founds: Sequence[Found], examples: Positions) -> Cuts:
+        """Return what searches found for these examples as planes."""
+        rows = []
+        for found, y in zip(founds, self.Y[examples], strict=True):
+            if self.relaxed:
+                labels, both = found.label.labels[None], found.label.pairs[None]
+            else:
+                labels, both = set_rows([found.label], self.K).astype(np.float64), None
+            gained = self.weights.counts(labels, both) - self.weights.counts(y[None])
+            rows.append((sparse.csr_array(np.hstack([gained, labels - y])), (labels + (1.0 - 2.0 * labels) * y).sum()))
+        h, g = (np.array([getattr(found.point, name) for found in founds]) for name in ("h", "g"))
+        value, slope, constant = self.psi.tangents(h, g, np.array([hamming for _, hamming in rows]))
+        parts = sparse.csr_array(sparse.dia_array((slope[None], 0), shape=(len(rows),) * 2) @ sparse.vstack([row for row, _ in rows]))
+        upper = np.maximum(np.array([found.upper for found in founds]), value)
+        return Cuts(parts, constant, value, upper, sum(found.calls for found in founds))
+
+
+def best_of(U: Array, table: Array) -> tuple[Array, NDArray[np.int8]]:
+    """Return the largest scores of sets at scores U (n, m) with a table of pair sums, shape (n,), and the sets (n, m)."""
+    best, label = levels_of_sets(U, table, np.zeros(len(U), dtype=np.intp))
+    at = np.argmax(best, axis=1)
+    rows = np.arange(len(U))
+    return best[rows, at], set_rows(label[rows, at], U.shape[1])
+
+
+class PlayedSets(SetStructure):
+    """Rows whose surrogate is the max-min margin: the worst mixture of sets in the game of each row, in closed form without pairs."""
+
+    def __init__(self, *given: Any, tolerance: float) -> None:
+        super().__init__(*given)
+        self.tolerance, self.columns = tolerance, [y[None] for y in self.Y]
+        self.own = self.weights.counts(self.Y)
+        self.first, self.second = pairs_of(self.K)
+
+    def play(self, U: Array, pairs: Array, examples: Positions) -> SetGame:
+        """Return the games of these examples at scores U (m', m) of their labels."""
+        if not self.G:
+            return free_game(U)
+        table, columns = pair_table(pairs, self.K), [self.columns[i] for i in examples]
+        game = solve_games(U, pairs, lambda V: best_of(V, table), columns, self.tolerance)
+        for i, found in zip(examples, columns, strict=True):
+            self.columns[i] = found
+        return game
+
+    def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
+        """Return the worst mixture of each row as a plane."""
+        Y = self.Y[examples].astype(np.float64)
+        linear, pairs = self.weights.potentials(shared)
+        U = U + linear
+        game = self.play(U, pairs, examples)
+        if self.G:
+            own = (U * Y).sum(axis=1) + (Y[:, self.first] * Y[:, self.second]) @ pairs
+            gained = (game.labels - Y, self.weights.counts(game.labels, game.pairs) - self.own[examples])
+            score = (U * game.labels).sum(axis=1) + game.pairs @ pairs
+        else:
+            own, gained = (U * Y).sum(axis=1), None
+            score = (U * game.labels).sum(axis=1)
+        parts = game.labels - Y if gained is None else np.hstack(gained[::-1])
+        value = np.maximum(game.loss + score - own, 0.0)
+        mixtures = np.full(len(examples), None)
+        for at, (i, q) in enumerate(zip(examples, game.shares, strict=False)):  # without pairs no game has shares
+            mixtures[at] = q[q > 0.0], self.columns[i][: len(q)][q > 0.0]
+        upper = np.maximum(game.upper - own, value)
+        return Cuts(sparse.csr_array(parts), game.loss, value, upper, game.calls, self.proving(game), mixtures)
+
+    def proving(self, game: SetGame) -> Array | None:
+        """Return what of the predictor proves the upper bounds: p (n, m)."""
+        return game.targets
+
+    def proven(self, targets: Array, became: Positions) -> Array:
+        """Return `proving` of all rows as that of the given rows, which became those."""
+        return targets[became]
+
+    def mixtures(self, planes: Planes, used: Positions) -> Iterator[tuple[Array, NDArray[np.int8]]]:
+        """Yield the sets (c, m) whose mixture each of these planes is, and their shares (c,)."""
+        for plane, mixture, i in zip(planes.parts[used].toarray(), planes.mixtures[used], planes.owner[used].tolist(), strict=True):
+            if mixture is None:  # no pairs, and shares of 0, 1/2 and 1: labels in half of the sets are all there or none of them
+                labels = np.rint(2.0 * (plane[self.G :] + self.Y[i]))
+                yield np.full(2, 0.5), np.array([labels >= least for least in (2.0, 1.0)]).astype(np.int8)
+            else:
+                yield mixture
+
+
+class PlayedFSets(PlayedSets):
+    """Rows whose surrogate is the max-min margin of the F-measure; the sets found on both sides of each row's game stay."""
+
+    left_open = 0.5
+
+    def __init__(self, *given: Any, tolerance: float) -> None:
+        super().__init__(*given, tolerance=tolerance)
+        self.answers = list(self.columns)
+
+    def play(self, U: Array, pairs: Array, examples: Positions) -> SetGame:
+        """Return the games of these examples at scores U (m', m) of their labels, some of them at a time."""
+        games = []
+        best = by_size_of_table(pair_table(pairs, self.K)) if self.G else free_by_size
+        pairs = pairs if self.G else np.zeros(0)
+        for first in range(0, len(examples), F1_ROWS):
+            part = examples[first : first + F1_ROWS]
+            known = [[sets[i] for i in part] for sets in (self.columns, self.answers)]
+            games.append(solve_f_games(U[first : first + F1_ROWS], pairs, best, known[0], known[1], self.tolerance))
+            for i, true, answer in zip(part, *known, strict=True):
+                self.columns[i], self.answers[i] = true, answer
+        if len(games) == 1:
+            return games[0]
+        joined: list[Any] = [np.concatenate(each) for each in zip(*(game[:5] for game in games), strict=True)]
+        rest = [tuple(itertools.chain.from_iterable(each)) for each in zip(*(game[6:] for game in games), strict=True)]
+        return SetGame._make([*joined, sum(game.calls for game in games), *rest])
+
+    def proving(self, game: SetGame) -> Array | None:
+        """Return the predictor's mixtures, (row, share, set as a number) for each set (s, 3); None for more labels than numbers are for."""
+        if self.K > MOST_LABELS:
+            return None
+        return np.concatenate([np.column_stack([np.full(len(p), i), p, set_numbers(Z)]) for i, (p, Z) in enumerate(game.predicted)])
+
+    def proven(self, targets: Array, became: Positions) -> Array:
+        """Return `proving` of all rows as that of the given rows, which became those."""
+        return unmerged(targets[:, 0].astype(np.intp), targets[:, 1:], became)
+
+
+@register("sets")
+@dataclass(kw_only=True, eq=False, repr=False)
+class MultilabelClassifier(SetLearner):
+    """Sets of labels, scored by labels and by pairs of labels, from a surrogate of the number of wrong labels (choi2018, chapters 3 to 5).
+
+    f(y) = sum_j y_j w_j.x + sum over j < k of P_jk y_j y_k predicts the set of the largest score. The fit minimises
+    lambda/2 (|W|^2 + |P|^2) + mean over rows of max over y of psi(f(y) - f(y_i), number of labels that differ), lambda = 1/(n C).
+
+    Parameters
+    ----------
+    surrogate : {"margin", "slack", "scaling", "log", "prob", "prob_raw", "f1", "maxmin", "maxmin_f1"}
+        psi (`advcli.learners.structured.spaces.psi`), or the max-min margin of the number of wrong labels
+        (`advcli.learners.structured.spaces.max_min`) or of the F-measure (`advcli.learners.structured.spaces.f_measure_game`).
+        ``prob_raw``, not convex, is for ``training="sgd"``.
+    training : {"planes", "bcfw", "sgd"}
+        How P is minimised: by stored planes of every row; with one mean plane of each by block-coordinate Frank-Wolfe, or by stochastic
+        subgradients. All are certified but ``sgd`` of ``prob_raw``, whose status is ``not_convex``.
+    pairs : {"one", "four", "none"}
+        Weights of a pair of labels: one where a set has both; one for each of its four states, which is the same functions under another
+        ridge; none, which leaves each label to itself.
+    rule : {"potentials", "predictor", "f1"}
+        What predicts: the set of the largest score; with ``surrogate="maxmin"`` also the labels of p_j > 1/2 in the game at the row, and
+        with ``surrogate="maxmin_f1"`` the likeliest set of its predictor; or the
+        set of the largest expected F-measure (`advcli.learners.structured.spaces.f_measure`) under the worst mixture of that game, of the
+        other surrogates under probabilities in proportion to exp f(y).
+    beta, C, lam, tol, fit_intercept, warm_start, verbose, random_state
+        As in `StructuredLearner`.
+    search : {"auto", "levels", "hull", "exact", "angular", "bisecting", "binary", "sarawagi"}
+        How the worst set of a row is found (`advcli.learners.structured.spaces.searches`). ``auto``: levels of all sets of at most 16
+        labels, or of any number without pairs; else the convex hull search over the linear relaxation, whose surrogate is then what is
+        minimised and certified.
+    max_passes : float
+        Limit of searches of all rows; beyond, a fit warns (`NotConvergedWarning`) and keeps its certificate.
+    max_seconds : float
+        Limit of the time of a fit, looked at between searches of all rows; beyond, as with ``max_passes``.
+    features, features_options, n_classes
+        As in `UMAClassifier`.
+
+    Attributes
+    ----------
+    coef_ : ndarray (m, d)
+        W.
+    shared_ : ndarray (m (m - 1) / 2,), or four times as many, or none
+        P, pairs in the order of ``numpy.triu_indices``; the states of a pair: neither, first, second, both.
+    certificate_, oracle_gap_, oracle_calls_
+        As in `StructuredLearner`.
+
+    Notes
+    -----
+    y is (n, m) of 0 and 1; rows may be without a label. Labels of one column are sets of one label.
+    """
+
+    empty_sets: ClassVar[bool] = True
+
+    pairs: str = "one"
+    rule: str = "potentials"
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data can mend."""
+        super().check_parameters()
+        one_of("loss.pairs", self.pairs, PAIRS)
+        self.check_rule(self.rule, RULES)
+
+    def psi(self) -> Psi:
+        """Return the surrogate of margin and loss; the max-min margin, a game, stands beside margin rescaling, which bounds it."""
+        return make_psi("margin" if self.surrogate in GAMES else self.surrogate, self.beta)
+
+    def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> SetStructure:
+        """Return the rows and their sets, and remark what is taken in place of all sets."""
+        m = len(self.classes_)
+        Y = (y.toarray() if self.of_sets_ else np.eye(m)[y]).astype(np.int8)
+        weights = PairWeights(m, self.pairs)
+        self.remarks_ = ()
+        if self.rule == "f1":
+            if not self.of_sets_:
+                raise IncompatibleError("loss.rule=f1", "sets of labels", "the data have one label a row: choose rule=potentials")
+            self._refuse_many_for_f1()
+        if self.surrogate in GAMES:
+            if m > MOST_LABELS and weights.states:
+                raise IncompatibleError(
+                    f"loss.surrogate={self.surrogate} with pairs",
+                    f"at most {MOST_LABELS} labels",
+                    f"the data have {m}: choose loss.pairs=none",
+                )
+            kind = PlayedSets if self.surrogate == MAXMIN else PlayedFSets
+            return kind(X, Y, share, psi, weights, tolerance=0.1 * self.tol)
+        if self.search in ("auto", "levels") and (m <= MOST_LABELS or not weights.states):
+            self.remarks_ = self.remark_if_not_convex()
+            return LevelledSets(X, Y, share, psi, weights)
+        if not psi.convex:
+            needs = f"at most {MOST_LABELS} labels where they have pairs"
+            raise IncompatibleError(f"loss.surrogate={self.surrogate}", needs, f"the data have {m}: choose loss.pairs=none")
+        if m > MOST_LABELS:
+            self.remarks_ = (
+                f"{m} labels are too many for all sets: the relaxation is searched, and the gap is that of the relaxed surrogate",
+            )
+        return SearchedSets(X, Y, share, psi, weights, search=self.search)
+
+    def stored_planes(self) -> Array | None:
+        """Return a row (example, alpha, set as a number, h of the tangent) for every plane with a weight; equal examples have equal ones.
+
+        A plane of the max-min margin has a row for each set of its mixture: alpha times its share, and the plane's number in the place of
+        h. None for mixtures of the relaxation and of training by rows.
+        """
+        planes: Planes = self.dual_
+        structure: Any = planes.structure
+        if self.training != "planes" or structure.K > MOST_LABELS:
+            return None
+        used = np.flatnonzero(planes.alpha > 0.0)
+        if self.surrogate in GAMES:
+            parts = [
+                np.column_stack([planes.alpha[plane] * shares, set_numbers(Y), np.full(len(Y), plane)])
+                for plane, (shares, Y) in zip(used.tolist(), structure.mixtures(planes, used), strict=True)
+            ]
+            owner = np.repeat(planes.owner[used], [len(each) for each in parts])
+            return unmerged(owner, np.concatenate([np.zeros((0, 3)), *parts]), self.became_)
+        turned = planes.parts[used][:, structure.G :].toarray()  # the labels that a set turns, times the slope
+        slope, wrong = np.abs(turned).max(axis=1, initial=0.0), np.count_nonzero(turned, axis=1)
+        some = np.flatnonzero(wrong)  # a plane of slope 0 bounds nothing
+        used, turned, slope, wrong = used[some], turned[some], slope[some], wrong[some]
+        owner = planes.owner[used]
+        numbers = set_numbers(structure.Y[owner] ^ (turned != 0.0))
+        table = np.column_stack([planes.alpha[used], numbers, self.psi().at_slope(slope, wrong.astype(np.float64))])
+        return unmerged(owner, table, self.became_)
+
+    def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
+        """Return the weights and the stored planes, and the targets that bound the max-min margin, by rows."""
+        found = super().proof(X, codes, weight)
+        if not found or self.trained_targets_ is None:
+            return found
+        planes: Planes = self.dual_
+        structure: Any = planes.structure
+        return found | {"predictor": structure.proven(self.trained_targets_, self.became_)}
+
+    def spaces(self, X: Any, y: Any) -> Iterator[OutputSpace]:
+        """Yield the sets of rows X (n, d), whose true ones are y (n, m), as searches see them at the learned weights."""
+        Y = (y.toarray() if self.of_sets_ else np.eye(len(self.classes_))[y]).astype(np.int8)
+        rows = np.arange(len(Y))
+        seen = SearchedSets(X, Y, np.full(len(Y), 1.0 / len(Y)), self.psi(), PairWeights(Y.shape[1], self.pairs))
+        return seen.spaces(self.potentials(X), self.shared_, rows)
+
+    # ---- prediction -----------------------------------------------------------------------------------------------
+    def best_sets(self, X: Any) -> NDArray[np.int8]:
+        """Return the set of the largest score at rows X (n, d), as 0 and 1 (n, m); of equals the smallest number.
+
+        With more than `MOST_LABELS` labels and pairs it is the maximum of the relaxation, rounded (`PairField.rounded`): the best set where
+        no pair has a negative weight.
+        """
+        U, m = self.potentials(X), len(self.classes_)
+        linear, pairs = PairWeights(m, self.pairs).potentials(self.shared_)
+        U = U + linear
+        if self.rule == "predictor":
+            return (self._played(U, pairs)[0].targets > 0.5).astype(np.int8)
+        if self.rule == "f1":
+            self._refuse_many_for_f1()
+            found = [best_f_sets(self._sized(U[i : i + F1_ROWS], pairs))[0] for i in range(0, len(U), F1_ROWS)]
+            return np.concatenate([np.zeros((0, m), dtype=np.int8), *found])
+        if not pairs.any():
+            return (U > 0.0).astype(np.int8)
+        if m > MOST_LABELS:
+            field = PairField(pairs, m)
+            return np.array([field.rounded(u, field.flow(u)[0]) for u in U])
+        return best_of(U, pair_table(pairs, m))[1]
+
+    def _played(self, U: Array, pairs: Array) -> tuple[SetGame, list[NDArray[np.int8]]]:
+        """Return the games at scores U (n, m), and the sets of each where it was solved by sets."""
+        if self.surrogate != MAXMIN:
+            structure = PlayedFSets(
+                U,
+                np.zeros(U.shape, dtype=np.int8),
+                np.ones(len(U)),
+                self.psi(),
+                PairWeights(U.shape[1], "one" if pairs.any() else "none"),
+                tolerance=1e-9,
+            )
+            return structure.play(U, pairs, np.arange(len(U))), structure.columns
+        if not pairs.any():
+            return free_game(U), []
+        table = pair_table(pairs, U.shape[1])
+        columns = list(best_of(U, table)[1][:, None])
+        return solve_games(U, pairs, lambda V: best_of(V, table), columns, 1e-9), columns
+
+    def _refuse_many_for_f1(self) -> None:
+        m = len(self.classes_)
+        if m > MOST_LABELS and self.pairs != "none":
+            needs = f"at most {MOST_LABELS} labels where they have pairs"
+            raise IncompatibleError("loss.rule=f1", needs, f"the data have {m}: choose loss.pairs=none or loss.rule=potentials")
+
+    def _sized(self, U: Array, pairs: Array) -> SizedLabels:
+        """Return what the expected F-measure needs of the distributions over sets at scores U (n, m)."""
+        if self.surrogate in GAMES:
+            game, columns = self._played(U, pairs)
+            if not columns:  # any mixture of these shares is worst: that of independent labels
+                return sized_of_free_labels(game.labels)
+            each = [sized_of_sets(q[None], Y[: len(q)]) for q, Y in zip(game.shares, columns, strict=True)]
+            return SizedLabels(*(np.concatenate(parts) for parts in zip(*each, strict=True)))
+        if not pairs.any():
+            from scipy.special import expit  # takes a tenth of a second, and the other rules do without
+
+            return sized_of_free_labels(expit(U))
+        return sized_of_gibbs(U, pair_table(pairs, U.shape[1]))
+
+    def predict_codes(self, X: Any) -> Any:
+        """Return the best sets as csr_array (n, m) where labels are sets, else the code of the best set of one label."""
+        if self.of_sets_:
+            return sparse.csr_array(self.best_sets(X))
+        return np.argmax(self.potentials(X), axis=1).astype(np.intp)
+
+    def predict(self, X: Any) -> Any:
+        """Return sets of labels as `predict_codes` does, or labels (n,)."""
+        return self.predict_codes(X) if self.of_sets_ else super().predict(X)
+
+    def potentials(self, X: Any) -> Array:
+        """Return the scores of the labels at rows X (n, d), shape (n, m): u, or of rows with one label f of the sets of one label."""
+        U = super().potentials(X)
+        return U if self.of_sets_ else U + PairWeights(U.shape[1], self.pairs).potentials(self.shared_)[0]
+
+    @property
+    def metric_(self) -> str:
+        """The metric of the task loss: Hamming; of ``surrogate="f1"`` and ``"maxmin_f1"`` and of ``rule="f1"`` the F-measure of the row."""
+        if not self.of_sets_:
+            return super().metric_
+        return "instance_f1" if self.rule == "f1" or self.surrogate in ("f1", "maxmin_f1") else "hamming"
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def restore(self, attributes: Entries) -> None:
+        """Take over the fitted attributes of a saved model."""
+        if self.pairs not in PAIRS:
+            raise ModelError(f"pairs={self.pairs} is none of {', '.join(PAIRS)}")
+        self.shared_ = attributes.array("shared_", (PairWeights(len(self.classes_), self.pairs).G,))
+        super().restore(attributes)

@@ -1,0 +1,274 @@
+"""Sets of leaves over a hierarchy: rows with several labels, scored by the nodes above them, learned by a structured surrogate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ...core.errors import IncompatibleError
+from ...core.stored_arrays import Entries
+from ...core.typing import Array
+from ...data.labels.best_sets import LabelSets, restricted
+from ...solvers.cutting_planes import Cuts, Planes, Positions, Structure
+from ..base import register
+from ..hierarchical.label_graph import OverLabelGraph
+from .learner import GAMES
+from .set_learner import SetLearner, unmerged
+from .spaces.label_sets import MOST_LABELS
+from .spaces.leaf_sets import HierarchicalSets, TreeLevels
+from .spaces.psi import Psi
+from .spaces.searches import is_slack, search_of
+from .spaces.space import OutputSpace
+
+_CHUNK = 2**22  # numbers in the tables of rows whose levels are sought together
+
+
+class LeafSets(Structure):
+    """Rows with sets of leaves Y (n, L), columns in the order of the leaves; scores are those of the graph's nodes."""
+
+    G = 0
+
+    def __init__(self, X: Any, Y: sparse.csr_array, share: Array, psi: Psi, sets: LabelSets) -> None:
+        self.X, self.share, self.psi, self.sets = X, share, psi, sets
+        self.start = np.arange(Y.shape[0] + 1)
+        self.K = sets.graph.size
+        self.true = sets.closed(Y)
+
+    def cuts(self, found: NDArray[np.integer], U: Array, examples: Positions, calls: int, upper: Array | None = None) -> Cuts:
+        """Return the planes of sets, nodes as 0 and 1 (m, M), at scores U (m, M); ``upper`` where they may not be the worst."""
+        true, leaf = self.true[examples].toarray(), self.sets.leaves
+        moved = found.astype(np.float64) - true
+        wrong = np.abs(moved[:, leaf]).sum(axis=1)
+        h, g = (moved * U).sum(axis=1), wrong
+        if self.psi.axes == "f1":
+            h, g = h + wrong, -(found[:, leaf].sum(axis=1, dtype=np.float64) + true[:, leaf].sum(axis=1))
+        value, slope, constant = self.psi.tangents(h, g, wrong)
+        parts = sparse.csr_array(moved[:, self.sets.first :] * slope[:, None])
+        return Cuts(parts, constant, value, value if upper is None else np.maximum(upper, value), calls)
+
+
+class LevelledLeafSets(LeafSets):
+    """Rows over a tree, whose worst set comes from the levels of all sets."""
+
+    def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
+        """Return the worst set of each row from its levels."""
+        scores = self.sets.scores(U)
+        found = np.zeros(scores.shape, dtype=np.uint8)
+        step = max(1, _CHUNK // self.looked_at)
+        for first in range(0, len(scores), step):
+            part = slice(first, first + step)
+            found[part] = self.worst(scores[part], self.true[examples[part]].toarray())
+        return self.cuts(found, scores, examples, len(examples))
+
+    @property
+    def looked_at(self) -> int:
+        """Numbers that are in memory for each row."""
+        L = len(self.sets.leaves)
+        return L * (L + self.sets.size)
+
+    def worst(self, scores: Array, true: Array) -> NDArray[np.uint8]:
+        """Return the sets of the largest psi at scores (m, M), nodes as 0 and 1 (m, M), where these sets are true."""
+        leaf = self.sets.leaves
+        centre, level = true[:, leaf], np.arange(len(leaf) + 1.0)
+        own = (scores * true).sum(axis=1)
+        if self.psi.axes == "f1":
+            turned = scores.copy()
+            turned[:, leaf] += 1.0 - 2.0 * centre
+            levels = TreeLevels(self.sets, turned, np.zeros(centre.shape, dtype=np.intp))
+            h, g = levels.best + (centre.sum(axis=1) - own)[:, None], -(level + centre.sum(axis=1)[:, None])
+        else:
+            levels = TreeLevels(self.sets, scores, centre.astype(np.intp))
+            h, g = levels.best - own[:, None], np.broadcast_to(level, levels.best.shape)
+        reached = np.isfinite(h)
+        values = np.where(reached, self.psi.value(np.where(reached, h, 0.0), g), -np.inf)
+        return levels.nodes(np.argmax(values, axis=1))
+
+
+class ListedLeafSets(LevelledLeafSets):
+    """Rows over any graph of few leaves, whose worst set is sought among all sets, which are listed."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        L = len(self.sets.leaves)
+        every = np.arange(1, 2**L)[:, None] >> np.arange(L) & 1
+        self.every = self.sets.closed(sparse.csr_array(every)).toarray().astype(np.float64)
+
+    @property
+    def looked_at(self) -> int:
+        """Numbers that are in memory for each row."""
+        return len(self.every)
+
+    def worst(self, scores: Array, true: Array) -> NDArray[np.uint8]:
+        """Return the sets of the largest psi at scores (m, M), nodes as 0 and 1 (m, M), where these sets are true."""
+        listed, centre = self.every[:, self.sets.leaves], true[:, self.sets.leaves].astype(np.float64)
+        sizes, own = listed.sum(axis=1) + centre.sum(axis=1)[:, None], (scores * true).sum(axis=1)[:, None]
+        h, wrong = scores @ self.every.T - own, sizes - 2.0 * centre @ listed.T
+        values = self.psi.value(h + wrong, -sizes) if self.psi.axes == "f1" else self.psi.value(h, wrong)
+        return self.every[np.argmax(values, axis=1)].astype(np.uint8)
+
+
+class SearchedLeafSets(LeafSets):
+    """Rows whose worst set a search finds, one at a time: over trees and over graphs whose nodes have several parents."""
+
+    def __init__(self, *given: Any, search: str) -> None:
+        super().__init__(*given)
+        # the search by angles is exact for slack rescaling, which leaves most between the labels of a hull
+        self.by = "angular" if search == "auto" and is_slack(self.psi) else search
+
+    def spaces(self, scores: Array, examples: Positions) -> Iterator[OutputSpace]:
+        """Yield the sets of these examples, with scores (m, M) of the nodes, as searches see them."""
+        true = self.true[examples].toarray()
+        yield from (HierarchicalSets(self.sets, f, nodes, self.psi.axes) for f, nodes in zip(scores, true, strict=True))
+
+    def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
+        """Return what the search finds for each row."""
+        scores = self.sets.scores(U)
+        founds = [search_of(self.by, space)(space, self.psi) for space in self.spaces(scores, examples)]
+        upper, calls = np.array([found.upper for found in founds]), sum(found.calls for found in founds)
+        return self.cuts(np.array([found.label for found in founds]), scores, examples, calls, upper)
+
+
+@register("hierarchical_sets")
+@dataclass(kw_only=True, eq=False, repr=False)
+class HierarchicalSetClassifier(OverLabelGraph, SetLearner):
+    """Sets of leaves over a hierarchy, from a surrogate of the number of wrong leaves (choi2018, chapter 4 and section 6.7.1).
+
+    f(z) = sum of w_n.x over the leaves of z and all nodes above them, each once, predicts the set of the largest score, which has at least
+    one leaf. The fit minimises lambda/2 |W|^2 + mean over rows of max over z of psi(f(z) - f(y_i), number of leaves that differ),
+    lambda = 1/(n C). With ``surrogate="margin"`` this is `HierarchicalSVM` over sets with ``margin_power=1``.
+
+    Parameters
+    ----------
+    hierarchy : LabelGraph, list of (parent, child), mapping or None
+        The label graph, as in `HierarchicalSVM`.
+    surrogate : {"margin", "slack", "scaling", "log", "prob", "prob_raw", "f1"}
+        psi (`advcli.learners.structured.spaces.psi`). ``prob_raw``, not convex, is for ``training="sgd"``.
+    training : {"planes", "bcfw", "sgd"}
+        As in `MultilabelClassifier`.
+    beta : float or None
+        Of ``surrogate="scaling"``; None: 0.5.
+    search : {"auto", "levels", "hull", "exact", "angular", "bisecting", "binary", "sarawagi"}
+        How the worst set of a row is found (`advcli.learners.structured.spaces.searches`). ``auto``: on a tree the best set at every number
+        of wrong leaves; else all sets of at most 16 leaves; else ``angular`` for slack rescaling and ``hull`` for others, whose calls are
+        integer programs. All are exact but ``hull``, which is exact for ``margin`` and ``f1``.
+    C, lam, tol, max_passes, max_seconds, fit_intercept, warm_start, verbose
+        As in `MultilabelClassifier`.
+    features, features_options, n_classes, random_state
+        As in `UMAClassifier`.
+
+    Attributes
+    ----------
+    coef_ : ndarray (M, d)
+        W: weights of the scores of the nodes above the classes, by the numbers of ``sets_.graph``.
+    certificate_, oracle_gap_, oracle_calls_
+        As in `StructuredLearner`.
+    sets_, positions_
+        As in `OverLabelGraph`.
+
+    Notes
+    -----
+    y is (n, k) of 0 and 1 with a 1 in every row, or labels (n,): sets of one leaf, of which the best is predicted.
+    """
+
+    hierarchy: Any = field(default=None, kw_only=False)
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data can mend."""
+        if self.surrogate in GAMES:
+            instead = f"loss={self.name} has surrogates of margin and loss: choose loss=sets"
+            raise IncompatibleError(f"loss.surrogate={self.surrogate}", "sets of labels without a hierarchy", instead)
+        super().check_parameters()
+
+    def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> LeafSets:
+        """Return the rows and their sets of leaves."""
+        self.take_sets(*restricted(*self.labels()))
+        self.remarks_ = self.remark_if_not_convex()
+        levelled = self.search in ("auto", "levels")
+        if not self.sets_.is_tree and (self.search == "levels" or not psi.convex):
+            what = "loss.search=levels" if self.search == "levels" else f"loss.surrogate={self.surrogate}"
+            raise IncompatibleError(what, "a tree", "a node of the label graph has several parents: choose loss.search=auto and prob")
+        given = X, self._leaves_of(y), share, psi, self.sets_
+        if not levelled or not (self.sets_.is_tree or len(self.sets_.leaves) <= MOST_LABELS):
+            return SearchedLeafSets(*given, search=self.search)
+        return LevelledLeafSets(*given) if self.sets_.is_tree else ListedLeafSets(*given)
+
+    def _leaves_of(self, y: Any) -> sparse.csr_array:
+        """Return sets of leaves (n, L): of rows with one label, sets of one leaf."""
+        if not self.of_sets_:
+            y = sparse.csr_array((np.ones(len(y), dtype=np.int8), (np.arange(len(y)), y)), shape=(len(y), len(self.classes_)))
+        return self.by_leaves(y)
+
+    def stored_planes(self) -> Array | None:
+        """Return a row (example, alpha, h of the tangent, a 0 or 1 for each class) for every plane with a weight.
+
+        Equal examples have equal ones. None for training by rows, whose planes are mixtures.
+        """
+        planes: Planes = self.dual_
+        structure: Any = planes.structure
+        if self.training != "planes":
+            return None
+        used = np.flatnonzero(planes.alpha > 0.0)
+        # the classes that a set turns, times the slope
+        turned = planes.parts[used].toarray()[:, self.sets_.leaves[self.positions_] - self.sets_.first]
+        slope, wrong = np.abs(turned).max(axis=1, initial=0.0), np.count_nonzero(turned, axis=1)
+        some = np.flatnonzero(wrong)  # a plane of slope 0 bounds nothing
+        used, turned, slope, wrong = used[some], turned[some], slope[some], wrong[some]
+        owner = planes.owner[used]
+        true = structure.true[owner].toarray()[:, self.sets_.leaves[self.positions_]]
+        found = np.abs(true - (turned != 0.0))
+        table = np.column_stack([planes.alpha[used], self.psi().at_slope(slope, wrong.astype(np.float64)), found])
+        return unmerged(owner, table, self.became_)
+
+    def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
+        """Return the weights, of the nodes in the order of their names, and the stored planes; none for graphs that are no trees."""
+        found = super().proof(X, codes, weight) if self.sets_.is_tree else {}
+        order = np.argsort(np.array(self.sets_.graph.names))
+        return found and found | {"theta": np.ravel(self.coef_[order].T)}
+
+    def spaces(self, X: Any, y: Any) -> Iterator[OutputSpace]:
+        """Yield the sets of rows X (n, d), whose true ones are y, as searches see them at the learned weights."""
+        Y = self._leaves_of(y)
+        n = Y.shape[0]
+        seen = SearchedLeafSets(X, Y, np.full(n, 1.0 / n), self.psi(), self.sets_, search=self.search)
+        return seen.spaces(self.sets_.scores(self.scores_of_nodes(X)), np.arange(n))
+
+    # ---- prediction -----------------------------------------------------------------------------------------------
+    def scores_of_nodes(self, X: Any) -> Array:
+        """Return the scores of the nodes at rows X (n, d), shape (n, M)."""
+        return super().potentials(X)
+
+    def potentials(self, X: Any) -> Array:
+        """Return the scores of the nodes (n, M), or of rows with one label f of the sets of one leaf (n, k)."""
+        U = self.scores_of_nodes(X)
+        return U if self.of_sets_ else np.asarray(U @ self.sets_.graph.membership[self.positions_].T)
+
+    def predict_codes(self, X: Any) -> Any:
+        """Return the best sets as csr_array (n, k) where labels are sets, else the code of the best set of one label."""
+        return self.best_sets(X) if self.of_sets_ else np.argmax(self.potentials(X), axis=1).astype(np.intp)
+
+    def predict(self, X: Any) -> Any:
+        """Return sets of labels as `predict_codes` does, or labels (n,)."""
+        return self.predict_codes(X) if self.of_sets_ else super().predict(X)
+
+    @property
+    def metric_(self) -> str:
+        """The metric of the task loss: Hamming, of ``surrogate="f1"`` the F-measure of the row."""
+        if not self.of_sets_:
+            return super().metric_
+        return "instance_f1" if self.surrogate == "f1" else "hamming"
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def restore(self, attributes: Entries) -> None:
+        """Take over the fitted attributes of a saved model."""
+        self.restore_sets(attributes)
+        self.shared_ = attributes.array("shared_", (0,))
+        super().restore(attributes)
+
+    @property
+    def _n_scores(self) -> int:
+        return int(self.sets_.graph.size)

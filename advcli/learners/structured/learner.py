@@ -1,0 +1,224 @@
+"""The base of the structured learners: options, training by planes, the certificate with the oracle's share of it."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ...core.errors import ConfigError
+from ...core.typing import Array, Labels, Options
+from ...problems.certificate import Certificate, judge, warn_unless_converged
+from ...solvers.cutting_planes import PlaneFit, Planes, Structure, learn_planes
+from ..base import Bound
+from ..linear import LinearLearner
+from ..options import one_of, refuse_no_limit, refuse_not_positive, seed_of
+from ..refitting import Refitting
+from .spaces.psi import Psi, make_psi
+
+MAXMIN = "maxmin"
+"""The max-min margin, a game and no psi, by its name among the surrogates."""
+
+GAMES = (MAXMIN, "maxmin_f1")
+"""The max-min margins of the number of wrong labels and, of sets alone, of the F-measure."""
+
+_OF_TRAINING = ("_problem", "dual_", "trainer_", "trained_on_", "became_", "trained_targets_")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StructuredLearner(Refitting, LinearLearner):
+    """Base of learners of structured labels, which differ in `structure` and in how they predict.
+
+    A subclass registers itself by its name in the group ``loss`` and may add options as fields.
+
+    Parameters
+    ----------
+    beta : float or None
+        Of ``surrogate="scaling"``; None: 0.5.
+    C : float
+        Weight of the summed surrogate against |w|^2 / 2.
+    lam, tol, verbose, random_state
+        As in `SurrogateClassifier`.
+    fit_intercept : bool
+        Whether a constant 1 is appended to the rows, penalised like the rest.
+    warm_start : bool
+        Begin at the dual point of the last fit where the rows, their labels and weights are the same; also `fit`'s ``start``.
+
+    Attributes
+    ----------
+    coef_ : ndarray (K, d)
+        W: weights of the scores of a row.
+    shared_ : ndarray (G,)
+        The weights that labels share: of pairs, or of transitions.
+    certificate_ : Certificate
+        Upper bound of P at these weights, dual value of the stored planes, and their gap.
+    oracle_gap_ : float
+        The part of the gap that the searches do not close: mean upper bound less the value of the label that was found; 0 for exact ones.
+    oracle_calls_ : int
+        Calls of oracles during the fit.
+    dual_ : Planes or ChainMixture
+        The dual point: stored planes and their weights; not part of a saved model.
+    """
+
+    certified: ClassVar[bool] = True
+    hyper: ClassVar[tuple[str, ...]] = ("regularisation",)
+
+    surrogate: str = "margin"
+    beta: float | None = None
+    search: str = "auto"
+    C: float = 1.0
+    lam: float | None = None
+    tol: float = 1e-3
+    max_passes: float = 1000
+    max_seconds: float = float("inf")
+    fit_intercept: bool = True
+    warm_start: bool = False
+    verbose: int = 0
+
+    @abstractmethod
+    def structure(self, X: Any, y: Any, share: Array, psi: Psi) -> Structure:
+        """Return the examples of rows X (N, d) of the feature map and their labels, as the surrogate sees them.
+
+        ``share`` (N,) are the rows' shares, of sum 1.
+        """
+
+    @property
+    def appends_constant(self) -> bool:
+        """Whether a constant 1 is appended to the rows: ``fit_intercept``."""
+        return self.fit_intercept
+
+    @classmethod
+    def option_names(cls) -> tuple[str, ...]:
+        """Return the options that a configuration may set; the limit of seconds is the solver's."""
+        return tuple(name for name in super().option_names() if name != "max_seconds")
+
+    @classmethod
+    def build(
+        cls, loss: Options, features: Options, solver: Options, hyper: Mapping[str, float], n_classes: int, seed: int, tol: float
+    ) -> Self:
+        """Return an unfitted learner with the solver's limit of seconds."""
+        found = super().build(loss, features, solver, hyper, n_classes, seed, tol)
+        if solver.get("max_seconds") is not None:
+            found.max_seconds = float(solver["max_seconds"])
+        return found
+
+    @classmethod
+    def check(cls, loss: Options, features: Options, solver: Options, ordered: bool, n_classes: int | None) -> None:
+        """Refuse options without meaning before any work."""
+        super().check(loss, features, solver, ordered, n_classes)
+        cls.build(loss, features, solver, {}, n_classes or 2, 0, 1e-3).check_parameters()
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that no data can mend."""
+        self.check_common()
+        self.psi()
+
+    def check_common(self) -> None:
+        """Refuse parameters beside the surrogate's that no data can mend."""
+        Refitting.check_parameters(self)
+        refuse_not_positive(C=self.C, tol=self.tol, lam=self.lam, max_passes=self.max_passes)
+        refuse_no_limit(max_passes=self.max_passes)
+        if self.max_seconds != float("inf"):
+            refuse_not_positive(max_seconds=self.max_seconds)
+        if not isinstance(self.fit_intercept, (bool, np.bool_)):
+            raise ConfigError(f"fit_intercept={self.fit_intercept} must be true or false")
+
+    def check_rule(self, rule: str, rules: tuple[str, ...]) -> None:
+        """Refuse a rule of prediction that is unknown, or that this surrogate has no predictor for."""
+        one_of("loss.rule", rule, rules)
+        if rule == "predictor" and self.surrogate not in GAMES:
+            raise ConfigError(
+                f"loss.rule=predictor is for loss.surrogate={MAXMIN}, whose game has one; {self.surrogate} has potentials alone"
+            )
+
+    def psi(self) -> Psi:
+        """Return the surrogate."""
+        return make_psi(self.surrogate, self.beta)
+
+    # ---- fitting --------------------------------------------------------------------------------------------------
+    @property
+    def trainer(self) -> str:
+        """The method of `train`, as certificates name it."""
+        return "planes"
+
+    def train(self, structure: Structure, psi: Psi, start: Planes | None) -> PlaneFit:
+        """Minimise P at `lam_`, from planes of another lambda where there are some."""
+        seed = seed_of(self.random_state)
+        return learn_planes(structure, self.lam_, self.tol, self.max_passes, seed, self.max_seconds, start)
+
+    def _bound_again(self, before: Any, bound: Bound) -> Bound:
+        found: Bound = getattr(before, "trained_on_", bound)
+        return found
+
+    def fit_bound(self, bound: Bound, start: Any = None) -> Self:
+        """Fit to bound rows, from the stored planes of ``start`` where it was fitted to the same ones with the same options."""
+        own = (name for name in self.option_names() if name != "max_passes")
+        same = start is not None and getattr(start, "trained_on_", None) is bound and type(start) is type(self)
+        self._start = start.dual_ if same and all(getattr(start, name) == getattr(self, name) for name in own) else None
+        try:
+            super().fit_bound(bound)
+        finally:
+            del self._start
+        self.trained_on_ = bound
+        return self
+
+    def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
+        """Train until the gap is small."""
+        self.check_parameters()
+        began = time.perf_counter()
+        sample = np.ones(X.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
+        psi = self.psi()
+        structure = self.structure(X, y, sample / sample.sum(), psi)
+        self.lam_ = float(self.lam or 1.0 / (self.C * self._mass(structure, sample)))
+        fit = self.train(structure, psi, self._start)
+        self.dual_: Any = fit.planes
+        self.trained_targets_: Array | None = fit.targets
+        self.shared_, self.oracle_gap_, self.oracle_calls_, self.n_iter_ = fit.shared, fit.oracle_gap, fit.calls, fit.passes
+        self.certificate_ = judge(
+            fit.primal,
+            fit.dual,
+            self.tol,
+            outside=fit.planes.outside(),
+            passes=float(fit.passes),
+            status=fit.stopped,
+            solver=self.trainer,
+            seconds=time.perf_counter() - began,
+        )
+        self._warn(self.certificate_)
+        return fit.W
+
+    def _mass(self, structure: Structure, sample: Array) -> float:
+        """Return n of lambda = 1/(n C): the weight of all examples; here an example is a row."""
+        return float(sample.sum())
+
+    def _warn(self, found: Certificate) -> None:
+        if found.status != "not_convex":
+            warn_unless_converged(f"loss={self.name}, lambda={self.lam_:.3g}", found, self.tol)
+
+    @property
+    def counts_(self) -> dict[str, float]:
+        """The oracle's share of the gap, and its calls."""
+        return {"oracle_gap": float(self.oracle_gap_), "oracle_calls": float(self.oracle_calls_)}
+
+    def proof(self, X: Any, codes: Any, weight: Array | None) -> dict[str, Array]:
+        """Return the weights, W' row by row and the shared ones behind them, and the stored planes (`stored_planes`); or none."""
+        planes = self.stored_planes()
+        return {} if planes is None else {"theta": np.concatenate([np.ravel(self.coef_.T), self.shared_]), "r": planes}
+
+    def stored_planes(self) -> Array | None:
+        """Return the dual point as `advcli.results.proofs` keeps it; None for one that labels alone do not give."""
+        return None
+
+    # ---- saving ---------------------------------------------------------------------------------------------------
+    def saved(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Return what a saved model holds: all but the dual point."""
+        parameters, attributes, rows = super().saved()
+        return parameters, {name: value for name, value in attributes.items() if name not in _OF_TRAINING}, rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the training rows out of a pickle."""
+        return {name: value for name, value in super().__getstate__().items() if name not in _OF_TRAINING}

@@ -1,0 +1,191 @@
+"""Projective dependency trees over the words of a sentence: f(y) is the sum of a score for every arc from a head to its word (Eisner 1996).
+
+Word 0 is the root, which stands before the sentence and has one dependent. A tree is projective if its arcs, drawn above the sentence, do
+not cross. The task loss is the number of words with a wrong head.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....core.errors import DataError
+from ....core.typing import Array
+from .space import LabelPoint, OutputSpace
+
+Heads = tuple[int, ...]
+
+
+def best_tree(scores: Array) -> tuple[float, Heads] | None:
+    """Return the projective tree of the largest score, and its score; None if every tree has an arc of the score -infinity.
+
+    Charts hold the best score of a span i..j of words in four shapes: headed by its left or by its right end, and complete, or ending in an
+    arc between its two ends whose dependent may still take words outside. All spans of one length are filled at once, O(n^3) in all.
+
+    Parameters
+    ----------
+    scores : ndarray (n + 1, n + 1)
+        Scores of arcs: row the head, 0 the root, column the word. The diagonal and column 0 are not read.
+
+    Returns
+    -------
+    score : float
+    heads : tuple of int (n,)
+        The head of every word.
+    """
+    S = np.asarray(scores, dtype=np.float64)[1:, 1:]
+    n = len(S)
+    # of the shapes: left end heads, right end heads; complete, open
+    right, left = np.full((n, n), -np.inf), np.full((n, n), -np.inf)
+    open_right, open_left = right.copy(), left.copy()
+    # where the best split is
+    cut, cut_right, cut_left = (np.zeros((n, n), dtype=np.intp) for _ in range(3))
+    np.fill_diagonal(right, 0.0)
+    np.fill_diagonal(left, 0.0)
+    for width in range(1, n):
+        i = np.arange(n - width)[:, None]
+        j, step = i + width, np.arange(width)
+        at, row = (i[:, 0], j[:, 0]), np.arange(n - width)
+        halves = right[i, i + step] + left[i + step + 1, j]
+        best = halves.argmax(axis=1)
+        cut[at] = i[:, 0] + best
+        open_right[at], open_left[at] = halves[row, best] + S[at], halves[row, best] + S.T[at]
+        towards = open_right[i, i + 1 + step] + right[i + 1 + step, j]
+        best = towards.argmax(axis=1)
+        right[at], cut_right[at] = towards[row, best], i[:, 0] + 1 + best
+        away = left[i, i + step] + open_left[i + step, j]
+        best = away.argmax(axis=1)
+        left[at], cut_left[at] = away[row, best], i[:, 0] + best
+    whole = scores[0, 1:] + left[0, :] + right[:, n - 1]
+    top = int(whole.argmax())
+    if whole[top] == -np.inf:
+        return None
+    heads = [0] * n
+    spans = [("left", 0, top), ("right", top, n - 1)]
+    while spans:
+        shape, a, b = spans.pop()
+        if a == b:
+            continue
+        if shape == "right":
+            c = int(cut_right[a, b])
+            spans += [("right", c, b), ("open right", a, c)]
+        elif shape == "left":
+            c = int(cut_left[a, b])
+            spans += [("left", a, c), ("open left", c, b)]
+        else:
+            heads[b if shape == "open right" else a] = 1 + (a if shape == "open right" else b)
+            c = int(cut[a, b])
+            spans += [("right", a, c), ("left", c + 1, b)]
+    return float(whole[top]), tuple(heads)
+
+
+def best_trees(scores: Array, k: int) -> list[tuple[float, Heads]]:
+    """Return the k trees of the largest scores with their scores, best first; all where there are fewer.
+
+    Every tree that is taken parts the trees that remain by the first word whose head differs (Lawler 1972), n calls of `best_tree`.
+    """
+    scores = np.array(scores, dtype=np.float64)
+    found: list[tuple[float, Heads]] = []
+    # minus the score, the turn, the tree; words whose head is fixed, and the scores with what is forbidden
+    parts: list[tuple[float, int, Heads, int, Array]] = []
+
+    def part(fixed: int, left: Array) -> None:
+        best = best_tree(left)
+        if best is not None:
+            heapq.heappush(parts, (-best[0], turns[0], best[1], fixed, left))
+            turns[0] += 1
+
+    turns = [0]
+    part(0, scores)
+    while parts and len(found) < k:
+        minus, _, heads, fixed, left = heapq.heappop(parts)
+        found.append((-minus, heads))
+        if len(found) == k:
+            break
+        for word in range(fixed, len(heads)):
+            other = left.copy()
+            other[heads[word], word + 1] = -np.inf
+            part(word, other)
+            kept = left[heads[word], word + 1]
+            left = left.copy()
+            left[:, word + 1] = -np.inf
+            left[heads[word], word + 1] = kept
+    return found
+
+
+class TreeSpace(OutputSpace):
+    """Projective trees of one sentence, seen from the true tree; a label is the tuple of heads, which is its key.
+
+    Parameters
+    ----------
+    scores : array_like (n + 1, n + 1)
+        Scores of arcs: row the head, 0 the root, column the word.
+    heads : sequence of int (n,)
+        The true tree: the head of every word, from 0, the root, to n.
+
+    Raises
+    ------
+    DataError
+        A sentence without words, scores that are not finite numbers of that shape, or heads that make no projective tree with one word
+        below the root.
+    """
+
+    name: ClassVar[str] = "projective trees"
+    offers = frozenset({"lam", "ban", "kbest"})
+
+    def __init__(self, scores: Any, heads: Sequence[int]) -> None:
+        self.scores = np.array(scores, dtype=np.float64)
+        n = len(self.scores) - 1
+        arcs = self.scores[:, 1:] if self.scores.ndim == 2 else self.scores
+        if n < 1 or self.scores.shape != (n + 1, n + 1) or not np.isfinite(arcs[~np.eye(n + 1, dtype=bool)[:, 1:]]).all():
+            raise DataError(f"a sentence of n words needs finite scores of the shape (n + 1, n + 1); they have {self.scores.shape}")
+        self.heads = tuple(int(each) for each in heads)
+        self.words = np.arange(1, n + 1)
+        if len(self.heads) != n or not all(0 <= each <= n for each in self.heads):
+            raise DataError(f"{n} words need {n} heads from 0 to {n}; they are {self.heads}")
+        self.wrong = np.ones((n + 1, n + 1))
+        self.wrong[self.heads, self.words] = 0.0
+        allowed = np.where(self.wrong > 0.0, -np.inf, 0.0)
+        if best_tree(allowed) is None:
+            raise DataError(f"the heads {self.heads} make no projective tree with one word below the root")
+        self.extent = (1.0, float(n)) if n > 1 else (0.0, 0.0)
+        self.score = float(self.scores[self.heads, self.words].sum())
+        self.truth = LabelPoint(0.0, 0.0, self.heads, self.heads)
+
+    def _point(self, heads: Heads) -> LabelPoint:
+        if heads == self.heads:
+            return self.truth
+        return LabelPoint(
+            float(self.scores[heads, self.words].sum()) - self.score, float(self.wrong[heads, self.words].sum()), heads, heads
+        )
+
+    def _weighed(self, l: float) -> Array:
+        """Return scores whose best tree has the largest h + l g."""
+        if np.isinf(l):
+            # one head more outweighs all scores
+            arcs = self.scores[:, 1:]
+            spread = np.ptp(arcs[~np.eye(len(self.scores), dtype=bool)[:, 1:]])
+            l = 1.0 + 2.0 * len(self.words) * float(spread)
+        return np.asarray(self.scores + l * self.wrong)
+
+    def argmax(self) -> LabelPoint:
+        """Return the tree of the largest score."""
+        return self.lam(0.0)  # type: ignore[return-value]
+
+    def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
+        """Return the tree of the largest h + l g among those that are not banned; of several at l = 0, any."""
+        if not len(ban):
+            best = best_tree(self._weighed(l))
+            return None if best is None else self._point(best[1])
+        banned = set(ban)
+        for _, heads in best_trees(self._weighed(l), len(banned) + 1):
+            if heads not in banned:
+                return self._point(heads)
+        return None
+
+    def kbest(self, k: int) -> list[LabelPoint]:
+        """Return the k trees of the largest scores, best first."""
+        return [self._point(heads) for _, heads in best_trees(self.scores, k)]

@@ -1,0 +1,298 @@
+"""The linear relaxation of sets of labels with a weight for every pair, for more labels than sets can be enumerated of.
+
+Over marginals mu_j in [0, 1] of labels and mu_jk of pairs
+
+    f(mu) = sum_j u_j mu_j + sum_{j<k} P_jk mu_jk,   max(0, mu_j + mu_k - 1) <= mu_jk <= min(mu_j, mu_k).                              (1)
+
+Its vertices are of 0, 1/2 and 1 (Hammer, Hansen and Simeone 1984). Where all P_jk >= 0 some set is a maximum of f, and the relaxation is
+exact. Two solvers: a maximum flow over labels and their opposites (roof duality; Boros and Hammer 2002), and a linear program kept warm in
+HiGHS, slower by far for many labels, that also takes the two rows of an angle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....core.errors import DataError
+from ....core.highs import pass_program, quiet_solver
+from ....core.typing import Array
+from .label_sets import pairs_of
+from .space import LabelPoint, OutputSpace
+
+Positions = NDArray[np.intp]
+
+_UNITS = 2**31 - 1  # the largest capacity: SciPy's maximum flow has 32-bit numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """A point of (1): marginals of the labels (m,) and of their pairs j < k (m (m - 1) / 2,), in the order of ``triu_indices``."""
+
+    labels: Array
+    pairs: Array
+
+
+class PairField:
+    """The weights that sets of labels share, and the maximisers of f over (1) for any scores of the labels.
+
+    Parameters
+    ----------
+    pairs : array_like (m (m - 1) / 2,)
+        P_jk of the pairs j < k, in the order of ``triu_indices``.
+    m : int
+        Labels.
+
+    Raises
+    ------
+    DataError
+        Another number of weights than pairs, or weights that are not finite.
+    """
+
+    def __init__(self, pairs: Any, m: int) -> None:
+        self.m, self.pairs = int(m), np.asarray(pairs, dtype=np.float64)
+        if self.pairs.shape != (m * (m - 1) // 2,) or not np.isfinite(self.pairs).all():
+            raise DataError(f"{m} labels need {m * (m - 1) // 2} finite weights of pairs; they have the shape {self.pairs.shape}")
+        self.first, self.second = pairs_of(self.m)
+        self.attracts = bool((self.pairs >= 0.0).all())
+
+    def marginals(self, mu: Array) -> Marginals:
+        """Return the point of (1) with these marginals of labels whose f is largest."""
+        a, b = mu[self.first], mu[self.second]
+        return Marginals(mu, np.where(self.pairs > 0.0, np.minimum(a, b), np.maximum(a + b - 1.0, 0.0)))
+
+    def score(self, u: Array, at: Marginals) -> float:
+        """Return f of a point of (1) at scores u (m,)."""
+        return float(u @ at.labels + self.pairs @ at.pairs)
+
+    @cached_property
+    def _network(self) -> tuple[Positions, Positions, Array, Positions]:
+        """Arcs of the flow as columns and row starts of a sparse matrix, their capacity from pairs, and where those of the labels stand.
+
+        Nodes are the source, the labels, their opposites and the sink. A term of two literals is two arcs of half its weight, from each to
+        the opposite of the other. Every label has four arcs more: from the source to it and from its opposite to the sink, which carry a
+        score above 0, and from the source to its opposite and from it to the sink.
+        """
+        m = self.m
+        label, opposite, sink = 1 + np.arange(m), 1 + m + np.arange(m), 2 * m + 1
+        used = self.pairs != 0.0
+        J, K, P = self.first[used], self.second[used], self.pairs[used]
+        attracts = P > 0.0
+        # P > 0: P x_j (1 - x_k) is paid; P < 0: |P| x_j x_k
+        tail = [label[J], np.where(attracts, opposite[K], label[K])]
+        head = [np.where(attracts, label[K], opposite[K]), opposite[J]]
+        tail += [np.zeros(m, dtype=np.intp), opposite, np.zeros(m, dtype=np.intp), label]
+        head += [label, np.full(m, sink), opposite, np.full(m, sink)]
+        rows, columns = np.concatenate(tail), np.concatenate(head)
+        half = np.concatenate([np.abs(P) / 2.0, np.abs(P) / 2.0, np.zeros(4 * m)])
+        order = np.lexsort((columns, rows))
+        where = np.empty(len(order), dtype=np.intp)
+        where[order] = np.arange(len(order))
+        start = np.searchsorted(rows[order], np.arange(sink + 2))
+        return columns[order], start, half[order], where[2 * len(P) :].reshape(4, m)
+
+    def flow(self, u: Array) -> tuple[Array, float]:
+        """Return marginals of labels (m,) that maximise f, and an upper bound of f over (1), by a maximum flow.
+
+        Capacities are rounded down to whole numbers, so the flow stays one for the true capacities and its value a bound; f at the
+        marginals falls short of it by the roundings.
+        """
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import maximum_flow
+
+        m = self.m
+        columns, start, half, of_labels = self._network
+        attracting = np.bincount(self.first, weights=np.maximum(self.pairs, 0.0), minlength=m)
+        total = u + attracting
+        up, down = np.maximum(total, 0.0), np.maximum(-total, 0.0)
+        capacity = half.copy()
+        capacity[of_labels] = np.array([up, up, down, down]) / 2.0
+        unit = (float(capacity.max()) or 1.0) / _UNITS
+        whole = np.minimum(np.floor(capacity / unit), _UNITS).astype(np.int32)
+        nodes = 2 * m + 2
+        graph = csr_array((whole, columns.astype(np.int32), start.astype(np.int32)), shape=(nodes, nodes))
+        result = maximum_flow(graph, 0, nodes - 1)
+        room = graph.toarray().astype(np.int64) > result.flow.toarray()
+        reached, frontier = np.zeros(nodes, dtype=bool), np.arange(1)
+        while len(frontier):
+            reached[frontier] = True
+            frontier = np.flatnonzero(room[frontier].any(axis=0) & ~reached)
+        # what the source reaches is true in some best set
+        ones, zeros = reached[1 : m + 1], reached[m + 1 : 2 * m + 1]
+        mu = ones.astype(float) if self.attracts else np.where(ones, 1.0, np.where(zeros, 0.0, 0.5))
+        spent = float(result.flow[0].sum()) * unit
+        return mu, float(up.sum()) - spent
+
+    @cached_property
+    def program(self) -> FieldProgram:
+        """The linear program of (1), made when it is first asked for."""
+        return FieldProgram(self)
+
+    def rounded(self, u: Array, mu: Array) -> NDArray[np.int8]:
+        """Return a set (m,) near marginals that maximise f: labels of 0 and 1 stay as they are, halves climb from 0.
+
+        The labels that are whole belong to a best set. A label of one half is taken, or given back, while f gains by it, the largest gain
+        first. Where pairs attract nothing is left to round.
+        """
+        y = (mu > 0.5 + 1e-6).astype(np.int8)
+        open_ = np.abs(mu - 0.5) <= 0.5 - 1e-6
+        square = np.zeros((self.m, self.m))
+        square[self.first, self.second] = square[self.second, self.first] = self.pairs
+        while open_.any():
+            gain = np.where(open_, (1 - 2 * y) * (u + square @ y), -np.inf)
+            at = int(np.argmax(gain))
+            if gain[at] <= 1e-12 * (abs(u[at]) + np.abs(square[at]).sum()):
+                break
+            y[at] = 1 - y[at]
+        return y
+
+
+class FieldProgram:
+    """(1) as a linear program in HiGHS, with H and g as variables of their own, so that an angle changes two coefficients.
+
+    Variables are the marginals of the labels and of the pairs, H and g. A new example changes the two rows that define H and g; a call
+    changes the costs 1 and l of these two and starts from the last basis.
+    """
+
+    def __init__(self, field: PairField) -> None:
+        import highspy
+        from scipy import sparse
+
+        self.field, self._kinds = field, highspy
+        m, p = field.m, len(field.pairs)
+        self._H, self._g = m + p, m + p + 1
+        each = np.arange(p)
+        columns = m + each
+        ones, infinite = np.ones(p), highspy.kHighsInf
+        # mu_jk <= mu_j, mu_jk <= mu_k, mu_j + mu_k - mu_jk <= 1; then H = ..., g = ..., g <= a H, g >= b H
+        data = np.concatenate([ones, -ones, ones, -ones, ones, ones, -ones])
+        rows = np.concatenate([each, each, p + each, p + each, 2 * p + each, 2 * p + each, 2 * p + each])
+        where = np.concatenate([columns, field.first, columns, field.second, field.first, field.second, columns])
+        self._rows = 3 * p + np.arange(4)
+        define, slope = np.arange(m), np.full(2, self._H)
+        # every coefficient of these rows has a place from the start, whatever its value
+        extra_rows = np.concatenate(
+            [np.full(m, 3 * p), np.full(p, 3 * p), [3 * p], np.full(m, 3 * p + 1), [3 * p + 1], self._rows[2:], self._rows[2:]]
+        )
+        extra_columns = np.concatenate([define, columns, [self._H], define, [self._g], slope, [self._g, self._g]])
+        extra = np.concatenate([np.full(m, -1.0), -field.pairs, [1.0], np.full(m, -1.0), [1.0], [-1.0, -1.0], [1.0, 1.0]])
+        matrix = sparse.csr_array(
+            (np.concatenate([data, extra]), (np.concatenate([rows, extra_rows]), np.concatenate([where, extra_columns]))),
+            shape=(3 * p + 4, m + p + 2),
+        )
+        ends = np.concatenate([np.zeros(m + p), np.full(2, -infinite)]), np.concatenate([np.ones(m + p), np.full(2, infinite)])
+        least = np.concatenate([np.full(3 * p, -infinite), np.zeros(2), np.full(2, -infinite)])
+        most = np.concatenate([np.zeros(2 * p), np.ones(p), np.zeros(2), np.full(2, infinite)])
+        self._solver = quiet_solver(1e-9, presolve=False)
+        pass_program(self._solver, np.zeros(m + p + 2), ends, (least, most), matrix, maximise=True)
+        self._seen: tuple[Array, Array] | None = None
+
+    def solve(self, space: RelaxedSets, l: float, angle: tuple[float, float] | None = None) -> Marginals | None:
+        """Return a maximiser of H + l g over (1), inside an angle (a, b) if one is given; None if it is empty."""
+        solver, m, infinite = self._solver, self.field.m, self._kinds.kHighsInf
+        if self._seen is None or self._seen[0] is not space.u_h or self._seen[1] is not space.u_g:
+            for j in range(m):
+                solver.changeCoeff(int(self._rows[0]), j, -float(space.u_h[j]))
+                solver.changeCoeff(int(self._rows[1]), j, -float(space.u_g[j]))
+            solver.changeRowBounds(int(self._rows[0]), space.h0 + 1.0, space.h0 + 1.0)
+            solver.changeRowBounds(int(self._rows[1]), space.g0, space.g0)
+            self._seen = (space.u_h, space.u_g)
+        solver.changeColBounds(self._H, -infinite if angle is None else 0.0, infinite)
+        for row, side, bounds in zip(self._rows[2:], angle or (1.0, 1.0), ((-infinite, 0.0), (0.0, infinite)), strict=True):
+            solver.changeCoeff(int(row), self._H, -float(side))
+            solver.changeRowBounds(int(row), *((-infinite, infinite) if angle is None else bounds))
+        solver.changeColCost(self._H, 1.0)
+        solver.changeColCost(self._g, float(l))
+        solver.run()
+        status = solver.getModelStatus()
+        if status == self._kinds.HighsModelStatus.kInfeasible and angle is not None:
+            return None
+        if status != self._kinds.HighsModelStatus.kOptimal:
+            raise ArithmeticError(f"HiGHS stopped with {status} on a set of {m} labels at l={l}")
+        value = np.array(solver.getSolution().col_value)
+        return Marginals(np.clip(value[:m], 0.0, 1.0), np.clip(value[m : self._H], 0.0, 1.0))
+
+
+class RelaxedSets(OutputSpace):
+    """The relaxation (1), seen from the true set of an example; its labels are `Marginals`.
+
+    Hamming is the task loss: g = |y| + sum_j (1 - 2 y_j) mu_j, and h = f(mu) - f(y). In the axes of ``f1`` h is the sum of both and g is
+    -(sum_j mu_j + |y|).
+
+    Parameters
+    ----------
+    field : PairField
+        The weights of pairs, which examples share.
+    u : array_like (m,)
+        Scores of the labels.
+    y : array_like (m,)
+        The true set, of 0 and 1.
+    axes : str
+        ``margin`` or ``f1``.
+    solver : str
+        What answers `lam`: ``flow``, or ``program``, the linear program that answers `cone` in either case.
+    """
+
+    name: ClassVar[str] = "relaxed sets"
+    offers = frozenset({"lam", "cone"})
+    integral = False
+
+    def __init__(self, field: PairField, u: Any, y: Any, axes: str = "margin", solver: str = "flow") -> None:
+        self.field, self.solver = field, solver
+        u, y = np.array(u, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        if u.shape != (field.m,) or y.shape != (field.m,) or not np.isfinite(u).all() or not np.isin(y, (0.0, 1.0)).all():
+            raise DataError(f"a set of {field.m} labels needs as many finite scores and labels of 0 and 1")
+        true = field.marginals(y)
+        turn, score, size = 1.0 - 2.0 * y, field.score(u, true), float(y.sum())
+        if axes == "f1":
+            self.u_h, self.h0, self.u_g, self.g0 = u + turn, size - score, np.full(field.m, -1.0), -size
+        else:
+            self.u_h, self.h0, self.u_g, self.g0 = u, -score, turn, size
+        self.extent = (1.0, float(field.m))
+        self.shortfall = 0.0
+        self.truth = self._point(true)
+
+    def _point(self, at: Marginals) -> LabelPoint:
+        halves = np.rint(2.0 * at.labels)
+        whole = bool(np.abs(2.0 * at.labels - halves).max(initial=0.0) <= 1e-6)
+        return LabelPoint(
+            self.field.score(self.u_h, at) + self.h0,
+            float(self.u_g @ at.labels) + self.g0,
+            at,
+            halves.astype(np.int8).tobytes() if whole else None,
+        )
+
+    def argmax(self) -> LabelPoint:
+        """Return the point of the largest score."""
+        return self.lam(0.0)
+
+    def lam(self, l: float, ban: Sequence[Hashable] = ()) -> LabelPoint:
+        """Return the vertex of the largest h + l g; of several, any."""
+        if np.isinf(l):
+            return self._point(self.field.marginals((self.u_g > 0.0).astype(float)))
+        if self.solver == "program":
+            best = self.field.program.solve(self, l)
+            assert best is not None
+            mu = best.labels
+            halves = np.rint(2.0 * mu) / 2.0
+            return self._point(self.field.marginals(halves if np.abs(halves - mu).max(initial=0.0) <= 1e-6 else mu))
+        u = self.u_h + l * self.u_g
+        mu, upper = self.field.flow(u)
+        best = self.field.marginals(mu)
+        self.shortfall = max(self.shortfall, upper - self.field.score(u, best))
+        return self._point(best)
+
+    def cone(self, l: float, a: float, b: float, strict: int, ban: Sequence[Hashable] = ()) -> LabelPoint | None:
+        """Return the point of the largest H + l g in the angle b H <= g <= a H; strictness has no meaning among mixtures."""
+        best = self.field.program.solve(self, l, (a, b))
+        return None if best is None else self._point(best)
+
+    def mix(self, first: LabelPoint, second: LabelPoint, weight: float) -> Marginals:
+        """Return ``weight`` times the first point plus the rest of the second."""
+        one, other = first.label, second.label
+        return Marginals(*(weight * getattr(one, part) + (1.0 - weight) * getattr(other, part) for part in ("labels", "pairs")))

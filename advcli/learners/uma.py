@@ -1,0 +1,221 @@
+"""UMA and the perceptrons: ultraconservative additive updates, from noisy labels and their confusion matrix (louche2015).
+
+UMA builds points z_pq that are, on average over the noise, sums of the rows of true class q that the present W predicts as p, and lets an
+ultraconservative algorithm (Crammer & Singer 2003) learn from these points. With C = I, UMA is a batch perceptron.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.extmath import row_norms
+
+from ..core.compiled import compiled_rows, kernels
+from ..core.errors import ConfigError
+from ..core.paths import expanded
+from ..core.typing import Array, Labels
+from ..data.labels.confusion import ILL_CONDITIONED, check_confusion, read_confusion
+from ..losses import matrices
+from .base import register
+from .linear import LinearLearner
+from .options import one_of, seed_of
+
+RULES = {"error": 0, "confusion": 1, "random": 2}
+STEPS = {"perceptron": 0, "uniform": 1, "worst": 2, "passive_aggressive": 3}
+_STOPPED = {
+    0: "no update vector longer than the threshold was left",
+    1: "max_updates was reached",
+    2: "no update vector was a mistake any more",
+}
+
+
+def _at_least(what: str, value: Any, least: float, whole: bool = False) -> float:
+    valid = isinstance(value, (int, np.integer) if whole else (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not valid or not (np.isfinite(value) and value >= least):
+        raise ConfigError(f"{what}={value} must be a {'whole ' if whole else ''}number of at least {least:g}")
+    return value
+
+
+@register("uma")
+@dataclass(kw_only=True, eq=False, repr=False)
+class UMAClassifier(LinearLearner):
+    """UMA, the unconfused ultraconservative multiclass algorithm (louche2015, Algorithm 2).
+
+    Parameters
+    ----------
+    confusion : array-like (k, k), str, Path or None
+        C[p, q] = P(label p is seen | the true class is q), classes in sorted order: columns are distributions. Rows and columns of a frame
+        are found by their names. A text names a CSV file without heading. None: the identity, labels as they are.
+    rule : {"error", "confusion", "random"}
+        Which pair (p, q) is updated: largest |z_pq|; largest |z_pq| / pi_q with pi the class shares estimated through C^-1 (eq. 19 and
+        20); any. Only pairs with |z_pq| > ``tol`` whose z is a mistake of the present W.
+    step : {"perceptron", "uniform", "worst", "passive_aggressive"}
+        tau_q = 1 and tau_p = -1; -1 shared by the error set; -1 for its class of largest score (all three satisfy eq. 6); the
+        passive-aggressive step on z/|z| against that class, which does not: its tau_q is not 1.
+    unit_step : bool
+        Update by z/|z| instead of z. The mistake bound 2/theta^2 (Theorem 3.1) needs it.
+    alpha : float
+        Margin of the sets A_p and of the error set, at least 0. Above 0 nothing moves from W = 0.
+    tol : float
+        Length up to which an update vector counts as zero. With C other than I sums leave residues of 1e-17.
+    max_updates : int
+        Limit of updates. Under noise |z| does not become small, so that only the limit ends a fit.
+    class_weight : dict, "balanced" or None
+        What every row of a class weighs, by the label seen (1 where it is left out), beside its ``sample_weight``; ``"balanced"``: n /
+        (classes x rows of the class), so that all classes weigh the same. The shares ``prior_`` are estimated with these weights.
+    features, features_options
+        Feature map with linear scores, and its options.
+    n_classes : int or None
+        For labels that are codes 0..n_classes-1; None finds the classes in y.
+    random_state : int
+        Seed of ``rule="random"``.
+
+    Attributes
+    ----------
+    coef_ : ndarray (k, d)
+        Weight vectors; their sum is 0.
+    confusion_, condition_ : ndarray (k, k), float
+        The matrix used and its condition number.
+    prior_ : ndarray (k,)
+        Estimated shares of the true classes, pi = C^-1 (counts / n); an entry can be 0 or negative, and is no candidate of
+        ``rule="confusion"`` then.
+    n_updates_ : int
+        Updates made.
+    stopped_ : {"tol", "max_updates", "no_mistake"}
+        What ended the fit.
+    largest_update_ : float
+        Length of the longest update vector off the diagonal at the end.
+
+    Notes
+    -----
+    Memory: 2 k^2 d numbers for the sums. A tie for the largest score puts an example into the A_p of every tied class (at W = 0: all).
+    """
+
+    takes: ClassVar[tuple[str, ...]] = ("confusion",)
+    paths: ClassVar[tuple[str, ...]] = ("confusion",)
+
+    confusion: Any = field(default=None, kw_only=False)
+    rule: str = "error"
+    step: str = "perceptron"
+    unit_step: bool = False
+    alpha: float = 0.0
+    tol: float = 1e-12
+    max_updates: int = 1000
+    class_weight: Any = None
+
+    def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
+        """Run Algorithm 2 from W = 0."""
+        return self.learn_from(np.zeros((len(self.classes_), X.shape[1])), X, y, weights)
+
+    def learn_from(self, W: Array, X: Any, y: Labels, weights: Array | None = None) -> Array:
+        """Run Algorithm 2 from the weight vectors W (k, d) on codes y; W is not changed."""
+        rule, step = RULES[one_of("rule", self.rule, RULES)], STEPS[one_of("step", self.step, STEPS)]
+        alpha, tol = _at_least("alpha", self.alpha, 0.0), _at_least("tol", self.tol, 0.0)
+        limit = int(_at_least("max_updates", self.max_updates, 1, whole=True))
+        if not isinstance(self.unit_step, (bool, np.bool_)):
+            raise ConfigError(f"unit_step={self.unit_step} must be true or false")
+        k = len(self.classes_)
+        self.confusion_, self.condition_ = confusion_matrix(self.confusion, k, list(self.order_))
+        inverse = np.ascontiguousarray(np.linalg.inv(self.confusion_))
+        share = np.full(len(y), 1.0 / len(y)) if weights is None else weights / weights.sum()
+        self.prior_ = inverse @ np.bincount(y, weights=share, minlength=k)
+        W = np.ascontiguousarray(W, dtype=np.float64).copy()
+        F = np.ascontiguousarray(X @ W.T)
+        self.n_updates_, code, self.largest_update_ = kernels.uma.learn(
+            *compiled_rows(X),
+            np.ascontiguousarray(y, dtype=np.intp),
+            np.ascontiguousarray(share, dtype=np.float64),
+            inverse,
+            self.prior_,
+            W,
+            F,
+            float(alpha),
+            float(tol),
+            rule,
+            step,
+            bool(self.unit_step),
+            limit,
+            seed_of(self.random_state) & 0xFFFFFFFFFFFFFFFF,
+        )
+        self.stopped_ = {0: "tol", 1: "max_updates", 2: "no_mistake"}[code]
+        self.n_iter_ = max(1, self.n_updates_)
+        self.remarks_ = (
+            _STOPPED[code],
+            *([f"condition number of C above {ILL_CONDITIONED:g}"] if self.condition_ > ILL_CONDITIONED else []),
+        )
+        return W
+
+
+@register("perceptron")
+@dataclass(kw_only=True, eq=False, repr=False)
+class PerceptronClassifier(LinearLearner):
+    """The online ultraconservative algorithms (louche2015, Algorithm 1; Crammer & Singer 2003), several passes, last iterate.
+
+    Parameters
+    ----------
+    step : {"perceptron", "uniform", "worst", "passive_aggressive"}
+        Of an example's error set: -1 for the predicted class (the class of largest score, so ``worst`` is the same online); -1 shared by
+        all; the passive-aggressive step against the predicted class.
+    epochs : int
+        Passes over the examples, in a fresh order each; an epoch without a mistake is the last.
+    features, features_options, n_classes
+        As in `UMAClassifier`.
+    random_state : int
+        Seed of the orders.
+
+    Attributes
+    ----------
+    coef_ : ndarray (k, d)
+        Weight vectors; their sum is 0.
+    n_updates_, n_iter_ : int
+        Updates made and epochs run.
+    """
+
+    step: str = "perceptron"
+    epochs: int = 20
+
+    def fit(self, X: Any, y: Any, **given: Any) -> PerceptronClassifier:  # type: ignore[override]
+        """Fit to rows X (n, d) and labels y (n,). A ``sample_weight`` must be 0 or one number for all others."""
+        super().fit(X, y, given.get("sample_weight"))
+        return self
+
+    def learn(self, X: Any, y: Labels, weights: Array | None) -> Array:
+        """Run Algorithm 1 from W = 0."""
+        if weights is not None and np.ptp(weights) > 0:
+            raise ConfigError(
+                f"loss={self.name} updates example by example and cannot weigh them: give no sample_weight (dataset.weight), or take uma"
+            )
+        step = STEPS[one_of("step", self.step, STEPS)]
+        epochs = int(_at_least("epochs", self.epochs, 1, whole=True))
+        W = np.zeros((len(self.classes_), X.shape[1]))
+        rows = compiled_rows(X)
+        square = row_norms(X, squared=True)
+        self.n_iter_, self.n_updates_, last = kernels.uma.online(
+            *rows,
+            np.ascontiguousarray(y, dtype=np.intp),
+            np.ascontiguousarray(square, dtype=np.float64),
+            W,
+            step,
+            epochs,
+            seed_of(self.random_state) & 0xFFFFFFFFFFFFFFFF,
+        )
+        self.remarks_ = ("an epoch without a mistake was the last" if last == 0 else "all epochs were used",)
+        return W
+
+
+def confusion_matrix(confusion: Any, k: int, names: Sequence[Any]) -> tuple[Array, float]:
+    """Return the matrix that the option ``confusion`` stands for, checked, and its condition number."""
+    if confusion is None or (isinstance(confusion, str) and confusion == "identity"):
+        return np.eye(k), 1.0
+    if isinstance(confusion, (str, Path)):
+        return check_confusion(read_confusion(expanded(confusion)), k, names, f"confusion={confusion}")
+    if matrices.is_frame(confusion):
+        named = matrices.from_frame(confusion, names, "confusion")
+        if named.rows is not None and not (named.of_classes and len(named.rows) == k):
+            raise ConfigError("confusion must name its rows by the classes, which are the labels seen, and its columns by the true classes")
+        confusion = named.values
+    return check_confusion(confusion, k, names)

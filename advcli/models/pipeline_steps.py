@@ -1,0 +1,162 @@
+"""Fitted transformers of scikit-learn in front of an estimator, as plain data of a model file: nothing is executed when they are read.
+
+A transformer is kept where its fitted state is numbers, text and arrays of them, and its class is one of `TRANSFORMERS`: the file names it,
+and never says what is imported.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    PolynomialFeatures,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.errors import ConfigError, ModelError
+
+TRANSFORMERS: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (
+        *(MaxAbsScaler, MinMaxScaler, Normalizer, PCA, PolynomialFeatures, QuantileTransformer, RobustScaler, SimpleImputer),
+        *(StandardScaler, TruncatedSVD, VarianceThreshold),
+    )
+}
+"""Transformers that a model file can hold."""
+
+_ARRAYS = "biuf"
+_MARKS = ("array", "tuple", "dtype", "number")
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Fitted transformers in a row.
+
+    Attributes
+    ----------
+    named : sequence of (str, transformer)
+        As the steps of a `sklearn.pipeline.Pipeline` without its last one.
+    """
+
+    named: Sequence[tuple[str, Any]]
+
+    def transform(self, X: Any) -> Any:
+        """Return rows X (n, d) as the estimator behind the steps takes them."""
+        for _, step in self.named:
+            X = step.transform(X)
+        return X
+
+
+def packed(steps: Steps) -> NDArray[np.uint8]:
+    """Return the steps as the bytes of a JSON text.
+
+    Raises
+    ------
+    ConfigError
+        A transformer that is none of `TRANSFORMERS`, or one whose parameters or state are no plain data.
+    """
+    found = []
+    for name, step in steps.named:
+        kind = type(step)
+        if TRANSFORMERS.get(kind.__name__) is not kind:
+            raise ConfigError(
+                f"cannot save this pipeline: a model file does not hold the step {name!r}, a {kind.__name__}; it holds "
+                f"{', '.join(TRANSFORMERS)}: transform X before, or keep the pipeline by joblib"
+            )
+        check_is_fitted(step)
+        parameters = step.get_params(deep=False)
+        state = {key: value for key, value in vars(step).items() if key not in parameters}
+        what = f"cannot save this pipeline: the step {name!r} has a"
+        found.append(
+            {
+                "name": name,
+                "type": kind.__name__,
+                "parameters": {key: _plain(value, f"{what} parameter {key}") for key, value in parameters.items()},
+                "state": {key: _plain(value, f"{what}n attribute {key}") for key, value in state.items()},
+            }
+        )
+    return np.frombuffer(json.dumps(found, allow_nan=False).encode(), dtype=np.uint8)
+
+
+def unpacked(content: NDArray[np.uint8]) -> Steps:
+    """Return the steps that `packed` wrote.
+
+    Raises
+    ------
+    ModelError
+        It holds anything else.
+    """
+    if content.dtype != np.uint8 or content.ndim != 1:
+        raise ModelError("its steps are no text")
+    steps: list[tuple[str, Any]] = []
+    for stored in json.loads(content.tobytes()):
+        name, kind = stored["name"], TRANSFORMERS.get(stored["type"])
+        if kind is None or not isinstance(name, str) or name in dict(steps):
+            raise ModelError(f"its step {str(name)[:40]!r} is no transformer that a model file can hold")
+        parameters, step = {key: _restored(value) for key, value in stored["parameters"].items()}, kind()
+        if set(parameters) - set(step.get_params(deep=False)):
+            raise ModelError(f"its step {name!r} has parameters that {kind.__name__} of this scikit-learn does not have")
+        step.set_params(**parameters)
+        for key, value in stored["state"].items():
+            if not (key.endswith("_") or key.startswith("_")) or key.startswith("__") or hasattr(kind, key):
+                raise ModelError(f"{key[:40]!r} is no attribute of a fitted {kind.__name__}")
+            setattr(step, key, _restored(value))
+        steps.append((name, step))
+    return Steps(tuple(steps))
+
+
+def _plain(value: Any, what: str) -> Any:
+    """Return a value as JSON holds it; arrays, tuples, types of numbers, and numbers that are not finite under a mark."""
+    if isinstance(value, np.generic) and not isinstance(value, np.str_):
+        return {"array": [], "type": value.dtype.str, "value": _plain(value.item(), what)} if value.dtype.kind in _ARRAYS else value.item()
+    if value is None or isinstance(value, (bool, int, str)):
+        return str(value) if isinstance(value, str) else value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"number": str(value)}
+    if isinstance(value, (list, tuple)):
+        items = [_plain(each, what) for each in value]
+        return {"tuple": items} if isinstance(value, tuple) else items
+    if isinstance(value, np.dtype) and value.kind in _ARRAYS:
+        return {"dtype": value.str}
+    if isinstance(value, np.ndarray) and value.dtype.kind in f"{_ARRAYS}UO":
+        values = [_plain(each, what) for each in value.ravel().tolist()]
+        kind = value.dtype.str if value.dtype.kind in _ARRAYS else "O"
+        # products of matrices have the bits of the order in memory
+        order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
+        return {"array": list(value.shape), "type": kind, "order": order, "value": values}
+    raise ConfigError(f"{what} that is no plain data ({type(value).__name__}): transform X before, or keep the pipeline by joblib")
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_restored(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if not any(mark in value for mark in _MARKS):
+        raise ModelError("its steps hold a value of no known form")
+    if "number" in value:
+        return float(value["number"])
+    if "tuple" in value:
+        return tuple(_restored(value["tuple"]))
+    kind = np.dtype(value["dtype"] if "dtype" in value else value["type"])
+    if kind.kind not in f"{_ARRAYS}O":
+        raise ModelError("its steps hold values of another type than numbers and text")
+    if "dtype" in value:
+        return kind
+    found = np.array(_restored(value["value"]), dtype=kind)
+    return found[()] if found.ndim == 0 else np.array(found.reshape(value["array"]), order="F" if value["order"] == "F" else "C")

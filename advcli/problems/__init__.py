@@ -1,0 +1,1 @@
+"""What is to be solved, and the referee: no solver is imported here."""

@@ -1,0 +1,223 @@
+"""Methods side by side on a frame of one's own: splits, search, tests and table of the command line, from Python."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ..core.checks import collected
+from ..core.errors import AdvcliError, ConfigError, nearest
+from ..core.files import write_bytes
+from ..core.paths import expanded
+from ..evaluation import sweep
+from . import comparison_table, summarise
+from .comparison import comparison
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What `compare` found.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        One row for each method and split, as in runs.csv.
+    summary : DataFrame
+        One row for each method and metric: mean, deviation, tests (`advcli.reports.summarise`).
+    folder : Path
+        The results folder; ``advcli report results=FOLDER`` writes figures and pages of it.
+    """
+
+    rows: pd.DataFrame
+    summary: pd.DataFrame
+    folder: Path
+
+    @property
+    def table(self) -> str:
+        """The comparison table as text: mean (deviation) over the splits; * is the best, = not significantly worse."""
+        return comparison_table(self.summary)
+
+    def __repr__(self) -> str:
+        """Return the table."""
+        return self.table
+
+    def _repr_html_(self) -> str:
+        found = comparison(self.summary)
+        heads = "".join(f"<th>{escape(column)}</th>" for column in found.columns)
+        lines = [
+            "".join(f"<td>{'<b>' if field.strong else ''}{escape(field.text)}{'</b>' if field.strong else ''}</td>" for field in row)
+            for row in (*found.rows, *found.footer)
+        ]
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in found.notes)
+        return f"<table><caption>{escape(found.caption)}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+
+def compare(
+    frame: Any,
+    target: Any,
+    losses: Sequence[Any] = ("zero_one", "cs"),
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    order: Sequence[Any] | None = None,
+    workers: int | None = None,
+    quiet: bool = True,
+    **keys: Any,
+) -> Comparison:
+    """Compare methods on a data frame by the protocol of the command line.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Of pandas or polars, one row per example. A column of text that is no identifier, date or free text becomes categories
+        (``dataset.categorical=auto``) unless the keys say what becomes of text.
+    target : str or number
+        The name of the column of labels; all others are features.
+    losses : sequence
+        Names of the group ``loss``, mappings with a ``name`` and options of one, or unfitted scikit-learn classifiers.
+    folder : path, optional
+        Results folder. The same call resumes it. Default: one in ``results`` that is named by the frame's
+        contents and the keys.
+    order : sequence, optional
+        Labels from the lowest to the highest. None: the order of an ordered pandas Categorical or a polars Enum, if the target is one.
+    workers : int, optional
+        Number of processes; default one for each core.
+    quiet : bool
+        Print failures only.
+    **keys
+        Further keys of the configuration with ``__`` for a dot: ``protocol__n_splits=5``, ``hyper__C=1``, ``dataset__missing="median"``.
+
+    Returns
+    -------
+    Comparison
+        Rows, summary and table.
+
+    Raises
+    ------
+    ConfigError, DataError
+        Before any work: no such column, a loss or key that there is not, a frame that cannot be used. Nothing is left of it in the folder.
+    """
+    from ..data.labels.order import own_order
+
+    frame, target = _flat(frame), str(target).strip()
+    columns = list(frame.columns)
+    if target not in columns:
+        raise ConfigError(f"compare: the frame has no column {target!r}; {nearest(target, columns)}")
+    if isinstance(losses, str) or not len(losses):
+        raise ConfigError(f"compare: losses={losses!r} must be a list of at least one loss")
+    if columns.count(target) > 1:
+        raise ConfigError(f"compare: the frame has {columns.count(target)} columns {target!r}; rename them")
+    order = own_order(frame[target]) if order is None else order
+    text = str(frame.to_csv(index=False, lineterminator="\n")).encode()
+    named = f"compared-{hashlib.sha256(text + repr((target, order, sorted(keys.items()))).encode()).hexdigest()[:12]}"
+    place = Path("results", named) if folder is None else expanded(folder)
+    source = place.parent / f"{place.name}.csv"
+    common = {"dataset": "csv", "dataset.path": str(source.absolute()), "dataset.target": target, "dataset.name": place.name}
+    if order is not None:
+        common["dataset.order"] = [str(label) for label in order]
+    if not {"dataset__categorical", "dataset__features"} & set(keys) and _has_text(frame, {target, *_named(keys)}):
+        common["dataset.categorical"] = "auto"
+    common |= {name.replace("__", "."): value for name, value in keys.items()}
+    with _kept(source, text, place):
+        rows = sweep([{**common, **_loss_keys(loss)} for loss in losses], place, workers=workers, quiet=quiet)
+    return Comparison(rows, summarise(rows), place)
+
+
+@contextlib.contextmanager
+def _kept(source: Path, text: bytes, place: Path) -> Iterator[None]:
+    """Write a frame beside the results that are made of it; a call that is refused leaves what was there before it.
+
+    Keys of the command line in a message become arguments of `compare`.
+    """
+    made = next((each for each in reversed([source.parent, *source.parent.parents]) if not each.exists()), None)
+    before = source.read_bytes() if source.is_file() else None
+    source.parent.mkdir(parents=True, exist_ok=True)
+    if before != text:
+        write_bytes(source, text, "free space or choose another folder")
+    try:
+        yield
+    except AdvcliError as error:
+        if before is not None:
+            write_bytes(source, before, "free space or choose another folder")
+        elif not place.exists():
+            source.unlink()
+        if made is not None:
+            with contextlib.suppress(OSError):  # not empty
+                for each in [source.parent, *source.parent.parents]:
+                    each.rmdir()
+                    if each == made:
+                        break
+        raise _in_python(error, source) from error
+
+
+def _in_python(error: AdvcliError, source: Path) -> AdvcliError:
+    """Return an error whose message names arguments of `compare` where it named keys of the command line, and the frame for its file."""
+
+    def argument(found: re.Match[str]) -> str:
+        key, value = found["key"].replace(".", "__"), found["value"]
+        return key if value is None else f"{key}={_literal(value)}"
+
+    def said(part: Any) -> Any:
+        if isinstance(part, tuple):
+            return tuple(map(said, part))
+        text = re.sub(r" \(line \d+\)", "", str(part).replace(str(source.absolute()), "the frame"))
+        return _KEY.sub(argument, text)
+
+    kind, parts, *_ = cast(tuple[Any, ...], error.__reduce__())  # what makes it again
+    return cast(AdvcliError, kind(*map(said, parts)))
+
+
+_GROUPS = "dataset|protocol|loss|features|solver|hyper|report|noise"
+_KEY = re.compile(rf"\b(?P<key>(?:{_GROUPS})(?:\.\w+)+)(?:=(?P<value>\[[^\]]*\]|[\w.+-]*\w))?")
+"""A key of the command line in a message, with its value."""
+
+
+def _literal(value: str) -> str:
+    """Return a value of the command line as Python writes it."""
+    if value.startswith("["):
+        return repr([part.strip() for part in value[1:-1].split(",")])
+    known = {"null": "None", "true": "True", "false": "False"}
+    return known.get(value) or (value if re.fullmatch(r"[+-]?[\d.]+(?:e[+-]?\d+)?", value) else f'"{value}"')
+
+
+def _has_text(frame: pd.DataFrame, others: set[str]) -> bool:
+    """Return whether a column that is none of ``others`` holds text, of which there are no features unless it becomes categories."""
+    return any(kind.kind not in "iufb" for name, kind in zip(frame.columns, frame.dtypes, strict=True) if name not in others)
+
+
+def _named(keys: Mapping[str, Any]) -> list[str]:
+    """Return the columns that keys of ``dataset`` name, whatever for."""
+    values = [value for key, value in keys.items() if key.startswith("dataset__")]
+    return [str(each) for value in values for each in ([value] if isinstance(value, str | int) else value or ())]
+
+
+def _loss_keys(loss: Any) -> dict[str, Any]:
+    """Return a loss as keys of a cell."""
+    if not isinstance(loss, Mapping):
+        return {"loss": loss}
+    if "name" not in loss:
+        raise ConfigError(f"compare: the loss {dict(loss)} has no name")
+    return {"loss": loss["name"], **{f"loss.{key}": value for key, value in loss.items() if key != "name"}}
+
+
+def _flat(frame: Any) -> pd.DataFrame:
+    """Return a frame of pandas whose columns have the names that a file would give them."""
+    import pandas as pd
+
+    frame = collected(frame)
+    if not hasattr(frame, "columns"):
+        raise ConfigError(f"compare: {type(frame).__name__} has no columns; give a DataFrame")
+    names = [str(name).strip() for name in frame.columns]
+    if isinstance(frame, pd.DataFrame):
+        return frame.set_axis(names, axis=1)
+    return pd.DataFrame({str(name).strip(): frame[name].to_list() for name in frame.columns})

@@ -1,0 +1,1 @@
+"""How a report is written down: a document, Markdown, LaTeX, a page."""

@@ -1,0 +1,148 @@
+"""What a report says, apart from how a format writes it: sections of text, tables and figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ...metrics import shown_as
+
+MARKS = {"*": "best mean", "=": "not significantly worse than the best", "!": "a fit did not converge"}
+"""Marks behind the figures of a table and what they mean."""
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    """Return a number of things in words; without ``several`` the plural has an s."""
+    return f"{count} {one if count == 1 else several or one + 's'}"
+
+
+def file_word(text: str) -> str:
+    """Return a text as a word that a file or an anchor of a page may be named by."""
+    return re.sub(r"\W+", "-", text.replace("_", "-")).strip("-") or "x"
+
+
+def metric_word(metric: str) -> str:
+    """Return the word by which tables and files of a metric are named: that of the metric that is shown, ``accuracy`` for the error."""
+    return shown_as(metric).name.replace("_", "-") or "none"
+
+
+@dataclass(frozen=True)
+class TableField:
+    """One field of a table.
+
+    Parameters
+    ----------
+    text : str
+        As printed.
+    value : float or None
+        What a page sorts by; None sorts by the text, nan goes last.
+    strong : bool
+        Bold type.
+    marks : str
+        Any of `MARKS`.
+    suffix : str
+        Plain words after the marks.
+    state : {"", "failed", "missing", "far"}
+        What a page colours.
+    """
+
+    text: str
+    value: float | None = None
+    strong: bool = False
+    marks: str = ""
+    suffix: str = ""
+    state: str = ""
+
+    def plain(self, strong: Callable[[str], str] = str, marks: Callable[[str], str] = str) -> str:
+        """Return the field as text, its bold part and its marks as the two functions write them."""
+        parts = [strong(self.text) if self.strong else self.text, marks(self.marks), self.suffix]
+        return " ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """A table.
+
+    Parameters
+    ----------
+    name : str
+        A word of letters, digits and hyphens that no other table of the report has.
+    caption : str
+        One sentence.
+    columns : tuple of str
+        Headers.
+    rows, footer : tuple of tuples of TableField
+        The footer is not sorted.
+    notes : tuple of str
+        Lines below the table.
+    n_text_columns : int
+        How many columns from the left hold words.
+    is_long : bool
+        For pages only: too long for print.
+    """
+
+    name: str
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[TableField, ...], ...]
+    footer: tuple[tuple[TableField, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+    n_text_columns: int = 1
+    is_long: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A plot.
+
+    Parameters
+    ----------
+    name : str
+        Name of its files without the ending.
+    caption : str
+        One sentence.
+    svg : str
+        Its SVG text, whose texts and lines are black.
+    pdf : bytes
+        The same as PDF.
+    png : bytes
+        The same as PNG on white ground, where one was asked for.
+    """
+
+    name: str
+    caption: str
+    svg: str
+    pdf: bytes
+    png: bytes = b""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section: lines of text, then tables, then figures; ``details`` are (key, value) lines that a page can fold away."""
+
+    name: str
+    title: str
+    lines: tuple[str, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    details: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """A whole report."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = field(default=())
+
+    @property
+    def tables(self) -> tuple[ReportTable, ...]:
+        """All tables in order."""
+        return tuple(table for section in self.sections for table in section.tables)
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """All figures in order."""
+        return tuple(figure for section in self.sections for figure in section.figures)

@@ -1,0 +1,1 @@
+"""The check of rows against a baseline."""

@@ -1,0 +1,340 @@
+"""Regression check of benchmark numbers: rows against a baseline.
+
+A baseline is a CSV file with one line per entry (a metric of a method on a data set): mean, sample standard deviation, number of splits,
+tolerance, seed, sizes, passes and seconds of a fit, a fingerprint of the splits and the values of the splits. It is meant to be read,
+and its tolerances to be edited, by people.
+
+- The same splits: the values are compared split by split. Every fit is determined by its configuration, so a value that differs by more
+  than rounding has moved, whatever a test over the splits says; the paired test's p-value stands beside it.
+- More or fewer splits of the same kind: the first ones, which both have, are compared as above.
+- Other splits (another seed or protocol, other data): two one-sided tests; an entry counts as unchanged when they show that the
+  means differ by less than the tolerance.
+- Versions, processor and configuration of the cells stand beside the numbers: what differs is said first. What was made by other
+  versions than the installed ones is stale, not unchanged.
+- Passes or seconds of more than `COST_FACTOR` times the baseline's are warnings: they depend on the machine.
+
+Nothing is written into the folder that is checked; its rows are those of the cell files.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...core.errors import ConfigError, nearest
+from ...metrics import meaning
+from ...results.folder import ResultsFolder
+from ...statistics.tests import TESTS, equivalence, paired_test
+from ..formats.document import counted
+from ..makers import differences, made_texts, said_first
+from .baseline import ALPHA, BASELINE_COLUMNS, CheckedEntry, Made, read_baseline, read_entries, split_fingerprints, value_of, value_text
+
+TEST = "corrected_ttest"
+"""Default paired test, a name in `advcli.statistics.tests.TESTS`."""
+
+COST_FACTOR = 3.0
+"""Passes or seconds of more than this multiple of the baseline's are a warning."""
+
+SECONDS_FLOOR = 0.02
+"""Medians of seconds up to this one are no warning: they measure what else the machine does."""
+
+STATUSES = ("unchanged", "moved", "missing", "new", "stale")
+
+_NOISE = 1e-9  # relative differences up to this are rounding, on other processors for example
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of one entry.
+
+    Parameters
+    ----------
+    dataset, method, metric : str
+        The entry.
+    status : {"unchanged", "moved", "missing", "new", "stale"}
+        ``missing``: in the baseline, but not in the rows, or without any result there. ``stale``: unchanged, but other versions than the
+        installed ones made it.
+    old, new : float
+        Means; nan for what is not there.
+    old_std, new_std : float
+        Sample standard deviations; nan for what is not there.
+    p_value : float
+        Of the paired test (for information: how unlikely such differences are if nothing but chance made them) or of the equivalence
+        test (small: unchanged); nan where no test was possible.
+    margin : float
+        The tolerance of the entry.
+    test : str
+        ``identical``, ``rounding`` or ``paired`` (moved) on the same splits; on others ``equivalence``, or ``margin`` where only the
+        means can be compared (a single split); empty for missing and new entries.
+    reason : str
+        Why the entry counts as moved or missing; of an unchanged one, on which splits alone.
+    differs : tuple of str
+        What of the versions, the processor and the configuration differs from the baseline's.
+    stale : str
+        How the versions that made it differ from the installed ones; empty where they do not, or are not known.
+    costs : tuple of str
+        What became more than `COST_FACTOR` times as expensive as in the baseline.
+    seconds : float
+        Of its fits and predictions, as far as rows tell.
+    """
+
+    dataset: str
+    method: str
+    metric: str
+    status: str
+    old: float
+    new: float
+    old_std: float = math.nan
+    new_std: float = math.nan
+    p_value: float = math.nan
+    margin: float = math.nan
+    test: str = ""
+    reason: str = ""
+    costs: tuple[str, ...] = ()
+    seconds: float = 0.0
+    differs: tuple[str, ...] = ()
+    stale: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the entry fails the check: moved, missing or stale."""
+        return self.status in ("moved", "missing", "stale")
+
+    @property
+    def better(self) -> bool | None:
+        """Whether the new mean is the better one; None if they are equal or one is not there."""
+        difference = self.new - self.old
+        return None if not difference or math.isnan(difference) else (difference > 0) == meaning(self.metric).higher_is_better
+
+    def line(self) -> str:
+        """Return the change as one line: entry, by how much, from what to what, the reason, p, the margin where it decides."""
+        text = f"{self.status}: {self.dataset}, {self.method}, {self.metric}"
+        if self.status == "missing":
+            return f"{text}: was {_shown(self.metric, self.old, self.old_std)}, now there is nothing: {self.reason}"
+        if self.status == "new":
+            return f"{text}: {_shown(self.metric, self.new, self.new_std)}, not in the baseline"
+        if self.status == "stale":
+            return f"{text}: {_shown(self.metric, self.new, self.new_std)}, made by {self.stale}"
+        if self.test in _SAME:
+            return f"{text}: {_shown(self.metric, self.new, self.new_std)}, {_SAME[self.test]}" + (
+                f" of {self.reason}" if self.reason else ""
+            )
+        was, now = _shown(self.metric, self.old, self.old_std), _shown(self.metric, self.new, self.new_std)
+        side = {True: " (better)", False: " (worse)", None: ""}[self.better]
+        parts = [f"{text}: {self._moved()}, from {was} to {now}{side}"]
+        parts += [self.reason] if self.reason else []
+        parts += [f"p = {self.p_value:.2g} by the {self.test} test"] if not math.isnan(self.p_value) else []
+        parts += [f"margin {_amount(self.metric, self.margin)}"] if self.test in ("equivalence", "margin") else []
+        return "; ".join(parts)
+
+    def _moved(self) -> str:
+        difference = self.new - self.old
+        if abs(difference) <= _NOISE * max(abs(self.old), abs(self.new)):
+            return "mean unchanged"
+        return f"{'rose' if difference > 0 else 'fell'} by {_amount(self.metric, abs(difference))}"
+
+
+_SAME = {"identical": "the same on every split", "rounding": "the same on every split but for rounding"}
+
+
+def _amount(metric: str, difference: float) -> str:
+    """Return a difference of a metric in words."""
+    if not meaning(metric).percent:
+        return f"{difference:.3g}"
+    text = f"{100.0 * difference:.2f}" if 100.0 * difference >= 0.01 else f"{100.0 * difference:.2g}"
+    return f"{text} percentage points"
+
+
+def _shown(metric: str, mean: float, std: float) -> str:
+    """Return mean and deviation of the metric itself: the error as an error, for the line names it."""
+    percent = meaning(metric).percent
+    factor, digits = (100.0, 2) if percent else (1.0, 4)
+    spread = "-" if math.isnan(std) else f"{factor * std:.{digits}f}"
+    return f"{factor * mean:.{digits}f} ({spread}){' %' if percent else ''}"
+
+
+# ------------------------------------------------------------------------------------------------------------------ the baseline
+
+
+# --------------------------------------------------------------------------------------------------------------------- the check
+
+
+def compare(
+    runs: pd.DataFrame,
+    baseline: pd.DataFrame,
+    *,
+    splits: Mapping[str, str] | None = None,
+    shorter: Callable[[str, int], str | None] | None = None,
+    test: str = TEST,
+    alpha: float = ALPHA,
+    made: Made | None = None,
+) -> list[Change]:
+    """Compare rows with a baseline.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Rows of runs.csv (`advcli.results.folder.ResultsFolder.runs`).
+    baseline : DataFrame
+        From `read_baseline` or `make_baseline`.
+    splits : mapping, optional
+        From `split_fingerprints`. Without it the fingerprint tells seed, sizes and number of the splits only, and baselines made
+        with it are compared as if the splits were others.
+    shorter : callable, optional
+        The fingerprint of a cell key with another number of splits; without it such entries are compared as if the splits were others.
+    test : str
+        The paired test whose p-value stands beside an entry that moved, a name in `advcli.statistics.tests.TESTS`.
+    alpha : float
+        Level of the equivalence test.
+    made : mapping, optional
+        Who made the cells (`makers.made_texts`).
+
+    Returns
+    -------
+    list of Change
+        One per entry of the baseline or the rows, sorted by data set, method and metric. Entries of the rows alone that have no
+        result are left out.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown test or a level outside (0, 1).
+    """
+    if test not in TESTS:
+        raise ConfigError(f"no test {test!r}; {nearest(test, TESTS)}")
+    if not 0 < alpha < 1:
+        raise ConfigError(f"the level of the check must lie between 0 and 1, got {alpha}")
+    old_entries = {entry.name: entry for entry in map(_from_baseline, baseline.to_dict("records"))}
+    new_entries = {entry.name: entry for entry in read_entries(runs, splits, made)}
+    changes = []
+    for name in sorted({*old_entries, *new_entries}):
+        old, new = old_entries.get(name), new_entries.get(name)
+        if old is None:
+            if new is not None and new.n:
+                changes.append(Change(*name, "new", math.nan, new.mean, new_std=new.std, seconds=new.seconds))
+        elif new is None or not new.n:
+            reason = "not in the results" if new is None else f"failed: {new.error}" if new.error else "failed"
+            changes.append(Change(*name, "missing", old.mean, math.nan, old_std=old.std, margin=old.tolerance, reason=reason))
+        else:
+            changes.append(_with_makers(_judge(old, new, shorter, test, alpha), old, new))
+    return changes
+
+
+def _with_makers(change: Change, old: CheckedEntry, new: CheckedEntry) -> Change:
+    """Return what became of an entry with who made it: of what other versions made nothing is said to be unchanged."""
+    differs = tuple(differences((old.made_by, old.config), (new.made_by, new.config)))
+    status = "stale" if change.status == "unchanged" and new.stale else change.status
+    return replace(change, status=status, differs=differs, stale=new.stale)
+
+
+def _from_baseline(row: Mapping[Any, Any]) -> CheckedEntry:
+    values = np.array([value_of(text) for text in str(row["values"]).split()], dtype=float)
+    # the printed mean and deviation are rounded
+    mean = float(values.mean()) if len(values) else float(row["mean"])
+    std = float(values.std(ddof=1)) if len(values) > 1 else float(row["std"])
+    return CheckedEntry(**{**{column: row[column] for column in BASELINE_COLUMNS}, "mean": mean, "std": std, "values": values})
+
+
+def _costs(old: CheckedEntry, new: CheckedEntry) -> tuple[str, ...]:
+    """Return what became much more expensive, one clause each; what one side does not know is not compared."""
+    found = []
+    if new.passes > COST_FACTOR * old.passes:
+        found.append(f"{new.passes:.4g} passes per fit, {old.passes:.4g} in the baseline")
+    for what, before, now in (("fit", old.fit_seconds, new.fit_seconds), ("predict", old.predict_seconds, new.predict_seconds)):
+        if now > COST_FACTOR * before and now > SECONDS_FLOOR:
+            found.append(f"{now:.3g} s to {what}, {before:.3g} s in the baseline (medians over the splits)")
+    return tuple(found)
+
+
+def _judge(old: CheckedEntry, new: CheckedEntry, shorter: Callable[[str, int], str | None] | None, test: str, alpha: float) -> Change:
+    costs = _costs(old, new)
+
+    def change(status: str, p_value: float, how: str, reason: str = "") -> Change:
+        return Change(*old.name, status, old.mean, new.mean, old.std, new.std, p_value, old.tolerance, how, reason, costs, new.seconds)
+
+    if new.failed:
+        return change("moved", math.nan, "paired", f"{new.failed} of {new.failed + new.n} splits failed: {new.error}")
+    if old.splits == new.splits and len(old.values):
+        return change(*_split_by_split(old, new, test))
+    if _grown(old, new, shorter):
+        common = min(new.n, old.n)
+        where = f"the first {common} splits ({new.n} in the results, {old.n} in the baseline)"
+        status, p_value, how, reason = _split_by_split(old.first(common), new.first(common), test)
+        return change(status, p_value, how, f"{reason}, {where}" if reason else where)
+    # rounding must not turn a difference of exactly the margin into a larger one
+    beyond = abs(new.mean - old.mean) > old.tolerance + _NOISE * max(abs(old.mean), abs(new.mean))
+    p_value = equivalence(new.mean, new.std, new.n, old.mean, old.std, old.n, old.tolerance).p_value
+    if math.isnan(p_value):
+        return change("moved" if beyond else "unchanged", p_value, "margin", "beyond the margin" if beyond else "")
+    if p_value < alpha:
+        return change("unchanged", p_value, "equivalence")
+    return change("moved", p_value, "equivalence", "beyond the margin" if beyond else "equivalence within the margin is not shown")
+
+
+def _grown(old: CheckedEntry, new: CheckedEntry, shorter: Callable[[str, int], str | None] | None) -> bool:
+    """Return whether the entries differ in the number of splits alone, with a value for each of them."""
+    if shorter is None or not len(old.values):
+        return False
+    return shorter(new.cell, old.n) == old.splits and shorter(new.cell, new.n) == new.splits
+
+
+def _split_by_split(old: CheckedEntry, new: CheckedEntry, test: str) -> tuple[str, float, str, str]:
+    """Return status, p-value, test and reason of an entry on the splits of its baseline."""
+    if new.n != len(old.values):
+        return "moved", math.nan, "paired", f"{new.n} splits, {len(old.values)} in the baseline"
+    if np.array_equal(new.values, old.values):
+        return "unchanged", 1.0, "identical", ""
+    moved = ~np.isclose(new.values, old.values, rtol=_NOISE, atol=1e-15)
+    if not moved.any():
+        return "unchanged", 1.0, "rounding", ""
+    first, second = new.values, old.values
+    if meaning(old.metric).is_count:
+        # each split by its own size; whole numbers, as rates break ties by rounding
+        first, second = (np.round(values * np.array(new.sizes), 6) for values in (first, second))
+    p_value = paired_test(test, first, second, new.n_train, new.n_test).p_value
+    most = int(np.argmax(np.abs(first - second)))
+    was, became = (value_text(float(values[most]), new.sizes[most]) for values in (old.values, new.values))
+    return "moved", p_value, "paired", f"{moved.sum()} of {new.n} splits differ, split {most + 1} the most: from {was} to {became}"
+
+
+def check_folder(folder: ResultsFolder, baseline: Path, *, test: str = TEST, alpha: float = ALPHA) -> list[Change]:
+    """Compare the cells of a results folder with a baseline file (see `compare`); the folder is read only.
+
+    The rows are those of the cell files; `ResultsFolder.disagreement` tells whether runs.csv shows the same.
+    """
+    known = read_baseline(baseline)
+    runs = folder.runs_of_cells()
+
+    def shorter(cell: str, n_splits: int) -> str | None:
+        return split_fingerprints(folder, [cell], n_splits).get(cell)
+
+    cells = runs["cell"].tolist()
+    facts: dict[str, Any] = {"splits": split_fingerprints(folder, cells), "made": made_texts(folder, cells)}
+    return compare(runs, known, **facts, shorter=shorter, test=test, alpha=alpha)
+
+
+def cost_warnings(changes: Sequence[Change]) -> list[str]:
+    """Return one line for everything that became more than `COST_FACTOR` times as expensive; metrics of one fit say it once."""
+    return list(dict.fromkeys(f"{change.dataset}, {change.method}: {cost}" for change in changes for cost in change.costs))
+
+
+def changes_text(changes: Sequence[Change]) -> str:
+    """Return what differs from the baseline's versions and configuration, one line per entry that is neither unchanged nor stale, one that
+    counts all entries, and one that counts those on other splits.
+    """
+    both = [change for change in changes if change.status not in ("missing", "new")]
+    lines = said_first([change.differs for change in both], [change.stale for change in both])
+    lines += [change.line() for change in changes if change.status not in ("unchanged", "stale")]
+    numbers = {status: sum(change.status == status for change in changes) for status in STATUSES}
+    counts = [f"{number} {status}" for status, number in numbers.items() if number or status != "stale"]
+    lines.append(f"{counted(len(changes), 'entry', 'entries')}: {', '.join(counts)}")
+    others = sum(change.test in ("equivalence", "margin") for change in changes)
+    if others:
+        lines.append(f"{counted(others, 'entry', 'entries')} without the baseline's splits: means compared within the margin")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,706 @@
+"""The results folder: one file per finished cell, merged tables, identity, provenance.
+
+A results folder holds
+
+- ``cells/KEY.json``: one finished cell (a data set x a method), written whole or not at all; these files are the truth (see `cell_files`),
+- ``cells/KEY.damaged-N.json``: one that was not what was written; it is set aside by the next run and never read again,
+- ``cells/REQUEST.failed.json`` and ``failures/REQUEST.txt``: a cell that failed, and its traceback; tried again by the next run,
+- ``runs.csv`` and ``search.csv``: all cells in one table each, rebuilt from the cell files in an order that does not depend on
+  who finished first,
+- ``predictions/KEY.npz``: what the cell's fits predict, by which metrics are added (see `advcli.results.predictions`),
+- ``proofs/KEY.npz``: where proofs are kept, the parameters and dual points of the cell's fits (see `advcli.results.proofs`),
+- ``identity.json``: the configuration that the folder belongs to; every cell file has it too,
+- ``provenance.json``: what ran, where, on which data and for how long,
+- ``.session.HOST.PROCESS``: while a sweep runs, what its processes tell each other (see `advcli.results.progress`).
+
+Every file is written to a temporary name, flushed to the disk and renamed, so that a process killed at any moment loses the
+cell in flight and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import itertools
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import ResultsError
+from ..core.files import atomic_file, create_text, locked, own_name, read_json, reason, remove_of_the_dead, write_text
+from . import provenance
+from .cell_file import DAMAGED, FAILED, DamagedError, cell_text, read_cell_file
+from .identity import IDENTITY, Owner, identity_text
+from .tables import (
+    NEEDED,
+    RUN_COLUMNS,
+    SCHEMA_VERSION,
+    SEARCH_COLUMNS,
+    all_columns,
+    canonical_json,
+    difference,
+    format_value,
+    lasting,
+    plain,
+    read_table,
+    unpack,
+    with_types,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+_SESSION = ".session"
+
+
+class ResultsFolder:
+    """One results folder: the only door through which files of results are written and read.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder; `prepare` creates it.
+    keep_proofs : bool
+        Whether cells that are computed keep the proofs of their fits.
+    keep_distributions : bool
+        Whether they keep distributions over the classes that none of their metrics reads.
+
+    Attributes
+    ----------
+    remarks : dict
+        The keys are lines about damage that was found in the folder and left out or mended, each once; the caller prints them.
+    makers : provenance.Makers
+        Of the cells that the tables were last made of.
+    stands_on : dict
+        Name of a data set, and whether its authors' splits are taken, to the checksum of the content that finished cells were made from.
+
+    Notes
+    -----
+    Objects hold no open files and can be pickled; several processes may work in one folder at once.
+    """
+
+    merge_seconds = 10.0
+    """Shortest time in seconds between two merges while a sweep runs."""
+    merge_seconds_per_cell = 0.05
+    """Further waiting time per finished cell: a merge takes time in proportion to the cells; its share must stay bounded."""
+
+    flush_seconds = 1.0
+    """Shortest time in seconds between two cell files that wait for the disk, which takes longer than a small cell.
+
+    A power cut may cost the cells that were stored since: their seals tell, and the next run computes them again.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], keep_proofs: bool = False, keep_distributions: bool = False) -> None:
+        self.path = Path(path).absolute()
+        self.keep_proofs, self.keep_distributions = keep_proofs, keep_distributions
+        self.remarks: dict[str, None] = {}
+        self.stands_on: dict[str, str] = {}
+        self.makers = provenance.Makers()
+        self._identity: Any = None
+        self._held = 0
+        self._next_merge = 0.0
+        self._next_flush = 0.0
+
+    def __repr__(self) -> str:
+        return f"ResultsFolder({str(self.path)!r})"
+
+    @property
+    def cells_path(self) -> Path:
+        """Folder of the cell files."""
+        return self.path / "cells"
+
+    @property
+    def predictions_path(self) -> Path:
+        """Folder of the predictions."""
+        return self.path / "predictions"
+
+    @property
+    def proofs_path(self) -> Path:
+        """Folder of the proofs."""
+        return self.path / "proofs"
+
+    @contextlib.contextmanager
+    def locked(self, wait: bool = True, remedy: str = "choose another results_dir or name") -> Iterator[bool]:
+        """Hold the lock of the folder: what is written to it is made from the cells that are there.
+
+        Whoever holds it may ask for it again. A folder of tables alone has none.
+
+        Parameters
+        ----------
+        wait : bool
+            Whether to wait for another process. Else what is yielded tells whether the lock is held.
+        remedy : str
+            What to do where the folder cannot be written.
+
+        Raises
+        ------
+        ResultsError
+        """
+        with contextlib.ExitStack() as stack:
+            held = True
+            if not self._held and self.cells_path.is_dir():
+                try:
+                    held = stack.enter_context(locked(self.cells_path / ".lock", wait))
+                except OSError as error:
+                    raise ResultsError(f"cannot write into {self.path}: {reason(error)}; {remedy}") from error
+            self._held += held
+            try:
+                # Where a network file system has no locks: of two merges at one moment the older may stay until the next.
+                yield held
+            finally:
+                self._held -= held
+
+    def prepare(self, identity: Mapping[str, Any], review: Callable[[Mapping[str, Any]], None] | None = None) -> None:
+        """Claim the folder for a configuration, making it if it is not there; set damaged cell files aside.
+
+        A folder belongs to the configuration that wrote its identity.json first. While it has neither cells nor rows nor an open
+        `session`, or nothing but cells that failed, another one may take it over, as after a mistake in the first command. Every cell
+        file has the identity too: a lost or damaged identity.json is written again if they agree.
+
+        Parameters
+        ----------
+        identity : mapping
+            What every cell of the folder has in common; nested mappings are compared key by key.
+        review : callable, optional
+            Called with the content (`read_cell_file`) of every finished cell that is there.
+
+        Raises
+        ------
+        ResultsError
+            If the folder cannot be written, belongs to another configuration (the differing keys are named), or does not say to which.
+        """
+        wanted = json.loads(json.dumps(plain(identity)))
+        try:
+            self.cells_path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ResultsError(f"cannot create {self.path}: {reason(error)}; choose another results_dir or name") from error
+        with self.locked():
+            self.remove_leftovers()
+            damaged = self._claim(wanted, review)
+            self._identity = wanted
+            if not os.access(self.path, os.W_OK) or not os.access(self.cells_path, os.W_OK):
+                raise ResultsError(f"cannot write into {self.path}: permission denied; choose another results_dir or name")
+            for path in damaged:
+                self._set_aside(path)
+
+    def _claim(self, wanted: Any, review: Callable[[Mapping[str, Any]], None] | None) -> list[Path]:
+        """Make the folder that of a configuration, or refuse; return its damaged cell files."""
+        file = self.path / IDENTITY
+        if not self._occupied() and create_text(file, identity_text(wanted)):
+            return []
+        owner, damaged = Owner(self.path), []
+        for path in self._cell_files():
+            try:
+                content = read_cell_file(path)
+            except FileNotFoundError:
+                continue
+            except DamagedError:
+                damaged.append(path)
+                continue
+            owner.add(path, content)
+            if review is not None and content["schema"] == SCHEMA_VERSION and not path.stem.endswith(FAILED):
+                review(content)
+        remedy = "choose another name= or remove the folder"
+        if owner.identity is None and self._occupied():
+            what = f"has {'no' if owner.missing else 'a damaged'} {IDENTITY}, and no cell file says which config made it"
+            raise ResultsError(f"{self.path} {what}; {remedy}")
+        same = owner.identity is not None and owner.is_of(wanted)
+        if not same and self._occupied():
+            raise ResultsError(f"{self.path} was made by another config ({owner.unlike(wanted)}); {remedy}")
+        if owner.stored is None and owner.identity is not None:
+            self.remarks[f"{file} was {'missing' if owner.missing else 'damaged'}; written again from the cell files"] = None
+        if owner.identity is not None and not same:
+            self._forget_failures()
+        if owner.stored != wanted:
+            write_text(file, identity_text(wanted))
+        return damaged
+
+    def _occupied(self) -> bool:
+        """Tell whether the folder holds what belongs to a configuration: cells, rows, or a run of another process that is under way.
+
+        Failures alone are nothing to keep: the mistake that made them may stand in the configuration.
+        """
+        failed = [path for path in self._cell_files() if path.stem.endswith(FAILED)]
+        if len(failed) < len(self._cell_files()) or self._in_use():
+            return True
+        alone = bool(failed) and len(failed) == len(list(self.cells_path.glob("*.json")))  # none was set aside as damaged
+        return (self.path / "runs.csv").exists() and not alone
+
+    def _in_use(self) -> bool:
+        """Tell whether a run of another process is under way."""
+        return any(path.name != own_name(_SESSION) for path in self.path.glob(f"{_SESSION}.*"))
+
+    def _unlink(self, paths: Iterable[Path]) -> None:
+        for path in paths:
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise ResultsError(f"cannot remove {path}: {reason(error)}") from error
+
+    def _forget_failures(self) -> None:
+        """Remove the cells that failed, their tracebacks and the tables of them alone."""
+        self._unlink(path for path in self._cell_files() if path.stem.endswith(FAILED))
+        self._unlink((self.path / "failures").glob("*.txt"))
+        self._unlink(self.path / name for name in ("runs.csv", "search.csv"))
+
+    def drop(self, keys: Iterable[str]) -> int:
+        """Remove cells with their predictions, proofs and tracebacks and merge what remains; return how many cells remain.
+
+        Parameters
+        ----------
+        keys : iterable of str
+            As in the column ``cell`` of the rows. Of a finished cell that failed to get more splits, both files go.
+
+        Raises
+        ------
+        ResultsError
+            A run is under way in the folder, or a file cannot be removed.
+        """
+        with self.locked():
+            self.remove_leftovers()
+            if self._in_use():
+                raise ResultsError(f"a run is under way in {self.path}; wait for its end, or stop it")
+            wanted = set(keys)
+            files: dict[str, set[str]] = {}
+            for path in self._cell_files():
+                shard, stem = self._read_shard(path), path.name.removesuffix(".json").removesuffix(FAILED)
+                files[stem] = {stem} | ({shard["key"], shard["request"]} if shard else set())
+            wanted = wanted.union(*(names for names in files.values() if names & wanted))
+            for key in wanted | {stem for stem, names in files.items() if names & wanted}:
+                names = (f"{key}.json", f"{key}{FAILED}.json")
+                self._unlink(self.cells_path / name for name in names)
+                self._unlink(kept / f"{key}.npz" for kept in (self.predictions_path, self.proofs_path))
+                self._unlink([self.path / "failures" / f"{key}.txt"])
+            remaining = self.merge()
+            if not remaining and not self._had_cells():  # a folder without cell files is left as it is
+                self._unlink(self.path / name for name in ("runs.csv", "search.csv"))
+        return remaining
+
+    def _set_aside(self, path: Path) -> str:
+        """Rename a cell file, if it is damaged, to a name that says so, and return what to say about it."""
+        try:
+            read_cell_file(path)
+        except FileNotFoundError:
+            return ""
+        except DamagedError as error:
+            stem = path.name.removesuffix(".json")
+            numbers = (path.with_name(f"{stem}{DAMAGED}{number}.json") for number in itertools.count(1))
+            aside = next(name for name in numbers if not os.path.lexists(name))
+            try:
+                os.rename(path, aside)
+            except OSError as refusal:
+                raise ResultsError(f"cannot set aside the damaged {path}: {reason(refusal)}; remove it") from refusal
+            text = f"{path} is damaged ({error}); kept as {aside.name}, and its cell is computed again"
+            self.remarks[text] = None
+            return text
+        return ""
+
+    def abandon(self) -> bool:
+        """Remove the folder if nobody has put anything into it and no other process runs in it; return whether it was removed."""
+        with self.locked():
+            if self._occupied() or self._cell_files():
+                return False
+            shutil.rmtree(self.path, ignore_errors=True)
+        return True
+
+    def remove_leftovers(self) -> None:
+        """Remove temporary files and sessions of processes of this machine that no longer live."""
+        remove_of_the_dead((self.path, self.cells_path, self.predictions_path, self.proofs_path, self.path / "failures"), _SESSION)
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[Path]:
+        """Open a folder for what the processes of one sweep tell each other; it is removed at the end.
+
+        Raises
+        ------
+        ResultsError
+            If it cannot be made.
+        """
+        path = self.path / own_name(_SESSION)
+        try:
+            shutil.rmtree(path, ignore_errors=True)
+            path.mkdir()
+        except OSError as error:
+            raise ResultsError(f"cannot write into {self.path}: {reason(error)}; choose another results_dir or name") from error
+        try:
+            if self._identity is not None:
+                with self.locked():
+                    # until this session was there, a folder without cells was free
+                    owner = Owner(self.path)
+                    if owner.stored is None or not owner.is_of(self._identity):
+                        raise ResultsError(f"another config has just claimed {self.path}; choose another name=")
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def _cell_files(self) -> list[Path]:
+        try:
+            return sorted(
+                file
+                for file in self.cells_path.iterdir()
+                if file.suffix == ".json" and not file.name.startswith(".") and DAMAGED not in file.name
+            )
+        except OSError:
+            return []
+
+    def _had_cells(self) -> bool:
+        """Tell whether runs.csv is made of cell files: of none at all, when every one was damaged."""
+        return any(self.cells_path.glob("*.json"))
+
+    def finished_keys(self) -> list[str]:
+        """Return the keys of the cells that have a file, the failed ones aside."""
+        return [path.stem for path in self._cell_files() if not path.stem.endswith(FAILED)]
+
+    def _read_shard(self, path: Path) -> dict[str, Any] | None:
+        """Return the content of a cell's file; None if it is not there, damaged, or of another version of the schema."""
+        try:
+            shard = read_cell_file(path)
+        except (FileNotFoundError, DamagedError):
+            return None
+        return shard if shard["schema"] == SCHEMA_VERSION else None
+
+    def has(self, key: str) -> bool:
+        """Tell whether a cell is there, complete and without failure."""
+        return self._read_shard(self.cells_path / f"{key}.json") is not None
+
+    def read_cell(self, key: str) -> dict[str, Any] | None:
+        """Return what `write_cell` stored for a finished cell: ``about``, ``rows``, ``search_rows``; None if it is not there."""
+        shard = self._read_shard(self.cells_path / f"{key}.json")
+        if shard is None:
+            return None
+        return {"about": shard["about"], "rows": unpack(shard["runs"]), "search_rows": unpack(shard["search"])}
+
+    def set_aside(self, key: str) -> str:
+        """Rename the file of a finished cell if it is damaged; return what to say about it, empty if it is sound or not there."""
+        path = self.cells_path / f"{key}.json"
+        if self._read_shard(path) is not None or not os.path.lexists(path):
+            return ""
+        with self.locked():
+            return self._set_aside(path)
+
+    def flush_is_due(self) -> bool:
+        """Tell whether files of a cell that are written now are to wait for the disk."""
+        return time.monotonic() >= self._next_flush
+
+    def write_cell(
+        self,
+        key: str,
+        rows: Sequence[Mapping[str, Any]],
+        search_rows: Sequence[Mapping[str, Any]] = (),
+        *,
+        about: Mapping[str, Any] | None = None,
+        request: str | None = None,
+        former: str | None = None,
+        traceback: str | None = None,
+    ) -> None:
+        """Store one cell atomically.
+
+        Parameters
+        ----------
+        key : str
+            The cell's key.
+        rows, search_rows : sequences of mappings
+            Rows of runs.csv and search.csv (see `RUN_COLUMNS`, `SEARCH_COLUMNS`); what a row lacks stays empty.
+        about : mapping, optional
+            Further facts about the cell (its configuration, notes, hash of the data).
+        request : str, optional
+            Key of the configuration alone, which exists even if the data could not be read; default ``key``.
+        former : str, optional
+            What older versions of the program called the request; a failure of that name goes.
+        traceback : str, optional
+            Given for a failed cell only: the cell is stored as failed (the next run tries again what it has not) and the text goes to
+            ``failures/REQUEST.txt``.
+
+        Raises
+        ------
+        ResultsError
+            If the files cannot be written.
+        """
+        request = request or key
+        identity = Owner(self.path).identity if self._identity is None else self._identity
+        text = cell_text(key, request, identity, about or {}, rows, search_rows)
+        if traceback is None:
+            flushed = self.flush_is_due()
+            write_text(self.cells_path / f"{key}.json", text, flushed=flushed)
+            if flushed:
+                self._next_flush = time.monotonic() + self.flush_seconds
+            self.forget_failure(request)
+        else:
+            trace_file = self.path / "failures" / f"{request}.txt"
+            with contextlib.suppress(OSError):
+                trace_file.parent.mkdir(exist_ok=True)
+            write_text(trace_file, traceback)
+            write_text(self.cells_path / f"{request}{FAILED}.json", text)
+        if former is not None:
+            self.forget_failure(former)
+
+    def forget_failure(self, request: str) -> None:
+        """Remove the failure of a cell that is there as it was asked for, if there is one."""
+        trace_file = self.path / "failures" / f"{request}.txt"
+        for file in (self.cells_path / f"{request}{FAILED}.json", trace_file):
+            with contextlib.suppress(OSError):
+                file.unlink()
+        with contextlib.suppress(OSError):
+            trace_file.parent.rmdir()  # only if empty
+
+    def _listing(self) -> tuple[list[Path], dict[str, list[str]]]:
+        """Return the cell files that make the tables, in the order of the rows, and the columns of each table.
+
+        Left out: damaged files (with a remark); failures of what succeeded since; finished cells that failed to get more splits, whose
+        failure has their rows; and cells that this folder has again from a newer `NUMBERS_VERSION`, or with predictions.
+
+        Raises
+        ------
+        ResultsError
+            If the cells are not all of one configuration.
+        """
+        owner, self.makers = Owner(self.path), provenance.Makers()
+        listing: list[tuple[tuple[str, ...], Path]] = []
+        columns: dict[str, set[str]] = {"runs": set(), "search": set()}
+        done: dict[str, tuple[Path, int]] = {}
+        made_by: dict[Path, tuple[int, bool]] = {}
+        abouts: dict[Path, dict[str, Any]] = {}
+        overtaken: set[Path] = set()
+        # Finished cells first: a failure is left out when the same request succeeded meanwhile in another process.
+        for path in sorted(self._cell_files(), key=lambda file: (file.stem.endswith(FAILED), file.name)):
+            try:
+                shard = read_cell_file(path)
+            except FileNotFoundError:  # a failed cell that succeeded in this very moment
+                continue
+            except DamagedError as error:
+                self.remarks[f"{path} is damaged ({error}) and left out; the next run computes its cell again"] = None
+                continue
+            if shard["schema"] != SCHEMA_VERSION:
+                self.remarks[f"{path} is of another version of advcli and left out"] = None
+                continue
+            owner.add(path, shard)
+            if path.stem.endswith(FAILED):
+                if shard["request"] in done:
+                    finished, n_splits = done[shard["request"]]
+                    if _n_splits(shard) <= n_splits:
+                        continue
+                    overtaken.add(finished)
+            else:
+                done[shard["request"]] = path, _n_splits(shard)
+                made_by[path] = shard.get("numbers", 0), "predictions" in shard["about"]
+                abouts[path] = {name: shard["about"].get(name) for name in ("made_by", "dataset", "dataset_sha256")}
+            first = unpack({"columns": shard["runs"]["columns"], "values": shard["runs"]["values"][:1]})
+            head = first[0] if first else {}
+            names = [str(head.get(column, "")) for column in ("dataset", "method")]
+            order = (*names, str(head.get("seed", "")).zfill(20), path.name)
+            listing.append((order, path))
+            for table, present in columns.items():
+                present.update(shard[table]["columns"])
+        old = overtaken | (self._superseded(made_by) if len(set(made_by.values())) > 1 else set())
+        for path in made_by.keys() - old:
+            self.makers.add(path.stem, abouts[path])
+        headers = {"runs": all_columns(RUN_COLUMNS, columns["runs"]), "search": all_columns(SEARCH_COLUMNS, columns["search"])}
+        return [path for _, path in sorted(listing) if path not in old], headers
+
+    def _superseded(self, made_by: Mapping[Path, tuple[int, bool]]) -> set[Path]:
+        """Return the finished cells whose configuration stands in another file with newer numbers, or with predictions."""
+        newest: dict[str, tuple[int, bool]] = {}
+        configuration: dict[Path, str] = {}
+        for path, version in made_by.items():
+            cell = (self._read_shard(path) or {}).get("about", {}).get("cell")
+            if cell:
+                configuration[path] = canonical_json(lasting(cell))
+                newest[configuration[path]] = max(version, newest.get(configuration[path], version))
+        return {path for path, text in configuration.items() if made_by[path] < newest[text]}
+
+    @staticmethod
+    def _lines(table: Mapping[str, Any], header: Sequence[str]) -> Iterator[list[str]]:
+        """Yield the rows of one table of a cell file as texts in the order of the header."""
+        position = {column: at for at, column in enumerate(table["columns"])}
+        order_of = [position.get(column) for column in header]
+        for values in table["values"]:
+            yield ["" if at is None else format_value(values[at]) for at in order_of]
+
+    def merge(self) -> int:
+        """Rebuild runs.csv and search.csv from the cell files; return the number of cells.
+
+        The order of rows depends on the cells only, never on time or process: data set, method, seed and key of the cell; within a cell
+        the split, then the metric, the one that the search used first and the others as the protocol lists them. Damaged cell files
+        are left out with a remark; the next run computes those cells again. A folder without cell files is left as it is.
+        """
+        if not self.cells_path.is_dir():
+            return 0
+        with self.locked():
+            listing, headers = self._listing()
+            if not listing and not self._had_cells():
+                return 0
+            # One pass more over the files instead of all rows in memory: ten thousand cells with searches are millions of rows.
+            with atomic_file(self.path / "runs.csv") as runs_file, atomic_file(self.path / "search.csv") as search_file:
+                files = {"runs": runs_file, "search": search_file}
+                writers = {table: csv.writer(file, lineterminator="\n") for table, file in files.items()}
+                for table, writer in writers.items():
+                    writer.writerow(headers[table])
+                for path in listing:
+                    shard = self._read_shard(path)
+                    if shard is None:
+                        continue
+                    for table, writer in writers.items():
+                        writer.writerows(self._lines(shard[table], headers[table]))
+        return len(listing)
+
+    def _merged(self, table: str) -> Iterator[list[str]]:
+        """Yield a table, runs or search, as a merge would write it, the header first; nothing without cell files. Nothing is written."""
+        listing, headers = self._listing()
+        if listing or self._had_cells():
+            yield headers[table]
+        for path in listing:
+            shard = self._read_shard(path)
+            if shard is not None:
+                yield from self._lines(shard[table], headers[table])
+
+    def runs_of_cells(self) -> pd.DataFrame:
+        """Return the rows of the cell files as a merge would put them into runs.csv, without writing anything.
+
+        Without cell files these are the rows of runs.csv.
+
+        Raises
+        ------
+        ResultsError
+            If a cell file holds what is no value of its column, or if there are neither cell files nor a runs.csv.
+        """
+        found = self._of_cells("runs")
+        return self.runs() if found is None else found
+
+    def search_of_cells(self) -> pd.DataFrame:
+        """Return the rows of search.csv as `runs_of_cells` does those of runs.csv."""
+        found = self._of_cells("search")
+        return self.search() if found is None else found
+
+    def _of_cells(self, table: str) -> pd.DataFrame | None:
+        import pandas as pd
+
+        header, *rows = list(self._merged(table)) or [[]]
+        if not header:
+            return None
+        try:
+            return with_types(pd.DataFrame(rows, columns=header, dtype=str))
+        except ValueError as error:
+            raise ResultsError(f"cannot read the rows of {self.cells_path}: {' '.join(str(error).split())}") from error
+
+    def disagreement(self) -> str:
+        """Return in one line where runs.csv is not what the cell files make; empty if it is, or if one of the two is not there.
+
+        Raises
+        ------
+        ResultsError
+            If runs.csv cannot be read.
+        """
+        path = self.path / "runs.csv"
+        try:
+            with path.open(encoding="utf-8", newline="") as file:
+                return difference(path.name, list(self._merged("runs")), csv.reader(file))
+        except FileNotFoundError:
+            return ""
+        except (OSError, ValueError, csv.Error) as error:
+            raise ResultsError(f"cannot read {path}: {' '.join(str(error).split())}") from error
+
+    def merge_if_due(self) -> bool:
+        """Merge unless a merge was done a moment ago, and return whether it was done now; workers call this after each cell.
+
+        Where another process holds the lock nobody waits.
+        """
+        now = time.time()
+        if now < self._next_merge:
+            return False
+        try:
+            last = (self.path / "runs.csv").stat().st_mtime
+        except OSError:
+            last = float("-inf")
+        self._next_merge = last + self.merge_seconds
+        if now >= self._next_merge:  # only now: counting the cells takes time as well
+            self._next_merge += self.merge_seconds_per_cell * len(self._cell_files())
+        if now < self._next_merge:
+            return False
+        with self.locked(wait=False) as free:
+            if free:
+                self.merge()
+        return free
+
+    def runs(self) -> pd.DataFrame:
+        """Return runs.csv as last merged (see `read_table` for the types)."""
+        runs = read_table(self.path / "runs.csv")
+        for column in NEEDED:
+            if column not in runs:
+                raise ResultsError(f"{self.path / 'runs.csv'} has no column {column!r}; run the experiment again with this results folder")
+        return runs
+
+    def search(self) -> pd.DataFrame:
+        """Return search.csv as last merged (see `read_table` for the types)."""
+        return read_table(self.path / "search.csv")
+
+    def write_provenance(
+        self, config: Mapping[str, Any], started: float, ended: float | None = None, extra: Mapping[str, Any] | None = None
+    ) -> Path:
+        """Write provenance.json: how the numbers of the folder came about.
+
+        Parameters
+        ----------
+        config : mapping
+            The composed configuration.
+        started, ended : float
+            Seconds since the epoch; ``ended`` defaults to now. Every call adds one entry to ``sessions`` (a resumed sweep has
+            several), ``wall_seconds`` is their sum.
+        extra : mapping, optional
+            Further keys.
+        """
+        session = provenance.session(started, time.time() if ended is None else ended)
+        file = self.path / "provenance.json"
+        with self.locked():
+            # the cell files tell who made the rows: a run that computed nothing has made none
+            makers = provenance.Makers()
+            for path in self._cell_files():
+                shard = self._read_shard(path)
+                if shard is not None and not path.stem.endswith(FAILED):
+                    makers.add(path.stem, shard["about"])
+            before = read_json(file)
+            before = before if isinstance(before, dict) else {}
+            document = provenance.document(plain(config), makers, [*before.get("sessions", []), session], before) | plain(extra or {})
+            write_text(file, json.dumps(document, indent=1) + "\n")
+        return file
+
+
+def _n_splits(shard: Mapping[str, Any]) -> int:
+    """Return the number of splits that a cell's file has rows of."""
+    at = shard["runs"]["columns"].index("split")
+    return len({values[at] for values in shard["runs"]["values"]} - {None})
+
+
+def overview(results_dir: Path) -> list[dict[str, Any]]:
+    """Return what every results folder holds, the latest last.
+
+    Returns
+    -------
+    list of dict
+        ``name``; ``ended``, local time; ``minutes`` of work; ``cells`` that are done and ``failed`` ones; ``data sets`` and ``methods`` of
+        the rows, and the ``metric`` that its table shows. None where a folder does not say.
+    """
+    found = []
+    for path in results_dir.iterdir() if results_dir.is_dir() else ():
+        folder = ResultsFolder(path)
+        if not folder.cells_path.is_dir():
+            continue
+        made = read_json(path / "provenance.json") or {}
+        ended = datetime.fromisoformat(made["end"]).astimezone() if made.get("end") else None
+        try:
+            runs = folder.runs()
+        except ResultsError:
+            runs = None
+        one: dict[str, Any] = {"name": path.name, "ended": None if ended is None else f"{ended:%Y-%m-%d %H:%M}"}
+        one["minutes"] = None if ended is None else round(made["wall_seconds"] / 60.0, 1)
+        one |= {"cells": len(folder.finished_keys()), "failed": len(list(folder.cells_path.glob(f"*{FAILED}.json")))}
+        one["data sets"] = None if runs is None else runs["dataset"].nunique()
+        one["methods"] = None if runs is None else len(runs[["method", "options"]].drop_duplicates())
+        one["metric"] = None if runs is None or not len(runs) else str(runs["metric"].iloc[0])
+        found.append(one)
+    return sorted(found, key=lambda one: (one["ended"] is None, one["ended"] or "", one["name"]))

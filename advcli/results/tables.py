@@ -1,0 +1,308 @@
+"""Rows: the columns of runs.csv and search.csv and what they mean, the texts of their values, reading them again."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import itertools
+import json
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import ResultsError
+from ..core.files import reason
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA_VERSION = 1
+"""Raised when the meaning of a row changes; part of every cell key, so that old and new rows never mix."""
+
+NUMBERS_VERSION = 14
+"""Raised when a change of the code may change the numbers in rows; part of every cell key, so that a resumed sweep computes them again.
+
+A number that people raise, not a hash of the sources: a new loss, a renamed variable or another compiler would change a hash, and days of
+finished cells would be thrown away for the same numbers. `tests/house/test_house_numbers.py` holds a checksum of every source that
+makes numbers and fails until a change of one is either recorded as harmless or raises this.
+"""
+
+HYPER_COLUMNS = ("C", "lambda", "gamma")
+"""Hyper-parameters that always have a column; others are inserted after them in alphabetical order.
+
+Those that are a learner's alone are named by the key that fixes them, ``loss.options.C``; their values may be texts (`hyper_value`)."""
+
+OWN_HYPER = "loss."
+"""How the columns of a learner's own hyper-parameters begin."""
+
+RUN_COLUMNS = (
+    "dataset",
+    "loss",
+    "features",
+    "solver",
+    "method",
+    "split",
+    "metric",
+    "value",
+    *HYPER_COLUMNS,
+    "n_train",
+    "n_test",
+    "n_features",
+    "n_classes",
+    "objective",
+    "dual_objective",
+    "relative_gap",
+    "gap_scale",
+    "passes",
+    "converged",
+    "game_value",
+    "train_expected_loss",
+    "test_expected_loss",
+    "label_error",
+    "confusion_norm",
+    "condition",
+    "fit_seconds",
+    "predict_seconds",
+    "seed",
+    "status",
+    "error",
+    "options",
+    "proof",
+    "cell",
+)
+"""Columns of runs.csv: one row per (cell, split, metric)."""
+
+STAGE_COLUMNS = ("rejector_objective", "rejector_dual_objective", "rejector_relative_gap", "rejector_converged")
+"""The certificate of a fit's second problem, behind ``converged`` in tables with such fits; the columns without a stage are the first's."""
+
+NEEDED = ("dataset", "loss", "features", "solver", "method", "split", "metric", "value", "n_train", "n_test", "seed", "status", "cell")
+
+SEARCH_COLUMNS = (
+    "cell",
+    "dataset",
+    "method",
+    "split",
+    "stage",
+    "fold",
+    *HYPER_COLUMNS,
+    "metric",
+    "value",
+    "n_train",
+    "n_test",
+    "objective",
+    "dual_objective",
+    "relative_gap",
+    "gap_scale",
+    "passes",
+    "converged",
+    "seconds",
+)
+"""Columns of search.csv: one row per cross-validation fit."""
+
+TIMING_COLUMNS = ("fit_seconds", "predict_seconds", "seconds")
+"""The only columns that may differ between two runs of the same configuration."""
+
+GROWING = ("n_splits", "metrics")
+"""Keys of the protocol that may grow in a finished cell: its key, its proofs and the identity of its folder do not depend on them."""
+
+STATUSES = ("ok", "not_converged", "failed")
+
+STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "proof", "cell"})
+INTEGERS = frozenset({"split", "n_train", "n_test", "n_features", "n_classes", "passes", "seed", "stage", "fold"})
+BOOLEANS = frozenset({"converged", "rejector_converged"})
+
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+def plain(value: Any, whole: bool = False) -> Any:
+    """Return a value made of plain Python types only (NumPy scalars and arrays, paths and tuples converted), fit for JSON.
+
+    ``whole``: floats that are whole numbers become integers.
+    """
+    if type(value) in _PLAIN:  # nearly every value, and asking a class whether it is a mapping takes longer than all else here
+        return int(value) if whole and type(value) is float and value.is_integer() else value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, whole) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item, whole) for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return plain(float(value), whole)
+    if hasattr(value, "tolist"):
+        return plain(value.tolist(), whole)
+    return str(value)
+
+
+def canonical_json(value: Any) -> str:
+    """Return the one JSON text of a value: sorted keys, no spaces, 1.0 written as 1 (YAML does not tell them apart)."""
+    return json.dumps(plain(value, whole=True), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def lasting(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a cell's configuration without what may grow (`GROWING`) and without the texts that explain it, which determine no row."""
+
+    def unspoken(value: Any) -> Any:
+        return {key: unspoken(item) for key, item in value.items() if key != "description"} if isinstance(value, Mapping) else value
+
+    protocol = cell.get("protocol")
+    return unspoken({**cell, "protocol": without_growing(protocol)} if isinstance(protocol, Mapping) else cell)
+
+
+def without_growing(protocol: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a protocol without those of `GROWING`."""
+    return {key: value for key, value in protocol.items() if key not in GROWING}
+
+
+def hyper_value(value: Any) -> float | str:
+    """Return a hyper-parameter as a row holds it: a number, or the JSON text of anything else, a text without its quotes."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    return value if isinstance(value, str) else canonical_json(value)
+
+
+def hyper_text(value: Any) -> str:
+    """Return a hyper-parameter, or its entry of a row, in a few characters for people."""
+    held = hyper_value(value)
+    return held if isinstance(held, str) else f"{held:g}"
+
+
+def over_splits(values: Sequence[Any]) -> Any:
+    """Return what splits chose of a hyper-parameter: the value if it is one, else a text.
+
+    Of numbers that is the median, one that was chosen, and the range; of others how often each was chosen. None, where a split has none,
+    does not count.
+    """
+    chosen = [value for value in values if value is not None]
+    if len(distinct := list(dict.fromkeys(chosen))) < 2:
+        return distinct[0] if distinct else None
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in chosen):
+        return f"{statistics.median_low(chosen):g} ({min(chosen):g} to {max(chosen):g})"
+    return " or ".join(f"{hyper_text(value)} ({chosen.count(value)} splits)" for value in distinct)
+
+
+def option_text(value: Any) -> str:
+    """Return an option in at most 40 characters: the hash of a longer one, such as a matrix, tells two of them apart as well."""
+    text = canonical_json(value).strip('"')
+    return text if len(text) <= 40 else hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def format_value(value: Any) -> str:
+    """Return the CSV text of a value; floats are written so that reading them gives the same bits."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return repr(value)
+    return str(value)
+
+
+def short_json(value: Any) -> str:
+    """Return a value in at most 60 characters, for messages."""
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def hyper_columns(columns: Iterable[str], base: Sequence[str] = RUN_COLUMNS) -> list[str]:
+    """Return the columns that hold hyper-parameters: `HYPER_COLUMNS`, and all that ``base``, what every table has, does not name."""
+    return [column for column in columns if column in HYPER_COLUMNS or column not in (*base, *STAGE_COLUMNS)]
+
+
+def all_columns(base: Sequence[str], present: Iterable[str]) -> list[str]:
+    """Return the base columns with unknown ones (further hyper-parameters) inserted after the known ones, and those of stages."""
+    extra = sorted(set(present) - set(base) - set(STAGE_COLUMNS))
+    stages = [column for column in STAGE_COLUMNS if column in set(present)]
+    at, behind = base.index(HYPER_COLUMNS[-1]) + 1, base.index("converged") + 1
+    return [*base[:at], *extra, *base[at:behind], *stages, *base[behind:]]
+
+
+def pack(rows: Sequence[Mapping[str, Any]], base: Sequence[str]) -> dict[str, Any]:
+    """Return rows as one table for JSON: ``columns``, those of ``base`` and what else a row has, and ``values``, a list for each row."""
+    columns = all_columns(base, {key for row in rows for key in row})
+    return {"columns": columns, "values": [[plain(row.get(column)) for column in columns] for row in rows]}
+
+
+def unpack(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of what `pack` made."""
+    return [dict(zip(table["columns"], values, strict=True)) for values in table["values"]]
+
+
+def complete_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of runs.csv in plain types with every column, None where a row has nothing."""
+    return unpack(pack(rows, RUN_COLUMNS))
+
+
+def with_types(frame: pd.DataFrame) -> pd.DataFrame:
+    """Convert the texts of a table in place: whether pandas' own parser returns the exact bits depends on its version.
+
+    A column of a learner's own hyper-parameter stays text where one of its values is no number.
+    """
+    import numpy as np
+    import pandas as pd
+
+    for column in frame.columns.difference(sorted(STRINGS), sort=False):
+        text = frame[column].to_numpy(dtype=object)
+        empty = text == ""
+        if column in INTEGERS:
+            numbers = np.where(empty, "0", text).astype(np.int64)
+            frame[column] = pd.arrays.IntegerArray(numbers, empty)
+        elif column in BOOLEANS:
+            unknown = sorted({*text[~empty]} - {"True", "False"})
+            if unknown:
+                raise ValueError(f"column {column!r} has the value {unknown[0]!r}")
+            frame[column] = pd.arrays.BooleanArray(text == "True", empty)
+        else:
+            with contextlib.suppress(*([ValueError] if str(column).startswith(OWN_HYPER) else [])):
+                frame[column] = np.where(empty, "nan", text).astype(np.float64)
+    return frame
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read runs.csv or search.csv with stable column types.
+
+    Strings stay strings (a data set may be called ``null``), whole numbers are ``Int64``, ``converged`` is ``boolean``, all
+    else is float64 with the exact bits that were written.
+
+    Raises
+    ------
+    ResultsError
+        If the file is missing or is no table of this program.
+    """
+    import pandas as pd
+
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            header = next(csv.reader(file), [])
+        if "dataset" not in header or "metric" not in header:
+            raise ResultsError(f"{path} is not a table written by advcli: its first line has no columns 'dataset' and 'metric'")
+        frame = with_types(pd.read_csv(path, dtype=str, keep_default_na=False))
+    except FileNotFoundError:
+        raise ResultsError(f"no {path.name} in {path.parent}; run an experiment with this results folder first") from None
+    except OSError as error:
+        raise ResultsError(f"cannot read {path}: {reason(error)}") from error
+    except (ValueError, csv.Error) as error:
+        raise ResultsError(f"cannot read {path}: {' '.join(str(error).split())}") from error
+    return frame
+
+
+def difference(name: str, merged: Sequence[Sequence[str]], table: Iterable[Sequence[str]]) -> str:
+    """Return the first difference between the rows that cells make and the table that stands beside them, columns matched by name."""
+    if not merged:
+        return ""
+    (mine, *expected), (header, *found) = merged, [*table] or [[]]
+    columns = [*mine, *(column for column in header if column not in mine)]
+    places = [[names.index(column) if column in names else None for column in columns] for names in (mine, header)]
+    for number, (wanted, given) in enumerate(itertools.zip_longest(expected, found), start=2):
+        if given is None:
+            return f"{name} ends before line {number}; its cell files make {len(expected)} rows"
+        if wanted is None:
+            return f"{name} goes on at line {number}; its cell files make {len(expected)} rows"
+        if len(given) != len(header):
+            return f"{name}, line {number}: {len(given)} fields, {len(header)} columns"
+        for column, mine_at, at in zip(columns, *places, strict=True):
+            cell, text = "" if mine_at is None else wanted[mine_at], "" if at is None else given[at]
+            if cell != text:
+                return f"{name}, line {number}: {column} is {short_json(text)}, its cell file has {short_json(cell)}"
+    return ""

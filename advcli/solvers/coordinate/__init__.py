@@ -1,0 +1,1 @@
+"""Dual coordinate ascent, one file a kind of rows: dense, rows in blocks, lists of classes, kernel."""

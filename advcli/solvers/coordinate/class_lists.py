@@ -1,0 +1,91 @@
+"""Dual ascent on sparse rows with many classes, each row on a list of its classes; the loop is `_ext/ascent/dual_lists.pyx`."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...core.compiled import aligned_zeros, compiled_rows, kernels
+from ...problems.risk import Problem, Solution
+from ..base import Limits, register, warm_start
+from .dense import STATUS
+from .threaded import ThreadedSolver
+
+_DENSE = 2**24  # numbers of a dual point up to which it is returned as a dense array
+
+
+@register("dual_lists")
+class ListedDualSolver(ThreadedSolver):
+    """The block method of `DualSolver` whose visits, and whose dual point, take as much as a row's support, not as all classes.
+
+    For sparse rows under ``zero_one`` and ``cs`` (docs/notes/kernels.md, section 12). A dual point of more than 2^24 numbers is returned as
+    a CSR matrix.
+
+    Parameters
+    ----------
+    threads : int or "auto"
+        Threads that share the evaluations of all rows; visits take one. A fit has the same bits whatever their number. ``"auto"``: one
+        where the problem is small, else one for each core that the process may use.
+    """
+
+    worth, rows_each = 1e8, 500  # products in an evaluation, some 20 ms of one thread, and rows of each
+
+    def lacks(self, problem: Problem) -> str | None:
+        """The solver needs sparse multiclass linear features, and a surrogate by a threshold (`Loss.thresholded`)."""
+        if not problem.features.multiclass_linear or not hasattr(problem.features.X, "tocsr"):
+            return "sparse multiclass linear features"
+        return None if problem.loss.thresholded else "zero_one or cs"
+
+    def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
+        """Return the last iterate with theta = theta(r)."""
+        started = time.perf_counter()
+        X, n = problem.features.X, len(problem.y)
+        d, k = problem.features.shape
+        y = np.ascontiguousarray(problem.y, dtype=np.intp)
+        lists = kernels.dual_lists.Lists(n, k)
+        theta = aligned_zeros((d, kernels.dual_lists.width(k)))
+        if start is not None and start.R is not None:
+            R, _ = warm_start(problem, start)
+            theta[:, :k] = problem.parameters(R)
+            point = sp.csr_array(R)
+            point.sort_indices()
+            lists.take(y, point.indptr.astype(np.int64), point.indices.astype(np.int32), point.data)
+        values, columns, rows, *_ = compiled_rows(X)
+        threads = self.threads_for(problem)
+
+        def given(weights: Any) -> Any:
+            return np.empty(0) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+
+        code, passes, _, _ = kernels.dual_lists.solve(
+            *kernels.arguments(problem.loss.family),
+            values,
+            columns,
+            rows,
+            n,
+            d,
+            y,
+            problem.features.squares,
+            given(problem.sample_weight),
+            given(problem.cost_weight),
+            lists,
+            theta,
+            problem.lam,
+            problem.n,
+            limits.tol,
+            float(limits.max_passes),
+            float(limits.max_seconds),
+            seed & 0xFFFFFFFFFFFFFFFF,
+            float(limits.turn),
+            threads,
+        )
+        begin, labels, numbers = np.empty(n + 1, np.int64), np.empty(lists.entries, np.int32), np.empty(lists.entries)
+        lists.give(begin, labels, numbers)
+        found: Any = sp.csr_array((numbers, labels, begin), shape=(n, k))
+        if n * k <= _DENSE:
+            found = found.toarray()
+        seconds = time.perf_counter() - started
+        memory: dict[str, Any] = {"threads": threads} if threads > 1 else {}
+        return Solution(np.ascontiguousarray(theta[:, :k]), found, problem.lam, self.name, passes, seconds, STATUS[code], memory)

@@ -1,0 +1,121 @@
+"""Dual ascent on rows that are read in blocks; the loop is `_ext/ascent/dual_blocks.pyx`."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from ...core.compiled import aligned_zeros, kernels
+from ...core.row_blocks import BlockRows
+from ...problems.risk import Problem, Solution
+from ...problems.row_blocks import BlockProblem
+from ...problems.sparse_dual import MOST_CLASSES, Supports
+from ..base import Limits, register, warm_start, whole_option
+from .dense import STATUS, visits_of_a_round
+from .threaded import ThreadedSolver
+
+# Rows of a batch: as many as keep their numbers within a second-level cache, but enough to hold all classes.
+_BATCH_BYTES, _FEWEST = 2**20, 256
+
+
+@register("dual_blocks")
+class BlockDualSolver(ThreadedSolver):
+    """The block method of `DualSolver`, one batch of blocks in memory at a time and r by its supports.
+
+    Dense rows in memory are taken as well, in more time than `DualSolver` takes (docs/notes/kernels.md, section 11).
+
+    Parameters
+    ----------
+    together : int or None
+        Rows of a batch; None: by the length of a row.
+    threads : int or "auto"
+        Threads that visit rows, each a batch of its own, and share the certificate. A fit has the same bits for the same seed and number of
+        threads, a certificate the same for any number. ``"auto"`` as in `DualSolver`; no more than there are blocks.
+    """
+
+    takes_blocks = True
+
+    def __init__(self, together: int | None = None, threads: int | str = 1) -> None:
+        super().__init__(threads)
+        self.together = None if together is None else whole_option("together", together)
+
+    def threads_for(self, problem: Problem) -> int:
+        """Return the number of threads that a fit of this problem takes: each has a block at least."""
+        X = problem.features.X
+        rows = X if isinstance(X, BlockRows) else BlockRows(np.ascontiguousarray(X))
+        return min(super().threads_for(problem), -(-len(problem.y) // rows.rows_of_a_block))
+
+    def lacks(self, problem: Problem) -> str | None:
+        """The solver needs dense multiclass linear features, and no more classes than two bytes count."""
+        if not problem.features.multiclass_linear or hasattr(problem.features.X, "tocsr"):
+            return "dense multiclass linear features"
+        return None if problem.loss.n_classes <= MOST_CLASSES else f"at most {MOST_CLASSES} classes"
+
+    def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
+        """Return the last iterate with theta = theta(r)."""
+        started = time.perf_counter()
+        X = problem.features.X
+        rows = X if isinstance(X, BlockRows) else BlockRows(np.ascontiguousarray(X))
+        (n, d), k = rows.shape, problem.loss.n_classes
+        y = np.ascontiguousarray(problem.y, dtype=np.int32)
+        R, theta = self._start(problem, start, y, rows)
+        padded = aligned_zeros((d, kernels.dual_blocks.width(k)))
+        padded[:, :k] = theta
+        stored, none, threads = rows.stored.reshape(-1), np.empty(0), self.threads_for(problem)
+        single = stored.dtype == np.float32
+
+        def given(weights: Any) -> Any:
+            return none if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+
+        code, passes, _, _ = kernels.dual_blocks.solve(
+            *kernels.arguments(problem.loss.family),
+            stored if single else np.empty(0, dtype=np.float32),
+            none if single else stored,
+            np.empty(0, dtype=np.int64) if rows.at is None else rows.at,
+            n,
+            rows.stored.shape[1],
+            rows.constant,
+            rows.mean,
+            rows.inverse,
+            rows.shift,
+            y,
+            given(problem.sample_weight),
+            given(problem.cost_weight),
+            R.store,
+            padded,
+            np.zeros(n, dtype=np.float32),
+            problem.lam,
+            problem.n,
+            limits.tol,
+            float(limits.max_passes),
+            float(limits.max_seconds),
+            seed & 0xFFFFFFFFFFFFFFFF,
+            self.together or max(_BATCH_BYTES // (8 * d), _FEWEST),
+            float(limits.turn),
+            threads,
+            visits_of_a_round(threads),
+        )
+        seconds = time.perf_counter() - started
+        found: Any = R if isinstance(problem, BlockProblem) else R.read(slice(0, n))
+        memory: dict[str, Any] = {"threads": threads} if threads > 1 else {}
+        return Solution(np.ascontiguousarray(padded[:, :k]), found, problem.lam, self.name, passes, seconds, STATUS[code], memory)
+
+    @staticmethod
+    def _start(problem: Problem, start: Solution | None, y: Any, rows: BlockRows) -> tuple[Supports, Any]:
+        """Return where to begin, as `warm_start` does, and theta there."""
+        point, shape = Supports(y, problem.loss.n_classes, rows.rows_of_a_block), problem.features.shape
+        if start is None:
+            return point, np.zeros(shape)
+        if not isinstance(problem, BlockProblem):
+            R, _ = warm_start(problem, start)
+            point.write(slice(0, len(y)), R)
+            return point, problem.parameters(R)
+        if not isinstance(start.R, Supports) or start.R.shape != point.shape or start.R.rows != point.rows:
+            return point, np.zeros(shape)
+        factor = problem.lam / start.lam
+        point = start.R.scaled(1.0)
+        if factor < 1.0 and problem.dual(other := start.R.scaled(factor)) > problem.dual(point):
+            point = other
+        return point, problem.parameters(point)

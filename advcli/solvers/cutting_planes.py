@@ -1,0 +1,539 @@
+"""Stored planes of structured surrogates: their dual, pairwise steps over them, and the cutting-plane method that trains by them.
+
+Over n examples of shares s_i that sum to 1, with S_i the largest of the planes c + a.w of example i and of the plane 0,
+
+    P(w) = lambda/2 |w|^2 + sum_i s_i S_i(w),
+    D(alpha) = sum_ip s_i alpha_ip c_ip - lambda/2 |w|^2,   w = -1/lambda sum_ip s_i alpha_ip a_ip,                                    (1)
+
+with alpha_i >= 0 of sum at most 1, the rest being the weight of the plane 0 (the true label). D is at most min P for any planes that do not
+lie above S_i, however they were found: what an inexact search costs is only in the upper bound of P.
+
+An example is one row of X, or several that follow each other (a sentence). Every row has K scores, W x, and labels share G further
+weights (of pairs or of transitions). A plane a is a list of parts, the coefficients of the G shared weights and of the K scores of its
+rows: a.w is their product with ``(shared, scores of its rows)``. Nothing here knows what a label is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.extmath import row_norms
+
+from ..core.compiled import aligned_zeros, compiled_rows, kernels
+from ..core.groups import rows_of
+from ..core.typing import Array
+
+Positions = NDArray[np.intp]
+
+INNER_PASSES = 20  # most passes of pairwise steps between two searches
+INNER_SHARE = 0.2  # share of the gap that the stored planes' own gap is brought down to between two searches
+IDLE_ROUNDS = 10  # rounds after which a plane of weight 0 is forgotten
+PAIRWISE_STEPS = 10  # of one visit to an example
+BLOCK_PASSES = 5  # most passes of pairwise steps after a block of examples
+SWEEPS = 8  # most sweeps by blocks between two looks at all
+SWEPT_SHARE = 0.3  # share of the gap at the last look from which on sweeps are looked at
+LOOK_SWEEPS = 10  # sweeps by rows between two looks at all
+ROUND_SWEEPS = 5  # of them for one proximal point
+FINE = 1e-3  # relative gap from which on planes are ascended by many passes between searches again, which ends sooner there
+PULL = 9.0  # weight of the distance from the centre of a proximal point, in lambda
+
+
+class Cuts(NamedTuple):
+    """The most violated plane of each of m examples at one w.
+
+    Attributes
+    ----------
+    parts : csr_array (m, G + K longest)
+        The coefficients a: of the G shared weights, then of the scores of the example's rows, row by row.
+    constant : ndarray (m,)
+        c.
+    value, upper : ndarray (m,)
+        The surrogate at the label that was found, at least 0, and an upper bound of it over all labels; equal for an exact search.
+    calls : int
+        Calls of oracles.
+    targets : ndarray or None
+        Of a game what proves ``upper``: the predictor's targets.
+    mixtures : ndarray of object (m,) or None
+        Of a game the mixture of labels that each plane is of.
+    """
+
+    parts: sparse.csr_array
+    constant: Array
+    value: Array
+    upper: Array
+    calls: int
+    targets: Array | None = None
+    mixtures: NDArray[np.object_] | None = None
+
+
+class Turns(NamedTuple):
+    """Labels of rows as sets of their K coordinates that are turned away from the true label, each of them free.
+
+    A set of l coordinates S is the plane slope_l sum over S of sign_ij u_ij + offset_l at scores u_i, so that at every l that of the l
+    largest sign_ij u_ij is the highest.
+
+    Attributes
+    ----------
+    sign : ndarray of int8 (n, K)
+        What the turn of a coordinate adds to the margin, times its score.
+    slope, offset : ndarray (K + 1,)
+        Above 0 beyond l = 0, where both are those of the true label.
+    """
+
+    sign: NDArray[np.int8]
+    slope: Array
+    offset: Array
+
+
+class Structure(ABC):
+    """Examples with structured labels: their rows, and the search for the worst label of each.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array (N, d)
+        Rows of all examples.
+    start : ndarray of intp (n + 1,)
+        Example i has the rows start[i]:start[i + 1].
+    share : ndarray (n,)
+        Weights of the examples, of sum 1.
+    K, G : int
+        Scores of a row, and weights that labels share.
+    left_open : float
+        Part of the tolerance to which planes close their share of the gap before a fit ends for what its searches leave open.
+    blocks : int
+        Blocks of examples after each of which the dual is ascended. With 1 all are searched at one w; with more, where a search costs
+        far more than a step, later blocks see what the planes of earlier ones have changed.
+    turns : Turns or None
+        Where examples are single rows and the highest plane of a row is a matter of sorting K numbers: rows are then searched one after
+        the other, each at the w that the steps of those before it gave.
+    """
+
+    X: Any
+    start: Positions
+    share: Array
+    K: int
+    G: int
+    left_open: float = 1.0
+    blocks: int = 1
+    turns: Turns | None = None
+
+    @abstractmethod
+    def search(self, U: Array, shared: Array, examples: Positions) -> Cuts:
+        """Return the worst label of some examples as planes.
+
+        Parameters
+        ----------
+        U : ndarray (N', K)
+            Scores of the rows of these examples, one example after the other.
+        shared : ndarray (G,)
+            The shared weights.
+        examples : ndarray of intp (m,)
+            Which; rising.
+        """
+
+    @property
+    def n(self) -> int:
+        """The number of examples."""
+        return len(self.share)
+
+    @property
+    def width(self) -> int:
+        """The number of columns of `Cuts.parts`."""
+        return self.G + self.K * int(np.diff(self.start).max())
+
+    def all_cuts(self, W: Array, shared: Array) -> Cuts:
+        """Return the worst label of every example at weights W (K, d) and ``shared`` (G,)."""
+        return self.search(np.ascontiguousarray(self.X @ W.T), shared, np.arange(self.n))
+
+    def no_planes(self) -> Planes:
+        """Return what planes are stored in."""
+        return Planes(self)
+
+    def primal(self, lam: float, W: Array, shared: Array, cuts: Cuts) -> float:
+        """Return the upper bound of P(w) that the cuts at w give."""
+        return 0.5 * lam * squared(W, shared) + float(self.share @ cuts.upper)
+
+
+def squared(W: Array, shared: Array) -> float:
+    """Return |w|^2."""
+    return float(np.vdot(W, W) + shared @ shared)
+
+
+class Planes:
+    """Planes of all examples with their weights alpha, in the order of the examples.
+
+    Attributes
+    ----------
+    parts : csr_array (p, G + K longest)
+    constant, alpha : ndarray (p,)
+    owner : ndarray of intp (p,)
+        The example of each plane; never falling.
+    idle : ndarray of intp (p,)
+        Rounds since alpha was above 0.
+    mixtures : ndarray of object (p,)
+        `Cuts.mixtures`; None for planes of one label.
+    """
+
+    def __init__(self, structure: Structure) -> None:
+        self.structure = structure
+        self.parts = sparse.csr_array((0, structure.width))
+        self.constant: Array = np.zeros(0)
+        self.alpha: Array = np.zeros(0)
+        self.owner: Positions = np.zeros(0, dtype=np.intp)
+        self.idle: Positions = np.zeros(0, dtype=np.intp)
+        self.mixtures: NDArray[np.object_] = np.zeros(0, dtype=object)
+
+    @property
+    def start(self) -> Positions:
+        """Example i has the planes start[i]:start[i + 1]."""
+        return np.searchsorted(self.owner, np.arange(self.structure.n + 1)).astype(np.intp)
+
+    def add(self, cuts: Cuts, examples: Positions) -> None:
+        """Store planes of these examples, one each, with alpha 0."""
+        new = len(examples)
+        owner = np.concatenate([self.owner, examples])
+        order = np.argsort(owner, kind="stable")
+        self.parts = sparse.csr_array(sparse.vstack([self.parts, cuts.parts], format="csr")[order])
+        self.constant = np.concatenate([self.constant, cuts.constant])[order]
+        self.alpha = np.concatenate([self.alpha, np.zeros(new)])[order]
+        self.idle = np.concatenate([self.idle, np.zeros(new, dtype=np.intp)])[order]
+        self.mixtures = np.concatenate([self.mixtures, np.full(new, None) if cuts.mixtures is None else cuts.mixtures])[order]
+        self.owner = owner[order]
+
+    def add_violated(self, cuts: Cuts, examples: Positions, known: Array) -> None:
+        """Store those planes of these examples that lie above what is ``known``, the largest value of their stored ones."""
+        new = np.flatnonzero(cuts.value > known + 1e-12 * np.maximum(1.0, known))
+        if len(new):
+            chosen = cuts.mixtures if cuts.mixtures is None else cuts.mixtures[new]
+            self.add(cuts._replace(parts=cuts.parts[new], constant=cuts.constant[new], mixtures=chosen), examples[new])
+
+    def forget(self) -> NDArray[np.bool_]:
+        """Drop the planes that have had no weight for `IDLE_ROUNDS` rounds; return which of them are kept, (p,)."""
+        self.idle = np.where(self.alpha > 0.0, 0, self.idle + 1)
+        kept = self.idle <= IDLE_ROUNDS
+        if not kept.all():
+            self.parts = sparse.csr_array(self.parts[np.flatnonzero(kept)])
+            self.constant, self.alpha = self.constant[kept], self.alpha[kept]
+            self.owner, self.idle, self.mixtures = self.owner[kept], self.idle[kept], self.mixtures[kept]
+        return kept
+
+    def weights(self, lam: float) -> tuple[Array, Array]:
+        """Return W (K, d) and the shared weights (G,) of (1)."""
+        at = self.structure
+        mixed = sparse.csr_array(
+            (self.alpha * at.share[self.owner], (self.owner, np.arange(len(self.owner)))), shape=(at.n, len(self.owner))
+        )
+        total = sparse.csr_array(mixed @ self.parts)
+        shared = -np.asarray(total[:, : at.G].sum(axis=0)).ravel() / lam
+        local = sparse.coo_array(total[:, at.G :])
+        example, column = local.coords
+        rows = sparse.csr_array((local.data, (at.start[example] + column // at.K, column % at.K)), shape=(at.X.shape[0], at.K))
+        W: Any = -(rows.T @ at.X) / lam
+        return np.ascontiguousarray(W.toarray() if hasattr(W, "toarray") else W), shared
+
+    def outside(self) -> float:
+        """Return how far alpha lies outside its simplices."""
+        if not len(self.alpha):
+            return 0.0
+        sums = np.bincount(self.owner, weights=self.alpha, minlength=self.structure.n)
+        return float(max(0.0, -self.alpha.min(), sums.max() - 1.0))
+
+    def feasible(self) -> None:
+        """Put alpha into its simplices: what is negative becomes 0, and a sum above 1 is divided out."""
+        self.alpha = np.maximum(self.alpha, 0.0)
+        sums = np.bincount(self.owner, weights=self.alpha, minlength=self.structure.n)
+        self.alpha = self.alpha / np.maximum(sums, 1.0)[self.owner]
+
+    def begin(self, start: Planes, lam: float) -> None:
+        """Take planes of the same rows and surrogate, at another lambda, with alpha times what in [0, 1] is best for D."""
+        self.parts, self.constant, self.owner, self.idle = start.parts, start.constant, start.owner, start.idle
+        self.alpha, self.mixtures = start.alpha, start.mixtures
+        W, shared = self.weights(lam)
+        linear, square = self.dual(lam, W, shared) + 0.5 * lam * squared(W, shared), lam * squared(W, shared)
+        self.alpha = self.alpha * (min(1.0, max(linear, 0.0) / square) if square > 0.0 else 1.0)
+
+    def means(self) -> tuple[Array, Array]:
+        """Return the mean plane of each row, coefficients (n, G + K longest) and constants (n,); the rest of alpha is the plane 0."""
+        at = self.structure
+        mixed = sparse.csr_array((self.alpha, (self.owner, np.arange(len(self.owner)))), shape=(at.n, len(self.owner)))
+        constant: Array = np.bincount(self.owner, weights=self.alpha * self.constant, minlength=at.n).astype(np.float64)
+        return (mixed @ self.parts).toarray(), constant
+
+    def dual(self, lam: float, W: Array, shared: Array) -> float:
+        """Return D(alpha); W and ``shared`` are `weights`."""
+        return float((self.structure.share[self.owner] * self.alpha) @ self.constant) - 0.5 * lam * squared(W, shared)
+
+    def values(self, W: Array, shared: Array, which: Positions | None = None) -> Array:
+        """Return c + a.w of every plane, shape (p,), or of these."""
+        at = self.structure
+        chosen = slice(None) if which is None else which
+        owner, parts, constant = self.owner[chosen], self.parts[chosen], self.constant[chosen]
+        U = np.asarray(at.X @ W.T)
+        local = sparse.csr_array(parts[:, at.G :])
+        entry = np.repeat(owner, np.diff(local.indptr))
+        scores = U[at.start[entry] + local.indices // at.K, local.indices % at.K]
+        sums = np.bincount(np.repeat(np.arange(len(owner)), np.diff(local.indptr)), weights=local.data * scores, minlength=len(owner))
+        return np.asarray(constant + parts[:, : at.G] @ shared + sums)
+
+
+class Visits:
+    """Pairwise steps over the planes of a structure, with the products of rows that the steps need, computed once."""
+
+    def __init__(self, structure: Structure, seed: int) -> None:
+        self.structure = at = structure
+        self.rows = compiled_rows(at.X)
+        self.random = np.random.default_rng(seed)
+        lengths = np.diff(at.start)
+        self.gram_start = np.concatenate([[0], np.cumsum(lengths**2)]).astype(np.int64)
+        if (lengths == 1).all():
+            self.gram = np.ascontiguousarray(row_norms(at.X, squared=True), dtype=np.float64)
+        else:
+            few: list[Any] = [at.X[a:b] @ at.X[a:b].T for a, b in itertools.pairwise(at.start)]
+            self.gram = np.concatenate([(each.toarray() if hasattr(each, "toarray") else each).ravel() for each in few]).astype(np.float64)
+
+    def theta(self, W: Array) -> Array:
+        """Return W' (d, Kp) as the steps take it."""
+        found = aligned_zeros((W.shape[1], kernels.planes.width(self.structure.K)))
+        found[:, : self.structure.K] = W.T
+        return found
+
+    def run(self, planes: Planes, lam: float, W: Array, shared: Array, enough: float, passes: int = INNER_PASSES) -> float:
+        """Ascend D, changing alpha, until the gap of the stored planes is at most ``enough`` or ``passes`` are made; return that gap."""
+        at = self.structure
+        gap, _ = kernels.planes.visits(
+            *self.rows,
+            at.start.astype(np.int64),
+            at.share,
+            self.gram,
+            self.gram_start,
+            planes.start.astype(np.int64),
+            planes.parts.indptr.astype(np.int64),
+            planes.parts.indices.astype(np.int32),
+            planes.parts.data,
+            planes.constant,
+            planes.alpha,
+            self.theta(W),
+            shared.copy(),
+            at.K,
+            lam,
+            PAIRWISE_STEPS,
+            passes,
+            enough,
+            int(self.random.integers(2**63)),
+        )
+        return float(gap)
+
+    def sweep(self, planes: Planes, lam: float, theta: Array) -> float:
+        """Search every row once, store its highest plane where it is new, and make pairwise steps before the next one.
+
+        ``theta`` (d, Kp) is W' and changes with alpha. Returns the sum of the rows' gaps before their steps, each at its own w.
+        """
+        at = self.structure
+        assert at.turns is not None
+        every, kept = np.arange(at.n), len(planes.owner)
+        places = planes.start[1:] + every  # each row's planes, then the place of a new one
+        old = np.ones(kept + at.n, dtype=bool)
+        old[places] = False
+        begin, stop = np.empty((2, kept + at.n), dtype=np.int64)
+        begin[old], stop[old] = planes.parts.indptr[:-1], planes.parts.indptr[1:]
+        filled = len(planes.parts.indices)
+        begin[places] = stop[places] = filled + every * at.K
+        part = np.concatenate([planes.parts.indices, np.zeros(at.n * at.K)], dtype=np.int32, casting="unsafe")
+        coefficient = np.concatenate([planes.parts.data, np.zeros(at.n * at.K)])
+        constant, alpha = np.zeros((2, kept + at.n))
+        constant[old], alpha[old] = planes.constant, planes.alpha
+        gap = kernels.planes.sweep(
+            *self.rows,
+            at.share,
+            self.gram,
+            np.concatenate([planes.start[:1], places + 1]).astype(np.int64),
+            begin,
+            stop,
+            part,
+            coefficient,
+            constant,
+            alpha,
+            theta,
+            at.K,
+            lam,
+            at.turns.sign,
+            at.turns.slope,
+            at.turns.offset,
+            PAIRWISE_STEPS,
+            int(self.random.integers(2**63)),
+        )
+        planes.alpha = alpha[old]
+        sizes = (stop - begin)[places]
+        new = np.flatnonzero(sizes)
+        if len(new):
+            sizes = sizes[new]
+            ends = np.cumsum(sizes)
+            entry = np.repeat(begin[places[new]] - (ends - sizes), sizes) + np.arange(ends[-1])
+            parts = sparse.csr_array((coefficient[entry], part[entry], np.concatenate([[0], ends])), shape=(len(new), at.K))
+            none = np.zeros(len(new))
+            planes.add(Cuts(parts, constant[places[new]], none, none, len(new)), new)
+            planes.alpha = alpha[np.sort(np.concatenate([np.flatnonzero(old), places[new]]))]
+        return float(gap)
+
+
+class Blocks:
+    """Sweeps over the examples by blocks: each is searched at the w that the planes of those before it gave."""
+
+    def __init__(self, structure: Structure, seed: int) -> None:
+        self.structure, self.random = structure, np.random.default_rng([seed, 1])
+
+    def sweep(self, planes: Planes, visits: Visits, lam: float, enough: float) -> tuple[float, int]:
+        """Search every example once and ascend D after each block; return the searches' gap without what they leave open, and their calls.
+
+        That gap is summed over examples each at its own w: it says when a look at all of them at one w is worth its searches.
+        """
+        at, gap, calls = self.structure, 0.0, 0
+        for block in np.array_split(self.random.permutation(at.n), min(at.blocks, at.n)):
+            block.sort()
+            W, shared = planes.weights(lam)
+            cuts = at.search(np.ascontiguousarray(at.X[rows_of(at.start, block)] @ W.T), shared, block)
+            which = np.flatnonzero(np.isin(planes.owner, block))
+            values, example = planes.values(W, shared, which), np.searchsorted(block, planes.owner[which])
+            mean = np.bincount(example, weights=planes.alpha[which] * values, minlength=len(block))
+            known = np.zeros(len(block))
+            np.maximum.at(known, example, values)
+            gap, calls = gap + float(at.share[block] @ (cuts.value - mean)), calls + cuts.calls
+            planes.add_violated(cuts, block, known)
+            visits.run(planes, lam, W, shared, enough, BLOCK_PASSES)
+            planes.feasible()
+        planes.forget()
+        return gap, calls
+
+
+class RowSweeps:
+    """Sweeps by rows (`Visits.sweep`) towards accelerated proximal points (Lin, Mairal and Harchaoui 2015).
+
+    At small lambda steps at one row after the other get on slowly. Sweeps ascend the dual of P + kappa/2 |w - y|^2, which is far better
+    conditioned; its point is w = (lambda w(alpha) + kappa y) / (lambda + kappa), w(alpha) that of (1). After `ROUND_SWEEPS` the centre y
+    moves to w and on by a share of the way that w has come since the round before. alpha stays in its simplices, so that D(alpha) is a
+    bound whatever the centre is, and where y is the optimum w(alpha) is w.
+    """
+
+    def __init__(self, lam: float, theta: Array) -> None:
+        self.lam, self.kappa = lam, PULL * lam
+        root = (1.0 + PULL) ** -0.5
+        self.further = (1.0 - root) / (1.0 + root)
+        self.theta, self.centre, self.before = theta, theta.copy(), theta.copy()
+
+    def run(self, planes: Planes, visits: Visits, most: int, limit: Callable[[], str]) -> tuple[int, Array | None]:
+        """Make up to ``most`` sweeps while ``limit`` names none; return how many, and the mean of w over the last round, (K, d)."""
+        mean, kept, made = np.zeros_like(self.theta), 0, 0
+        while made < most and not limit():
+            visits.sweep(planes, self.lam + self.kappa, self.theta)
+            planes.forget()
+            made += 1
+            if made > most - ROUND_SWEEPS:
+                mean, kept = mean + self.theta, kept + 1
+            if made % ROUND_SWEEPS == 0:
+                centre = self.theta + self.further * (self.theta - self.before)
+                self.before = self.theta.copy()
+                self.theta += self.kappa / (self.lam + self.kappa) * (centre - self.centre)
+                self.centre = centre
+        return made, np.ascontiguousarray(mean[:, : visits.structure.K].T / kept) if kept else None
+
+
+class PlaneFit(NamedTuple):
+    """What training by planes returns: w, the dual point, and what they prove.
+
+    ``primal`` is an upper bound of P at w, of which ``oracle_gap`` is owed to the searches; ``calls`` and ``passes`` count oracle calls and
+    searches of all examples; ``targets`` are those of `Cuts` at w.
+    """
+
+    W: Array
+    shared: Array
+    planes: Planes
+    primal: float
+    dual: float
+    oracle_gap: float
+    calls: int
+    passes: int
+    stopped: str
+    seconds: float
+    targets: Array | None = None
+
+
+def learn_planes(
+    structure: Structure,
+    lam: float,
+    tol: float,
+    max_passes: float,
+    seed: int,
+    max_seconds: float = float("inf"),
+    start: Planes | None = None,
+) -> PlaneFit:
+    """Minimise P by cutting planes: search every example, store the plane where it is violated, ascend D by pairwise steps.
+
+    The fit ends at a gap of ``tol`` times the primal, or once what is left of the gap is the searches' alone. The w returned is the best
+    that was searched, with the last dual point. ``start`` are planes of another lambda to begin with, which are not changed.
+    """
+    began = time.perf_counter()
+    visits, by_blocks = Visits(structure, seed), Blocks(structure, seed)
+    planes = structure.no_planes()
+    if start is not None:
+        planes.begin(start, lam)
+    W, shared = planes.weights(lam)
+    best: tuple[float, Array, Array, Cuts] | None = None
+    dual, calls, passes = planes.dual(lam, W, shared), 0, 0
+    everything = np.arange(structure.n)
+    by_rows = None if structure.turns is None else RowSweeps(lam, visits.theta(W))
+
+    def limit() -> str:
+        return "max_passes" if passes + 1 > max_passes else "max_seconds" if time.perf_counter() - began >= max_seconds else ""
+
+    while True:
+        cuts = structure.all_cuts(W, shared)
+        calls, passes = calls + cuts.calls, passes + 1
+        primal = structure.primal(lam, W, shared, cuts)
+        if best is None or primal < best[0]:
+            best = (primal, W, shared, cuts)
+        gap = best[0] - dual
+        if gap <= tol * abs(best[0]):
+            stopped = "converged"
+            break
+        if stopped := limit():
+            break
+        # what planes can still close: where searches are exact no less than the whole gap
+        own = primal - float(structure.share @ (cuts.upper - cuts.value)) - dual
+        if own <= structure.left_open * tol * abs(primal):
+            stopped = "inexact_search"
+            break
+        if by_rows is not None and gap > FINE * abs(best[0]):
+            most = int(min(LOOK_SWEEPS, max_passes - passes - 1))  # the last pass is a look
+            made, looked = by_rows.run(planes, visits, max(most, 0), limit)
+            calls, passes = calls + made * structure.n, passes + made
+            planes.feasible()
+            own_W, shared = planes.weights(lam)
+            dual = planes.dual(lam, own_W, shared)
+            W = own_W if looked is None else looked
+            continue
+        if structure.blocks == 1 or len(planes.alpha):  # worst labels at w = 0 are full, and their planes large where there are many pairs
+            known = np.zeros(structure.n)
+            np.maximum.at(known, planes.owner, planes.values(W, shared))
+            planes.add_violated(cuts, everything, known)
+            visits.run(planes, lam, W, shared, INNER_SHARE * min(gap, own))
+        planes.forget()
+        planes.feasible()
+        for _ in range(SWEEPS if structure.blocks > 1 else 0):
+            if passes + 2 > max_passes or limit():  # the last pass is a look
+                break
+            left, found = by_blocks.sweep(planes, visits, lam, INNER_SHARE * min(gap, own))
+            calls, passes = calls + found, passes + 1
+            if left <= SWEPT_SHARE * own:
+                break
+        W, shared = planes.weights(lam)
+        dual = planes.dual(lam, W, shared)
+    primal, W, shared, cuts = best
+    oracle_gap = float(structure.share @ (cuts.upper - cuts.value))
+    return PlaneFit(W, shared, planes, primal, dual, oracle_gap, calls, passes, stopped, time.perf_counter() - began, cuts.targets)

@@ -1,0 +1,297 @@
+"""Moments held in a box: the proximal method of multipliers with semismooth Newton steps, for an L1 penalty of any weights.
+
+    minimise over theta   sum_j t_j |theta_j| + lambda/2 |theta|^2 + 1/n sum_i s_i w_i S(f_i / w_i, y_i)
+
+The saddle function over (theta, r) gets a proximal term in both (Rockafellar 1976, "Augmented Lagrangians and applications of the proximal
+point algorithm"): |theta - theta_t|^2 / (2 sigma) and c/2 |r_i - r_it|^2. The maximum over r_i is then an exact block step, and the
+function of theta alone is smooth and convex plus the L1 penalty. A Newton step minimises its quadratic model plus the penalty over the
+coordinates that are not held at 0; the moments of most coordinates lie strictly inside the box, so few take part.
+
+Where parameters are to sum to zero over the classes (problem.py, (4)), the multipliers v get a proximal term too, e/2 |v - v_t|^2. The
+maximum over v is at v = v_t + theta 1 / e, so the function of theta gains |theta 1 + e v_t|^2 / (2 e).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from ...core.compiled import Face, kernels
+from ...core.typing import Array
+from ...problems.risk import Problem, Solution
+from ..base import Limits, Solver, register
+
+_MAX_INNER = 40
+_MAX_OUTER = 200
+_TRIALS = 30  # step lengths that are tried in a line search
+
+
+@dataclass
+class _Point:
+    """The smooth part at one theta."""
+
+    theta: Array
+    F: Array
+    R: Array
+    gradient: Array  # of the smooth part, in the shape of theta
+    face: Face
+    v: Array  # multipliers (d,), 0 where the sums are free
+
+
+class _Smoothed:
+    """The subproblem of one proximal step."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        ones = np.ones(len(problem.y))
+        self.sample = ones if problem.sample_weight is None else problem.sample_weight
+        self.cost = ones if problem.cost_weight is None else problem.cost_weight
+        assert problem.tolerance is not None
+        self.tolerance = problem.tolerance
+        self.center = np.zeros((len(problem.y), problem.loss.n_classes))
+        self.theta = np.zeros(problem.features.shape)
+        self.v = np.zeros(self.theta.shape[0])
+        # In units of the loss: a parameter of size unit/|x| moves scores by one unit. A large sigma matters most, 10^4 to 10^6 needed
+        # 50 times fewer Newton steps than 1; c of 1 to 100 did equally well.
+        self.c = 10.0 * problem.unit
+        self.square = max(float(problem.features.squares.mean()), 1e-300)
+        self.sigma = 1e4 * problem.unit / self.square
+        self.damping = 1.0  # of the Newton steps, in units of the proximal term
+        self.projections = 0
+
+    @property
+    def e(self) -> float:
+        """The proximal weight of v: an error of the sums weighs as much as one of the scores."""
+        return self.c / self.square
+
+    def at(self, theta: Array, F: Array) -> _Point:
+        """Return the subproblem's smooth part at theta with scores F; one read of the data."""
+        problem = self.problem
+        self.projections += 1
+        R, face = kernels.face(problem.loss.family, problem.scaled(F), self.center, problem.y, self.c)
+        gradient = problem.dual_gradient(R) + (theta - self.theta) / self.sigma + problem.lam * theta
+        v = self.v
+        if problem.centred:
+            v = v + theta.sum(axis=1) / self.e
+            gradient = gradient + v[:, None]
+        return _Point(theta, F, R, gradient, face, v)
+
+    def defect(self, point: _Point) -> Array:
+        """Return the least element of the subdifferential: 0 exactly at the subproblem's minimum."""
+        theta, gradient = point.theta, point.gradient
+        inside = np.sign(gradient) * np.maximum(np.abs(gradient) - self.tolerance, 0.0)
+        result: Array = np.where(theta != 0.0, gradient + self.tolerance * np.sign(theta), inside)
+        return result
+
+    def moved(self, point: _Point) -> float:
+        """Return how far the point is from the centre, in the energy of the proximal terms (twice)."""
+        step = point.theta - self.theta
+        spread = np.einsum("ij,ij->i", point.R - self.center, point.R - self.center)
+        multipliers = self.e * float(np.sum((point.v - self.v) ** 2))
+        return float(np.vdot(step, step)) / self.sigma + multipliers + self.c * float(self.problem.weight @ spread) / self.problem.n
+
+    def step(self, point: _Point) -> Array:
+        """Return the direction to the minimum of the quadratic model plus the penalty, over the coordinates that may move."""
+        theta, gradient, tolerance = point.theta.ravel(), point.gradient.ravel(), self.tolerance.ravel()
+        chosen = np.flatnonzero((theta != 0.0) | (np.abs(gradient) > tolerance))
+        direction = np.zeros_like(theta)
+        if len(chosen) == 0:
+            return direction.reshape(point.theta.shape)
+        B, owner = kernels.tangents(self.problem.loss.family, point.face, self.sample == 0.0)
+        ridge = self.damping / self.sigma + self.problem.lam
+        scale = (self.sample / self.cost)[owner] / (self.c * self.problem.n)
+        Z = self.problem.features.directions(B, owner).columns(chosen)
+        H = Z.T @ (Z * scale[:, None])
+        H[np.diag_indices_from(H)] += ridge
+        if self.problem.centred:
+            feature = chosen // self.theta.shape[1]
+            H += (feature[:, None] == feature) / self.e
+        direction[chosen] = minimise_model(H, gradient[chosen], tolerance[chosen], theta[chosen]) - theta[chosen]
+        return direction.reshape(point.theta.shape)
+
+
+def minimise_model(H: Array, gradient: Array, weight: Array, x: Array) -> Array:
+    """Return argmin over z of 1/2 (z - x)'H(z - x) + gradient.(z - x) + weight.|z| for a positive definite H (p, p).
+
+    Coordinate descent finds the signs, a Cholesky factorisation the values. A few rounds suffice, because Newton steps need not be exact.
+    """
+    H = np.ascontiguousarray(H)
+    z = x.copy()
+    slope = gradient.copy()
+    scale = float(np.sqrt(np.max(np.abs(gradient) ** 2 / np.diag(H), initial=0.0)))
+    for _ in range(8):
+        kernels.newton.l1_quadratic(H, slope, weight, z, 1e-3 * scale, 20)
+        support = np.flatnonzero(z)
+        if len(support) == 0:
+            break
+        signs = np.sign(z[support])
+        try:
+            factor = cho_factor(H[np.ix_(support, support)], lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            break
+        # slope at z + (H e) on the support must cancel the penalty's
+        change = -cho_solve(factor, slope[support] + weight[support] * signs, check_finite=False)
+        if not np.isfinite(change).all():
+            break
+        exact = z.copy()
+        exact[support] += change
+        if (np.sign(exact[support]) == signs).all():
+            slope = slope + H[:, support] @ change
+            z = exact
+            outside = np.flatnonzero(z == 0.0)
+            if (np.abs(slope[outside]) <= weight[outside] * (1 + 1e-9) + 1e-12 * scale).all():
+                break
+        else:
+            # up to the first change of a sign, a descent step; coordinate descent continues there
+            crossing = change * signs < 0
+            share = float(np.min(-z[support][crossing] / change[crossing]))
+            z[support] += share * change
+            z[support[np.abs(z[support]) <= 1e-14 * np.abs(change)]] = 0.0
+            slope = gradient + H @ (z - x)
+    return z
+
+
+def _zero_sums(theta: Array) -> Array:
+    """Return theta (d, k) with the sum of each row taken off its entries that are not 0, in equal parts."""
+    support = theta != 0.0
+    share = theta.sum(axis=1) / np.maximum(support.sum(axis=1), 1)
+    return theta - share[:, None] * support
+
+
+@register("box")
+class BoxSolver(Solver):
+    """Semismooth Newton proximal method of multipliers for moments in a box (an L1 penalty); any lambda >= 0."""
+
+    takes_box = True
+
+    def lacks(self, problem: Problem) -> str | None:
+        """The solver needs a box and features with explicit parameters."""
+        if problem.tolerance is None:
+            return "moments in a box (features.moments=box)"
+        if not problem.features.euclidean or problem.features.regularised is not None:
+            return "features with explicit parameters, all of them in the box"
+        return None
+
+    def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
+        """Return the parameters with the best primal value and the dual point with the best dual value seen."""
+        started = time.perf_counter()
+        smoothed = _Smoothed(problem)
+        if (
+            start is not None
+            and start.R is not None
+            and start.R.shape == smoothed.center.shape
+            and start.theta.shape == smoothed.theta.shape
+        ):
+            smoothed.center, smoothed.theta = start.R, start.theta
+            smoothed.c, smoothed.sigma = start.memory.get("c", smoothed.c), start.memory.get("sigma", smoothed.sigma)
+            smoothed.v = start.memory.get("v", smoothed.v)
+        theta = smoothed.theta
+        F = problem.features.scores(theta)
+        best_theta, best_primal = theta, problem.penalty(theta) + problem.empirical(F)
+        best_R = problem.into_box(smoothed.center)
+        best_dual = problem.dual(best_R)
+        status, steps = "max_passes", 0
+        for _ in range(_MAX_OUTER):
+            point = smoothed.at(theta, F)
+            inner = 0
+            while True:
+                defect = smoothed.defect(point)
+                error = smoothed.sigma / (1.0 + smoothed.sigma * problem.lam) * float(np.vdot(defect, defect))
+                if error <= 0.01 * smoothed.moved(point) or inner >= _MAX_INNER:
+                    break
+                if smoothed.projections + 1 > limits.max_passes or time.perf_counter() - started > limits.max_seconds:
+                    break
+                direction = smoothed.step(point)
+                following = self._line_search(smoothed, point, direction, limits.max_passes - smoothed.projections)
+                inner += 1
+                steps += 1
+                if following is None:
+                    break
+                # a short step: the model is too bold in directions without curvature
+                share = float(np.abs(following.theta - point.theta).max() / np.abs(direction).max())
+                smoothed.damping = max(smoothed.damping * (4.0 if share < 0.3 else 0.25 if share > 0.8 else 1.0), 1.0)
+                point = following
+            theta, F = point.theta, point.F
+            kept = _zero_sums(theta) if problem.centred else theta
+            primal = problem.penalty(kept) + problem.empirical(F if kept is theta else problem.features.scores(kept))
+            if primal < best_primal:
+                best_primal, best_theta = primal, kept
+            candidate = problem.into_box(point.R)
+            dual = problem.dual(candidate)
+            if dual > best_dual:
+                best_dual, best_R = dual, candidate
+            if best_primal - best_dual <= limits.tol * problem.gap_scale(best_primal, best_dual):
+                status = "converged"
+                break
+            if smoothed.projections + 1 > limits.max_passes:
+                break
+            if time.perf_counter() - started > limits.max_seconds:
+                status = "max_seconds"
+                break
+            smoothed.center, smoothed.theta, smoothed.v = point.R, theta, point.v
+            if inner < _MAX_INNER:
+                factor = 5.0 if inner <= 4 else 2.0 if inner <= 15 else 1.0
+                smoothed.c = max(smoothed.c / factor, 1e-9)
+                smoothed.sigma *= factor
+            else:
+                smoothed.c *= 5.0
+                smoothed.sigma /= 5.0
+        else:
+            status = "stalled"
+        memory = {"c": smoothed.c, "sigma": smoothed.sigma, "newton_steps": steps, **({"v": smoothed.v} if problem.centred else {})}
+        seconds = time.perf_counter() - started
+        return Solution(best_theta, best_R, problem.lam, self.name, float(smoothed.projections), seconds, status, memory)
+
+    @staticmethod
+    def _line_search(smoothed: _Smoothed, point: _Point, D: Array, most: float) -> _Point | None:
+        """Return the point at a step whose slope is at most half the slope at 0, or None when D is no descent direction.
+
+        After ``most`` trials it is the last one that descends, None without one.
+
+        The slope along D jumps where a coordinate passes 0, so the step often ends at such a kink: when regula falsi has not ended after a
+        few trials, kinks are tried by bisection.
+        """
+        theta, tolerance = point.theta, smoothed.tolerance
+        moving = (theta != 0.0) & (D != 0.0)
+        kinks = np.full(theta.shape, np.inf)
+        kinks[moving] = -theta[moving] / D[moving]
+        stops = np.unique(kinks[(kinks > 0.0) & np.isfinite(kinks)])
+
+        def slopes(at: _Point) -> tuple[float, float]:
+            """The derivatives along D to the left and to the right."""
+            smooth = float(np.vdot(at.gradient + tolerance * np.sign(at.theta), D))
+            jump = float(np.vdot(tolerance, np.abs(D) * (at.theta == 0.0)))
+            return smooth - jump, smooth + jump
+
+        first = slopes(point)[1]
+        if not first < 0:
+            return None
+        dF = smoothed.problem.features.scores(D)
+        low, slope_low, high, slope_high, t = 0.0, first, np.inf, 0.0, 1.0
+        best = None
+        for trial in range(int(min(most, _TRIALS))):
+            there = theta + t * D
+            there[np.abs(kinks - t) <= 1e-12 * t] = 0.0
+            at = smoothed.at(there, point.F + t * dF)
+            left, right = slopes(at)
+            if left <= 0.0:
+                best = at
+            if left <= 0.5 * abs(first) and right >= 0.5 * first:
+                return at
+            if right < 0:
+                low, slope_low = t, right
+                if high == np.inf:
+                    t *= 2.0
+                    continue
+            else:
+                high, slope_high = t, left
+            inside = stops[(stops > low * (1 + 1e-12)) & (stops < high * (1 - 1e-12))]
+            if trial >= 3 and len(inside):
+                t = float(inside[len(inside) // 2])
+            else:
+                share = slope_low / (slope_low - slope_high)
+                t = low + min(max(share, 0.1), 0.9) * (high - low)
+        return best

@@ -1,0 +1,1 @@
+"""Stochastic methods, for comparison: subgradients, Pegasos, stochastic average gradient."""

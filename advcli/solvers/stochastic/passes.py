@@ -1,0 +1,160 @@
+"""What the stochastic solvers share: problems bound to the compiled passes of `_ext/stochastic/subgradient.pyx`."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...core.compiled import compiled_rows, kernels
+from ...core.typing import Array, Labels
+from ...features.base import KernelMap
+from ...features.threshold import ThresholdFeatures
+from ...problems.risk import Problem, Solution
+from ..base import Limits, Solver
+from ..best import Best
+
+_LINEAR, _THRESHOLD, _KERNEL = 0, 1, 2
+
+
+class Passes:
+    """A problem in the layout of the compiled passes: flat parameters, padded to whole vectors; the first arguments of every pass."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        features, n, k = problem.features, len(problem.y), problem.loss.n_classes
+        self.width = kernels.subgradient.width(k)
+        rows: Any = features.X
+        squares = features.squares
+        if isinstance(features, ThresholdFeatures):
+            self.kind, self.rows = _THRESHOLD, features.X.shape[1]
+        elif isinstance(features, KernelMap):
+            rows = features.matrix
+            self.kind, self.rows, squares = _KERNEL, n, np.ascontiguousarray(rows.diagonal())
+        else:
+            self.kind, self.rows = _LINEAR, features.X.shape[1]
+        none = np.empty(0)
+        values, columns, start, *_ = compiled_rows(rows)
+        self.squares = squares
+        self.tolerance = none if problem.tolerance is None else self.flat(problem.tolerance)
+        self.arguments = (
+            *kernels.arguments(problem.loss.family),
+            self.kind,
+            values,
+            columns,
+            start,
+            n,
+            self.rows,
+            np.ascontiguousarray(problem.y, dtype=np.intp),
+            squares,
+            none if problem.sample_weight is None else np.ascontiguousarray(problem.sample_weight, dtype=np.float64),
+            none if problem.cost_weight is None else np.ascontiguousarray(problem.cost_weight, dtype=np.float64),
+            problem.n,
+        )
+
+    @property
+    def largest_squares(self) -> Array:
+        """Bounds of |J_i'r|^2 / |r|^2 over r that sum to zero, shape (n,): Frobenius norms of the J_i with their columns centred."""
+        k = self.problem.loss.n_classes
+        if self.kind == _THRESHOLD:
+            return self.squares * (k * (k * k - 1) / 12.0) + (k * k - 1) / 6.0
+        return self.squares
+
+    def flat(self, theta: Array) -> Array:
+        """Return parameters as the passes take them."""
+        if self.kind == _THRESHOLD:
+            return theta.copy()
+        out = np.zeros((self.rows, self.width))
+        out[:, : theta.shape[1]] = theta
+        return out.ravel()
+
+    def shaped(self, flat: Array) -> Array:
+        """Return parameters as the feature map takes them."""
+        if self.kind == _THRESHOLD:
+            return flat.copy()
+        return np.array(flat.reshape(self.rows, self.width)[:, : self.problem.loss.n_classes], order="C")
+
+    def padded(self, R: Array) -> Array:
+        """Return a dual point (n, k) with columns of zeros up to the width."""
+        out = np.zeros((len(R), self.width))
+        out[:, : R.shape[1]] = R
+        return out
+
+    def batch(self, given: int | None, dense: int) -> int:
+        """Return the rows of a step: ``given``, else ``dense``; for sparse X so many that a step costs as much as reading its rows."""
+        if given is not None:
+            return given
+        X = self.problem.features.X
+        if not hasattr(X, "tocsr"):
+            return dense
+        return int(min(max(1.0, X.shape[0] * X.shape[1] / max(X.nnz, 1)), X.shape[0]))
+
+
+def check_parameters(problem: Problem) -> str | None:
+    """Return what a problem lacks for explicit parameters with a certificate, or None."""
+    if not problem.features.euclidean:
+        return "features with explicit parameters"
+    if not problem.features.multiclass_linear and not isinstance(problem.features, ThresholdFeatures):
+        return "linear or threshold features"
+    if problem.centred:
+        return f"parameters without a constraint (loss={problem.loss.name} with moments in a box holds their sums over the classes at zero)"
+    if problem.features.regularised is not None and not problem.loss.simplex:
+        return "a loss whose dual variables are distributions when some parameters are free"
+    return None
+
+
+class Descent:
+    """The state of one stochastic fit; `run` makes one pass."""
+
+    def run(self, order: Labels) -> None:
+        """Make one pass over the rows in ``order``."""
+        raise NotImplementedError
+
+    def offer(self, best: Best) -> None:
+        """Offer the present iterates and dual points."""
+        raise NotImplementedError
+
+
+class StochasticSolver(Solver):
+    """Passes over the rows in random order until the best points seen close the gap; evaluated after 1, 2, 3, 4, 6, 9, ... passes."""
+
+    precision: ClassVar[float] = 3e-2  # the gap falls like a power of the passes only
+    replacement: bool = False
+
+    def lacks(self, problem: Problem) -> str | None:
+        """The solver needs linear or threshold features; with free thresholds, a loss whose dual variables are distributions."""
+        return check_parameters(problem)
+
+    @abstractmethod
+    def begin(self, problem: Problem, best: Best, start: Solution | None, random: np.random.Generator) -> Descent:
+        """Return the state before the first pass."""
+
+    def solve(self, problem: Problem, limits: Limits, start: Solution | None = None, seed: int = 0) -> Solution:
+        """Return the best theta and the best dual point that were evaluated."""
+        started = time.perf_counter()
+        random = np.random.default_rng(seed)
+        best = Best(problem, start, limits.max_passes)
+        n = len(problem.y)
+        descent: Descent | None = None
+        made, check = 0, 1
+        while True:
+            if best.reached(limits.tol):
+                status = "converged"
+                break
+            if made + best.passes + 2.0 > limits.max_passes:  # a pass and the value of one point
+                status = "max_passes"
+                break
+            if time.perf_counter() - started > limits.max_seconds:
+                status = "max_seconds"
+                break
+            if descent is None:
+                descent = self.begin(problem, best, start, random)
+            while made < check and made + best.passes + 2.0 <= limits.max_passes and time.perf_counter() - started <= limits.max_seconds:
+                descent.run(random.integers(n, size=n) if self.replacement else random.permutation(n))
+                made += 1
+            best.most = limits.max_passes - made
+            descent.offer(best)
+            check = int(1.4 * check) + 1
+        return Solution(best.theta, best.R, problem.lam, self.name, made + best.passes, time.perf_counter() - started, status)

@@ -1,0 +1,183 @@
+"""Accepting some predictions and not others: risk against coverage, and a threshold with a guarantee.
+
+A prediction is accepted where its margin, a number that says how sure it is, exceeds a threshold tau. Coverage is the share of rows that
+are accepted, risk the share of these whose prediction is wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from ..core.errors import ConfigError, DataError
+from ..core.typing import Array
+
+_APART = 20  # held-out rows at least that only set thresholds
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCoverage:
+    """What is wrong among the accepted at every threshold, for n rows with m different margins.
+
+    Attributes
+    ----------
+    threshold : ndarray (m,)
+        The different margins, largest first: rows of at least that margin are accepted.
+    coverage, risk : ndarray (m,)
+        Share of rows that are accepted, and share of these that are wrong.
+    aurc : float
+        Area under the curve: the mean over i = 1..n of the risk of the i rows of largest margin (Geifman & El-Yaniv 2017), where rows of
+        equal margin come in random order, in expectation.
+    excess : float
+        E-AURC: ``aurc`` minus that of margins that put all wrong rows last (Geifman, Uziel & El-Yaniv 2019, without their approximation).
+    """
+
+    threshold: Array
+    coverage: Array
+    risk: Array
+    aurc: float
+    excess: float
+
+    @property
+    def accuracy(self) -> Array:
+        """Share of the accepted that are right, shape (m,)."""
+        return 1.0 - self.risk
+
+
+def risk_coverage(margin: Any, wrong: Any) -> RiskCoverage:
+    """Return the curve of risk over coverage.
+
+    Parameters
+    ----------
+    margin : array-like (n,)
+        How sure each prediction is; -inf for a row that is never accepted before all others.
+    wrong : array-like of bool (n,)
+        Whether it is wrong.
+
+    Raises
+    ------
+    DataError
+        No rows, arrays of different lengths, or a margin that is no number.
+    """
+    margin, wrong = _checked(margin, wrong)
+    n = len(margin)
+    values, group = np.unique(-margin, return_inverse=True)
+    size = np.bincount(group).astype(np.float64)
+    errors = np.bincount(group, weights=wrong)
+    accepted, total = np.cumsum(size), np.cumsum(errors)
+    rank = np.arange(1.0, n + 1.0)
+    of = np.repeat(np.arange(len(values)), size.astype(np.intp))
+    before = np.r_[0.0, accepted[:-1]], np.r_[0.0, total[:-1]]
+    expected = before[1][of] + (rank - before[0][of]) * (errors / size)[of]
+    aurc = float((expected / rank).mean())
+    best = float((np.maximum(rank - (n - total[-1]), 0.0) / rank).mean())
+    return RiskCoverage(-values, accepted / n, total / accepted, aurc, max(aurc - best, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Guarantee:
+    """A threshold above which predictions are wrong with probability at most epsilon, with confidence 1 - delta.
+
+    Attributes
+    ----------
+    tau : float
+        Rows with a margin above it are accepted; infinite where no threshold passes, and then none is.
+    epsilon, delta : float
+    rows, accepted, wrong : int
+        Held-out rows that were tested on, how many are accepted at tau, and how many of these are wrong.
+    """
+
+    tau: float
+    epsilon: float
+    delta: float
+    rows: int
+    accepted: int
+    wrong: int
+
+    @property
+    def coverage(self) -> float:
+        """Share of the held-out rows that are accepted."""
+        return self.accepted / self.rows
+
+    def __str__(self) -> str:
+        """Say what is guaranteed, in one line."""
+        if self.tau == np.inf:
+            return (
+                f"no threshold keeps the error of the accepted at most {self.epsilon:g} with confidence {1 - self.delta:g} "
+                f"on {self.rows} held-out rows: all are left undecided"
+            )
+        return (
+            f"error of the accepted at most {self.epsilon:g} with confidence {1 - self.delta:g}: tau = {self.tau:.4g} accepts "
+            f"{self.accepted} of {self.rows} held-out rows, {self.wrong} of them wrong"
+        )
+
+
+def guarantee(margin: Any, wrong: Any, epsilon: float = 0.05, delta: float = 0.1, thresholds: Any = None) -> Guarantee:
+    """Return the smallest threshold that held-out rows prove good enough (learn then test, Angelopoulos et al. 2021).
+
+    The hypothesis of a threshold t is that a prediction with a margin above t is wrong with probability above epsilon. Given how many
+    held-out rows are accepted, N, the number of wrong ones is binomial, so P(Binomial(N, epsilon) <= wrong) is an exact p-value. The
+    hypotheses are tested in turn, from the largest threshold down, at level delta each, until one is not rejected (fixed-sequence testing):
+    the probability that any rejected one is true is at most delta.
+
+    Assumed: the held-out rows and the rows to come are drawn independently from one law, in an order that says nothing, and what was fitted
+    does not depend on the held-out rows. Nothing is assumed of the margins. The guarantee is about the law: for one draw of held-out rows
+    the threshold is good or not, and of all draws at most the share delta gives one that is not.
+
+    Parameters
+    ----------
+    margin : array-like (n,)
+        Margins of the held-out rows.
+    wrong : array-like of bool (n,)
+        Whether their predictions are wrong.
+    epsilon, delta : float
+        In (0, 1).
+    thresholds : array-like (m,), optional
+        Numbers that fall, chosen without a look at the held-out rows. None: the first tenth of the rows, 20 at least, is set apart, and the
+        thresholds are their margins, from one that accepts about three times the log(delta) / log(1 - epsilon) rows without which nothing
+        can be proved.
+
+    Raises
+    ------
+    ConfigError
+        Numbers outside their range.
+    DataError
+        No rows, too few to be set apart, arrays of different lengths, or a margin that is no number.
+    """
+    margin, wrong = _checked(margin, wrong)
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        if not (isinstance(value, (int, float, np.number)) and 0.0 < value < 1.0):
+            raise ConfigError(f"{name}={value} must be a number between 0 and 1")
+    if thresholds is None:
+        apart = max(_APART, len(margin) // 10)
+        if len(margin) <= apart:
+            raise DataError(f"{len(margin)} held-out rows are too few: {apart} are set apart for the choice of thresholds")
+        seen, margin, wrong = np.sort(margin[:apart])[::-1], margin[apart:], wrong[apart:]
+        first = 3.0 * np.log(delta) / np.log1p(-epsilon) / len(margin)
+        # just below the margins, so that rows of equal margin are accepted
+        levels = np.r_[np.nextafter(seen[int(min(first, 0.5) * apart) :], -np.inf), -np.inf]
+    else:
+        levels = np.asarray(thresholds, dtype=np.float64)
+        if levels.ndim != 1 or not len(levels) or not (np.diff(levels) <= 0.0).all():
+            raise ConfigError("thresholds must be numbers that fall")
+    order = np.argsort(-margin, kind="stable")
+    accepted = np.searchsorted(-margin[order], -levels, side="left")  # margins above the threshold
+    errors = np.r_[0, np.cumsum(wrong[order])].astype(np.intp)[accepted]
+    passes = binom.cdf(errors, accepted, epsilon) <= delta
+    at = int(np.argmin(np.r_[passes, False])) - 1
+    if at < 0:
+        return Guarantee(float("inf"), float(epsilon), float(delta), len(margin), 0, 0)
+    return Guarantee(float(levels[at]), float(epsilon), float(delta), len(margin), int(accepted[at]), int(errors[at]))
+
+
+def _checked(margin: Any, wrong: Any) -> tuple[Array, NDArray[np.bool_]]:
+    margin, wrong = np.asarray(margin, dtype=np.float64), np.asarray(wrong, dtype=bool)
+    if margin.ndim != 1 or margin.shape != wrong.shape or not len(margin):
+        raise DataError(f"margins and errors must be one number a row each, got {margin.shape} and {wrong.shape}")
+    if np.isnan(margin).any():
+        raise DataError("a margin is no number")
+    return margin, wrong

@@ -1,7 +1,0 @@
-import sys
-from pathlib import Path
-
-# `reference` and the helpers of this folder are plain modules; appended, so that they cannot shadow an installed package
-for folder in (Path(__file__).parents[1], Path(__file__).parent):
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))

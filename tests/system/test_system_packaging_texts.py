@@ -1,0 +1,40 @@
+"""What a visitor of the repository reads first, held to the package."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+VERSION = re.findall(r"^  version: '(.+)',$", (ROOT / "meson.build").read_text(encoding="utf-8"), re.MULTILINE)[0]
+
+
+def test_the_citation_is_of_this_version() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == VERSION
+    assert PROJECT["dynamic"] == ["version"]
+    assert cited["license"] == PROJECT["license"]
+    assert cited["cff-version"] == "1.2.0"
+    assert cited["authors"]
+    assert re.search(rf"^## {re.escape(VERSION)}", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_links_of_the_texts_lead_somewhere() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = [*re.findall(r"\]\(([^)#]+)\)", text), *re.findall(r"`((?:docs|tests|conf|\.ci)[\w./]*)`", text)]
+    assert len(named) >= 4
+    assert [each for each in named if not (ROOT / each).exists()] == []
+
+
+def test_the_workflow_runs_what_is_there() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8"))["jobs"]
+    commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    assert ".ci/run" in commands
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert [command for command in commands if command.startswith("make ") and command.split()[1] not in targets] == []
+    low, high = (tuple(map(int, part.split("."))) for part in re.findall(r"\d+\.\d+", PROJECT["requires-python"]))
+    assert all(low <= tuple(map(int, each.split("."))) < high for each in jobs["tests"]["strategy"]["matrix"]["python"])
