@@ -18,7 +18,7 @@ class Predict(Task):
     place = 7
     usage = (("predict model=MODEL input=NEW.csv out=PREDICTIONS.csv", "labels, potentials, probabilities, abstentions"),)
     keys = (
-        *("model", "input", "out", "chunk_rows", "trust", "spreadsheets"),
+        *("model", "input", "out", "chunk_rows", "trust", "spreadsheets", "quiet"),
         *("predict.unseen", "predict.gaps", "predict.extra", "predict.rejected", "predict.tau"),
     )
 
@@ -52,7 +52,8 @@ class Predict(Task):
         if rejected is not None and done.rejected:
             count = f"{done.rejected} {'row is' if done.rejected == 1 else 'rows are'}"
             say(f"warning: {count} not predicted; {short(rejected)} has them with the reasons")
-        if done.ignored:
+        if done.ignored and not settings.quiet:
             say(f"note: not used by the model: {', '.join(done.ignored)}")
         abstained = f", {done.abstained} of them abstaining" if done.abstained else ""
-        beside(settings.out)(f"{short(settings.out)}: {done.rows} predictions{abstained}")
+        if not settings.quiet:
+            beside(settings.out)(f"{short(settings.out)}: {done.rows} predictions{abstained}")
