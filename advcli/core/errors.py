@@ -1,6 +1,18 @@
 """Errors for people: one line that says what is wrong, where, and what to do.
 
 Every error that a user can cause derives from `AdvcliError`; the command line prints its text and leaves with `exit_code`.
+
+    AdvcliError
+        ConfigError
+            IncompatibleError
+        DataError
+            ProblemsError
+        ResultsError
+        ModelError
+        OutputError
+        KilledError
+    NotConvergedWarning
+    StrategyWarning
 """
 
 from __future__ import annotations
