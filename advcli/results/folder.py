@@ -396,7 +396,6 @@ class ResultsFolder:
         *,
         about: Mapping[str, Any] | None = None,
         request: str | None = None,
-        former: str | None = None,
         traceback: str | None = None,
     ) -> None:
         """Store one cell atomically.
@@ -411,8 +410,6 @@ class ResultsFolder:
             Further facts about the cell (its configuration, notes, hash of the data).
         request : str, optional
             Key of the configuration alone, which exists even if the data could not be read; default ``key``.
-        former : str, optional
-            What older versions of the program called the request; a failure of that name goes.
         traceback : str, optional
             Given for a failed cell only: the cell is stored as failed (the next run tries again what it has not) and the text goes to
             ``failures/REQUEST.txt``.
@@ -437,8 +434,6 @@ class ResultsFolder:
                 trace_file.parent.mkdir(exist_ok=True)
             write_text(trace_file, traceback)
             write_text(self.cells_path / f"{request}{FAILED}.json", text)
-        if former is not None:
-            self.forget_failure(former)
 
     def forget_failure(self, request: str) -> None:
         """Remove the failure of a cell that is there as it was asked for, if there is one."""
@@ -498,8 +493,9 @@ class ResultsFolder:
             for table, present in columns.items():
                 present.update(shard[table]["columns"])
         old = overtaken | (self._superseded(made_by) if len(set(made_by.values())) > 1 else set())
-        for path in made_by.keys() - old:
-            self.makers.add(path.stem, abouts[path])
+        for path, facts in abouts.items():
+            if path not in old:
+                self.makers.add(path.stem, facts)
         headers = {"runs": all_columns(RUN_COLUMNS, columns["runs"]), "search": all_columns(SEARCH_COLUMNS, columns["search"])}
         return [path for _, path in sorted(listing) if path not in old], headers
 

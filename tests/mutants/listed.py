@@ -563,7 +563,7 @@ RECIPE = (
     ),
     Mutant("advcli/evaluation/cell.py", '"sha256": dataset.sha256,', "", f"{RUNNER_TESTS} -k key"),
     Mutant("advcli/evaluation/cell.py", '"seed": int(self.seed),\n            "noise"', '"noise"', f"{RUNNER_TESTS} -k key"),
-    Mutant("advcli/evaluation/cell.py", '"noise": noise,\n            **', "**", f"{RUNNER_TESTS} -k key"),
+    Mutant("advcli/evaluation/cell.py", '"noise": noise,', "", f"{RUNNER_TESTS} -k key"),
     Mutant("advcli/evaluation/cell.py", '"ordered": bool(dataset.ordered),', "", f"{RUNNER_TESTS} -k key"),
     Mutant("advcli/evaluation/cell.py", '"sizes": plain(dataset.sizes),', "", f"{RUNNER_TESTS} -k key"),
     Mutant(
@@ -576,7 +576,7 @@ RECIPE = (
     Mutant("advcli/evaluation/cell.py", "if key not in left_out}", "}", f"{RUNNER_TESTS} -k key"),
     Mutant(
         "advcli/evaluation/cell.py",
-        '**({} if own is None else {"plugins": own}),',
+        '"plugins": plugins.fingerprint(),',
         "",
         "tests/cli/test_cli_plugins.py -k new_cells",
     ),
@@ -1083,7 +1083,7 @@ RECORDS = (
     Mutant("advcli/evaluation/runner.py", 'if row["dual_objective"] == -math.inf:', "if False:", f"{RUNNER_TESTS} -k advice"),
     Mutant("advcli/results/folder.py", "and DAMAGED not in file.name", "", DAMAGES),
     Mutant("advcli/results/folder.py", "if not listing and not self._had_cells():", "if not listing:", DAMAGES),
-    Mutant("advcli/evaluation/runner.py", 'folder.set_aside(key) if found is None else ""', '""', DAMAGES),
+    Mutant("advcli/evaluation/runner.py", 'folder.set_aside(key) if stored is None else ""', '""', DAMAGES),
     Mutant("advcli/core/files.py", "if stream and not streams:", "if False:", OUTPUTS),
     Mutant("advcli/core/files.py", "path = path.parent / os.readlink(path)", "break", OUTPUTS),
     Mutant("advcli/core/files.py", 'os.fdopen(os.dup(number), "wb")', 'stream.open("wb")', OUTPUTS),
@@ -1604,14 +1604,14 @@ CHECKER = tuple(
         ("advcli/evaluation/growth.py", "if reading and not all(entry", "if not all(entry", f"{GROWING} -k every_split"),
         (
             "advcli/evaluation/growth.py",
-            'if not about.get("cell") or content.get("numbers", 0) != NUMBERS_VERSION:',
+            'if not about.get("cell") or content["numbers"] != NUMBERS_VERSION:',
             'if not about.get("cell"):',
             f"{GROWING} -k anew",
         ),
         (
             "advcli/evaluation/growth.py",
-            'if not about.get("cell") or content.get("numbers", 0) != NUMBERS_VERSION:',
-            'if content.get("numbers", 0) != NUMBERS_VERSION:',
+            'if not about.get("cell") or content["numbers"] != NUMBERS_VERSION:',
+            'if content["numbers"] != NUMBERS_VERSION:',
             f"{GROWING} -k anew",
         ),
         (
