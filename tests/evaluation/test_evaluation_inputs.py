@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.sealing import change
 
 from advcli.cli import main
 from advcli.config.composing import compose_cells
@@ -180,22 +179,6 @@ def test_the_same_data_by_another_path_are_the_same_cells(tmp_path: Path, capfd:
     shutil.copy("there/b.csv", "a.csv")
     assert main(["verify", "results=results/x"]) == 0
     assert "6 proved, 0 refuted, 0 cannot" in capfd.readouterr().out
-
-
-def test_a_folder_that_holds_paths_goes_on(capfd: pytest.CaptureFixture[str]) -> None:
-    """Older versions wrote the path into the identity of the folder and of every cell."""
-    words = ["-m", *DATA, "workers=1", "name=x", "dataset.path=a.csv"]
-    table(0.0)
-    assert main([*words, "loss=zero_one"]) == 0
-    identity = json.loads(Path("results/x/identity.json").read_text())
-    identity["options"]["dataset.path"] = "a.csv"
-    Path("results/x/identity.json").write_text(json.dumps(identity))
-    (file,) = Path("results/x/cells").glob("*.json")
-    change(file, lambda content: content.update(identity=identity))
-    assert main([*words, "loss=zero_one,cs"]) == 0
-    assert "2 cells, 1 already there" in capfd.readouterr().out
-    assert main([*words, "loss=cs", "dataset.order=[r,q,p]"]) == 2
-    assert "made by another config (options.dataset.order: (absent) -> " in capfd.readouterr().err
 
 
 def test_rows_of_edited_plug_ins_are_no_rivals_of_the_old_ones() -> None:
