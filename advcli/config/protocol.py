@@ -78,8 +78,6 @@ class Protocol:
 
     #: Keys that do not determine rows: how reports test.
     SILENT: ClassVar[tuple[str, ...]] = ("test", "alpha", "correction")
-    #: Values of keys that came later, with which rows are as before there was a choice: left out of cells, whose keys stay.
-    FORMER: ClassVar[Mapping[str, Any]] = {"search": "first_split", "extend": {}, "standard_errors": 0.0, "learning_curve": None}
     open: ClassVar[bool] = False
 
     name: str = _some("standard", NAME)

@@ -30,7 +30,6 @@ STARTED = "ADVCLI_STARTED"
 
 FOLDER_NAME = rule("the name of one folder, without /", lambda value: "/" not in value and value.strip(". ") != "")
 TEST = choice(*TESTS)
-_ABSENT = object()
 
 
 @dataclass
@@ -313,9 +312,6 @@ def check(values: Mapping[str, Any]) -> Settings:
             raise ConfigError(f"key {key!r} is missing; do not delete it")
     top = _check(TopGroup, {entry.name: values[entry.name] for entry in fields(TopGroup)}, "")
     groups = {group: _check(schema, values[group], group) for group, schema in {**GROUPS, **NODES}.items()}
-    if groups["loss"].get("rule", "") is None:  # chosen by nobody: cells from before there was a choice stay the same
-        del groups["loss"]["rule"]
-    groups["protocol"] = {key: value for key, value in groups["protocol"].items() if Protocol.FORMER.get(key, _ABSENT) != value}
     calibrate = top.pop("calibrate")
     if calibrate is not None:  # a part of the method
         groups["loss"] = {**groups["loss"], "calibrate": calibrate}

@@ -82,11 +82,11 @@ class Cell:
         """Return the cell as plain nested data."""
         return {key: plain(getattr(self, key)) for key in self.__dataclass_fields__}
 
-    def request_key(self, former: bool = False) -> str:
-        """Return the hash of the configuration alone, which exists even when the data cannot be read; for ``former`` see `key`."""
-        return _key({"dataset": plain(self.dataset), **self._determining(former)})
+    def request_key(self) -> str:
+        """Return the hash of the configuration alone, which exists even when the data cannot be read."""
+        return _key({"dataset": plain(self.dataset), **self._determining()})
 
-    def key(self, dataset: Any, former: bool = False) -> str:
+    def key(self, dataset: Any) -> str:
         """Return the hash of all that determines a row.
 
         The content of the data set counts, not where it was found; the name of the run, the number of workers and the way
@@ -95,8 +95,6 @@ class Cell:
         Parameters
         ----------
         dataset : advcli.data.Dataset
-        former : bool
-            Whether splits and metrics count, as in versions of the program that kept no predictions.
         """
         content: dict[str, Any] = {
             "name": dataset.name,
@@ -104,38 +102,32 @@ class Cell:
             "ordered": bool(dataset.ordered),
             "sizes": plain(dataset.sizes),
             "weights": None if dataset.example_weight is None else _digest(dataset.example_weight),
-            **({} if dataset.costs is None else {"costs": _digest(dataset.costs)}),
-            **({} if dataset.cells is None else {"encoding": [dataset.encoding.missing, dataset.encoding.max_categories]}),
+            "costs": None if dataset.costs is None else _digest(dataset.costs),
+            "encoding": None if dataset.cells is None else [dataset.encoding.missing, dataset.encoding.max_categories],
             "splits": None if dataset.splits is None else [[_digest(train), _digest(test)] for train, test in dataset.splits],
         }
-        return _key({"data": content, "numbers": NUMBERS_VERSION, **self._determining(former)})
+        return _key({"data": content, "numbers": NUMBERS_VERSION, **self._determining()})
 
-    def _determining(self, former: bool) -> dict[str, Any]:
+    def _determining(self) -> dict[str, Any]:
         def spoken(options: Mapping[str, Any]) -> dict[str, Any]:
             return {key: value for key, value in options.items() if key != "description"}
 
         # a file counts by its content
         loss, features, solver, noise = (by_content(group, getattr(self, group)) for group in GROUPS)
 
-        left_out = Protocol.SILENT if former else (*Protocol.SILENT, *GROWING)
-        own = plugins.fingerprint()
+        left_out = (*Protocol.SILENT, *GROWING)
         return {
             "schema": SCHEMA_VERSION,
-            # matrices had neither before there was a choice: cells of then keep their key
-            "loss": {key: value for key, value in spoken(loss).items() if (self.loss.get("name"), key, value) not in _LATER},
+            "loss": spoken(loss),
             "features": spoken(features),
-            # fits had one thread before there was a choice: cells of then keep their key
-            "solver": {key: value for key, value in spoken(solver).items() if (key, value) != ("threads", 1)},
+            "solver": spoken(solver),
             # The protocol's name stands in the rows (column `options`); its test and level matter to reports only.
             "protocol": {key: value for key, value in spoken(plain(self.protocol)).items() if key not in left_out},
             "hyper": {key: value for key, value in plain(self.hyper).items() if value is not None},
             "seed": int(self.seed),
             "noise": noise,
-            **({} if own is None else {"plugins": own}),
+            "plugins": plugins.fingerprint(),
         }
-
-
-_LATER = [(name, key, None) for name in ("general", "convex") for key in ("predictions", "rule")]
 
 
 def _key(content: Mapping[str, Any]) -> str:

@@ -100,26 +100,21 @@ class Review:
         self._folder, self._cells, self._contents = folder, cells, contents or {}
         self._asked_data = {content_of(cell.dataset, cell.protocol) for cell in cells.values()}
         self._files = {(key, file["path"]): file["sha256"] for cell in cells.values() for key, file in cell.files.items()}
-        self._unread = {canonical_json(lasting(cell.as_mapping())) for cell in cells.values() if cell.files}
         self._code = plugins.fingerprint()
         self._changed: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
-        self._able: set[str] = set()
-        self._unable: dict[str, str] = {}
+        self._unable: list[str] = []
 
     def look(self, content: Mapping[str, Any]) -> None:
         """Take the content of a finished cell's file; one with older numbers is computed anew."""
         about = content["about"]
-        if not about.get("cell") or content.get("numbers", 0) != NUMBERS_VERSION:
+        if not about.get("cell") or content["numbers"] != NUMBERS_VERSION:
             return
         for what, remedy in self._other_inputs(about):
             self._changed.setdefault((what, remedy), {})[about["dataset"], about["method"]] = None
         name = _configuration(about["cell"], about.get("files", {}))
         if name in self._cells:
-            problem = self._problem(content, asked_of(self._cells[name].as_mapping()), asked_of(about["cell"]))
-            if problem:
-                self._unable.setdefault(name, problem)
-            else:
-                self._able.add(name)
+            (_, asked), (_, stored) = asked_of(self._cells[name].as_mapping()), asked_of(about["cell"])
+            self._unable += self._problem(content, [metric for metric in asked if metric not in stored])
 
     def _other_inputs(self, about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield what a finished cell was made from that is another now, and the words that drop it."""
@@ -133,8 +128,6 @@ class Review:
         for key, file in about.get("files", {}).items():
             if self._files.get((key, file["path"]), file["sha256"]) != file["sha256"]:
                 yield f"{key}={file['path']} has changed", of_method
-        if "files" not in about and canonical_json(lasting(cell)) in self._unread:
-            yield "a version of advcli that did not keep what the files of the options hold was in use; they may have changed", of_method
         if about.get("plugins", self._code) != self._code and _configuration(cell, about.get("files", {})) in self._cells:
             yield "Python files of --config-dir have changed", of_method
 
@@ -144,33 +137,24 @@ class Review:
         Raises
         ------
         ResultsError
-            Data, files or code are others than of finished cells; or a cell has no predictions, or not those that a metric reads.
+            Data, files or code are others than of finished cells; or a cell's predictions are missing, or not those that a metric reads.
         """
         for (what, remedy), made in self._changed.items():
             raise ResultsError(other_content(what, self._folder, made, remedy))
-        # of an older version's file and one with predictions the second counts
-        problems = [problem for name, problem in self._unable.items() if name not in self._able]
-        if problems:
-            others = f"; the same holds for {len(problems) - 1} more of the sweep" if len(problems) > 1 else ""
-            raise ResultsError(problems[0] + others)
+        if self._unable:
+            others = f"; the same holds for {len(self._unable) - 1} more of the sweep" if len(self._unable) > 1 else ""
+            raise ResultsError(self._unable[0] + others)
 
-    def _problem(self, content: Mapping[str, Any], asked: tuple[int, list[str]], stored: tuple[int, list[str]]) -> str:
+    def _problem(self, content: Mapping[str, Any], new: list[str]) -> list[str]:
+        """Return why a finished cell cannot get new metrics; nothing if it can."""
         about, folder = content["about"], self._folder
         named = f"{about['dataset']}, {about['method']}"
         drop = ["advcli", "drop", f"results={folder.path}", f"dataset={about['dataset']}", f"method={about['method']}"]
         remedy = f"{shlex.join(drop)} takes it out, and the same command computes it again"
-        if "predictions" not in about:
-            if asked == stored:
-                return ""
-            return (
-                f"nothing can be added to {named}: a version of advcli that kept no predictions made it with protocol.n_splits={stored[0]} "
-                f"protocol.metrics=[{','.join(stored[1])}]; {remedy}"
-            )
-        new = [name for name in asked[1] if name not in stored[1]]
         if new and not (folder.predictions_path / f"{content['key']}.npz").is_file():
-            return f"{', '.join(new)} cannot be added to {named}: its predictions are missing; {remedy}"
+            return [f"{', '.join(new)} cannot be added to {named}: its predictions are missing; {remedy}"]
         reading = [name for name in new if PROBABILITIES in metrics.meaning(name).needs]
         if reading and not all(entry["probabilities"] for entry in about["predictions"].values()):
             kept = "no distributions were kept, as record.distributions=true does"
-            return f"{', '.join(reading)} cannot be added to {named}: {kept}; {remedy}"
-        return ""
+            return [f"{', '.join(reading)} cannot be added to {named}: {kept}; {remedy}"]
+        return []

@@ -24,7 +24,7 @@ from ..problems.certificate import advice
 from ..results.folder import ResultsFolder
 from ..results.predictions import Predictions, entry
 from ..results.proofs import Recorder
-from ..results.provenance import NOT_RECORDED, maker
+from ..results.provenance import maker
 from ..results.tables import STAGE_COLUMNS, canonical_json, hyper_value, plain
 from .cell import Cell
 from .fits import Fits, Searches
@@ -143,8 +143,7 @@ def _store_failure(cell: Cell, folder: ResultsFolder, error: Exception, began: f
     name = str(cell.dataset.get("name", ""))
     rows = [_head(cell, name, request) | {"metric": "", "status": "failed", "error": one_line(error)}]
     about = {"dataset": name, "method": cell.method, "cell": cell.as_mapping()}
-    former = cell.request_key(former=True)
-    folder.write_cell(request, rows, about=about, request=request, former=former, traceback=_trace(cell, error))
+    folder.write_cell(request, rows, about=about, request=request, traceback=_trace(cell, error))
     return outcome_of(rows, about, key=request, seconds=time.perf_counter() - began)
 
 
@@ -161,21 +160,18 @@ def _evaluate(cell: Cell, folder: ResultsFolder, data_dir: Path, strict: bool, b
 def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> CellOutcome:
     cell, key = recipe.given, recipe.key
     _refuse_other_data(recipe, folder)
-    found = _find(recipe, folder)
+    stored, before = folder.read_cell(key), None
+    remark = folder.set_aside(key) if stored is None else ""
     kept: list[str] = []
-    if found is not None:
-        found_key, stored = found
+    if stored is not None:
         there = asked_of(stored["about"]["cell"])
         kept = beyond(cell, there)
         recipe = recipe.asking(*union((recipe.protocol.n_splits, recipe.protocol.metrics), there))
-        proven = not folder.keep_proofs or Recorder(folder, found_key, cell.as_mapping()).has(stored)
+        proven = not folder.keep_proofs or Recorder(folder, key, cell.as_mapping()).has(stored)
         if proven and there == (recipe.protocol.n_splits, recipe.protocol.metrics):
             folder.forget_failure(cell.request_key())
-            return outcome_of(stored["rows"], stored["about"], kept, key=found_key, skipped=True, seconds=time.perf_counter() - began)
-        before = stored if proven and found_key == key else None
-    else:
-        before = None
-    remark = folder.set_aside(key) if found is None else ""
+            return outcome_of(stored["rows"], stored["about"], kept, key=key, skipped=True, seconds=time.perf_counter() - began)
+        before = stored if proven else None
     cell = recipe.given
     if before is not None:  # proofs are of a configuration, with the paths that it was given by
         cell = replace(cell, **with_paths_of(cell.as_mapping(), before["about"]["cell"]))
@@ -216,12 +212,12 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
         "counted": {**fits.counted, "edges": searches.counted},
         "warning": _unconverged(cell, dataset.name, fits, search_rows),
     }
-    request, former = cell.request_key(), cell.request_key(former=True)
+    request = cell.request_key()
     seen: dict[str, Any] = {"remark": remark, "added": added}
     if fits.failure:
         rows = [row | {"cell": request, "proof": None} for row in rows]
         search_rows = [row | {"cell": request} for row in search_rows]
-        folder.write_cell(request, rows, search_rows, about=about, request=request, former=former, traceback=fits.failure)
+        folder.write_cell(request, rows, search_rows, about=about, request=request, traceback=fits.failure)
         return outcome_of(rows, about, kept, key=request, **seen, seconds=time.perf_counter() - began)
     ours, meanwhile = asked_of(about["cell"]), folder.read_cell(key)
     if meanwhile is not None and (recorder is None or recorder.has(meanwhile)):
@@ -232,14 +228,14 @@ def _run(recipe: Recipe, folder: ResultsFolder, strict: bool, began: float) -> C
     about |= predictions.about()
     if recorder is not None:
         about |= recorder.write()
-    folder.write_cell(key, rows, search_rows, about=about, request=request, former=former)
+    folder.write_cell(key, rows, search_rows, about=about, request=request)
     return outcome_of(rows, about, kept, key=key, **seen, seconds=time.perf_counter() - began)
 
 
 def _makers(cell: Cell, before: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
     """Return who made a cell: who made the stored one that gets more, and this process."""
     ours = plain(maker(kernels.level, cell.loss.get("estimator")))
-    theirs = [] if before is None else before["about"].get("made_by") or [NOT_RECORDED]
+    theirs = [] if before is None else before["about"]["made_by"]
     return [*(each for each in theirs if each != ours), ours]
 
 
@@ -252,16 +248,6 @@ def _refuse_other_data(recipe: Recipe, folder: ResultsFolder) -> None:
             f"the data of {content} have changed since other cells of the folder were made; advcli drop results={folder.path} "
             f"dataset={recipe.dataset.name} takes those out, another name= keeps them"
         )
-
-
-def _find(recipe: Recipe, folder: ResultsFolder) -> tuple[str, dict[str, Any]] | None:
-    """Return a cell that is there and the key of its file, which is another one where an older version of the program wrote it."""
-    for former in (False, True):
-        key = recipe.given.key(recipe.dataset, former) if former else recipe.key
-        stored = folder.read_cell(key)
-        if stored is not None:
-            return key, stored
-    return None
 
 
 def _fit_splits(

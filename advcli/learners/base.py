@@ -174,11 +174,6 @@ class Learner(ClassifierMixin, BaseEstimator):
             refuse_codes_of_text(lambda: self.counts_steps)
         return super().__sklearn_clone__()
 
-    def __setstate__(self, state: Any) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "classes_") and not hasattr(self, "order_"):  # pickled before there was one
-            self.name_classes(self.classes_)
-
     # ---- from a configuration -------------------------------------------------------------------------------------
     # ``loss``, ``features`` and ``solver`` are the configuration groups of these names.
     @classmethod
@@ -643,9 +638,6 @@ class Learner(ClassifierMixin, BaseEstimator):
             found["random_state"] = 0
         if self.features_ is not None and self.features_.settled:
             found["features_options"] = {**(found["features_options"] or {}), **self.features_.settled}
-        for name in OF_PYTHON:  # a file leaves defaults of these out, so that older versions read it
-            if not isinstance(found.get(name), np.ndarray) and not found.get(name):
-                found.pop(name, None)
         if isinstance(found.get("class_weight"), Mapping):  # keys of a mapping in JSON are text
             found["class_weight"] = [[label, weight] for label, weight in found["class_weight"].items()]
         return {**found, **own}

@@ -227,9 +227,7 @@ class Calibrated:
     def saved(self: Any) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """Return what a saved model holds; of the calibration the data of its fit, since a file holds no code."""
         parameters, attributes, rows = super().saved()  # type: ignore[misc]
-        if self.calibrate is None:  # older versions read files of methods that had no such parameter
-            parameters.pop("calibrate")
-        else:
+        if self.calibrate is not None:
             found = self.calibration_
             attributes |= {"calibration_scores": found.scores, "calibration_codes": found.codes, "calibration_weights": found.weights}
         return parameters, attributes, rows

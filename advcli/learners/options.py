@@ -15,6 +15,9 @@ from ..features import STRENGTH
 NOT_OPTIONS = ("name", "description", "learner", "grid", "extend", "calibrate")
 """Keys of the group ``loss`` that say how it is used."""
 
+OF_THE_FIT = (*NOT_OPTIONS, "rule")
+"""Keys of the group ``loss`` that are no options of a loss."""
+
 
 def own_options(group: Options, skip: tuple[str, ...] = NOT_OPTIONS) -> dict[str, Any]:
     """Return the options of a configuration group without the name and the other keys that say how the group is used."""

@@ -36,7 +36,7 @@ from .base import Bound
 from .base import registry as learners
 from .calibrated import Calibrated, warn_scorers
 from .options import (
-    NOT_OPTIONS,
+    OF_THE_FIT,
     mass_of,
     one_of,
     own_options,
@@ -99,7 +99,6 @@ def _has_proba(estimator: SurrogateClassifier) -> bool:
     raise AttributeError(f"loss={said} does not predict the likeliest class of its distribution: use predictor_distribution")
 
 
-_OF_THE_FIT = (*NOT_OPTIONS, "rule")  # of the group ``loss``, and no options of a loss
 LIMITS = ("name", "description", "tol", "search_tol", "search_solver", "search_passes", "max_passes", "max_seconds")
 
 
@@ -215,12 +214,12 @@ class SurrogateClassifier(Minimiser):
     @classmethod
     def needs(cls, loss: Options) -> frozenset[str]:
         """Return what the loss needs to know of the data."""
-        return loss_class(loss["name"]).needs(own_options(loss, _OF_THE_FIT))
+        return loss_class(loss["name"]).needs(own_options(loss, OF_THE_FIT))
 
     @classmethod
     def filled(cls, loss: Options, facts: Options) -> dict[str, Any]:
         """Return the loss's options with what it needs of the data filled in; `IncompatibleError` where it lacks a label graph."""
-        own = {**loss, **loss_class(loss["name"]).filled(own_options(loss, _OF_THE_FIT), facts)}
+        own = {**loss, **loss_class(loss["name"]).filled(own_options(loss, OF_THE_FIT), facts)}
         # a loss that weighs another one has that one's options under options
         if "hierarchy" in cls.needs(loss) and all(each.get("hierarchy") is None for each in (own, own.get("options") or {})):
             raise IncompatibleError(f"loss={loss['name']}", "a hierarchy over the labels", "give dataset.hierarchy=EDGES.csv")
@@ -244,7 +243,7 @@ class SurrogateClassifier(Minimiser):
         if not issubclass(loss_class(loss["name"]), AdversarialLoss):
             return False
         try:
-            made: Any = make_loss(loss["name"], 3, **own_options(loss, _OF_THE_FIT))
+            made: Any = make_loss(loss["name"], 3, **own_options(loss, OF_THE_FIT))
             return bool(made.predicts_classes and made.n_predictions == 3)
         except (ConfigError, DataError):
             return True
@@ -261,7 +260,7 @@ class SurrogateClassifier(Minimiser):
                 "give it with dataset.order=[lowest,...,highest] or choose loss=zero_one",
             )
         if n_classes is not None:
-            made: Any = make_loss(loss["name"], n_classes, **own_options(loss, _OF_THE_FIT))
+            made: Any = make_loss(loss["name"], n_classes, **own_options(loss, OF_THE_FIT))
             if loss.get("rule") is not None:
                 made.predict(np.zeros((1, n_classes)), loss["rule"])  # refuses a rule that the loss does not have
         make_features(features["name"], np.zeros((1, 1)), 2, **own_options(features))
@@ -277,7 +276,7 @@ class SurrogateClassifier(Minimiser):
     @classmethod
     def _from_options(cls, loss: Options) -> dict[str, Any]:
         """Return the parameters that the group ``loss`` sets."""
-        return {"loss": loss["name"], "loss_options": own_options(loss, _OF_THE_FIT) or None, "rule": loss.get("rule")}
+        return {"loss": loss["name"], "loss_options": own_options(loss, OF_THE_FIT) or None, "rule": loss.get("rule")}
 
     @property
     def decides(self) -> bool:

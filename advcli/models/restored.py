@@ -46,14 +46,14 @@ FITTED = "features_"  # arrays that the feature map computed
 ROWS = ("rows", "rows_data", "rows_indices", "rows_indptr", "rows_shape")
 _ALWAYS = ("loss", "loss_options", "features", "features_options", "fit_intercept", "n_classes")  # parameters of every file that has them
 _STANDARDISER = ("mean", "scale", "set_to_one")
-STEPS = "steps"  # transformers of scikit-learn in front of the estimator; older versions refuse a file that has them
+STEPS = "steps"  # transformers of scikit-learn in front of the estimator
 _RESERVED = (*ROWS, *_STANDARDISER, STEPS)
 
 
 def rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model:
     """Return the model of a file's model.json and its entries; `ModelError`, or what a part raises, for one that is none."""
     arrays = {name.removeprefix("arrays/").removesuffix(".npy"): each for name, each in members.items() if name.startswith("arrays/")}
-    listed = document.get("arrays", sorted(arrays))
+    listed = document["arrays"]
     for name in sorted({"model.json", "sha256", *(f"arrays/{name}.npy" for name in listed)} ^ members.keys()):
         raise ModelError(f"{name} {'is not listed in model.json' if name in members else 'is missing'}")
 
@@ -64,10 +64,10 @@ def rebuild(document: Mapping[str, Any], members: Mapping[str, bytes]) -> Model:
         document,
         taken(lambda name: name in ROWS),
         Entries({name.removeprefix(FITTED): arrays[name] for name in listed if name.startswith(FITTED)}, prefix=FITTED),
-        taken(lambda name: name not in _RESERVED and not name.startswith(FITTED), document.get("attributes", {})),
+        taken(lambda name: name not in _RESERVED and not name.startswith(FITTED), document["attributes"]),
     )
     d = estimator.n_features_in_
-    form = document.get("label_form", {"separator": None, "prefix": Model.label_prefix})
+    form = document["label_form"]
     model = Model(
         estimator,
         _labels_of(document, "classes", len(estimator.classes_)),

@@ -67,8 +67,7 @@ class Certificate:
         other rules is in `WorstCase`); nan for losses that are no game.
     scale : float
         What the gap is relative to: the primal; |dual| where matrices with negative entries make the primal negative, and no less than
-        `Problem.least_scale`; for corrected losses, which can be 0, the larger of |primal| and the loss at scores 0. nan in a model that
-        was saved before there was one.
+        `Problem.least_scale`; for corrected losses, which can be 0, the larger of |primal| and the loss at scores 0.
     """
 
     primal: float
@@ -90,7 +89,7 @@ class Certificate:
 
     @classmethod
     def restored(cls, document: Mapping[str, Any]) -> Certificate:
-        """Return the certificate that a file holds by the names of its attributes; those of other versions are left out.
+        """Return the certificate that a file holds by the names of its attributes.
 
         Raises
         ------
@@ -98,9 +97,9 @@ class Certificate:
             An attribute is missing or of another type, or the passes are no finite number.
         """
         kinds: dict[str, Any] = {"bool": bool, "str": str}
-        known = {each.name: document[each.name] for each in fields(cls) if each.name in document}
+        known: dict[str, Any] = {each.name: document.get(each.name) for each in fields(cls)}
         for each in fields(cls):
-            value = known.get(each.name, each.default)
+            value = known[each.name]
             right = isinstance(value, kinds.get(str(each.type), (int, float))) and isinstance(value, bool) == (each.type == "bool")
             if not right or (each.name == "passes" and not 0 <= value < float("inf")):
                 raise ModelError(f"its certificate has no {each.name} that can be")

@@ -25,7 +25,7 @@ def made_texts(folder: ResultsFolder, cells: Iterable[str]) -> dict[str, tuple[s
     found = {}
     for key in dict.fromkeys(cells):
         about = (folder.read_cell(key) or {}).get("about", {})
-        makers = [made for made in about.get("made_by") or () if made]
+        makers = about.get("made_by", [])
         sets = {name: sorted({facts[name] for facts in map(provenance.facts, makers) if name in facts}) for name in _names(makers)}
         made_by = _text({name: " and ".join(values) for name, values in sets.items()})
         found[key] = made_by, _text(_options(about)), _not_installed(makers)

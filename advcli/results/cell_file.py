@@ -1,8 +1,6 @@
 """The file of one cell: what stands in it, its checksum, and what a file must be for its rows to be believed.
 
-A cell file is one line of JSON whose last entry, ``sha256``, is the SHA-256 of the line without that entry. Older versions of the program
-wrote neither it nor the ``identity`` of the folder: such a file is believed if the name is the key, every column holds values of its kind,
-and splits and metrics are those of whole cells.
+A cell file is one line of JSON whose last entry, ``sha256``, is the SHA-256 of the line without that entry.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.files import read_regular, reason
-from .tables import BOOLEANS, INTEGERS, NEEDED, NUMBERS_VERSION, RUN_COLUMNS, SCHEMA_VERSION, SEARCH_COLUMNS, STATUSES, STRINGS, pack, plain
+from .tables import NUMBERS_VERSION, RUN_COLUMNS, SCHEMA_VERSION, SEARCH_COLUMNS, pack, plain
 
 FAILED = ".failed"
 """Stands before ``.json`` in the name of a cell that failed, which is named by its request."""
@@ -87,15 +85,12 @@ def read_cell_file(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise DamagedError("no JSON object")
     seal = _SEAL.search(raw)
-    if seal is not None:
-        if hashlib.sha256(raw[: seal.start()] + b"}").hexdigest().encode() != seal[1]:
-            raise DamagedError("its checksum is not that of its content")
-    elif "sha256" in content or "identity" in content:
+    if seal is None:
         raise DamagedError("its checksum is missing")
-    if seal is None or content.get("schema") == SCHEMA_VERSION:
+    if hashlib.sha256(raw[: seal.start()] + b"}").hexdigest().encode() != seal[1]:
+        raise DamagedError("its checksum is not that of its content")
+    if content.get("schema") == SCHEMA_VERSION:
         _check_names(path, content)
-    if seal is None and content["schema"] == SCHEMA_VERSION:
-        _check_unsealed(content)
     return content
 
 
@@ -105,49 +100,3 @@ def _check_names(path: Path, content: Mapping[str, Any]) -> None:
     name = path.name.removesuffix(".json")
     if name != (f"{content['request']}{FAILED}" if name.endswith(FAILED) else content["key"]):
         raise DamagedError(f"it holds the cell {content['key']}")
-
-
-def _check_unsealed(content: Mapping[str, Any]) -> None:
-    """Check what the checksum would have shown."""
-    numbers = content.get("numbers", 0)
-    if not isinstance(content.get("about"), dict) or not isinstance(numbers, int) or isinstance(numbers, bool):
-        raise DamagedError("it does not say what it is about")
-    for table in ("runs", "search"):
-        _check_table(content.get(table), table)
-    table = content["runs"]
-    columns = {column: [values[at] for values in table["values"]] for at, column in enumerate(table["columns"])}
-    if missing := [column for column in NEEDED if column not in columns]:
-        raise DamagedError(f"its rows have no column {missing[0]!r}")
-    if not table["values"]:
-        raise DamagedError("it has no rows")
-    if not set(columns["status"]) <= set(STATUSES):
-        raise DamagedError("a row has an unknown status")
-    if None in columns["metric"] or any(cell not in (None, content["key"]) for cell in columns["cell"]):
-        raise DamagedError("a row is of another cell")
-    places = list(zip(columns["split"], columns["metric"], strict=True))
-    splits = {split for split in columns["split"] if split is not None}
-    # counts of the algorithm, n_..., need not be those of every split
-    metrics = {metric for metric in columns["metric"] if not metric.startswith("n_")}
-    whole = {place for place in places if place[1] in metrics}
-    if len(set(places)) < len(places) or len(whole) < len(splits) * len(metrics) or splits != set(range(1, len(splits) + 1)):
-        raise DamagedError("its rows are not one for each split and metric")
-
-
-def _check_table(table: Any, name: str) -> None:
-    shaped = isinstance(table, dict) and isinstance(table.get("columns"), list) and isinstance(table.get("values"), list)
-    if not shaped or not all(isinstance(column, str) for column in table["columns"]):
-        raise DamagedError(f"its part {name!r} is no table")
-    columns = table["columns"]
-    if len(set(columns)) < len(columns) or not all(isinstance(row, list) and len(row) == len(columns) for row in table["values"]):
-        raise DamagedError(f"its part {name!r} has rows that do not fit its columns")
-    for at, column in enumerate(columns):
-        kinds: tuple[type, ...] = (int, float)
-        if column in BOOLEANS:
-            kinds = (bool,)
-        elif column in STRINGS:
-            kinds = (str,)
-        elif column in INTEGERS:
-            kinds = (int,)
-        for row in table["values"]:
-            if row[at] is not None and (not isinstance(row[at], kinds) or (bool not in kinds and isinstance(row[at], bool))):
-                raise DamagedError(f"its column {column!r} holds {str(row[at])[:40]!r}")

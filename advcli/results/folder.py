@@ -396,7 +396,6 @@ class ResultsFolder:
         *,
         about: Mapping[str, Any] | None = None,
         request: str | None = None,
-        former: str | None = None,
         traceback: str | None = None,
     ) -> None:
         """Store one cell atomically.
@@ -411,8 +410,6 @@ class ResultsFolder:
             Further facts about the cell (its configuration, notes, hash of the data).
         request : str, optional
             Key of the configuration alone, which exists even if the data could not be read; default ``key``.
-        former : str, optional
-            What older versions of the program called the request; a failure of that name goes.
         traceback : str, optional
             Given for a failed cell only: the cell is stored as failed (the next run tries again what it has not) and the text goes to
             ``failures/REQUEST.txt``.
@@ -437,8 +434,6 @@ class ResultsFolder:
                 trace_file.parent.mkdir(exist_ok=True)
             write_text(trace_file, traceback)
             write_text(self.cells_path / f"{request}{FAILED}.json", text)
-        if former is not None:
-            self.forget_failure(former)
 
     def forget_failure(self, request: str) -> None:
         """Remove the failure of a cell that is there as it was asked for, if there is one."""
@@ -453,7 +448,7 @@ class ResultsFolder:
         """Return the cell files that make the tables, in the order of the rows, and the columns of each table.
 
         Left out: damaged files (with a remark); failures of what succeeded since; finished cells that failed to get more splits, whose
-        failure has their rows; and cells that this folder has again from a newer `NUMBERS_VERSION`, or with predictions.
+        failure has their rows; and cells that this folder has again from a newer `NUMBERS_VERSION`.
 
         Raises
         ------
@@ -464,7 +459,7 @@ class ResultsFolder:
         listing: list[tuple[tuple[str, ...], Path]] = []
         columns: dict[str, set[str]] = {"runs": set(), "search": set()}
         done: dict[str, tuple[Path, int]] = {}
-        made_by: dict[Path, tuple[int, bool]] = {}
+        numbers: dict[Path, int] = {}
         abouts: dict[Path, dict[str, Any]] = {}
         overtaken: set[Path] = set()
         # Finished cells first: a failure is left out when the same request succeeded meanwhile in another process.
@@ -488,7 +483,7 @@ class ResultsFolder:
                     overtaken.add(finished)
             else:
                 done[shard["request"]] = path, _n_splits(shard)
-                made_by[path] = shard.get("numbers", 0), "predictions" in shard["about"]
+                numbers[path] = shard["numbers"]
                 abouts[path] = {name: shard["about"].get(name) for name in ("made_by", "dataset", "dataset_sha256")}
             first = unpack({"columns": shard["runs"]["columns"], "values": shard["runs"]["values"][:1]})
             head = first[0] if first else {}
@@ -497,22 +492,23 @@ class ResultsFolder:
             listing.append((order, path))
             for table, present in columns.items():
                 present.update(shard[table]["columns"])
-        old = overtaken | (self._superseded(made_by) if len(set(made_by.values())) > 1 else set())
-        for path in made_by.keys() - old:
-            self.makers.add(path.stem, abouts[path])
+        old = overtaken | (self._superseded(numbers) if len(set(numbers.values())) > 1 else set())
+        for path, facts in abouts.items():
+            if path not in old:
+                self.makers.add(path.stem, facts)
         headers = {"runs": all_columns(RUN_COLUMNS, columns["runs"]), "search": all_columns(SEARCH_COLUMNS, columns["search"])}
         return [path for _, path in sorted(listing) if path not in old], headers
 
-    def _superseded(self, made_by: Mapping[Path, tuple[int, bool]]) -> set[Path]:
-        """Return the finished cells whose configuration stands in another file with newer numbers, or with predictions."""
-        newest: dict[str, tuple[int, bool]] = {}
+    def _superseded(self, numbers: Mapping[Path, int]) -> set[Path]:
+        """Return the finished cells whose configuration stands in another file with newer numbers."""
+        newest: dict[str, int] = {}
         configuration: dict[Path, str] = {}
-        for path, version in made_by.items():
+        for path, version in numbers.items():
             cell = (self._read_shard(path) or {}).get("about", {}).get("cell")
             if cell:
                 configuration[path] = canonical_json(lasting(cell))
                 newest[configuration[path]] = max(version, newest.get(configuration[path], version))
-        return {path for path, text in configuration.items() if made_by[path] < newest[text]}
+        return {path for path, text in configuration.items() if numbers[path] < newest[text]}
 
     @staticmethod
     def _lines(table: Mapping[str, Any], header: Sequence[str]) -> Iterator[list[str]]:
@@ -665,7 +661,7 @@ class ResultsFolder:
                     makers.add(path.stem, shard["about"])
             before = read_json(file)
             before = before if isinstance(before, dict) else {}
-            document = provenance.document(plain(config), makers, [*before.get("sessions", []), session], before) | plain(extra or {})
+            document = provenance.document(plain(config), makers, [*before.get("sessions", []), session]) | plain(extra or {})
             write_text(file, json.dumps(document, indent=1) + "\n")
         return file
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.errors import ResultsError
 from ..core.files import read_json
-from .tables import SCHEMA_VERSION, canonical_json, short_json, without_growing
+from .tables import SCHEMA_VERSION, short_json
 
 IDENTITY = "identity.json"
 
@@ -44,13 +44,12 @@ class Owner:
     def __init__(self, folder: Path) -> None:
         file = folder / IDENTITY
         found = read_json(file)
-        self.stored: Mapping[str, Any] | None = _lasting(found) if isinstance(found, dict) else None
+        self.stored: Mapping[str, Any] | None = found if isinstance(found, dict) else None
         self.missing = not file.exists()
         self.identity, self._source = self.stored, file
 
     def add(self, path: Path, content: Mapping[str, Any]) -> None:
-        """Take the identity that a cell's file states; files of older versions of the program state none, and belong to the folder around
-        them.
+        """Take the identity that a cell's file states; one of a folder that belonged to no configuration states none.
 
         Raises
         ------
@@ -60,7 +59,6 @@ class Owner:
         identity = content.get("identity")
         if identity is None or content["schema"] != SCHEMA_VERSION:
             return
-        identity = _lasting(identity)
         if self.identity is None:
             self.identity, self._source = identity, path
         elif not self.is_of(identity):
@@ -70,34 +68,15 @@ class Owner:
             )
 
     def is_of(self, other: Any) -> bool:
-        """Tell whether another identity is the same; older versions of the program wrote paths, which differ in nothing."""
-        return bool(_without_paths(self.identity, other) == _without_paths(other, self.identity))
+        """Tell whether another identity is the same."""
+        return bool(self.identity == other)
 
     def unlike(self, other: Any) -> str:
         """Return in a few words how another identity differs."""
-        old, new = _flatten(_without_paths(self.identity, other)), _flatten(_without_paths(other, self.identity))
+        old, new = _flatten(self.identity), _flatten(other)
         keys = [key for key in sorted({*old, *new}) if old.get(key, _ABSENT) != new.get(key, _ABSENT)]
         changes = [f"{key}: {_short(old.get(key, _ABSENT))} -> {_short(new.get(key, _ABSENT))}" for key in keys]
         return ", ".join(changes[:4]) + (f" and {len(keys) - 4} more" if len(keys) > 4 else "")
-
-
-def _lasting(identity: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an identity as versions write it that let splits and metrics grow; older ones have their number and names in it."""
-    protocol = identity.get("protocol")
-    if not isinstance(protocol, Mapping):
-        return identity
-    each = [without_growing(options) for options in protocol.get("each of", [protocol])]
-    distinct = list({canonical_json(options): options for options in reversed(each)}.values())[::-1]  # in the order of their last places
-    return {**identity, "protocol": distinct[0] if len(distinct) == 1 else {"each of": distinct}}
-
-
-def _without_paths(identity: Any, other: Any) -> Any:
-    """Return an identity with `A_FILE` where another one has it and this one has a path, or several."""
-    if other == A_FILE and (isinstance(identity, str) or (isinstance(identity, Mapping) and "each of" in identity)):
-        return A_FILE
-    if isinstance(identity, Mapping) and isinstance(other, Mapping):
-        return {key: _without_paths(value, other.get(key)) for key, value in identity.items()}
-    return identity
 
 
 def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:

@@ -46,7 +46,7 @@ def digest(cell: Mapping[str, Any], split: int, arrays: Mapping[str, Array]) -> 
     Parameters
     ----------
     cell : mapping
-        The cell as plain data: `rows.lasting` of ``about["cell"]`` of its file, which older versions of the program took whole.
+        The cell as plain data: `tables.lasting` of ``about["cell"]`` of its file.
     split : int
         Number of the split, from 1.
     arrays : mapping

@@ -22,9 +22,6 @@ def session(started: float, ended: float) -> dict[str, Any]:
     return {"start": start, "end": end, "wall_seconds": ended - started, "peak_memory_bytes": peak_memory_bytes()}
 
 
-NOT_RECORDED: dict[str, Any] = {}
-"""The maker of cells of older versions of the program, which did not keep it."""
-
 _SET = ("versions", "git", "cpu", "instruction_set")
 
 
@@ -56,7 +53,7 @@ class Makers:
 
     def add(self, key: str, about: Mapping[str, Any]) -> None:
         """Take what a cell's file says."""
-        for made in about.get("made_by") or [NOT_RECORDED]:
+        for made in about.get("made_by") or ():
             self._cells.setdefault(json.dumps(made, sort_keys=True), []).append(key)
         if about.get("dataset_sha256"):
             counts = self.data.setdefault(str(about.get("dataset", key)), {})
@@ -83,13 +80,11 @@ class Makers:
         differing = [name for name in names if len({each[name] for each in said_by if name in each}) > 1]
         groups: dict[str, int] = {}
         for made, each in zip(found, said_by, strict=True):
-            said = ", ".join(f"{name} {each[name]}" for name in differing if name in each) if each else "not recorded"
+            said = ", ".join(f"{name} {each[name]}" for name in differing if name in each)
             if said:
                 groups[said] = groups.get(said, 0) + len(made["cells"])
         listed = "; ".join(f"{said} ({_cells(count)})" for said, count in groups.items())
-        if differing:
-            return f"the cells were not made by one set of versions and processors: {listed}"
-        return f"who made some of the cells is not known: {listed}" if groups and any(said_by) else ""
+        return f"the cells were not made by one set of versions and processors: {listed}" if differing else ""
 
     def mixtures(self) -> list[str]:
         """Return one line for every mixture: of versions and processors, and of contents of a data set."""
@@ -117,9 +112,7 @@ def facts(made: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in found.items() if value}
 
 
-def document(
-    config: Mapping[str, Any], makers: Makers, sessions: Sequence[Mapping[str, Any]], before: Mapping[str, Any] | None
-) -> dict[str, Any]:
+def document(config: Mapping[str, Any], makers: Makers, sessions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return how numbers came about, as plain data.
 
     Parameters
@@ -130,16 +123,8 @@ def document(
         Of all cells.
     sessions : sequence of mapping
         From `session`, the first one first.
-    before : mapping or None
-        The document that is replaced: what it says of cells that do not say it themselves stays.
     """
     listed = makers.listed()
-    # older versions of the program wrote one set, of the last run
-    former = before or {}
-    former = next((made for made in former["made_by"] if not made.get("recorded", True)), {}) if "made_by" in former else former
-    for made in listed:
-        if "versions" not in made:
-            made |= {"recorded": False, **{name: former[name] for name in _SET if name in former}}
     data = {name: list(contents) for name, contents in sorted(makers.data.items())}
     return {
         "config": dict(config),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 """Raised when the meaning of a row changes; part of every cell key, so that old and new rows never mix."""
 
-NUMBERS_VERSION = 14
+NUMBERS_VERSION = 1
 """Raised when a change of the code may change the numbers in rows; part of every cell key, so that a resumed sweep computes them again.
 
 A number that people raise, not a hash of the sources: a new loss, a renamed variable or another compiler would change a hash, and days of
@@ -107,8 +107,6 @@ TIMING_COLUMNS = ("fit_seconds", "predict_seconds", "seconds")
 GROWING = ("n_splits", "metrics")
 """Keys of the protocol that may grow in a finished cell: its key, its proofs and the identity of its folder do not depend on them."""
 
-STATUSES = ("ok", "not_converged", "failed")
-
 STRINGS = frozenset({"dataset", "loss", "features", "solver", "method", "metric", "status", "error", "options", "proof", "cell"})
 INTEGERS = frozenset({"split", "n_train", "n_test", "n_features", "n_classes", "passes", "seed", "stage", "fold"})
 BOOLEANS = frozenset({"converged", "rejector_converged"})
@@ -148,13 +146,10 @@ def lasting(cell: Mapping[str, Any]) -> dict[str, Any]:
     def unspoken(value: Any) -> Any:
         return {key: unspoken(item) for key, item in value.items() if key != "description"} if isinstance(value, Mapping) else value
 
-    protocol = cell.get("protocol")
-    return unspoken({**cell, "protocol": without_growing(protocol)} if isinstance(protocol, Mapping) else cell)
-
-
-def without_growing(protocol: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a protocol without those of `GROWING`."""
-    return {key: value for key, value in protocol.items() if key not in GROWING}
+    found = dict(unspoken(cell))
+    if "protocol" in found:
+        found["protocol"] = {key: value for key, value in found["protocol"].items() if key not in GROWING}
+    return found
 
 
 def hyper_value(value: Any) -> float | str:

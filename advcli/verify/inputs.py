@@ -15,8 +15,6 @@ from .surrogates import CannotError
 def found_again(config: Mapping[str, Any], about: Mapping[str, Any], data_dir: Path) -> dict[str, Any]:
     """Return the configuration of a cell, in which a file that is gone stands by the one of its name in ``data_dir``.
 
-    Cells of older versions of the program do not say which options are paths: of those, only a data set's is moved.
-
     Parameters
     ----------
     config, about : mapping
@@ -30,7 +28,7 @@ def found_again(config: Mapping[str, Any], about: Mapping[str, Any], data_dir: P
     """
     found: dict[str, Any] = copy.deepcopy(dict(config))
     files = about.get("files", {})
-    for key in about.get("paths", ["dataset.path"]):
+    for key in about.get("paths", ()):
         *above, last = (int(part) if part.isdecimal() else part for part in key.split("."))
         place: Any = found
         for part in above:

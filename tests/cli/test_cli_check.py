@@ -305,17 +305,6 @@ def test_many_passes_are_a_warning(checked: str, capfd: pytest.CaptureFixture[st
     assert "passes per fit" in Path("out.xml").read_text()
 
 
-def test_a_baseline_of_the_older_format_says_so(checked: str, capfd: pytest.CaptureFixture[str]) -> None:
-    with Path("line.csv").open(newline="") as file:
-        lines = list(csv.reader(file))
-    kept = [at for at, name in enumerate(lines[0]) if name not in baselines.COST_COLUMNS]
-    Path("line.csv").write_text("".join(",".join(line[at] for at in kept) + "\n" for line in lines))
-    said = "advcli: line.csv is of an older format, without passes and seconds; --update adds them\n"
-    assert check(checked, "baseline=line.csv", capfd=capfd) == (0, ["1 entry: 1 unchanged, 0 moved, 0 missing, 0 new"], said)
-    assert check(checked, "baseline=line.csv", "--update", capfd=capfd)[2] == said
-    assert check(checked, "baseline=line.csv", capfd=capfd)[2] == ""
-
-
 def test_the_rows_of_a_run_are_in_one_order() -> None:
     """Data set, method, seed, cell; then split; then the metric of the search, then the others as the protocol lists them."""
     words = ["-m", "dataset=wine,iris", "loss=zero_one,cs", "protocol.n_splits=3", "hyper.C=1", "solver.tol=1e-3"]

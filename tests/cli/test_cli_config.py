@@ -102,8 +102,7 @@ def test_defaults_are_those_of_the_protocol_in_the_papers() -> None:
     assert (standard["search"], standard["standard_errors"]) == ("every_split", 0.25)
     assert standard["stage1"]["regularisation"] == [2.0**i for i in (-9, -6, -3, 0, 3)]
     assert standard["extend"] == {"regularisation": [2.0**-18, 2.0**18], "gamma": [2.0**-18, 2.0**6], "tolerance": [2.0**-6, 2.0**3]}
-    # what was the only search keeps the keys of its cells
-    assert not {"search", "extend", "standard_errors"} & protocol.keys()
+    assert (protocol["search"], protocol["standard_errors"], protocol["extend"]) == ("first_split", 0.0, {})
     assert protocol["stage1"]["regularisation"] == [2.0**i for i in (0, 3, 6, 9, 12)]
     assert protocol["stage1"]["gamma"] == [2.0**i for i in (-12, -9, -6, -3, 0)]
     for name in ("regularisation", "gamma"):

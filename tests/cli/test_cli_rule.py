@@ -92,16 +92,3 @@ def test_a_matrix_of_classes_takes_the_rule_of_the_predictor(tmp_path, monkeypat
     assert main([*given, f"loss.matrix={prices}", "loss.predictions=[p,q,r]", "out=n.advcli"]) == 0
     assert "rule=predictor" in capfd.readouterr().out
     assert read("n.advcli").labels == ("p", "q", "r")
-
-
-def test_cells_of_matrices_keep_their_keys():
-    """A matrix without the keys that came later is the same cell with them, as long as they are null."""
-    from advcli.evaluation import Cell
-
-    rest = {"features": {"name": "linear"}, "solver": {"name": "auto", "tol": 1e-3}, "protocol": {"n_splits": 2}}
-    old = {"name": "general", "matrix": [[0, 1], [1, 0]], "file": None, "backend": "simplex"}
-    before, after, ruled = (
-        Cell({"name": "iris"}, {**old, **more}, **rest).request_key()
-        for more in ({}, {"rule": None, "predictions": None}, {"rule": "predictor"})
-    )
-    assert before == after != ruled

@@ -18,7 +18,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from support.sealing import change
 from support.waiting import until
 
 from advcli.cli import main
@@ -311,7 +310,7 @@ def test_a_cell_that_failed_to_get_more_is_dropped_whole(by: str, fakes: Any, fo
 
 
 def test_a_folder_whose_splits_failed_is_free(fakes: Any, tmp_path: Path, broken: list[int]) -> None:
-    """Failures keep nobody out, not those with rows of splits that did not fail, nor those that an older version of the program named."""
+    """Failures keep nobody out, not those with rows of splits that did not fail."""
     folder, cell = ResultsFolder(tmp_path / "x"), fakes.cell(protocol={"n_splits": 5})
     folder.prepare({"seed": 0})
     assert run_cell(cell, folder, DATA).status == "failed"
@@ -321,10 +320,6 @@ def test_a_folder_whose_splits_failed_is_free(fakes: Any, tmp_path: Path, broken
     other.prepare({"seed": 1})
     assert not list(other.cells_path.glob("*.json"))
     run_cell(cell, other, DATA)
-    former = cell.request_key(former=True)
-    failed = other.cells_path / f"{cell.request_key()}.failed.json"
-    change(failed, lambda content: content.update(key=former, request=former))
-    failed.rename(failed.with_name(f"{former}.failed.json"))
     broken.clear()
     assert run_cell(cell, other, DATA).status == "ok"
     other.merge()
@@ -460,7 +455,7 @@ def test_a_metric_of_distributions_needs_those_of_every_split(kept: list[bool], 
         review.finish()
 
 
-@pytest.mark.parametrize("change", [{"numbers": NUMBERS_VERSION - 1}, {"numbers": None}, {"cell": None}])
+@pytest.mark.parametrize("change", [{"numbers": NUMBERS_VERSION - 1}, {"cell": None}])
 def test_a_cell_that_is_computed_anew_refuses_nothing(change: dict[str, Any], folder: ResultsFolder) -> None:
     about = {"dataset": "d", "method": "m", "cell": planned().as_mapping(), **{key: change[key] for key in change if key == "cell"}}
     review = Review(folder, settled([planned(metrics=["mae"])]))
@@ -516,95 +511,6 @@ def test_predictions_are_read_as_they_were(data: st.DataObject) -> None:
             pairs = [codes.toarray() if sparse.issparse(codes) else codes for codes in (found.codes, each.codes)]
             assert np.array_equal(*pairs)
             assert pairs[0].shape == pairs[1].shape
-
-
-# ---- folders of older versions ------------------------------------------------------------------------------------------------------
-
-
-def _as_before(folder: ResultsFolder) -> None:
-    """Make of the cells what versions wrote that kept no predictions: their keys and the identity depended on splits and metrics."""
-    from advcli.evaluation import Cell
-    from advcli.results.proofs import digest, read
-
-    identity: dict[str, Any] = {}
-    for key in folder.finished_keys():
-        path = folder.cells_path / f"{key}.json"
-        content = json.loads(path.read_text())
-        about, cell = content["about"], Cell(**content["about"]["cell"])
-        former = cell.key(Recipe(cell, Path("data")).dataset, former=True)
-        arrays = read(folder, key)
-        columns = content["runs"]["columns"]
-        for values in content["runs"]["values"]:
-            values[columns.index("cell")] = former
-            split = values[columns.index("split")]
-            values[columns.index("proof")] = digest(about["cell"], split, arrays[split])
-        for values in content["search"]["values"]:
-            values[content["search"]["columns"].index("cell")] = former
-        protocol = {name: about["cell"]["protocol"][name] for name in ("n_splits", "metrics")}
-        identity = {**content["identity"], "protocol": {**content["identity"]["protocol"], **protocol}}
-
-        def edit(content: dict[str, Any], new: dict[str, Any] = identity, key: str = former, cell: Any = cell) -> None:
-            content.update(key=key, request=cell.request_key(former=True), identity=new)
-            for fact in ("predictions", "counted"):
-                content["about"].pop(fact)
-
-        path.write_text(json.dumps({**content}) + "\n")
-        change(path, edit)
-        path.rename(path.with_name(f"{former}.json"))
-        (folder.proofs_path / f"{key}.npz").rename(folder.proofs_path / f"{former}.npz")
-        (folder.predictions_path / f"{key}.npz").unlink()
-    (folder.path / "identity.json").write_text(json.dumps(identity))
-    folder.merge()
-
-
-def test_a_folder_of_an_older_version_gets_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fits: list[Any]) -> None:
-    monkeypatch.chdir(tmp_path)
-    words = f"{WORDS} loss=zero_one,cs protocol.metrics=[mae] record.proofs=true"
-    sweep(f"{words} protocol.n_splits=2", "x", workers=1, quiet=True)
-    new = bits("x")
-    _as_before(ResultsFolder("x"))
-    old = bits("x")
-    assert old != new
-    fits.clear()
-    # the same command has nothing to do
-    sweep(f"{words} protocol.n_splits=2", "x", workers=1, quiet=True)
-    assert fits == []
-    assert bits("x") == old
-    for more in ("protocol.n_splits=3", "protocol.n_splits=1", "protocol.n_splits=2 protocol.metrics=[mae,mse]"):
-        with pytest.raises(
-            ResultsError, match=r"kept no predictions.*advcli drop results=.* dataset=iris 'method=.* linear'.* 1 more"
-        ) as caught:
-            sweep(f"{words} {more}", "x", workers=1, quiet=True)
-        assert "\n" not in str(caught.value)
-    assert bits("x") == old
-
-
-def test_a_folder_of_an_older_version_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    words = f"{WORDS} record.proofs=true"
-    sweep(f"{words} protocol.n_splits=2", "x", workers=1, quiet=True)
-    _as_before(ResultsFolder("x"))
-    sweep(f"{words} loss=cs protocol.n_splits=2", "x", workers=1, quiet=True)
-    assert main(["verify", "results=x"]) == 0
-    assert main(["drop", "results=x", "method=zero_one linear"]) == 0
-    sweep(f"{words} loss=zero_one,cs protocol.n_splits=3", "x", workers=1, quiet=True)
-    sweep(f"{words} loss=zero_one,cs protocol.n_splits=3", "whole", workers=1, quiet=True)
-    assert bits("x") == bits("whole")
-
-
-def test_cells_with_predictions_stand_for_those_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where proofs are asked for that an older version did not keep, all is computed anew."""
-    monkeypatch.chdir(tmp_path)
-    words = f"{WORDS} protocol.n_splits=2 record.proofs=true"
-    sweep(words, "x", workers=1, quiet=True)
-    expected = bits("x")
-    _as_before(ResultsFolder("x"))
-    for path in Path("x/proofs").iterdir():
-        path.unlink()
-    sweep(words, "x", workers=1, quiet=True)
-    assert bits("x") == expected
-    sweep(words.replace("splits=2", "splits=3"), "x", workers=1, quiet=True)
-    assert sorted(read_table(Path("x/runs.csv"))["split"].unique()) == [1, 2, 3]
 
 
 def test_what_lasts_of_a_configuration() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.sealing import change
 
 from advcli.cli import main
 from advcli.config.composing import compose_cells
@@ -73,7 +72,7 @@ def given(options: dict[str, Any], name: str, value: str) -> dict[str, Any]:
 def test_the_key_of_a_cell_holds_the_content_of_every_file(group: str, options: dict[str, Any], name: str) -> None:
     def keys(path: str) -> set[str]:
         made = cell(group, given(options, name, path))
-        return {made.request_key(), made.request_key(former=True), made.options}
+        return {made.request_key(), made.options}
 
     write(IDENTITY)
     write(CONFUSED, "other/C.csv")
@@ -180,33 +179,6 @@ def test_the_same_data_by_another_path_are_the_same_cells(tmp_path: Path, capfd:
     shutil.copy("there/b.csv", "a.csv")
     assert main(["verify", "results=results/x"]) == 0
     assert "6 proved, 0 refuted, 0 cannot" in capfd.readouterr().out
-
-
-def test_a_folder_that_holds_paths_goes_on(capfd: pytest.CaptureFixture[str]) -> None:
-    """Older versions wrote the path into the identity of the folder and of every cell."""
-    words = ["-m", *DATA, "workers=1", "name=x", "dataset.path=a.csv"]
-    table(0.0)
-    assert main([*words, "loss=zero_one"]) == 0
-    identity = json.loads(Path("results/x/identity.json").read_text())
-    identity["options"]["dataset.path"] = "a.csv"
-    Path("results/x/identity.json").write_text(json.dumps(identity))
-    (file,) = Path("results/x/cells").glob("*.json")
-    change(file, lambda content: content.update(identity=identity))
-    assert main([*words, "loss=zero_one,cs"]) == 0
-    assert "2 cells, 1 already there" in capfd.readouterr().out
-    assert main([*words, "loss=cs", "dataset.order=[r,q,p]"]) == 2
-    assert "made by another config (options.dataset.order: (absent) -> " in capfd.readouterr().err
-
-
-def test_a_cell_that_does_not_say_what_its_files_held_is_not_taken(capfd: pytest.CaptureFixture[str]) -> None:
-    words = ["dataset=iris", "loss=zero_one", "noise=csv", "noise.path=C.csv", *SHORT, "name=x"]
-    write(IDENTITY)
-    assert main(words) == 0
-    (file,) = Path("results/x/cells").glob("*.json")
-    change(file, lambda content: content["about"].pop("files"))
-    capfd.readouterr()
-    assert main(words) == 2
-    assert "did not keep what the files of the options hold" in capfd.readouterr().err
 
 
 def test_rows_of_edited_plug_ins_are_no_rivals_of_the_old_ones() -> None:

@@ -13,7 +13,6 @@ import pytest
 from support.sealing import sealed
 
 from advcli.core.errors import ConfigError, ResultsError
-from advcli.reports.makers import MADE_COLUMNS
 from advcli.reports.regression.baseline import (
     BASELINE_COLUMNS,
     COST_COLUMNS,
@@ -518,21 +517,6 @@ def test_rows_without_costs_are_compared_all_the_same(planted, tmp_path):
     path = baseline_file(planted, tmp_path, rows)
     assert read_baseline(path)[list(COST_COLUMNS)].isna().all(axis=None)
     assert cost_warnings(check_folder(planted.folder(tmp_path / "new", with_costs(planted, [1] * 20)), path)) == []
-
-
-def test_a_baseline_of_the_older_format_is_read(planted, tmp_path):
-    path = baseline_file(planted, tmp_path, planted.rows("iris", "a", ERRORS))
-    assert read_baseline(path).attrs["without"] == ""
-    with path.open(newline="") as file:
-        lines = list(csv.reader(file))
-    kept = [at for at, name in enumerate(BASELINE_COLUMNS) if name not in (*COST_COLUMNS, *MADE_COLUMNS)]
-    path.write_text("".join(",".join(line[at] for at in kept) + "\n" for line in lines))
-    old = read_baseline(path)
-    assert old.attrs["without"] == "passes and seconds, versions and configuration"
-    folder = planted.folder(tmp_path / "new", planted.rows("iris", "a", ERRORS))
-    assert one(check_folder(folder, path)).test == "identical"
-    write_baseline(path, folder_baseline(folder, previous=old))
-    assert read_baseline(path).attrs["without"] == ""
 
 
 # ------------------------------------------------------------------------------------------------------------ who made the numbers

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.sealing import unsealed
 
 from advcli.core.errors import ResultsError
 from advcli.evaluation import run_cell
@@ -43,30 +42,30 @@ def _drop_column(content: Content) -> Content:
     return content
 
 
-# What becomes of a cell's content; whether a file without checksum shows it as well.
-CONTENTS: dict[str, tuple[Callable[[Content], Any], bool]] = {
-    "changed value": (_put("value", 0.4242), False),
-    "changed search": (lambda content: content | {"search": {"columns": [], "values": []}}, False),
-    "changed facts": (lambda content: content | {"about": {**content["about"], "dataset": "another"}}, False),
-    "last row removed": (_rows(lambda rows, columns: rows.pop()), True),
-    "first row removed": (_rows(lambda rows, columns: rows.pop(0)), True),
-    "all rows removed": (_rows(lambda rows, columns: rows.clear()), True),
-    "column removed": (_drop_column, True),
-    "column without its values": (lambda content: content | {"runs": {**content["runs"], "columns": content["runs"]["columns"][1:]}}, True),
-    "doubled rows": (_rows(lambda rows, columns: rows.extend([*rows])), True),
-    "a list": (lambda content: [content], True),
-    "null": (lambda content: None, True),
-    "no table": (lambda content: content | {"runs": None}, True),
-    "rows of nothing": (lambda content: content | {"runs": {**content["runs"], "values": [None]}}, True),
-    "another key": (lambda content: content | {"key": "0" * 32}, True),
-    "no schema": (lambda content: content | {"schema": None}, True),
-    "text for a number": (_put("value", "many"), True),
-    "number for a text": (_put("dataset", 3), True),
-    "text for a truth value": (_put("converged", "yes"), True),
-    "NaN for a whole number": (_put("n_train", float("nan")), True),
-    "NaN for a value": (_put("value", float("nan")), False),
-    "an unknown status": (_put("status", "fine"), True),
-    "rows of another cell": (_put("cell", "0" * 32), True),
+# What becomes of a cell's content.
+CONTENTS: dict[str, Callable[[Content], Any]] = {
+    "changed value": _put("value", 0.4242),
+    "changed search": lambda content: content | {"search": {"columns": [], "values": []}},
+    "changed facts": lambda content: content | {"about": {**content["about"], "dataset": "another"}},
+    "last row removed": _rows(lambda rows, columns: rows.pop()),
+    "first row removed": _rows(lambda rows, columns: rows.pop(0)),
+    "all rows removed": _rows(lambda rows, columns: rows.clear()),
+    "column removed": _drop_column,
+    "column without its values": lambda content: content | {"runs": {**content["runs"], "columns": content["runs"]["columns"][1:]}},
+    "doubled rows": _rows(lambda rows, columns: rows.extend([*rows])),
+    "a list": lambda content: [content],
+    "null": lambda content: None,
+    "no table": lambda content: content | {"runs": None},
+    "rows of nothing": lambda content: content | {"runs": {**content["runs"], "values": [None]}},
+    "another key": lambda content: content | {"key": "0" * 32},
+    "no schema": lambda content: content | {"schema": None},
+    "text for a number": _put("value", "many"),
+    "number for a text": _put("dataset", 3),
+    "text for a truth value": _put("converged", "yes"),
+    "NaN for a whole number": _put("n_train", float("nan")),
+    "NaN for a value": _put("value", float("nan")),
+    "an unknown status": _put("status", "fine"),
+    "rows of another cell": _put("cell", "0" * 32),
 }
 
 
@@ -112,7 +111,7 @@ def damage(kind: str, path: Path) -> None:
         return
     content = json.loads(path.read_text())
     seal = content.pop("sha256")
-    changed = CONTENTS[kind][0](content)
+    changed = CONTENTS[kind](content)
     text = json.dumps(changed, separators=(",", ":"))
     # the old checksum stays where a program that only changes content would leave it
     path.write_text(f'{text[:-1]},"sha256":"{seal}"}}\n' if isinstance(changed, dict) else text)
@@ -219,22 +218,6 @@ def test_any_other_byte_is_seen(data: st.DataObject, tmp_path: Path) -> None:
     path.write_bytes(raw)
     with pytest.raises(DamagedError):
         read_cell_file(path)
-
-
-@pytest.mark.parametrize("kind", [kind for kind, (_, seen) in CONTENTS.items() if seen])
-def test_files_of_older_versions_are_believed_if_they_are_whole(kind: str, two: tuple[ResultsFolder, list[Any], bytes]) -> None:
-    folder, asked, expected = two
-    path = folder.cells_path / f"{run_cell(asked[0], folder, DATA).key}.json"
-    content = json.loads(path.read_text())
-    path.write_text(unsealed(content))
-    folder.prepare({"seed": 0})
-    assert not folder.remarks
-    assert all(run_cell(cell, folder, DATA).skipped for cell in asked)
-    folder.merge()
-    assert values(folder) == expected
-    changed = CONTENTS[kind][0](content)
-    path.write_text(unsealed(changed) if isinstance(changed, dict) else json.dumps(changed))
-    assert not folder.has(path.stem)
 
 
 def test_a_table_of_damaged_cells_alone_has_no_rows(two: tuple[ResultsFolder, list[Any], bytes]) -> None:

@@ -287,22 +287,6 @@ def test_a_run_that_computed_nothing_changes_no_versions(folder):
     )
 
 
-def test_cells_that_do_not_say_it_keep_what_the_folder_said(folder):
-    """Older versions wrote the versions of the last run for all cells, and none into the cells."""
-    folder.write_cell("a", [row()], about={"dataset": "iris"})
-    (folder.path / "provenance.json").write_text(json.dumps({"versions": {"scikit-learn": "1.9.1"}, "git": None, "sessions": []}))
-    for cells in (["a"], ["a", "b"]):
-        if len(cells) > 1:
-            folder.write_cell("b", [row()], about={"made_by": [made("1.7.2")]})
-        folder.write_provenance({}, started=0.0, ended=1.0)
-        document = json.loads((folder.path / "provenance.json").read_text())
-        assert sorted(cell for each in document["made_by"] for cell in each["cells"]) == cells
-        (old,) = (each for each in document["made_by"] if each["cells"] == ["a"])
-        assert (old["versions"], old["recorded"]) == ({"scikit-learn": "1.9.1"}, False)
-    folder.merge()
-    assert folder.makers.mixture().startswith("who made some of the cells is not known: not recorded (1 cell)")
-
-
 def test_contents_that_are_mixed_are_said(folder):
     for key, content in (("a", "1" * 64), ("b", "2" * 64), ("c", "2" * 64)):
         folder.write_cell(key, [row()], about={"dataset": "mine", "dataset_sha256": content})

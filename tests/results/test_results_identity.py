@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.sealing import change, unsealed
+from support.sealing import change
 
 from advcli.core.errors import ResultsError
 from advcli.core.files import create_text
@@ -68,7 +68,7 @@ def test_a_folder_that_nothing_tells_of_is_refused(state: str, tmp_path: Path) -
     for name, identity in (("cells", ONE), ("rows", ONE)):
         folder = claimed(tmp_path / name, identity, "a")
         path = folder.cells_path / "a.json"
-        path.write_text(unsealed(json.loads(path.read_text())))
+        change(path, lambda content: content.update(identity=None))
         folder.merge()
         if name == "rows":
             path.unlink()
@@ -93,21 +93,6 @@ def test_cells_of_two_configurations_make_no_table(tmp_path: Path) -> None:
         for asked in (ONE, OTHER):
             refused(one.path, asked, "one table cannot hold both")
     assert (one.path / "runs.csv").read_bytes() == before
-
-
-def test_folders_of_older_versions_go_on(tmp_path: Path) -> None:
-    """Their cells name no configuration: they belong to that of the identity.json beside them."""
-    folder = claimed(tmp_path, ONE, "a", "b")
-    for path in folder.cells_path.glob("*.json"):
-        path.write_text(unsealed(json.loads(path.read_text())))
-    refused(tmp_path, OTHER, "made by another config")
-    again = claimed(tmp_path, ONE, "c")
-    assert not again.remarks
-    assert again.merge() == 3
-    # a newer cell beside them speaks for them too
-    (tmp_path / "identity.json").unlink()
-    refused(tmp_path, OTHER, "made by another config")
-    assert claimed(tmp_path, ONE).merge() == 3
 
 
 def test_cells_of_another_schema_say_nothing(tmp_path: Path) -> None:

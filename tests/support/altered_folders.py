@@ -15,7 +15,7 @@ from support.sealing import sealed
 
 from advcli.results import proofs
 from advcli.results.folder import ResultsFolder
-from advcli.results.tables import format_value
+from advcli.results.tables import format_value, lasting
 from advcli.verify import Verdict, verify_folder
 
 
@@ -114,7 +114,7 @@ def forge_hashes(path: Path, key: str) -> None:
     folder = ResultsFolder(path)
     arrays = proofs.read(folder, key)
     config = folder.read_cell(key)["about"]["cell"]
-    hashes = {str(split): proofs.digest(config, split, parts) for split, parts in arrays.items()}
+    hashes = {str(split): proofs.digest(lasting(config), split, parts) for split, parts in arrays.items()}
 
     def change(shard: dict[str, Any]) -> None:
         columns = shard["runs"]["columns"]

@@ -18,8 +18,3 @@ def change(path: Path, edit: Callable[[dict[str, Any]], object]) -> None:
     content = json.loads(path.read_text())
     edit(content)
     path.write_text(sealed(content))
-
-
-def unsealed(content: dict[str, Any]) -> str:
-    """Return the text that older versions of the program wrote: without checksum and identity."""
-    return json.dumps({name: value for name, value in content.items() if name not in ("sha256", "identity")}, separators=(",", ":")) + "\n"

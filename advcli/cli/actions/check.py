@@ -66,8 +66,6 @@ class Check(Task):
             changes = check.check_folder(folder, settings.baseline, test=test, alpha=alpha)
             self._write_junit(junit.junit_xml(changes, f"advcli check {settings.baseline.name}", finding=finding))
             print(check.changes_text(changes), end="")
-            if previous.attrs["without"]:
-                say(f"{short(settings.baseline)} is of an older format, without {previous.attrs['without']}; --update adds them")
             warn(check.cost_warnings(changes))
             if not settings.update and any(change.failed for change in changes):
                 self.code = 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...learners.options import own_options
+from ...learners.options import OF_THE_FIT, own_options
 from ...losses import loss_names, make_loss
 from ..drawing import COLOURS
 from .base import Picture, Request, register
@@ -37,7 +37,7 @@ def curves_picture(request: Request) -> Iterator[Picture]:
     """Yield the surrogates of two classes over the margin, with the logistic loss and the error."""
     losses = []
     for options in request.losses:
-        name, own = str(options["name"]), own_options(options)
+        name, own = str(options["name"]), own_options(options, OF_THE_FIT)
         if name not in loss_names():
             continue
         if "alpha" in own:

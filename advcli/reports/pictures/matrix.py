@@ -10,7 +10,7 @@ import numpy as np
 from ...core.errors import IncompatibleError
 from ...evaluation.recipe import Recipe
 from ...learners import learner_of
-from ...learners.options import own_options
+from ...learners.options import OF_THE_FIT, own_options
 from ...losses import AdversarialLoss, loss_class, make_loss, registry
 from .base import Picture, Request, register
 
@@ -26,13 +26,13 @@ def matrix_picture(request: Request) -> Iterator[Picture]:
     names = [str(at + 1) for at in range(k)]
     if options["name"] not in registry or not issubclass(loss_class(options["name"]), AdversarialLoss):
         raise IncompatibleError("figure=loss_matrix", "an adversarial loss", f"loss={options['name']} is no game over a matrix")
-    given = (own_options(options).get("matrix") or [[]])[0]
+    given = (own_options(options, OF_THE_FIT).get("matrix") or [[]])[0]
     if learner_of(options).needs(options) & {"classes", "hierarchy"}:
         recipe = Recipe(request.cell, request.data_dir, search=False)
         options, names = recipe.cell.loss, [str(name) for name in recipe.dataset.classes]
     elif len(given):
         names = [str(at + 1) for at in range(len(given))]
-    loss: Any = make_loss(options["name"], len(names), **own_options(options))
+    loss: Any = make_loss(options["name"], len(names), **own_options(options, OF_THE_FIT))
     matrix = np.asarray(loss.matrix, dtype=np.float64)
     extra = [f"+ {at + 1}" for at in range(len(matrix) - len(names))]
     rows = list(loss.row_names or [*names, *(["abstain"] if len(extra) == 1 else extra)])[: len(matrix)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...learners.options import own_options
+from ...learners.options import OF_THE_FIT, own_options
 from ...losses import make_loss
 from ...losses.surfaces import loss_surface, paint_surface
 from .base import Picture, Request, register
@@ -18,7 +18,7 @@ def surface_pictures(request: Request) -> Iterator[Picture]:
     """Yield the contour of the loss over two potential differences, for each true label."""
     import pandas as pd
 
-    loss = make_loss(request.cell.loss["name"], 3, **own_options(request.cell.loss))
+    loss = make_loss(request.cell.loss["name"], 3, **own_options(request.cell.loss, OF_THE_FIT))
     for truth in range(3):
         surface = loss_surface(loss, truth)
 

@@ -220,7 +220,7 @@ def make_baseline(
     tolerance : float, optional
         For every entry; default: `default_tolerance` of each.
     previous : DataFrame, optional
-        An older baseline (`read_baseline`), whose tolerances are kept.
+        The baseline before it (`read_baseline`), whose tolerances are kept.
     made : mapping, optional
         Who made the cells (`makers.made_texts`).
 
@@ -309,9 +309,6 @@ def write_baseline(path: Path, baseline: pd.DataFrame) -> None:
 def read_baseline(path: Path) -> pd.DataFrame:
     """Read a baseline.
 
-    A baseline of an older version has none of `COST_COLUMNS` or `MADE_COLUMNS`: they are empty then, and ``attrs["without"]`` says in words
-    what it lacks.
-
     Raises
     ------
     ResultsError
@@ -323,14 +320,9 @@ def read_baseline(path: Path) -> pd.DataFrame:
         raise ResultsError(f"no baseline {path}; write one with --update") from None
     except (OSError, ValueError) as error:
         raise ResultsError(f"cannot read the baseline {path}: {' '.join(str(error).split())}") from error
-    missing = [column for column in BASELINE_COLUMNS if column not in frame and column not in (*COST_COLUMNS, *MADE_COLUMNS)]
+    missing = [column for column in BASELINE_COLUMNS if column not in frame]
     if missing:
         raise ResultsError(f"{path} is no baseline: it has no column {missing[0]!r}; write one with --update")
-    lacking = {"passes and seconds": COST_COLUMNS, "versions and configuration": MADE_COLUMNS}
-    frame.attrs["without"] = ", ".join(what for what, columns in lacking.items() if not any(column in frame for column in columns))
-    for column in (*COST_COLUMNS, *MADE_COLUMNS):
-        if column not in frame:
-            frame[column] = ""
     for column in ("mean", "std", "tolerance", "n", "seed", "n_train", "n_test", *COST_COLUMNS):
         numbers = pd.to_numeric(frame[column].replace("", "nan"), errors="coerce").astype(float)
         bad = numbers.isna() & ~frame[column].str.lower().isin(("", "nan"))

@@ -53,7 +53,7 @@ def _made(known: Mapping[str, Any]) -> list[str]:
 
 def _made_by(made: Mapping[str, Any]) -> list[str]:
     """Return in lines what made some cells of a folder."""
-    lines = [] if made.get("versions") else ["versions: not recorded"] if "cells" in made else []
+    lines = []
     if made.get("versions"):
         lines.append("versions: " + ", ".join(f"{name} {version}" for name, version in made["versions"].items()))
     git = made.get("git") or {}
