@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from support.waiting import HANG
 
+from advcli.cli import main
 from advcli.core.errors import ResultsError
 from advcli.core.files import read_json
 from advcli.reports import write, write_reports
@@ -152,3 +153,16 @@ def test_a_report_into_a_folder_that_cannot_be_written_names_the_remedy(folder: 
     (folder.cells_path / ".lock").mkdir()
     with pytest.raises(ResultsError, match=r"cannot write into .*; out=FOLDER takes the tables elsewhere"):
         write_reports(folder)
+
+
+def test_verify_holds_the_lock_from_its_first_row_to_its_table(folder: ResultsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = []
+
+    def look(results: ResultsFolder, *_: object) -> list[object]:
+        with ResultsFolder(results.path).locked(wait=False) as free:
+            held.append(not free)
+        return []
+
+    monkeypatch.setattr("advcli.verify.verify_folder", look)
+    assert main(["verify", f"results={folder.path}"]) == 1  # nothing was proved
+    assert held == [True]

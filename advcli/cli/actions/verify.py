@@ -20,7 +20,9 @@ class Verify(Task):
         from ...verify import summary, verify_folder
 
         folder = existing_folder(settings)
-        verdicts = verify_folder(ResultsFolder(folder), settings.data_dir, print, settings.spreadsheets)
+        results = ResultsFolder(folder)
+        with results.locked():  # verify.csv says of the rows that are there what they are worth
+            verdicts = verify_folder(results, settings.data_dir, print, settings.spreadsheets)
         counts = {word: sum(each.verdict == word for each in verdicts) for word in ("proved", "refuted", "cannot")}
         counted, *left = summary(verdicts)
         print(f"{short(folder)}: {counted}, {sum(each.seconds for each in verdicts):.1f} s; verify.csv", *left, sep="\n")
