@@ -2,7 +2,7 @@
 
 A table stands in a page between ``<!-- table NAME -->`` and ``<!-- end NAME -->``; `TABLES` says how it is made. Its numbers come from
 ``results/published/SUMMARY.csv``, which has one row per data set, method and metric with the commit whose code computed it, and from
-``advcli/reports/published``. Under it stand the commits.
+``advcli/reports/published``. Under it stands the command; the commits stand in ``benchmarks/journal/commits.md``.
 
     python docs/rebuild.py                              make all tables of all pages anew from the summaries
     python docs/rebuild.py --check                      write nothing; exit code 1 and a line for every page that would change
@@ -34,7 +34,7 @@ from advcli.statistics.marks import Significance
 
 DOCS = Path(__file__).resolve().parent
 KEPT = DOCS.parent / "results" / "published"
-PAGES = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md")), DOCS.parent / "benchmarks" / "journal" / "commits.md"]
 KEY = ["dataset", "method", "metric"]
 COLUMNS = [*KEY, "loss", "features", "mean", "std", "n_splits", "worst_gap", "mark", "hyper", "commit", "origin", "note"]
 """Columns of a kept summary.
@@ -85,15 +85,15 @@ class Summary:
         return f"{text}, {row['note']}" if row["note"] else text
 
     def made(self, command: str) -> str:
-        """Return the line under a table: command, commits, largest relative gap."""
+        """Return the line under a table: command, whether its numbers were taken over from a page, largest relative gap."""
         gap = self.frame["worst_gap"].max()
-        said = []
-        for origin, words in (("run", "computed at {}"), ("page", "rounded numbers of this page at {}, not computed since")):
-            commits = sorted(set(self.frame.loc[self.frame["origin"] == origin, "commit"]))
-            if commits:
-                said.append(words.format(f"commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}"))
+        rounded = " Rounded numbers, taken over from an earlier page." if (self.frame["origin"] == "page").any() else ""
         certified = "" if math.isnan(gap) else f" Relative gaps up to {gap:.1e}."
-        return f"`{command}`: {'; '.join(said)}.{certified}"
+        return f"`{command}`.{rounded}{certified}"
+
+    def commits(self, origin: str) -> str:
+        """Return the commits of the rows that were computed by a run, or taken over from a page, as ``origin`` says."""
+        return ", ".join(sorted(set(self.frame.loc[self.frame["origin"] == origin, "commit"])))
 
 
 def pipe(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -459,6 +459,13 @@ def leaves_of_messages() -> list[str]:
     return [*pipe(head, rows), "", summary.made(f"advcli +experiment={key}")]
 
 
+def commits() -> list[str]:
+    """Return the commits behind every kept summary."""
+    summaries = [Summary(path.stem) for path in sorted(KEPT.glob("*.csv"))]
+    rows = [[f"`{summary.name}`", summary.commits("run"), summary.commits("page")] for summary in summaries]
+    return pipe(["summary", "computed at", "taken over from the page at"], rows)
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "quickstart": quickstart,
     "author_splits": author_splits,
@@ -493,6 +500,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "choi2018_imclef07": xray_labels,
     "choi2018_table4_3": leaves_of_messages,
     "choi2018_table5_3": many_labels,
+    "commits": commits,
 }
 """Tables by the name of their marks."""
 

@@ -100,7 +100,8 @@ def test_a_run_is_kept_with_its_commit(
     assert summary.text("iris", "zero_one linear", "accuracy", 2, 100.0) == said[1]
     row = summary.row("iris", "zero_one linear", "error")
     assert (row["commit"], row["origin"], row["hyper"], row["mark"], row["n_splits"]) == ("0123456", "run", "C=1", "*", 3)
-    assert "`advcli dataset=iris`: computed at commit 0123456." in summary.made("advcli dataset=iris")
+    assert summary.made("advcli dataset=iris").startswith("`advcli dataset=iris`. Relative gaps up to ")
+    assert (summary.commits("run"), summary.commits("page")) == ("0123456", "")
     # rows of other cells stay, those of the same cell are replaced
     other = first.splitlines()[1].replace("iris", "another")
     (kept / "toy.csv").write_text(first.replace("0123456", "fedcba9") + other + "\n")
