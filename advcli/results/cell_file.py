@@ -94,6 +94,25 @@ def read_cell_file(path: Path) -> dict[str, Any]:
     return content
 
 
+def read_current(path: Path) -> dict[str, Any] | None:
+    """Return the content of a cell's file; None if it is not there, damaged, or of another version of the schema."""
+    try:
+        content = read_cell_file(path)
+    except (FileNotFoundError, DamagedError):
+        return None
+    return content if content["schema"] == SCHEMA_VERSION else None
+
+
+def cell_files(folder: Path) -> list[Path]:
+    """Return the cell files of a folder by name, those of failed cells among them, without those set aside as damaged."""
+    try:
+        return sorted(
+            file for file in folder.iterdir() if file.suffix == ".json" and not file.name.startswith(".") and DAMAGED not in file.name
+        )
+    except OSError:
+        return []
+
+
 def _check_names(path: Path, content: Mapping[str, Any]) -> None:
     if not isinstance(content.get("schema"), int) or not all(isinstance(content.get(name), str) for name in ("key", "request")):
         raise DamagedError("it has no schema, key or request")

@@ -34,18 +34,13 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import ResultsError
 from ..core.files import atomic_file, create_text, locked, own_name, read_json, reason, remove_of_the_dead, write_text
 from . import provenance
-from .cell_file import DAMAGED, FAILED, DamagedError, cell_text, read_cell_file
+from .cell_file import DAMAGED, FAILED, DamagedError, cell_files, cell_text, read_cell_file, read_current
+from .cell_tables import CellTables
 from .identity import IDENTITY, Owner, identity_text
 from .tables import (
     NEEDED,
-    RUN_COLUMNS,
     SCHEMA_VERSION,
-    SEARCH_COLUMNS,
-    all_columns,
-    canonical_json,
     difference,
-    format_value,
-    lasting,
     plain,
     read_table,
     unpack,
@@ -195,7 +190,7 @@ class ResultsFolder:
         if not self._occupied() and create_text(file, identity_text(wanted)):
             return []
         owner, damaged = Owner(self.path), []
-        for path in self._cell_files():
+        for path in cell_files(self.cells_path):
             try:
                 content = read_cell_file(path)
             except FileNotFoundError:
@@ -226,8 +221,8 @@ class ResultsFolder:
 
         Failures alone are nothing to keep: the mistake that made them may stand in the configuration.
         """
-        failed = [path for path in self._cell_files() if path.stem.endswith(FAILED)]
-        if len(failed) < len(self._cell_files()) or self._in_use():
+        failed = [path for path in cell_files(self.cells_path) if path.stem.endswith(FAILED)]
+        if len(failed) < len(cell_files(self.cells_path)) or self._in_use():
             return True
         alone = bool(failed) and len(failed) == len(list(self.cells_path.glob("*.json")))  # none was set aside as damaged
         return (self.path / "runs.csv").exists() and not alone
@@ -245,7 +240,7 @@ class ResultsFolder:
 
     def _forget_failures(self) -> None:
         """Remove the cells that failed, their tracebacks and the tables of them alone."""
-        self._unlink(path for path in self._cell_files() if path.stem.endswith(FAILED))
+        self._unlink(path for path in cell_files(self.cells_path) if path.stem.endswith(FAILED))
         self._unlink((self.path / "failures").glob("*.txt"))
         self._unlink(self.path / name for name in ("runs.csv", "search.csv"))
 
@@ -268,8 +263,8 @@ class ResultsFolder:
                 raise ResultsError(f"a run is under way in {self.path}; wait for its end, or stop it")
             wanted = set(keys)
             files: dict[str, set[str]] = {}
-            for path in self._cell_files():
-                shard, stem = self._read_shard(path), path.name.removesuffix(".json").removesuffix(FAILED)
+            for path in cell_files(self.cells_path):
+                shard, stem = read_current(path), path.name.removesuffix(".json").removesuffix(FAILED)
                 files[stem] = {stem} | ({shard["key"], shard["request"]} if shard else set())
             wanted = wanted.union(*(names for names in files.values() if names & wanted))
             for key in wanted | {stem for stem, names in files.items() if names & wanted}:
@@ -304,7 +299,7 @@ class ResultsFolder:
     def abandon(self) -> bool:
         """Remove the folder if nobody has put anything into it and no other process runs in it; return whether it was removed."""
         with self.locked():
-            if self._occupied() or self._cell_files():
+            if self._occupied() or cell_files(self.cells_path):
                 return False
             shutil.rmtree(self.path, ignore_errors=True)
         return True
@@ -339,39 +334,21 @@ class ResultsFolder:
         finally:
             shutil.rmtree(path, ignore_errors=True)
 
-    def _cell_files(self) -> list[Path]:
-        try:
-            return sorted(
-                file
-                for file in self.cells_path.iterdir()
-                if file.suffix == ".json" and not file.name.startswith(".") and DAMAGED not in file.name
-            )
-        except OSError:
-            return []
-
     def _had_cells(self) -> bool:
         """Tell whether runs.csv is made of cell files: of none at all, when every one was damaged."""
         return any(self.cells_path.glob("*.json"))
 
     def finished_keys(self) -> list[str]:
         """Return the keys of the cells that have a file, the failed ones aside."""
-        return [path.stem for path in self._cell_files() if not path.stem.endswith(FAILED)]
-
-    def _read_shard(self, path: Path) -> dict[str, Any] | None:
-        """Return the content of a cell's file; None if it is not there, damaged, or of another version of the schema."""
-        try:
-            shard = read_cell_file(path)
-        except (FileNotFoundError, DamagedError):
-            return None
-        return shard if shard["schema"] == SCHEMA_VERSION else None
+        return [path.stem for path in cell_files(self.cells_path) if not path.stem.endswith(FAILED)]
 
     def has(self, key: str) -> bool:
         """Tell whether a cell is there, complete and without failure."""
-        return self._read_shard(self.cells_path / f"{key}.json") is not None
+        return read_current(self.cells_path / f"{key}.json") is not None
 
     def read_cell(self, key: str) -> dict[str, Any] | None:
         """Return what `write_cell` stored for a finished cell: ``about``, ``rows``, ``search_rows``; None if it is not there."""
-        shard = self._read_shard(self.cells_path / f"{key}.json")
+        shard = read_current(self.cells_path / f"{key}.json")
         if shard is None:
             return None
         return {"about": shard["about"], "rows": unpack(shard["runs"]), "search_rows": unpack(shard["search"])}
@@ -379,7 +356,7 @@ class ResultsFolder:
     def set_aside(self, key: str) -> str:
         """Rename the file of a finished cell if it is damaged; return what to say about it, empty if it is sound or not there."""
         path = self.cells_path / f"{key}.json"
-        if self._read_shard(path) is not None or not os.path.lexists(path):
+        if read_current(path) is not None or not os.path.lexists(path):
             return ""
         with self.locked():
             return self._set_aside(path)
@@ -444,80 +421,6 @@ class ResultsFolder:
         with contextlib.suppress(OSError):
             trace_file.parent.rmdir()  # only if empty
 
-    def _listing(self) -> tuple[list[Path], dict[str, list[str]]]:
-        """Return the cell files that make the tables, in the order of the rows, and the columns of each table.
-
-        Left out: damaged files (with a remark); failures of what succeeded since; finished cells that failed to get more splits, whose
-        failure has their rows; and cells that this folder has again from a newer `NUMBERS_VERSION`.
-
-        Raises
-        ------
-        ResultsError
-            If the cells are not all of one configuration.
-        """
-        owner, self.makers = Owner(self.path), provenance.Makers()
-        listing: list[tuple[tuple[str, ...], Path]] = []
-        columns: dict[str, set[str]] = {"runs": set(), "search": set()}
-        done: dict[str, tuple[Path, int]] = {}
-        numbers: dict[Path, int] = {}
-        abouts: dict[Path, dict[str, Any]] = {}
-        overtaken: set[Path] = set()
-        # Finished cells first: a failure is left out when the same request succeeded meanwhile in another process.
-        for path in sorted(self._cell_files(), key=lambda file: (file.stem.endswith(FAILED), file.name)):
-            try:
-                shard = read_cell_file(path)
-            except FileNotFoundError:  # a failed cell that succeeded in this very moment
-                continue
-            except DamagedError as error:
-                self.remarks[f"{path} is damaged ({error}) and left out; the next run computes its cell again"] = None
-                continue
-            if shard["schema"] != SCHEMA_VERSION:
-                self.remarks[f"{path} is of another version of advcli and left out"] = None
-                continue
-            owner.add(path, shard)
-            if path.stem.endswith(FAILED):
-                if shard["request"] in done:
-                    finished, n_splits = done[shard["request"]]
-                    if _n_splits(shard) <= n_splits:
-                        continue
-                    overtaken.add(finished)
-            else:
-                done[shard["request"]] = path, _n_splits(shard)
-                numbers[path] = shard["numbers"]
-                abouts[path] = {name: shard["about"].get(name) for name in ("made_by", "dataset", "dataset_sha256")}
-            first = unpack({"columns": shard["runs"]["columns"], "values": shard["runs"]["values"][:1]})
-            head = first[0] if first else {}
-            names = [str(head.get(column, "")) for column in ("dataset", "method")]
-            order = (*names, str(head.get("seed", "")).zfill(20), path.name)
-            listing.append((order, path))
-            for table, present in columns.items():
-                present.update(shard[table]["columns"])
-        old = overtaken | (self._superseded(numbers) if len(set(numbers.values())) > 1 else set())
-        for path, facts in abouts.items():
-            if path not in old:
-                self.makers.add(path.stem, facts)
-        headers = {"runs": all_columns(RUN_COLUMNS, columns["runs"]), "search": all_columns(SEARCH_COLUMNS, columns["search"])}
-        return [path for _, path in sorted(listing) if path not in old], headers
-
-    def _superseded(self, numbers: Mapping[Path, int]) -> set[Path]:
-        """Return the finished cells whose configuration stands in another file with newer numbers."""
-        newest: dict[str, int] = {}
-        configuration: dict[Path, str] = {}
-        for path, version in numbers.items():
-            cell = (self._read_shard(path) or {}).get("about", {}).get("cell")
-            if cell:
-                configuration[path] = canonical_json(lasting(cell))
-                newest[configuration[path]] = max(version, newest.get(configuration[path], version))
-        return {path for path, text in configuration.items() if numbers[path] < newest[text]}
-
-    @staticmethod
-    def _lines(table: Mapping[str, Any], header: Sequence[str]) -> Iterator[list[str]]:
-        """Yield the rows of one table of a cell file as texts in the order of the header."""
-        position = {column: at for at, column in enumerate(table["columns"])}
-        order_of = [position.get(column) for column in header]
-        for values in table["values"]:
-            yield ["" if at is None else format_value(values[at]) for at in order_of]
-
     def merge(self) -> int:
         """Rebuild runs.csv and search.csv from the cell files; return the number of cells.
 
@@ -528,32 +431,33 @@ class ResultsFolder:
         if not self.cells_path.is_dir():
             return 0
         with self.locked():
-            listing, headers = self._listing()
-            if not listing and not self._had_cells():
+            tables = self._tables()
+            if not tables.paths and not self._had_cells():
                 return 0
             # One pass more over the files instead of all rows in memory: ten thousand cells with searches are millions of rows.
             with atomic_file(self.path / "runs.csv") as runs_file, atomic_file(self.path / "search.csv") as search_file:
                 files = {"runs": runs_file, "search": search_file}
                 writers = {table: csv.writer(file, lineterminator="\n") for table, file in files.items()}
                 for table, writer in writers.items():
-                    writer.writerow(headers[table])
-                for path in listing:
-                    shard = self._read_shard(path)
-                    if shard is None:
-                        continue
+                    writer.writerow(tables.headers[table])
+                for cell in tables.cells():
                     for table, writer in writers.items():
-                        writer.writerows(self._lines(shard[table], headers[table]))
-        return len(listing)
+                        writer.writerows(tables.lines(cell, table))
+        return len(tables.paths)
 
-    def _merged(self, table: str) -> Iterator[list[str]]:
-        """Yield a table, runs or search, as a merge would write it, the header first; nothing without cell files. Nothing is written."""
-        listing, headers = self._listing()
-        if listing or self._had_cells():
-            yield headers[table]
-        for path in listing:
-            shard = self._read_shard(path)
-            if shard is not None:
-                yield from self._lines(shard[table], headers[table])
+    def _tables(self) -> CellTables:
+        """Return the tables that the cell files make; their remarks and makers become those of the folder."""
+        tables = CellTables(self.path, cell_files(self.cells_path))
+        self.remarks |= tables.remarks
+        self.makers = tables.makers
+        return tables
+
+    def _merged(self, table: str) -> list[list[str]]:
+        """Return a table, runs or search, as a merge would write it, the header first; nothing without cell files."""
+        tables = self._tables()
+        if not tables.paths and not self._had_cells():
+            return []
+        return [tables.headers[table], *(line for cell in tables.cells() for line in tables.lines(cell, table))]
 
     def runs_of_cells(self) -> pd.DataFrame:
         """Return the rows of the cell files as a merge would put them into runs.csv, without writing anything.
@@ -565,22 +469,22 @@ class ResultsFolder:
         ResultsError
             If a cell file holds what is no value of its column, or if there are neither cell files nor a runs.csv.
         """
-        found = self._of_cells("runs")
-        return self.runs() if found is None else found
+        rows = self._of_cells("runs")
+        return self.runs() if rows is None else rows
 
     def search_of_cells(self) -> pd.DataFrame:
         """Return the rows of search.csv as `runs_of_cells` does those of runs.csv."""
-        found = self._of_cells("search")
-        return self.search() if found is None else found
+        rows = self._of_cells("search")
+        return self.search() if rows is None else rows
 
     def _of_cells(self, table: str) -> pd.DataFrame | None:
         import pandas as pd
 
-        header, *rows = list(self._merged(table)) or [[]]
-        if not header:
+        merged = self._merged(table)
+        if not merged:
             return None
         try:
-            return with_types(pd.DataFrame(rows, columns=header, dtype=str))
+            return with_types(pd.DataFrame(merged[1:], columns=merged[0], dtype=str))
         except ValueError as error:
             raise ResultsError(f"cannot read the rows of {self.cells_path}: {' '.join(str(error).split())}") from error
 
@@ -595,7 +499,7 @@ class ResultsFolder:
         path = self.path / "runs.csv"
         try:
             with path.open(encoding="utf-8", newline="") as file:
-                return difference(path.name, list(self._merged("runs")), csv.reader(file))
+                return difference(path.name, self._merged("runs"), csv.reader(file))
         except FileNotFoundError:
             return ""
         except (OSError, ValueError, csv.Error) as error:
@@ -615,7 +519,7 @@ class ResultsFolder:
             last = float("-inf")
         self._next_merge = last + self.merge_seconds
         if now >= self._next_merge:  # only now: counting the cells takes time as well
-            self._next_merge += self.merge_seconds_per_cell * len(self._cell_files())
+            self._next_merge += self.merge_seconds_per_cell * len(cell_files(self.cells_path))
         if now < self._next_merge:
             return False
         with self.locked(wait=False) as free:
@@ -655,8 +559,8 @@ class ResultsFolder:
         with self.locked():
             # the cell files tell who made the rows: a run that computed nothing has made none
             makers = provenance.Makers()
-            for path in self._cell_files():
-                shard = self._read_shard(path)
+            for path in cell_files(self.cells_path):
+                shard = read_current(path)
                 if shard is not None and not path.stem.endswith(FAILED):
                     makers.add(path.stem, shard["about"])
             before = read_json(file)
@@ -664,12 +568,6 @@ class ResultsFolder:
             document = provenance.document(plain(config), makers, [*before.get("sessions", []), session]) | plain(extra or {})
             write_text(file, json.dumps(document, indent=1) + "\n")
         return file
-
-
-def _n_splits(shard: Mapping[str, Any]) -> int:
-    """Return the number of splits that a cell's file has rows of."""
-    at = shard["runs"]["columns"].index("split")
-    return len({values[at] for values in shard["runs"]["values"]} - {None})
 
 
 def overview(results_dir: Path) -> list[dict[str, Any]]:

@@ -955,9 +955,9 @@ CHECK = (
     ),
     Mutant("advcli/reports/regression/junit.py", "if finding:\n        case", "if False:\n        case", CHECKED),
     Mutant("advcli/reports/regression/baseline.py", "kept.get(entry.name, _rounded_up(usual))", "_rounded_up(usual)", CHECKED),
-    Mutant("advcli/results/folder.py", 'return difference(path.name, list(self._merged("runs")), csv.reader(file))', 'return ""', CHECKED),
-    Mutant("advcli/results/folder.py", "if numbers[path] < newest[text]}", "if False}", f"{RUNNER_TESTS} -k numbers"),
-    Mutant("advcli/results/folder.py", "canonical_json(lasting(cell))", "canonical_json(cell)", f"{RUNNER_TESTS} -k numbers"),
+    Mutant("advcli/results/folder.py", 'return difference(path.name, self._merged("runs"), csv.reader(file))', 'return ""', CHECKED),
+    Mutant("advcli/results/cell_tables.py", "if self._numbers[path] < newest[text]}", "if False}", f"{RUNNER_TESTS} -k numbers"),
+    Mutant("advcli/results/cell_tables.py", "canonical_json(lasting(cell))", "canonical_json(cell)", f"{RUNNER_TESTS} -k numbers"),
     Mutant("advcli/cli/actions/check.py", "print(finding)\n            self.code = 1", "print(finding)", CHECK_COMMAND),
     Mutant(
         "advcli/cli/actions/check.py", "if not settings.update and any(change.failed for change in changes):", "if False:", CHECK_COMMAND
@@ -1050,9 +1050,9 @@ RECORDS = (
         RECORDS_TESTS,
     ),
     Mutant(
-        "advcli/results/folder.py",
-        "in sorted(listing) if path not in old",
-        "in sorted(listing, reverse=True) if path not in old",
+        "advcli/results/cell_tables.py",
+        "key=self._order.__getitem__)",
+        "key=self._order.__getitem__, reverse=True)",
         RECORDS_TESTS,
     ),
     Mutant(
@@ -1062,8 +1062,10 @@ RECORDS = (
         RECORDS_TESTS,
     ),
     Mutant("advcli/results/tables.py", 'sort_keys=True, separators=(",", ":")', 'separators=(",", ":")', RECORDS_TESTS),
-    Mutant("advcli/results/folder.py", 'if shard["request"] in done:', "if False:", RECORDS_TESTS),
-    Mutant("advcli/results/folder.py", 'return shard if shard["schema"] == SCHEMA_VERSION else None', "return shard", RECORDS_TESTS),
+    Mutant("advcli/results/cell_tables.py", "elif request in self._finished:", "elif False:", RECORDS_TESTS),
+    Mutant(
+        "advcli/results/cell_file.py", 'return content if content["schema"] == SCHEMA_VERSION else None', "return content", RECORDS_TESTS
+    ),
     Mutant(
         "advcli/results/folder.py",
         "if not same and self._occupied():",
@@ -1072,8 +1074,10 @@ RECORDS = (
     ),
     Mutant("advcli/results/folder.py", "if owner.identity is None and self._occupied():", "if False:", IDENTITIES),
     Mutant("advcli/results/folder.py", "if owner.stored is None or not owner.is_of(self._identity):", "if False:", IDENTITIES),
-    Mutant("advcli/results/folder.py", "< len(self._cell_files()) or self._in_use()", "< len(self._cell_files())", IDENTITIES),
-    Mutant("advcli/results/folder.py", "            owner.add(path, shard)\n", "", IDENTITIES),
+    Mutant(
+        "advcli/results/folder.py", "< len(cell_files(self.cells_path)) or self._in_use()", "< len(cell_files(self.cells_path))", IDENTITIES
+    ),
+    Mutant("advcli/results/cell_tables.py", "        self._owner.add(path, content)\n", "", IDENTITIES),
     Mutant("advcli/results/identity.py", "elif not self.is_of(identity):", "elif False:", IDENTITIES),
     Mutant("advcli/core/files.py", "os.O_WRONLY | os.O_CREAT | os.O_EXCL", "os.O_WRONLY | os.O_CREAT", IDENTITIES),
     Mutant("advcli/results/cell_file.py", "        _check_names(path, content)\n", "        pass\n", DAMAGES),
@@ -1082,8 +1086,13 @@ RECORDS = (
     ),
     Mutant("advcli/evaluation/runner.py", "*map(advice, found.stopped), ", "", f"{RUNNER_TESTS} -k advice"),
     Mutant("advcli/evaluation/runner.py", 'if row["dual_objective"] == -math.inf:', "if False:", f"{RUNNER_TESTS} -k advice"),
-    Mutant("advcli/results/folder.py", "and DAMAGED not in file.name", "", DAMAGES),
-    Mutant("advcli/results/folder.py", "if not listing and not self._had_cells():", "if not listing:", DAMAGES),
+    Mutant("advcli/results/cell_file.py", "and DAMAGED not in file.name", "", DAMAGES),
+    Mutant(
+        "advcli/results/folder.py",
+        "if not tables.paths and not self._had_cells():\n                return 0",
+        "if not tables.paths:\n                return 0",
+        DAMAGES,
+    ),
     Mutant("advcli/evaluation/runner.py", 'folder.set_aside(key) if stored is None else ""', '""', DAMAGES),
     Mutant("advcli/core/files.py", "if stream and not streams:", "if False:", OUTPUTS),
     Mutant("advcli/core/files.py", "path = path.parent / os.readlink(path)", "break", OUTPUTS),

@@ -230,7 +230,7 @@ def test_merges_are_rare_during_a_sweep(folder, monkeypatch):
     assert not folder.merge_if_due()  # the next moment is settled: a worker does not count the cells after each of them
     assert ResultsFolder(folder.path).merge_if_due()
     # the pause grows with the number of cells, so that merging stays a bounded share of a long sweep
-    monkeypatch.setattr(ResultsFolder, "_cell_files", lambda self: [self.path] * 10_000)
+    monkeypatch.setattr(records, "cell_files", lambda path: [path] * 10_000)
     monkeypatch.setattr(records.time, "time", lambda: clock + 60)
     assert not folder.merge_if_due()
 
