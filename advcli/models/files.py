@@ -94,16 +94,22 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         model = Model(learner, classes, labels, steps, encoding, {**about, "versions": versions()})
     model.refuse_own_threshold()
     estimator = model.estimator
-    said = type(getattr(estimator, "estimator_", estimator)).__name__
-    check_storable(estimator.kept_by_pickle, path, said)
-    if estimator.kept_by_pickle:
-        pickled = io.BytesIO()
-        try:
-            joblib.dump(model, pickled)
-        except Exception as error:
-            raise ConfigError(f"cannot save this model: {type(error).__name__}: {_shortened(error)}") from error
-        write_bytes(Path(path), pickled.getbuffer(), "free space or choose another file", streams=True)
-        return
+    check_storable(estimator.kept_by_pickle, path, type(getattr(estimator, "estimator_", estimator)).__name__)
+    write_bytes(Path(path), (_pickled if estimator.kept_by_pickle else _archive)(model), "free space or choose another file", streams=True)
+
+
+def _pickled(model: Model) -> memoryview:
+    buffer = io.BytesIO()
+    try:
+        joblib.dump(model, buffer)
+    except Exception as error:
+        raise ConfigError(f"cannot save this model: {type(error).__name__}: {_shortened(error)}") from error
+    return buffer.getbuffer()
+
+
+def _archive(model: Model) -> memoryview:
+    """Return the archive of a model whose estimator is kept as plain data and arrays."""
+    estimator = model.estimator
     if estimator.n_features_in_ > MOST_COLUMNS:
         raise ConfigError(f"cannot save this model: it has {estimator.n_features_in_} features, a model file has {MOST_COLUMNS} at most")
     if estimator.order_.dtype.kind not in LABELS:
@@ -113,34 +119,55 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
     except NotImplementedError as error:
         raise ConfigError(f"cannot save the model: {error}; give the feature map a method support") from None
     arrays = {name: value for name, value in attributes.items() if isinstance(value, np.ndarray)}
-    for name, value in attributes.items():
-        if name not in arrays and not _is_plain(value):
+    facts = {name: value for name, value in attributes.items() if name not in arrays}
+    for name, value in facts.items():
+        if not _is_plain(value):
             raise ConfigError(f"cannot save this model: {name} of {type(estimator).__name__} is neither an array nor plain data")
-    if estimator.features_ is not None:
-        if hasattr(rows, "tocsr"):
-            rows = rows.tocsr()
-            arrays |= {f"rows_{part}": getattr(rows, part) for part in ("data", "indices", "indptr")}
-            arrays["rows_shape"] = np.array(rows.shape)
-        else:
-            arrays["rows"] = rows
-        arrays |= {f"{FITTED}{name}": array for name, array in estimator.features_.fitted().items()}
-    if isinstance(model.standardiser, Steps):
-        arrays[STEPS] = packed_steps(model.standardiser)
-    elif model.standardiser is not None:
-        arrays |= {
-            "mean": model.standardiser.mean_,
-            "scale": model.standardiser.scale_,
-            "set_to_one": model.standardiser.set_to_one_,
-        }
-    encoding = model.encoding
-    document = {
+    arrays |= _arrays_of_map(estimator, rows) | _arrays_before(model.standardiser)
+    try:
+        text = json.dumps(_document(model, parameters, facts, arrays), indent=1)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"cannot save this model: {error}") from error
+    members = {"model.json": text.encode(), **{f"arrays/{name}.npy": _npy(array) for name, array in sorted(arrays.items())}}
+    members["sha256"] = f"{_checksum(members)}\n".encode()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content)
+    return buffer.getbuffer()
+
+
+def _arrays_of_map(estimator: Learner, rows: Any) -> dict[str, NDArray[Any]]:
+    """Return the rows that a feature map needs for predictions and what it learned; nothing without a map."""
+    if estimator.features_ is None:
+        return {}
+    arrays = {f"{FITTED}{name}": array for name, array in estimator.features_.fitted().items()}
+    if not hasattr(rows, "tocsr"):
+        return arrays | {"rows": rows}
+    rows = rows.tocsr()
+    return arrays | {f"rows_{part}": getattr(rows, part) for part in ("data", "indices", "indptr")} | {"rows_shape": np.array(rows.shape)}
+
+
+def _arrays_before(standardiser: Standardiser | Steps | None) -> dict[str, NDArray[Any]]:
+    """Return the arrays of what stands before the estimator."""
+    if standardiser is None:
+        return {}
+    if isinstance(standardiser, Steps):
+        return {STEPS: packed_steps(standardiser)}
+    return {"mean": standardiser.mean_, "scale": standardiser.scale_, "set_to_one": standardiser.set_to_one_}
+
+
+def _document(model: Model, parameters: Any, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what model.json says."""
+    estimator = model.estimator
+    name = getattr(estimator, "name", None) or next(cls.__name__ for cls in type(estimator).__mro__ if cls.__name__ in ESTIMATORS)
+    return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "advcli": package_version(),
-        "estimator": getattr(estimator, "name", None)
-        or next(cls.__name__ for cls in type(estimator).__mro__ if cls.__name__ in ESTIMATORS),
+        "estimator": name,
         "parameters": plain(parameters),
-        "attributes": {name: plain(value) for name, value in sorted(attributes.items()) if not isinstance(value, np.ndarray)},
+        "attributes": {name: plain(value) for name, value in sorted(facts.items())},
         "codes": {"type": estimator.order_.dtype.str, "values": plain(estimator.order_)},
         "arrays": sorted(arrays),
         "n_features": int(estimator.n_features_in_),
@@ -151,32 +178,24 @@ def save(model: Model | Learner | Pipeline, path: str | Path) -> None:
         "label_form": {"separator": model.label_separator, "prefix": model.label_prefix},
         # without the time, so that the same fit gives the same file
         "certificate": None if model.certificate is None else dataclasses.asdict(model.certificate) | {"seconds": 0.0},
-        "encoding": None
-        if encoding is None
-        else {
-            "columns": [
-                {"name": column.name, "categories": plain(column.categories)}
-                | {key: plain(value) for key in _LEARNED if (value := getattr(column, key)) != getattr(Column, key)}
-                for column in encoding.columns
-            ],
-            "others": list(encoding.others),
-            "separator": encoding.separator,
-            **encoding.notation.options,
-            **{key: value for key in _ENCODED if (value := getattr(encoding, key)) != getattr(Encoding, key)},
-        },
+        "encoding": None if model.encoding is None else _encoding_document(model.encoding),
         "about": plain(model.about),
     }
-    try:
-        text = json.dumps(document, indent=1)
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"cannot save this model: {error}") from error
-    members = {"model.json": text.encode(), **{f"arrays/{name}.npy": _npy(array) for name, array in sorted(arrays.items())}}
-    members["sha256"] = f"{_checksum(members)}\n".encode()
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
-        for name, content in members.items():
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content)
-    write_bytes(Path(path), packed.getbuffer(), "free space or choose another file", streams=True)
+
+
+def _encoding_document(encoding: Encoding) -> dict[str, Any]:
+    """Return what model.json says of the columns of a table; an option with its default is left out."""
+
+    def learned(column: Column) -> dict[str, Any]:
+        return {key: plain(value) for key in _LEARNED if (value := getattr(column, key)) != getattr(Column, key)}
+
+    return {
+        "columns": [{"name": column.name, "categories": plain(column.categories)} | learned(column) for column in encoding.columns],
+        "others": list(encoding.others),
+        "separator": encoding.separator,
+        **encoding.notation.options,
+        **{key: value for key in _ENCODED if (value := getattr(encoding, key)) != getattr(Encoding, key)},
+    }
 
 
 def _taken_apart(model: Any) -> tuple[Learner, Standardiser | Steps | None, Encoding | None, dict[str, str]]:

@@ -20,7 +20,9 @@ from ..results.provenance import versions
 from .model import ABSTAIN, Model
 
 if TYPE_CHECKING:
+    from ..data.dataset import Dataset
     from ..evaluation import Cell
+    from ..evaluation.recipe import Fitted
 
 
 def fit(cell: Cell, data_dir: Path) -> Model:
@@ -58,29 +60,35 @@ def fit(cell: Cell, data_dir: Path) -> Model:
         learner = fitted.learner
         own = everything.costs is not None and learner.has_costs
         worst = learner.worst_case(fitted.rows(everything.X), everything.costs if own else fitted.codes, fitted.weight)
+    about = {
+        "cell": cell.as_mapping(),
+        "dataset": dataset.name,
+        "dataset_sha256": dataset.sha256,
+        "rows": dataset.X.shape[0],
+        "hyper": dict(selection.hyper),
+        "searched": pooled_score(selection),
+        "metric": recipe.metric(learner),
+        "guarantee": None if worst is None else str(worst),
+        "notes": [*recipe.notes, *learner.remarks_, *missed_rows(recipe, fitted, everything)],
+        "edges": list(selection.edges),
+        "versions": versions(),
+        "fitted": _now(),
+    }
+    return _model(cell, dataset, fitted, about)
+
+
+def _model(cell: Cell, dataset: Dataset, fitted: Fitted, about: dict[str, Any]) -> Model:
+    """Return a fit as a model, whose labels are those of the file that it was fitted to."""
     options = complete_options(cell.dataset)
     target = str(options.get("target"))
     stubs = {child: parent for parent, child in dataset.hierarchy or () if child in dataset.stubs}
     return Model(
-        estimator=learner,
+        estimator=fitted.learner,
         classes=dataset.classes,
-        labels=tuple(stubs.get(label, label) for label in _labels(learner, dataset.classes)),
+        labels=tuple(stubs.get(label, label) for label in _labels(fitted.learner, dataset.classes)),
         standardiser=fitted.standardiser,
         encoding=fitted.encoding or dataset.encoding or Encoding(tuple(Column(name) for name in dataset.feature_names)),
-        about={
-            "cell": cell.as_mapping(),
-            "dataset": dataset.name,
-            "dataset_sha256": dataset.sha256,
-            "rows": dataset.X.shape[0],
-            "hyper": dict(selection.hyper),
-            "searched": pooled_score(selection),
-            "metric": recipe.metric(learner),
-            "guarantee": None if worst is None else str(worst),
-            "notes": [*recipe.notes, *learner.remarks_, *missed_rows(recipe, fitted, everything)],
-            "edges": list(selection.edges),
-            "versions": versions(),
-            "fitted": _now(),
-        },
+        about=about,
         label_separator=None if target.endswith("*") else options.get("label_separator"),
         label_prefix=target[:-1] if target.endswith("*") else Model.label_prefix,
     )

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from ..core.errors import ConfigError, ModelError, refuse_all
 from ..core.files import atomic_file
 from ..core.spreadsheets import frame_as_text
-from ..data.tables.column import refuse_faults
+from ..data.tables.column import Fault, refuse_faults
+from ..data.tables.encoding import Encoding
 from ..data.tables.reading import read_parts
 from .model import ABSTAIN, Model, zeros
 from .pipeline_steps import Steps
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..data.tables.table import Table
 
 _WHOLE = 2**31  # rows that no file has
 
@@ -99,53 +106,94 @@ def predict_file(
     """
     if model.encoding is None:
         raise ModelError("this model was saved without a table's columns; load it in Python by advcli.models.load")
-    count = abstained = refused = 0
-    ignored: list[str] = []
-    encoding = model.encoding
-    if encoding.sequence is not None:
-        if rejected is not None:
-            raise ConfigError("predict.rejected leaves rows out, and this model predicts whole sequences; correct the rows")
-        rows = _WHOLE
-    skipped = {_IGNORED[kind] for kind in ignore if kind in _IGNORED}
+    rows = _rows_at_a_time(model.encoding, rows, rejected)
     remedy = "free space or choose another FILE.csv"
     with contextlib.ExitStack() as files:
         file = files.enter_context(atomic_file(out, remedy, streams=True))
         aside = None if rejected is None else files.enter_context(atomic_file(rejected, remedy, streams=True))
-        first = True
+        writer = _Writer(model, model.encoding, source, frozenset(ignore), file, aside, spreadsheets)
+        encoding = model.encoding
         for table in read_parts(source, rows, separator=encoding.separator, text=encoding.text, encoding=encoding.charset):
-            if first:
-                ignored = encoding.check_columns(source, list(map(str, table.frame.columns)), "extra" in ignore)
-            cells, faults = encoding.cells(table)
-            faults = [fault for fault in faults if fault.kind not in skipped]
-            numbers = table.before + 1 + np.arange(len(table.frame))
-            good = np.ones(len(numbers), dtype=bool)
-            if aside is None:
-                hints = {kind: f"predict.{key}=ignore, or " for key, kind in _IGNORED.items()}
-                hinted = [replace(each, text=f"{each.text} ({hints.get(each.kind, '')}predict.rejected=FILE goes on)") for each in faults]
-                refuse_all(refuse_faults(hinted), str(source))
-            else:
-                reasons: dict[int, list[str]] = {}
-                for fault in faults:
-                    for row in fault.rows.tolist():
-                        reasons.setdefault(row, []).append(fault.reason)
-                bad = sorted(reasons)
-                good[bad] = False
-                told = table.frame.iloc[bad]
-                told.insert(0, "reasons", ["; ".join(reasons[row]) for row in bad], allow_duplicates=True)
-                told.insert(0, "row", numbers[bad], allow_duplicates=True)
-                told = frame_as_text(told) if spreadsheets else told
-                told.to_csv(aside, header=first, index=False, lineterminator="\n")
-                refused += len(bad)
-            if good.any() or first:
-                X = encoding.features(cells[good]) if good.any() else zeros(model)
-                predictions = model.table(_without_gaps(X, model) if "gaps" in ignore else X, encoding.groups(table))
-                predictions = predictions if good.any() else predictions.iloc[:0]
-                if aside is not None:
-                    predictions.insert(0, "row", numbers[good], allow_duplicates=True)
-                shown = frame_as_text(predictions) if spreadsheets else predictions
-                shown.to_csv(file, header=first, index=False, lineterminator="\n")
-                count += len(predictions)
-                if ABSTAIN in predictions:
-                    abstained += int(predictions[ABSTAIN].sum())
-            first = False
-    return Predicted(count, abstained, tuple(ignored), refused)
+            writer.write(table)
+    return Predicted(writer.count, writer.abstained, tuple(writer.ignored), writer.rejected)
+
+
+def _rows_at_a_time(encoding: Encoding, rows: int, rejected: Path | None) -> int:
+    """Return how many rows are predicted at a time: those asked for, or all where rows are parts of sequences."""
+    if encoding.sequence is None:
+        return rows
+    if rejected is not None:
+        raise ConfigError("predict.rejected leaves rows out, and this model predicts whole sequences; correct the rows")
+    return _WHOLE
+
+
+class _Writer:
+    """Predicts a table part by part and writes predictions, and rows that are refused where there is a file for them.
+
+    Parameters
+    ----------
+    model, encoding, source, ignore, spreadsheets
+        As in `predict_file`; ``encoding`` is that of the model.
+    file, aside : text files
+        For predictions, and for rows that are refused; None where these are an error.
+    """
+
+    def __init__(
+        self, model: Model, encoding: Encoding, source: Path, ignore: frozenset[str], file: Any, aside: Any, spreadsheets: bool
+    ) -> None:
+        self.model, self.encoding, self.source, self.ignore = model, encoding, source, ignore
+        self.file, self.aside, self.spreadsheets = file, aside, spreadsheets
+        self.count = self.abstained = self.rejected = 0
+        self.ignored: list[str] = []
+        self._first = True
+
+    def write(self, table: Table) -> None:
+        """Predict the rows of a part and write them."""
+        if self._first:
+            names = [str(name) for name in table.frame.columns]
+            self.ignored = self.encoding.check_columns(self.source, names, "extra" in self.ignore)
+        cells, faults = self.encoding.cells(table)
+        skipped = {_IGNORED.get(kind) for kind in self.ignore}
+        good = self._sound(table, [fault for fault in faults if fault.kind not in skipped])
+        if good.any() or self._first:
+            X = self.encoding.features(cells[good]) if good.any() else zeros(self.model)
+            X = _without_gaps(X, self.model) if "gaps" in self.ignore else X
+            predictions = self.model.table(X, self.encoding.groups(table))
+            predictions = predictions if good.any() else predictions.iloc[:0]
+            if self.aside is not None:
+                predictions.insert(0, "row", _numbers(table)[good], allow_duplicates=True)
+            self._append(self.file, predictions)
+            self.count += len(predictions)
+            if ABSTAIN in predictions:
+                self.abstained += int(predictions[ABSTAIN].sum())
+        self._first = False
+
+    def _sound(self, table: Table, faults: Sequence[Fault]) -> NDArray[np.bool_]:
+        """Return which rows are predicted; those with faults are written aside, or raise where there is no file for them."""
+        sound = np.ones(len(table.frame), dtype=bool)
+        if self.aside is None:
+            hints = {kind: f"predict.{key}=ignore, or " for key, kind in _IGNORED.items()}
+            hinted = [replace(fault, text=f"{fault.text} ({hints.get(fault.kind, '')}predict.rejected=FILE goes on)") for fault in faults]
+            refuse_all(refuse_faults(hinted), str(self.source))
+            return sound
+        reasons: dict[int, list[str]] = {}
+        for fault in faults:
+            for row in fault.rows.tolist():
+                reasons.setdefault(row, []).append(fault.reason)
+        bad = sorted(reasons)
+        refused = table.frame.iloc[bad]
+        refused.insert(0, "reasons", ["; ".join(reasons[row]) for row in bad], allow_duplicates=True)
+        refused.insert(0, "row", _numbers(table)[bad], allow_duplicates=True)
+        self._append(self.aside, refused)
+        self.rejected += len(bad)
+        sound[bad] = False
+        return sound
+
+    def _append(self, file: Any, frame: pd.DataFrame) -> None:
+        frame = frame_as_text(frame) if self.spreadsheets else frame
+        frame.to_csv(file, header=self._first, index=False, lineterminator="\n")
+
+
+def _numbers(table: Table) -> NDArray[np.intp]:
+    """Return the numbers of a part's rows in the file, from 1 without the heading."""
+    return table.before + 1 + np.arange(len(table.frame))

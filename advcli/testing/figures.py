@@ -12,7 +12,7 @@ import pandas as pd
 from ..reports.figures import Material, ReportFigure, registry
 from ..reports.formats.document import Figure
 from ..reports.summary import summarise
-from ..results.folder import RUN_COLUMNS
+from ..results.tables import RUN_COLUMNS
 from .losses import require
 
 
