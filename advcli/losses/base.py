@@ -26,7 +26,6 @@ from ..core.compiled import kernels
 from ..core.errors import ConfigError, nearest
 from ..core.registry import Registry, refuse_unknown_options
 from ..core.typing import Array, Labels
-from .matrices import CostMatrix
 
 RULES = ("default", "potentials", "predictor", "median", "mean")
 
@@ -269,7 +268,6 @@ class AdversarialLoss(SimplexLoss):
     matrix: Array
     column_names: tuple[str, ...] | None = None  # the classes by name, likewise
     note: str = ""  # what a user should know about this matrix: its structure and the guarantees it lacks
-    _of_classes: bool | None = None
 
     @abstractmethod
     def adversary(self, F: Array) -> Array:
@@ -284,15 +282,12 @@ class AdversarialLoss(SimplexLoss):
         """Number l of possible predictions (rows of the loss matrix)."""
         return int(self.matrix.shape[0])
 
-    def take_matrix(self, source: CostMatrix) -> None:
-        """Set the matrix with the names of its rows and columns, and whether its rows predict the classes."""
-        self.matrix, self.row_names, self.column_names = source.values, source.rows, source.columns
-        self._of_classes = source.of_classes
-
     @property
     def predicts_classes(self) -> bool:
         """Whether prediction j is class j for every class; predictions beyond the classes may follow."""
-        return self.n_predictions >= self.n_classes if self._of_classes is None else self._of_classes
+        if self.row_names is None:
+            return self.n_predictions >= self.n_classes
+        return self.column_names is not None and self.row_names[: self.n_classes] == self.column_names
 
     @property
     def default_rule(self) -> str:

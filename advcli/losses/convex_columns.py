@@ -186,7 +186,8 @@ class ConvexColumnsLoss(_ConvexGame):
         predictions: Sequence[Any] | None = None,
     ) -> None:
         super().__init__(n_classes)
-        self.take_matrix(matrices.matrix_from(matrix, file, n_classes, "convex", classes=classes, predictions=predictions))
+        source = matrices.matrix_from(matrix, file, n_classes, "convex", classes=classes, predictions=predictions)
+        self.matrix, self.row_names, self.column_names = source
         bend = matrices.first_bend(self.matrix)
         if bend is not None:
             row, column = bend

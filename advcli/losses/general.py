@@ -182,7 +182,8 @@ class GeneralLoss(AdversarialLoss):
         super().__init__(n_classes)
         if backend not in BACKENDS:
             raise ConfigError(f"loss=general has no backend {backend!r}: {nearest(backend, BACKENDS)}")
-        self.take_matrix(matrices.matrix_from(matrix, file, n_classes, "general", classes=classes, predictions=predictions))
+        source = matrices.matrix_from(matrix, file, n_classes, "general", classes=classes, predictions=predictions)
+        self.matrix, self.row_names, self.column_names = source
         self.backend = backend
         found = closed_form(self.matrix) if structure and backend == "simplex" else None
         self._closed: AdversarialLoss | None = found[0] if found else None

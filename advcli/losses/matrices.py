@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -114,8 +114,7 @@ def weighted(matrix: Array, weight: float | Sequence[float]) -> Array:
 
 
 # ---- matrices from people -------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class CostMatrix:
+class CostMatrix(NamedTuple):
     """A loss matrix with the names of its rows (predictions) and columns (truths), None where the source has none."""
 
     values: Array  # (l, k)

@@ -67,7 +67,7 @@ class WeightedLoss(AdversarialLoss):
             raise ConfigError(f"loss.weight={weight!r} must be numbers above 0")
         self.common = float(self.weight[0]) if len(self.weight) == 1 else 1.0
         self.matrix = self.common * self.base.matrix
-        self.row_names, self.column_names, self._of_classes = self.base.row_names, self.base.column_names, self.base.predicts_classes
+        self.row_names, self.column_names = self.base.row_names, self.base.column_names
 
     @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:

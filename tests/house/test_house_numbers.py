@@ -1,6 +1,6 @@
 """A release knows the code that makes its numbers: no other code may carry its version.
 
-`make release-check` compares that code with the last release's ``numbers.txt``: a change of it is either harmless or raises NUMBERS_VERSION.
+`make release-check` compares that code with the last ``numbers.txt``: a change of it is either harmless or raises NUMBERS_VERSION.
 It then writes the checksum of every such file beside the version of the release. Between releases nothing is compared.
 """
 
@@ -85,7 +85,7 @@ def version() -> str:
 def released(text: str) -> tuple[str, int, dict[str, str]]:
     """Return the version, the NUMBERS_VERSION and the checksums of a numbers.txt."""
     (release, numbers), *lines = (line.split() for line in text.splitlines())
-    return release, int(numbers), {name: digest for name, digest in lines}
+    return release, int(numbers), dict(lines)
 
 
 def complaint(text: str, release: str, numbers: int, now: dict[str, str]) -> str:
