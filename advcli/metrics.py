@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .core import plugins
+from .core.arrays import is_sparse
 from .core.errors import ConfigError
 from .core.registry import Registry
 
@@ -148,7 +149,7 @@ def compute(name: str, y_true: Any, y_predicted: Any, n_classes: int, facts: Map
     for fact in metric.needs:
         if facts.get(fact) is None:
             raise ConfigError(f"the metric {name} needs {FACTS[fact]}")
-    if _are_sets(y_true):
+    if is_sparse(y_true):
         if not metric.sets:
             of_sets = [each for each in names() if meaning(each).sets]
             raise ConfigError(f"metric {name} is for one label a row; for several there are {', '.join(of_sets)}")
@@ -211,14 +212,10 @@ def missed_words(found: Sequence[Missed], rows: str = "rows") -> str:
     return ", ".join(parts)
 
 
-def _are_sets(y: Any) -> bool:
-    return hasattr(y, "indptr")
-
-
 @register("error", is_count=True, percent=True, sets=True, complement="accuracy")
 def error(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Share of predictions that are not the true class, or not the very set of true labels; an abstention counts as an error."""
-    if _are_sets(y_true):
+    if is_sparse(y_true):
         return int(np.count_nonzero(_counts(y_true != y_predicted))) / y_true.shape[0]
     return int(np.count_nonzero(y_true != y_predicted)) / len(y_true)
 
@@ -226,7 +223,7 @@ def error(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any
 @register("accuracy", higher_is_better=True, is_count=True, percent=True, sets=True)
 def accuracy(y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
     """Share of predictions that are the true class, or the very set of true labels."""
-    if _are_sets(y_true):
+    if is_sparse(y_true):
         rows = y_true.shape[0]
         return (rows - int(np.count_nonzero(_counts(y_true != y_predicted)))) / rows
     return int(np.count_nonzero(y_true == y_predicted)) / len(y_true)
@@ -470,7 +467,7 @@ def _entities(codes: Codes, tags: list[tuple[str, str]], groups: Any) -> set[tup
 
 def _sets(y: Any, n_classes: int) -> sparse.csr_array:
     """Return labels as ones, shape (n, n_classes); an abstention is the empty set."""
-    if _are_sets(y):
+    if is_sparse(y):
         return sparse.csr_array(y.astype(np.int64))
     rows = np.flatnonzero(y < n_classes)
     return sparse.csr_array((np.ones(len(rows), dtype=np.int64), (rows, y[rows])), shape=(len(y), n_classes))

@@ -55,15 +55,7 @@ class DataError(AdvcliError, ValueError):
 
 
 class ProblemsError(DataError):
-    """Several things that are wrong with one data set, said at once.
-
-    Parameters
-    ----------
-    where : str
-        What is wrong, such as a file.
-    problems : tuple of str
-        A line for each, with its remedy.
-    """
+    """Several things that are wrong with one data set, raised at once: what has them, and a line for each with its remedy."""
 
     def __init__(self, where: str, problems: tuple[str, ...]) -> None:
         super().__init__(where, problems)
@@ -80,12 +72,9 @@ class ProblemsError(DataError):
 
 
 def refuse_all(problems: Iterable[str], where: str = "the table") -> None:
-    """Raise what is wrong with a data set, all of it at once; where a line begins with ``where`` it is said once.
+    """Raise what is wrong with a data set, all of it at once: `DataError` for one problem, `ProblemsError` for several.
 
-    Raises
-    ------
-    DataError
-        For one problem; `ProblemsError` for several.
+    Where a line begins with ``where`` it is said once.
     """
     found = tuple(dict.fromkeys(problems))
     if found:
@@ -103,14 +92,7 @@ class ModelError(AdvcliError):
 class IncompatibleError(ConfigError):
     """A combination of parts that has no meaning, refused before any work.
 
-    Parameters
-    ----------
-    what : str
-        The part that cannot work, for example ``"solver=dual"``.
-    needs : str
-        What it needs, for example ``"a fully regularised parameter"``.
-    missing : str
-        What lacks it and what to choose instead.
+    ``what`` is the part that cannot work (``"solver=dual"``), ``needs`` what it needs, ``missing`` what lacks that and what to choose.
     """
 
     def __init__(self, what: str, needs: str, missing: str) -> None:

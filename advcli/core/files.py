@@ -49,10 +49,7 @@ def most_unpacked(size: int) -> int:
 def check_unpacked(archive: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]:
     """Return the entries of an archive of so many bytes by its directory, before any is read.
 
-    Raises
-    ------
-    UnpackedError
-        They hold more than `most_unpacked`: memory would end before the archive does.
+    `UnpackedError` where they hold more than `most_unpacked`: memory would end before the archive does.
     """
     entries = archive.infolist()
     held = sum(entry.file_size for entry in entries)
@@ -82,12 +79,8 @@ def explained(error: OSError) -> str:
 def destination(path: Path) -> tuple[Path, bool]:
     """Return the file that a write to ``path`` replaces, at the end of all symlinks, and whether it is a stream.
 
-    A stream is what nothing can replace: a FIFO, a character device, an open descriptor of this process such as ``/dev/stdout``.
-
-    Raises
-    ------
-    OSError
-        For a folder, a disk, a socket, and symlinks that lead nowhere.
+    A stream is what nothing can replace: a FIFO, a character device, an open descriptor of this process such as ``/dev/stdout``. `OSError`
+    for a folder, a disk, a socket, and symlinks that lead nowhere.
     """
     for _ in range(_LINKS):
         if _descriptor(path) is not None:
@@ -170,23 +163,11 @@ def _keep_names(folder: Path) -> None:
 
 
 def atomic_file(path: Path, remedy: str = _REMEDY, *, streams: bool = False) -> contextlib.AbstractContextManager[IO[str]]:
-    """Open a text file that appears under its name only when it is complete and on the disk.
+    """Open a text file that appears under its name only when it is complete and on the disk; what a symlink leads to is replaced.
 
-    Parameters
-    ----------
-    path : Path
-        A symlink stays, what it leads to is replaced.
-    remedy : str
-        What to do when it cannot be written.
-    streams : bool
-        Whether what cannot be replaced (see `destination`) is written to, in one piece at the end; else it is refused.
-
-    Raises
-    ------
-    ResultsError
-        If the file cannot be written (no permission, disk full, a folder); the temporary file is removed.
-    BrokenPipeError
-        If the reader of a stream has left.
+    ``remedy`` ends the `ResultsError` of a file that cannot be written, whose temporary file is removed. With ``streams`` a path that
+    cannot be replaced (`destination`) is written to, in one piece at the end, which is a BrokenPipeError where its reader has left; else it
+    is refused.
     """
     return _atomic(path, "w", remedy, streams)
 
@@ -214,13 +195,7 @@ def write_bytes(path: Path, content: bytes | memoryview, remedy: str = _REMEDY, 
 
 
 def create_text(path: Path, text: str) -> bool:
-    """Write a whole text file under a name that is free; return whether it was: of several calls at one moment, one gets it.
-
-    Raises
-    ------
-    ResultsError
-        If it cannot be written.
-    """
+    """Write a whole text file under a name that is free; return whether it was: of several calls at one moment, one gets it."""
 
     def link(temporary: Path, path: Path) -> None:
         try:
@@ -246,13 +221,7 @@ UNDELAYED = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC"
 
 
 def read_regular(path: Path) -> bytes:
-    """Return the bytes of a file, never waiting for a writer or reading a device.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read or is no regular file.
-    """
+    """Return the bytes of a file, never waiting for a writer or reading a device: `OSError` for one that is no regular file."""
     handle = os.open(path, UNDELAYED)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -281,20 +250,10 @@ def read_json(path: Path) -> Any:
 
 @contextlib.contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock of a file, which is made if it is not there; other processes wait.
+    """Hold the lock of a file, which is made if it is not there; other processes wait. Yields whether it is held, False only without
+    ``wait``.
 
-    Some network file systems have no locks, nor has Windows these: nobody waits there.
-
-    Parameters
-    ----------
-    path : Path
-    wait : bool
-        Whether to wait for the lock. Else what is yielded tells whether it is held.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be made.
+    Some network file systems have no locks, nor has Windows these: nobody waits there. `OSError` if the file cannot be made.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
@@ -318,25 +277,20 @@ def own_name(stem: str) -> str:
 
 
 def remove_of_the_dead(folders: Iterable[Path], named: str) -> None:
-    """Remove temporary files, and files and folders of `own_name`, that processes of this machine left which no longer live.
+    """Remove what processes of this machine left that no longer live: temporary files, and files and folders of `own_name` (``named``)."""
+    temporary = f".*{_TEMPORARY}"
+    for path in [
+        path for folder in folders for path in (*folder.glob(f"{named}.*"), *folder.glob(temporary)) if _is_of_the_dead(path.name)
+    ]:
+        shutil.rmtree(path, ignore_errors=True)  # which leaves a file
+        with contextlib.suppress(OSError):
+            path.unlink()
 
-    Parameters
-    ----------
-    folders : iterable of Path
-        Where; subfolders are left alone.
-    named : str
-        The stem given to `own_name`.
-    """
-    for folder in folders:
-        for path in [*folder.glob(f"{named}.*"), *folder.glob(f".*{_TEMPORARY}")]:
-            name = path.name.removesuffix(_TEMPORARY)
-            host, _, process = (name if name == path.name else name.rpartition(".")[0]).rpartition(".")
-            if process.isdigit() and host.endswith(f".{socket.gethostname()}") and not _lives(int(process)):
-                if path.is_dir():
-                    shutil.rmtree(path, ignore_errors=True)
-                else:
-                    with contextlib.suppress(OSError):
-                        path.unlink()
+
+def _is_of_the_dead(name: str) -> bool:
+    whose = name.removesuffix(_TEMPORARY)
+    host, _, process = (whose if whose == name else whose.rpartition(".")[0]).rpartition(".")
+    return process.isdigit() and host.endswith(f".{socket.gethostname()}") and not _lives(int(process))
 
 
 def _lives(process: int) -> bool:

@@ -15,17 +15,7 @@ Starts = NDArray[np.int64]
 def group_starts(groups: Any, n: int) -> Starts:
     """Return the first row of every group and the number of rows, shape (g + 1,): group i has the rows start[i]:start[i + 1].
 
-    Parameters
-    ----------
-    groups : array (n,)
-        The group of every row, numbers or text.
-    n : int
-        The number of rows.
-
-    Raises
-    ------
-    DataError
-        Another number of groups than rows, no rows, or a group that goes on after another has begun.
+    ``groups`` (n,) names the group of every row; `DataError` for another shape, no rows, or a group that goes on after another has begun.
     """
     groups = np.asarray(groups)
     if groups.shape != (n,) or n == 0:

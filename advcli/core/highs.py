@@ -43,16 +43,9 @@ def pass_program(
     matrix: Any,
     maximise: bool = False,
 ) -> None:
-    """Give a solver the program of the least, or the largest, cost.x with x between ``columns`` and matrix x between ``rows``.
+    """Give a solver the program of the least, or the largest, cost.x with x (n,) between ``columns`` and matrix x (m,) between ``rows``.
 
-    Parameters
-    ----------
-    solver : highspy.Highs
-    cost : ndarray (n,)
-    columns, rows : pair of array_like (n,) and (m,)
-        Lower and upper ends, which may be infinite; a number stands for all.
-    matrix : ndarray or csr_array (m, n)
-    maximise : bool
+    Ends may be infinite; a number stands for all.
     """
     import highspy
 

@@ -43,13 +43,7 @@ _TABLE: dict[str, Hyper] = {}
 
 
 def register(hyper: Hyper) -> Hyper:
-    """Add a hyper-parameter to the table; the same one again does nothing.
-
-    Raises
-    ------
-    ConfigError
-        Another meaning stands under that name, or the end is neither small nor large.
-    """
+    """Add a hyper-parameter to the table; the same one again does nothing, `ConfigError` for another under its name."""
     if hyper.strong not in ("small", "large"):
         raise ConfigError(f"the hyper-parameter {hyper.name} regularises at strong=small or strong=large, not {hyper.strong!r}")
     if _TABLE.setdefault(hyper.name, hyper) != hyper or hyper.name == STRENGTH:

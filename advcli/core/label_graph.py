@@ -25,18 +25,9 @@ _SHOWN = 5  # names that an error message lists
 class LabelGraph:
     """A rooted tree, forest or directed acyclic graph of M nodes whose L leaves are the labels.
 
-    A label y in {0, 1}^M is its leaf with all ancestors, scored by the sum of the nodes' scores (choi2018, section 6.1). Nodes are
-    numbered breadth first by the longest distance from a top, so that parents come before children; nodes of one level keep the order in
-    which the edges name them.
-
-    Attributes
-    ----------
-    names : tuple of str, length M
-        The nodes' names.
-    parent_start, parents : ndarray of int64 (M + 1,), of int32 (edges,)
-        Node v has the parents ``parents[parent_start[v]:parent_start[v + 1]]``, ascending.
-    child_start, children : ndarray of int64 (M + 1,), of int32 (edges,)
-        Likewise its children.
+    A label y in {0, 1}^M is its leaf with all ancestors, scored by the sum of the nodes' scores (choi2018, section 6.1). Nodes are numbered
+    breadth first by the longest distance from a top, so that parents come before children; nodes of one level keep the order in which the
+    edges name them.
     """
 
     names: tuple[str, ...]
@@ -55,20 +46,8 @@ class LabelGraph:
     ) -> LabelGraph:
         """Build and check the graph of (parent, child) edges; repeated edges count once.
 
-        Parameters
-        ----------
-        edges : iterable of (str, str)
-            Parent and child.
-        root : str, optional
-            The node from which all others must be reachable; None takes the only node without parents.
-        several_tops : bool
-            Accept several nodes without parents.
-
-        Raises
-        ------
-        DataError
-            No edge, a cycle, several nodes without parents (unless accepted), a root that is no node, nodes that cannot be reached from
-            it.
+        All nodes must be reachable from ``root``, by default the only node without parents; ``several_tops`` accepts several of these.
+        `DataError` for no edge, a cycle, and what breaks this.
         """
         pairs = list(dict.fromkeys((str(parent), str(child)) for parent, child in edges))
         if not pairs:
@@ -148,13 +127,7 @@ class LabelGraph:
         ]
 
     def leaf_positions(self, labels: Iterable[str]) -> NDArray[np.intp]:
-        """Return the position among `leaves` of every label, by name.
-
-        Raises
-        ------
-        DataError
-            A label that is no node or no leaf.
-        """
+        """Return the position among `leaves` of every label, by name; `DataError` for a label that is no node or no leaf."""
         wanted = [str(label) for label in labels]
         self._check_labels(wanted)
         position = np.full(self.size, -1, dtype=np.intp)

@@ -58,13 +58,7 @@ def files(group: str) -> Iterator[Path]:
 
 
 def load(group: str) -> list[ModuleType]:
-    """Import the Python files of a group, each once, and return their modules.
-
-    Raises
-    ------
-    ConfigError
-        A file that cannot be imported; one line that names the file, the line and the reason.
-    """
+    """Import the Python files of a group, each once, and return their modules; `ConfigError` names file, line and reason of a failure."""
     modules = []
     for path in files(group):
         # without dots: pickle would import a package above the module

@@ -19,15 +19,8 @@ Registered = TypeVar("Registered")
 class Registry(Generic[Item]):
     """Items of one kind by name, aliases included.
 
-    Parameters
-    ----------
-    noun : str
-        What an item is, for messages: ``loss``, ``solver``, ...
-    folder : str
-        Folder of such items within a user's own (`advcli.core.plugins`), whose files are imported for a name that is not here.
-    package : str, optional
-        A package of ours whose modules, those of its sub-packages among them, register themselves. They are imported when the first
-        name is asked for.
+    ``noun`` is what an item is, for messages; files of ``folder`` in users' folders (`advcli.core.plugins`) are imported for a name that is
+    not here. The modules of ``package`` and of its sub-packages register themselves, imported when the first name is asked for.
     """
 
     def __init__(self, noun: str, folder: str, package: str | None = None) -> None:
@@ -75,13 +68,7 @@ class Registry(Generic[Item]):
         return iter(sorted(self._items))
 
     def get(self, name: str, others: Iterable[str] = ()) -> Item:
-        """Return the item of that name.
-
-        Raises
-        ------
-        ConfigError
-            There is none; the message names the nearest, ``others`` among them.
-        """
+        """Return the item of that name; `ConfigError` names the nearest, ``others`` among them, if there is none."""
         if name not in self:
             raise ConfigError(f"unknown {self.noun} {name!r}: {nearest(name, [*self._items, *others])}")
         return self._items[name]

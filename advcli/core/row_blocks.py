@@ -1,7 +1,6 @@
 """Rows that are read in blocks: maps of files and float32 arrays, standardised as they are read, of which nothing is copied as a whole.
 
-A number of 32 bits is a number of 64 bits, too: what is said of these rows, certificates among it, is said of the very numbers that are
-stored.
+Converting float32 to float64 is exact, so certificates hold for the stored numbers.
 """
 
 from __future__ import annotations
@@ -29,23 +28,11 @@ _LABELS = 2**18  # that are coded at a time
 
 
 class BlockRows:
-    """Rows X (n, d) of numbers that stay where they are and are read in blocks of neighbours, in double precision.
+    """Rows X (n, d) that stay where they are and are read in blocks of neighbours, in double precision.
 
-    Parameters
-    ----------
-    stored : ndarray (rows, p) of float32 or float64, C-contiguous
-        An array, or the map of a file (``numpy.load(path, mmap_mode="r")``); it must not change while it is in use.
-    at : ndarray (n,) of int64, optional
-        Where each row lies; None: all rows in their order.
-    mean, inverse, shift : ndarray (p,), optional
-        A number x of column j stands for (x - mean_j) inverse_j + shift_j; None: for itself.
-    constant : bool
-        Whether a column of ones comes last.
-
-    Raises
-    ------
-    DataError
-        Another array.
+    ``stored`` (rows, p) is an array, or the map of a file, of float32 or float64 (`can_be_read`, else `DataError`) that does not change
+    while it is in use; row i lies at ``at[i]``. A number x of column j stands for (x - mean_j) inverse_j + shift_j. ``constant`` appends a
+    column of ones.
     """
 
     ndim = 2

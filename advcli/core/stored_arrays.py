@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .checks import is_number
 from .errors import ModelError
 
 MOST_COLUMNS = 2**27
@@ -28,17 +29,7 @@ _Shape = tuple[int | None, ...]
 
 
 class Entries(Mapping[str, Any]):
-    """Arrays and plain values by name, each read when it is taken.
-
-    Parameters
-    ----------
-    arrays : mapping of str to bytes
-        Contents of ``.npy`` files.
-    plain : mapping of str to plain data
-        Numbers, text, lists and mappings of them.
-    prefix : str
-        What the names of the files have before these.
-    """
+    """Arrays (contents of ``.npy`` files) and plain values by name, each read when it is taken; file names begin with ``prefix``."""
 
     def __init__(self, arrays: Mapping[str, bytes], plain: Mapping[str, Any] | None = None, prefix: str = "") -> None:
         self._arrays, self._plain, self._prefix = arrays, plain or {}, prefix
@@ -61,22 +52,10 @@ class Entries(Mapping[str, Any]):
         return self._plain[name]
 
     def array(self, name: str, shape: _Shape, kinds: str = "f", least: float | None = None, most: float | None = None) -> NDArray[Any]:
-        """Return an array of this shape.
+        """Return an array of this shape, in which None stands for any length; `ModelError` for none or another.
 
-        Parameters
-        ----------
-        name : str
-        shape : tuple of int or None
-            None stands for any length.
-        kinds : str
-            Of ``b`` (true and false), ``i`` (whole numbers, signed or not), ``f`` (finite floats) and ``U`` (text).
-        least, most : float, optional
-            Range of the values, both ends included.
-
-        Raises
-        ------
-        ModelError
-            No such array, or another one.
+        ``kinds`` are of ``b`` (true and false), ``i`` (whole numbers, signed or not), ``f`` (finite floats) and ``U`` (text); ``least`` and
+        ``most`` are the ends of the range of the values.
         """
         if name not in self._arrays:
             self._refuse(name, "is missing")
@@ -89,9 +68,9 @@ class Entries(Mapping[str, Any]):
 
     def number(self, name: str, least: float = -math.inf, most: float = math.inf) -> float:
         """Return a plain finite number within a range, as a float."""
-        value = self._plain.get(name)
+        value: Any = self._plain.get(name)
         self._taken.add(name)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or not least <= value <= most:
+        if not is_number(value) or not least <= value <= most:
             self._refuse(name, "is no finite number within its range")
         return float(value)
 
@@ -104,16 +83,7 @@ class Entries(Mapping[str, Any]):
         return value
 
     def csr(self, pattern: str, rows: int | None, columns: int) -> sparse.csr_array:
-        """Return the sparse matrix (rows, columns) whose parts data, indices, indptr and shape have names of this pattern.
-
-        Parameters
-        ----------
-        pattern : str
-            Such as ``rows_{}``.
-        rows : int or None
-            None stands for any number.
-        columns : int
-        """
+        """Return the sparse matrix (rows, columns), None for any number of rows, whose parts are named by a pattern such as ``rows_{}``."""
         data, indices, start, shape = (pattern.format(part) for part in ("data", "indices", "indptr", "shape"))
         size = self.array(shape, (2,), "i", 0).tolist()
         if size[1] != columns or rows not in (None, size[0]):

@@ -14,11 +14,7 @@ from .errors import OutputError
 class Stream:
     """A text stream around another one; what the encoding cannot write is written with escapes.
 
-    Parameters
-    ----------
-    stream : text stream
-    name : str
-        The name in messages, such as ``standard output``; empty for a stream whose losses nobody needs to know.
+    ``name`` is its name in messages, such as ``standard output``; empty for a stream whose losses nobody needs to know.
     """
 
     def __init__(self, stream: Any, name: str = "") -> None:
@@ -28,15 +24,7 @@ class Stream:
         return getattr(self._stream, attribute)
 
     def write(self, text: str) -> int:
-        """Write a text.
-
-        Raises
-        ------
-        BrokenPipeError
-            The reader has left a stream with a name.
-        OutputError
-            A stream with a name takes nothing, for any other reason.
-        """
+        """Write a text; BrokenPipeError or `OutputError` where a stream with a name takes nothing."""
         with self._losses():
             try:
                 self._stream.write(text)
@@ -70,8 +58,8 @@ class Stream:
 def standard_streams(output: str = "standard output") -> Iterator[None]:
     """Put a `Stream` around standard output, under a name for messages, and one without a name around standard error.
 
-    A command has no other place for its words than standard error: where nobody takes them, its work goes on without. A fit inside a
-    command writes what nobody waits for, so that both its streams are without a name: ``output=""``.
+    Where nobody takes the words of standard error, work goes on without. A fit inside a command writes what nobody waits for:
+    ``output=""``.
     """
     before = sys.stdout, sys.stderr
     with open(os.devnull, "w", encoding="utf-8") as nowhere:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.checks import FRACTION, NUMBER, POSITIVE, between, refuse_parameter
 from ..core.errors import ConfigError, nearest
 from ..core.paths import expanded, refuse_pipe
 from ..core.typing import Array
@@ -65,9 +65,7 @@ def squared(n_classes: int) -> Array:
 
 def power(n_classes: int, p: float = 1.5) -> Array:
     """Return |prediction - truth|^p, shape (k, k); its columns are convex for p >= 1. `ConfigError` unless p > 0."""
-    p = number(p, "p of the power loss")
-    if p <= 0:
-        raise ConfigError(f"p of the power loss must be positive, got {p:g}")
+    refuse_parameter("p of the power loss", p, POSITIVE)
     with np.errstate(over="ignore"):
         matrix = _distance(n_classes) ** p
     if not np.isfinite(matrix).all():
@@ -77,18 +75,14 @@ def power(n_classes: int, p: float = 1.5) -> Array:
 
 def huber(n_classes: int, delta: float = 1.0) -> Array:
     """Return Huber's loss, shape (k, k): d^2/2 up to the distance ``delta``, delta (d - delta/2) beyond."""
-    delta = number(delta, "delta of the Huber loss")
-    if delta <= 0:
-        raise ConfigError(f"delta of the Huber loss must be positive, got {delta:g}")
+    refuse_parameter("delta of the Huber loss", delta, POSITIVE)
     distance = _distance(n_classes)
     return np.where(distance <= delta, 0.5 * distance**2, delta * (distance - 0.5 * delta))
 
 
 def pinball(n_classes: int, quantile: float = 0.5) -> Array:
     """Return the pinball loss, shape (k, k): quantile per unit predicted too low, 1 - quantile per unit too high."""
-    quantile = number(quantile, "quantile of the pinball loss")
-    if not 0 < quantile < 1:
-        raise ConfigError(f"quantile of the pinball loss must lie strictly between 0 and 1, got {quantile:g}")
+    refuse_parameter("quantile of the pinball loss", quantile, FRACTION)
     check_size(n_classes)
     labels = np.arange(float(n_classes))
     short = labels - labels[:, None]
@@ -176,17 +170,14 @@ class CostMatrix(NamedTuple):
 
 def number(value: Any, what: str) -> float:
     """Return ``value`` as a finite float; `ConfigError` naming ``what`` otherwise."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
-        raise ConfigError(f"{what} must be a finite number, got {value!r}")
+    refuse_parameter(what, value, NUMBER)
     return float(value)
 
 
 def check_alpha(alpha: Any) -> float:
     """Return the cost of abstaining as a float; `ConfigError` unless 0 <= alpha <= 1."""
-    alpha = number(alpha, "alpha of loss=abstain")
-    if not 0 <= alpha <= 1:
-        raise ConfigError(f"alpha of loss=abstain must lie in [0, 1] (1 is the cost of a wrong label), got {alpha:g}")
-    return alpha
+    refuse_parameter("alpha of loss=abstain", alpha, between(0, 1), "a number from 0 to 1 (1 is the cost of a wrong label)")
+    return float(alpha)
 
 
 def check_matrix(matrix: Any, n_classes: int | None = None, where: str = "the loss matrix") -> Array:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.checks import is_number, refuse, rule
 from ..core.errors import ConfigError
 from ..core.typing import Array, Labels
 from .base import Answer, Loss
@@ -80,10 +81,12 @@ class RejectingLoss(Loss):
         return value, mass
 
 
+COST = rule("a number above 0, at most 0.5 (loss=abstain takes any cost up to 1)", lambda value: is_number(value) and 0.0 < value <= 0.5)
+
+
 def check_rejecting_alpha(alpha: Any) -> float:
     """Return the cost of abstaining; `ConfigError` outside (0, 1/2], where the surrogates are not consistent or not convex."""
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)) or not 0.0 < alpha <= 0.5:
-        raise ConfigError(f"loss.alpha={alpha} is not valid; give a number above 0, at most 0.5 (loss=abstain takes any cost up to 1)")
+    refuse("loss.alpha", alpha, COST)
     return float(alpha)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from ..core.checks import FRACTION, refuse
 from ..core.errors import ConfigError, DataError
 from ..core.typing import Array
 
@@ -150,8 +151,7 @@ def guarantee(margin: Any, wrong: Any, epsilon: float = 0.05, delta: float = 0.1
     """
     margin, wrong = _checked(margin, wrong)
     for name, value in (("epsilon", epsilon), ("delta", delta)):
-        if not (isinstance(value, (int, float, np.number)) and 0.0 < value < 1.0):
-            raise ConfigError(f"{name}={value} must be a number between 0 and 1")
+        refuse(name, value, FRACTION)
     if thresholds is None:
         apart = max(_APART, len(margin) // 10)
         if len(margin) <= apart:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.checks import NOT_NEGATIVE, refuse
 from ..core.errors import ConfigError, nearest
 
 MIN_WILCOXON_SPLITS = 6
@@ -187,8 +188,7 @@ def bayesian_correlated_t(a: ArrayLike, b: ArrayLike, n_train: float, n_test: fl
     """
     from scipy.special import stdtr
 
-    if not 0.0 <= rope < math.inf:
-        raise ConfigError(f"rope={rope} is not valid; give a number from 0")
+    refuse("rope", rope, NOT_NEGATIVE)
     first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     unit = _differences(first, second)  # free of float noise, on a common scale
     scale = float(np.max(np.abs([first, second]), initial=0.0)) or 1.0

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import is_sparse
 from ..core.row_blocks import BlockRows
 from ..data.dataset import Dataset, content_sha256
 from ..data.registry import sources
@@ -90,7 +91,7 @@ def _check_features(data: Dataset, what: str) -> None:
     X: Any = data.X
     if isinstance(X, BlockRows):
         X = X.dense(0, len(X))
-    sparse = hasattr(X, "indptr")
+    sparse = is_sparse(X)
     require(X.ndim == 2 and X.dtype == np.float64, f"{what}: X is no matrix of float64")
     require(sparse or X.flags.c_contiguous, f"{what}: X is not C-contiguous")
     require(not sparse or X.has_canonical_format, f"{what}: X has unsorted or repeated entries")

@@ -179,13 +179,13 @@ def test_missing_or_unreadable_file_and_missing_or_double_source(tmp_path: Path)
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: matrices.abstain(3, 1.2), r"alpha of loss=abstain must lie in \[0, 1\].*got 1.2"),
+        (lambda: matrices.abstain(3, 1.2), "alpha of loss=abstain must be a number from 0 to 1 .*got 1.2"),
         (lambda: matrices.abstain(3, -0.1), r"must lie in \[0, 1\].*got -0.1"),
-        (lambda: matrices.abstain(3, float("nan")), "alpha of loss=abstain must be a finite number, got nan"),
+        (lambda: matrices.abstain(3, float("nan")), "alpha of loss=abstain must be a number from 0 to 1 .*got nan"),
         (lambda: matrices.abstain(3, "half"), "got 'half'"),
-        (lambda: matrices.power(3, 0), "p of the power loss must be positive, got 0"),
-        (lambda: matrices.huber(3, -1), "delta of the Huber loss must be positive, got -1"),
-        (lambda: matrices.pinball(3, 1), "quantile of the pinball loss must lie strictly between 0 and 1, got 1"),
+        (lambda: matrices.power(3, 0), "p of the power loss must be a finite number above 0, got 0"),
+        (lambda: matrices.huber(3, -1), "delta of the Huber loss must be a finite number above 0, got -1"),
+        (lambda: matrices.pinball(3, 1), "quantile of the pinball loss must be a number between 0 and 1, both excluded, got 1"),
         (lambda: matrices.weighted(matrices.zero_one(2), 0), "weights of a loss must be positive, got 0"),
         (lambda: matrices.weighted(matrices.zero_one(2), [1.0]), "1 class weights for 2 classes"),
     ],
