@@ -278,18 +278,16 @@ def own_name(stem: str) -> str:
 
 def remove_of_the_dead(folders: Iterable[Path], named: str) -> None:
     """Remove what processes of this machine left that no longer live: temporary files, and files and folders of `own_name` (``named``)."""
-    temporary = f".*{_TEMPORARY}"
-    for path in [
-        path for folder in folders for path in (*folder.glob(f"{named}.*"), *folder.glob(temporary)) if _is_of_the_dead(path.name)
-    ]:
+    paths = [path for folder in folders for pattern in (f"{named}.*", f".*{_TEMPORARY}") for path in folder.glob(pattern)]
+    for path in filter(_is_of_the_dead, paths):
         shutil.rmtree(path, ignore_errors=True)  # which leaves a file
         with contextlib.suppress(OSError):
             path.unlink()
 
 
-def _is_of_the_dead(name: str) -> bool:
-    whose = name.removesuffix(_TEMPORARY)
-    host, _, process = (whose if whose == name else whose.rpartition(".")[0]).rpartition(".")
+def _is_of_the_dead(path: Path) -> bool:
+    whose = path.name.removesuffix(_TEMPORARY)
+    host, _, process = (whose if whose == path.name else whose.rpartition(".")[0]).rpartition(".")
     return process.isdigit() and host.endswith(f".{socket.gethostname()}") and not _lives(int(process))
 
 

@@ -23,18 +23,11 @@ from .general import GeneralLoss
 
 @register("abstain")
 class AbstainLoss(AdversarialLoss):
-    """The adversarial loss of zero-one with abstention.
+    """The adversarial loss of zero-one with abstention, whose prediction code k is to abstain.
 
-    Prediction code k is abstain. The default rule is Corollary 14 for alpha <= 1/2 (the best label when it leads by at
-    least 1/2, else abstain) and argmax of the predictor's p above.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number k of classes.
-    alpha : float, or sequence of k floats
-        Cost of abstaining in [0, 1], where a wrong label costs 1; `ConfigError` outside. One number for each class where it matters
-        who is left without an answer: the game of that matrix (`advcli.losses.general`), whose metric is ``cost``.
+    The default rule is Corollary 14 for alpha <= 1/2 (the best label when it leads by at least 1/2, else abstain) and argmax of the
+    predictor's p above. ``alpha`` is the cost of abstaining in [0, 1], where a wrong label costs 1; or one for each class where it matters
+    who is left without an answer: the game of that matrix (`advcli.losses.general`), whose metric is ``cost``.
     """
 
     kernel = "abstain"
@@ -42,20 +35,17 @@ class AbstainLoss(AdversarialLoss):
 
     def __init__(self, n_classes: int, alpha: float | Sequence[float] = 0.5) -> None:
         super().__init__(n_classes)
-        each = (
-            [matrices.check_alpha(cost) for cost in alpha]
-            if isinstance(alpha, Sequence | np.ndarray) and not isinstance(alpha, str)
-            else []
-        )
-        if each and len(each) != n_classes:
-            raise ConfigError(f"alpha of loss=abstain has {len(each)} numbers for {n_classes} classes: give one, or one for each class")
+        several = isinstance(alpha, Sequence | np.ndarray) and not isinstance(alpha, str)
+        costs = [matrices.check_alpha(cost) for cost in (alpha if several else [alpha])]  # type: ignore[union-attr]
+        if several and len(costs) not in (0, n_classes):
+            raise ConfigError(f"alpha of loss=abstain has {len(costs)} numbers for {n_classes} classes: give one, or one for each class")
         self.general: GeneralLoss | None = None
-        if len(set(each)) > 1:
-            self.matrix = np.vstack([matrices.zero_one(n_classes), each])
+        if len(set(costs)) > 1:
+            self.matrix = np.vstack([matrices.zero_one(n_classes), costs])
             self.general = GeneralLoss(n_classes, matrix=self.matrix, structure=False)
             self.kernel, self.metric, self.note = "general", "cost", self.general.note  # type: ignore[misc]
             return
-        self.alpha = each[0] if each else matrices.check_alpha(alpha)
+        self.alpha = costs[0] if costs else matrices.check_alpha(alpha)
         self.matrix = matrices.abstain(n_classes, self.alpha)
 
     @classmethod
@@ -94,10 +84,9 @@ class AbstainLoss(AdversarialLoss):
     def predictor(self, F: Array) -> Array:
         """Return p, shape (n, k + 1): p_j = max(f_j - tau, 0) for labels, the rest of the mass on abstaining.
 
-        Moving mass from abstaining to labels costs 1 - alpha per unit and lowers tau by 1/m, m the number of labels above
-        it: it pays while 1/m > 1 - alpha. So tau stops at the score of rank ceil(1 / (1 - alpha)), or at the simplex
-        threshold of zero-one when that is higher. This is the linear program's dual for every alpha, Theorem 13 for
-        alpha <= 1/2.
+        Moving mass from abstaining to labels costs 1 - alpha per unit and lowers tau by 1/m, m the number of labels above it: it pays while
+        1/m > 1 - alpha. So tau stops at the score of rank ceil(1 / (1 - alpha)), or at the simplex threshold of zero-one when that is
+        higher.
         """
         if self.general is not None:
             return self.general.predictor(F)

@@ -4,11 +4,9 @@ For one example with scores ``f`` in R^k and label ``y`` each surrogate of this 
 
     S(f, y) = max over (r, c) in R(y) of  r.f + c                                             (1)
 
-so the maximising pair yields the value, a subgradient in ``f`` (it is ``r``), a cutting plane and the vertex towards
-which a dual solver moves. Adversarial losses have r = q - e_y and c = G(q) = min over rows of (Lq)_row
-(Fathony et al. 2018, eq. 10). A loss knows scores and labels, never features and never parameters.
-
-All sets here satisfy sum_j r_j = 0, that is S(f + t, y) = S(f, y) for every constant t.
+so the maximising pair yields the value, a subgradient in ``f`` (it is ``r``), a cutting plane and the vertex towards which a dual solver
+moves. Adversarial losses have r = q - e_y and c = G(q) = min over rows of (Lq)_row (Fathony et al. 2018, eq. 10). All sets satisfy sum_j
+r_j = 0, that is S(f + t, y) = S(f, y) for every constant t.
 """
 
 from __future__ import annotations
@@ -43,19 +41,9 @@ class Answer:
 
 
 class Loss(ABC):
-    """A convex surrogate loss for k classes.
+    """A convex surrogate loss for ``n_classes`` >= 1 true classes.
 
-    Parameters
-    ----------
-    n_classes : int
-        Number k >= 1 of true classes.
-
-    Attributes
-    ----------
-    kernel : str
-        Name of the compiled family that evaluates this loss (`advcli.core.compiled`).
-    parameters : ndarray
-        The numbers that the compiled family needs (a loss matrix, alpha, ...); empty for most.
+    ``kernel`` names the compiled family that evaluates it (`advcli.core.compiled`), ``parameters`` are the numbers that the family needs.
     """
 
     name: ClassVar[str]
@@ -297,8 +285,8 @@ class AdversarialLoss(SimplexLoss):
     def predict(self, F: Array, rule: str = "default") -> Labels:
         """Return a prediction code in [0, l) for every row of scores (n, k).
 
-        Raises `ConfigError` for an unknown rule, for ``potentials`` where the predictions are not the classes, and for ``median`` and
-        ``mean`` without an order.
+        `ConfigError` for an unknown rule, for ``potentials`` where the predictions are not the classes, and for the others without an
+        order.
         """
         if rule not in RULES:
             raise ConfigError(f"unknown prediction rule {rule!r}: {nearest(rule, RULES)}")
@@ -340,8 +328,8 @@ class AdversarialLoss(SimplexLoss):
     def worst_cost(self, F: Array, predictions: Labels, y: Labels, example: Array | None = None) -> tuple[Array, Array]:
         """Return max_j L[prediction, j] + f_j - f_y, and L[prediction, y], for prediction codes (n,) of any rule at scores F (n, k).
 
-        The first is never below the second, and in the mean over the rows, with twice the penalty, it bounds the cost of these very
-        predictions as the surrogate bounds that of p: the adversary's moments hold f in the mean. ``example`` as in `expected_cost`.
+        The first is never below the second; its mean, with twice the penalty, bounds the cost of these predictions as the surrogate bounds
+        that of p.
         """
         weight = np.ones(len(y)) if (own := self.matrix_weights(y, example)) is None else own
         own_score = F[np.arange(len(y)), y]

@@ -1,14 +1,12 @@
 """Adversarial losses whose matrix has columns that are convex in the prediction: absolute, squared, power, Huber, pinball.
 
-For such a matrix the predictor needs only two adjacent predictions: mixing them gives a position r in [0, l - 1] whose
-cost under truth j is Ltilde(r, j), the linear interpolation of column j, and no other mixture of the same mean costs
-less under any truth. So the game is one-dimensional,
+Two adjacent predictions suffice: mixing them gives a position r in [0, l - 1] whose cost under truth j is Ltilde(r, j), the linear
+interpolation of column j, and no other mixture of the same mean costs less under any truth. So the game is one-dimensional,
 
     V(f) = min over r in [0, l - 1] of max_j f_j + Ltilde(r, j),
 
-convex in r: binary search finds the integer minimum, then the maximum of k lines is minimised on one unit interval.
-The adversary answers with at most two labels. The closed forms of Theorems 6 and 7 of Fathony et al. (2018) are
-the absolute and the squared case.
+convex in r: binary search finds the integer minimum, then the maximum of k lines is minimised on one unit interval. The adversary answers
+with at most two labels. Theorems 6 and 7 of Fathony et al. (2018) are the closed forms of the absolute and the squared case.
 """
 
 from __future__ import annotations
@@ -28,46 +26,27 @@ from .base import AdversarialLoss, named_matrix, register
 
 # ---- the one-dimensional game ---------------------------------------------------------------------------------------
 def solve_convex_columns(matrix: Array, F: Array) -> tuple[Array, Array]:
-    """Solve the game of a matrix with convex columns for every row of scores.
+    """Solve the game of a matrix (l, k) with convex columns for every row of scores (n, k).
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (l, k)
-    F : ndarray of shape (n, k)
-
-    Returns
-    -------
-    Q : ndarray of shape (n, k)
-        The adversary's distributions, at most two positive entries each.
-    position : ndarray of shape (n,)
-        The predictor's optimal position r in [0, l - 1].
+    Returns the adversary's distributions (n, k), at most two positive entries each, and the predictor's positions r in [0, l - 1], shape
+    (n,).
     """
     n, last = len(F), len(matrix) - 1
     if n == 0:
         return np.zeros_like(F, dtype=float), np.zeros(0)
-    scores = F - F.max(axis=1, keepdims=True)
-    rows = np.arange(n)
-
-    # first integer minimum of the convex sequence a -> max_j f_j + L[a, j]
-    low, high = np.zeros(n, dtype=np.intp), np.full(n, last, dtype=np.intp)
-    while (low < high).any():
-        middle = (low + high) // 2
-        here = (scores + matrix[middle]).max(axis=1)
-        after = (scores + matrix[np.minimum(middle + 1, last)]).max(axis=1)
-        falls = (after < here) & (low < high)
-        low, high = np.where(falls, middle + 1, low), np.where(falls, high, middle)
-    best = low
+    scores, rows = F - F.max(axis=1, keepdims=True), np.arange(n)
+    best = _first_integer_minimum(matrix, scores)
 
     # slopes to either side of the integer, of the labels that attain the maximum there
     heights = scores + matrix[best]
     active = heights == heights.max(axis=1, keepdims=True)
     rise_after = matrix[np.minimum(best + 1, last)] - matrix[best]
     rise_before = matrix[best] - matrix[np.maximum(best - 1, 0)]
-    has_after, has_before = best < last, best > 0
+    has_after = best < last
     up = np.argmax(np.where(active, rise_after, -np.inf), axis=1)
     down = np.argmin(np.where(active, rise_before, np.inf), axis=1)
     goes_right = has_after & (rise_after[rows, up] < 0)
-    goes_left = has_before & (rise_before[rows, down] > 0) & ~goes_right
+    goes_left = (best > 0) & (rise_before[rows, down] > 0) & ~goes_right
 
     # minimum at the integer itself: one label whose column is least there, or two that balance each other to its right
     fall, climb = rise_after[rows, down], rise_after[rows, up]
@@ -85,6 +64,19 @@ def solve_convex_columns(matrix: Array, F: Array) -> tuple[Array, Array]:
     np.add.at(Q, (rows, down), 1.0 - share)
     np.add.at(Q, (rows, up), share)
     return Q, position
+
+
+def _first_integer_minimum(matrix: Array, scores: Array) -> Labels:
+    """Return for each row the first minimum of the convex sequence a -> max_j f_j + L[a, j]."""
+    last = len(matrix) - 1
+    low, high = np.zeros(len(scores), dtype=np.intp), np.full(len(scores), last, dtype=np.intp)
+    while (low < high).any():
+        middle = (low + high) // 2
+        here = (scores + matrix[middle]).max(axis=1)
+        after = (scores + matrix[np.minimum(middle + 1, last)]).max(axis=1)
+        falls = (after < here) & (low < high)
+        low, high = np.where(falls, middle + 1, low), np.where(falls, high, middle)
+    return low
 
 
 def _lowest_envelope(heights: Array, slopes: Array) -> tuple[Labels, Labels, Array, Array]:
@@ -164,17 +156,8 @@ class _ConvexGame(AdversarialLoss):
 
 @register("convex")
 class ConvexColumnsLoss(_ConvexGame):
-    """The adversarial loss of any l x k matrix whose columns are convex in the prediction.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number k of classes.
-    matrix : rows of numbers, shape (l, k), optional
-    file : path of a CSV file, optional
-        Exactly one of the two (`advcli.losses.matrices.read_csv`).
-    classes, predictions : sequence, optional
-        As in `advcli.losses.general.GeneralLoss`.
+    """The adversarial loss of any l x k matrix whose columns are convex in the prediction; options as in
+    `advcli.losses.general.GeneralLoss`.
     """
 
     def __init__(

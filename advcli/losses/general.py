@@ -4,9 +4,8 @@ The game of one example is the linear program (Fathony et al. 2018, eq. 11)
 
     maximise f.q + v   subject to   v <= (Lq)_i for every prediction i,  q a distribution.
 
-Its feasible set does not depend on f and every (e_j, min_i L_ij) is a vertex of it, so the simplex method starts at the
-best single label, without a first phase and without memory of other examples, and needs few pivots. The duals of the
-l constraints are the predictor's p, and the equality of both players' values certifies the answer.
+Its feasible set does not depend on f and every (e_j, min_i L_ij) is a vertex of it, so the simplex method starts at the best single label,
+without a first phase. The duals of the l constraints are the predictor's p, and the equality of both players' values certifies the answer.
 """
 
 from __future__ import annotations
@@ -109,10 +108,10 @@ _SAID = {
 
 
 def closed_form(matrix: Any) -> tuple[AdversarialLoss, float, str] | None:
-    """Return (loss, scale, what it is) with S_matrix(f, y) = scale * S_loss(f / scale, y), or None for a general matrix.
+    """Return (loss, scale, words) with S_matrix(f, y) = scale * S_loss(f / scale, y), or None for a general matrix.
 
-    The scale is that of zero-one and abstain matrices (Corollary 9); it is 1 for columns convex in the prediction, whose
-    loss takes the matrix as it is.
+    Zero-one and abstain matrices have a scale (Corollary 9); it is 1 for columns convex in the prediction, whose loss takes the matrix as
+    it is.
     """
     values = matrices.check_matrix(matrix)
     found, k = matrices.describe(values), values.shape[1]
@@ -150,21 +149,13 @@ class GeneralLoss(AdversarialLoss):
     file : path of a CSV file, optional
         Exactly one of the two (`advcli.losses.matrices.read_csv`).
     backend : {"simplex", "highs"}
-        How games without a closed form are solved. ``highs`` also sends `value` and `oracle` through HiGHS instead of the
-        compiled simplex.
-    classes : sequence, optional
-        Labels of the classes in the order of their codes: the named columns of a file are put in this order, and rows of the same names.
-    predictions : sequence, optional
-        Names of the rows of ``matrix``, where these are predictions that are not the classes, such as ``["ant or bee", "cat"]``.
+        How games without a closed form are solved; ``highs`` solves them in `value` and `oracle`, too.
     structure : bool
         False keeps even a known matrix on the general path (for comparisons).
-
-    Attributes
-    ----------
-    row_names, column_names : tuple of str or None
-        Names in the file.
-    note : str
-        Structure and lost guarantees, in plain sentences; empty when there is nothing to say.
+    classes : sequence, optional
+        Labels of the classes in the order of their codes, in which named columns and rows are put.
+    predictions : sequence, optional
+        Names of the rows of ``matrix``, where these are predictions that are not the classes, such as ``["ant or bee", "cat"]``.
     """
 
     metric = "cost"

@@ -47,27 +47,23 @@ def check_size(n_classes: int) -> None:
         raise ConfigError(f"there are {n_classes} classes; a loss matrix is for {MOST_CLASSES} at most: choose loss=cs, ww or llw")
 
 
-def _distance(n_classes: int) -> Array:
+def absolute(n_classes: int) -> Array:
+    """Return |prediction - truth| in label codes, shape (k, k)."""
     check_size(n_classes)
     labels = np.arange(float(n_classes))
     return np.abs(labels[:, None] - labels)
 
 
-def absolute(n_classes: int) -> Array:
-    """Return |prediction - truth| in label codes, shape (k, k)."""
-    return _distance(n_classes)
-
-
 def squared(n_classes: int) -> Array:
     """Return (prediction - truth)^2 in label codes, shape (k, k)."""
-    return _distance(n_classes) ** 2
+    return absolute(n_classes) ** 2
 
 
 def power(n_classes: int, p: float = 1.5) -> Array:
     """Return |prediction - truth|^p, shape (k, k); its columns are convex for p >= 1. `ConfigError` unless p > 0."""
     refuse_parameter("p of the power loss", p, POSITIVE)
     with np.errstate(over="ignore"):
-        matrix = _distance(n_classes) ** p
+        matrix = absolute(n_classes) ** p
     if not np.isfinite(matrix).all():
         raise ConfigError(f"p of the power loss is too large for {n_classes} classes, got {p:g}")
     return matrix
@@ -76,7 +72,7 @@ def power(n_classes: int, p: float = 1.5) -> Array:
 def huber(n_classes: int, delta: float = 1.0) -> Array:
     """Return Huber's loss, shape (k, k): d^2/2 up to the distance ``delta``, delta (d - delta/2) beyond."""
     refuse_parameter("delta of the Huber loss", delta, POSITIVE)
-    distance = _distance(n_classes)
+    distance = absolute(n_classes)
     return np.where(distance <= delta, 0.5 * distance**2, delta * (distance - 0.5 * delta))
 
 
@@ -92,19 +88,6 @@ def pinball(n_classes: int, quantile: float = 0.5) -> Array:
 def abstain(n_classes: int, alpha: float = 0.5) -> Array:
     """Return zero-one with a last row of cost ``alpha`` for abstaining, shape (k + 1, k); 0 <= alpha <= 1."""
     return np.vstack([zero_one(n_classes), np.full(n_classes, check_alpha(alpha))])
-
-
-def weighted(matrix: Array, weight: float | Sequence[float]) -> Array:
-    """Return the matrix times one weight, or with column j (truth j) times weight[j]; weights must be positive."""
-    if isinstance(weight, Sequence):
-        weights = np.array([number(each, f"weight of class {j}") for j, each in enumerate(weight)])
-        if len(weights) != matrix.shape[1]:
-            raise ConfigError(f"there are {len(weights)} class weights for {matrix.shape[1]} classes: give one for each class")
-    else:
-        weights = np.array(number(weight, "the weight of a loss"))
-    if not (weights > 0).all():
-        raise ConfigError(f"weights of a loss must be positive, got {weights.min():g}")
-    return matrix * weights
 
 
 # ---- matrices from people -------------------------------------------------------------------------------------------
@@ -124,13 +107,8 @@ class CostMatrix(NamedTuple):
     def align(self, classes: Sequence[object] | None, where: str = "the loss matrix") -> CostMatrix:
         """Return the matrix with its columns in the order of ``classes`` (a data set's labels, code 0 first; None: that of the columns).
 
-        Rows that carry the names of all classes follow the same order; other rows (abstain, decisions) stay behind them in their own
-        order. Columns without names are in that order already.
-
-        Raises
-        ------
-        ConfigError
-            A class without a column, a column without a class, rows of only some classes, or a name that occurs twice.
+        Rows that carry the names of all classes follow the same order; other rows (abstain, decisions) stay behind them in their own order.
+        Columns without names are in that order already. `ConfigError` for names that do not fit the classes, or occur twice.
         """
         columns = self.columns
         if classes is None:
@@ -181,16 +159,8 @@ def check_alpha(alpha: Any) -> float:
 
 
 def check_matrix(matrix: Any, n_classes: int | None = None, where: str = "the loss matrix") -> Array:
-    """Return ``matrix`` as float64, shape (l, k), or raise a `ConfigError` that names the first bad entry.
-
-    Parameters
-    ----------
-    matrix : sequence of rows
-        Numbers, one row per prediction.
-    n_classes : int, optional
-        The number of columns that the data need.
-    where : str
-        How to call the matrix in an error.
+    """Return rows of numbers, one row per prediction, as float64 (l, k); `ConfigError` names the first bad entry of the matrix, called
+    ``where``.
     """
     shape_help = "give one row per prediction, one number per class in each"
     if isinstance(matrix, np.ndarray):
@@ -213,11 +183,10 @@ def check_matrix(matrix: Any, n_classes: int | None = None, where: str = "the lo
 
 
 def read_csv(path: str | Path) -> CostMatrix:
-    """Read a loss matrix from a CSV file.
+    """Read a loss matrix from a CSV file; `ConfigError` for a missing file, an uneven or non-numeric table, or a name that occurs twice.
 
-    When the first cell of the file is not a number, the first line names the columns (truths) and the first cell of every
-    line names its row (prediction); otherwise the file holds numbers only. Raises `ConfigError` for a missing file,
-    an uneven or non-numeric table, or a name that occurs twice.
+    When the first cell of the file is not a number, the first line names the columns (truths) and the first cell of every line names its
+    row (prediction); otherwise the file holds numbers only.
     """
     path = expanded(path)
     refuse_pipe(path)
@@ -259,26 +228,11 @@ def is_frame(matrix: Any) -> bool:
 
 
 def from_frame(frame: Any, classes: Sequence[object], where: str = "the loss matrix") -> CostMatrix:
-    """Return the matrix of a frame in the order of the classes.
+    """Return the matrix of a pandas or polars frame (l, k) in the order of the k classes; ``where`` names it in a `ConfigError`.
 
     Columns and rows are named by the classes, rows by the index, or in a frame without one (polars) by a first column of text; rows of
     other names (abstain, decisions) stay behind in their own order. A frame that has no names but 0, 1, 2, ... is in the order of the
     classes already, unless these are the classes.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Of pandas or polars, l rows.
-    classes : sequence
-        The k labels in their order.
-    where : str
-        How to call the matrix in an error.
-
-    Raises
-    ------
-    ConfigError
-        A class without a column, a column without a class, rows of only some classes, a name that occurs twice, or an entry that is no
-        number.
     """
     names = [name_of(label) for label in classes]
     columns, values = [name_of(column) for column in frame.columns], [frame[column].to_list() for column in frame.columns]
@@ -301,7 +255,7 @@ def from_frame(frame: Any, classes: Sequence[object], where: str = "the loss mat
 
 
 def columns_of(frame: Any, classes: Sequence[object], where: str) -> list[int] | None:
-    """Return the positions of the columns of a frame that the classes name, in their order; None where the columns have no names.
+    """Return the positions of a frame's columns that the classes name, in their order; None where the columns have no names.
 
     Columns that are called 0, 1, 2, ... have no names, unless these are the classes. `ConfigError` where names and classes differ.
     """
@@ -333,8 +287,8 @@ def matrix_from(
 ) -> CostMatrix:
     """Return the checked matrix of a loss, from its options: ``matrix`` (inline rows) or ``file`` (a CSV), exactly one of them.
 
-    Its columns, and rows of these names, are put into the order of the ``classes``, where they are known. ``predictions`` name the rows
-    of a matrix that has no names.
+    Its columns, and rows of these names, are put into the order of the ``classes``; ``predictions`` name the rows of a matrix without
+    names.
     """
     if (matrix is None) == (file is None):
         raise ConfigError(f"loss={loss} needs either matrix (a list of rows) or file (a CSV), not {'both' if file else 'neither'}")
@@ -398,13 +352,10 @@ def _rounding(matrix: Array) -> float:
 
 
 def describe(matrix: Array, of_classes: bool = True) -> Description:
-    """Recognise the structure of a loss matrix and list the guarantees that it does not have.
+    """Recognise the structure of a loss matrix, also times a positive scale, and list the guarantees that it does not have.
 
-    ``of_classes``: whether its first rows predict the classes (`CostMatrix.of_classes`).
-
-    Recognised, also times a positive scale: zero-one, absolute, squared, abstain with its alpha in [0, 1]; then columns
-    convex in the prediction. The guarantee is Fisher consistency of argmax f, Theorem 15 of Fathony et al. (2018), whose
-    condition is the one on rows, L[y, y] < L[y, y'] (a prediction costs least when it is right).
+    The guarantee is Fisher consistency of argmax f, Theorem 15 of Fathony et al. (2018), whose condition is the one on rows, L[y, y] < L[y,
+    y'] (a prediction costs least when it is right). ``of_classes`` as in `CostMatrix`.
     """
     structure, scale, alpha = _structure(matrix)
     return Description(structure, scale, alpha, tuple(_lost_guarantees(matrix, structure, of_classes)))

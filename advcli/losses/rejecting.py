@@ -27,23 +27,10 @@ _HALF = np.sqrt(0.5)
 
 
 class RejectingLoss(Loss):
-    """A surrogate of classification with the option to abstain.
+    """A surrogate of classification into ``n_labels`` classes or to abstain, at a cost ``alpha`` in (0, 1/2] where a wrong class costs 1.
 
-    Parameters
-    ----------
-    n_columns : int
-        Columns of scores, at least the number of classes.
-    n_labels : int
-        Number k of classes.
-    alpha : float
-        Cost of abstaining in (0, 1/2], where a wrong class costs 1.
-
-    Attributes
-    ----------
-    threshold : float
-        tau: what the margin of a prediction must exceed by default.
-    thresholds : (float, float)
-        Between these numbers, ends excluded, the rule is consistent.
+    It has ``n_columns`` of scores. A prediction's margin exceeds ``threshold`` by default; with any number strictly within ``thresholds``
+    the rule is consistent.
     """
 
     metric = "abstention_loss"
@@ -91,10 +78,7 @@ def check_rejecting_alpha(alpha: Any) -> float:
 
 
 class RejectingCrammerSingerLoss(RejectingLoss):
-    """The surrogate CS of Ramaswamy, Tewari & Agarwal (2018), for k classes, at any alpha in (0, 1/2].
-
-    Predicts the best class where it leads the second by more than tau = 1/2.
-    """
+    """The surrogate CS of Ramaswamy, Tewari & Agarwal (2018), for k classes, at any alpha in (0, 1/2]."""
 
     kernel = "rejecting_cs"
     threshold, thresholds = 0.5, (0.0, 1.0)
@@ -151,10 +135,7 @@ class RejectingCrammerSingerLoss(RejectingLoss):
 class _Paired(RejectingLoss):
     """A surrogate of u_a = (f_2a - f_(2a+1)) / sqrt(2), a = 1..m.
 
-    Parameters
-    ----------
-    signed : ndarray (k, m)
-        For each label the signs with which the u_a enter, times the largest t_a where they are bounded one by one.
+    ``signed`` (k, m) are, for each label, the signs with which the u_a enter, times the largest t_a where they are bounded one by one.
     """
 
     def __init__(self, signed: Array, alpha: float) -> None:
@@ -197,16 +178,9 @@ class _Paired(RejectingLoss):
 class BinaryEncodedLoss(_Paired):
     """The surrogate BEP of Ramaswamy, Tewari & Agarwal (2018): m numbers u_a, whose signs spell the class.
 
-    The potential of class j is min over a of -B_a(j) u_a: positive for the class whose code the signs spell, if there is one, and then
-    min |u_a|. So signs that are no code word abstain, as do those with some |u_a| <= tau = 1/2.
-
-    Parameters
-    ----------
-    n_classes : int
-    alpha : float
-        In (0, 1/2].
-    code : {"binary", "gray"} or array (k, m) of -1 and 1
-        B: the digits of the class number (from 0), the most significant first, or of its Gray code; or rows that differ.
+    The potential of class j is min over a of -B_a(j) u_a: positive for the class whose code the signs spell, and then min |u_a|. So signs
+    that are no code word abstain, as do those with some |u_a| <= tau = 1/2. B is ``code``: the digits of the class number (``binary``), the
+    most significant first, or of its Gray code (``gray``); or rows (k, m) of -1 and 1 that differ.
     """
 
     kernel = "rejecting_bep"
@@ -248,14 +222,8 @@ class BinaryEncodedLoss(_Paired):
 
 
 class PairedHingesLoss(_Paired):
-    """sum over a of |b_a(y)| [1 + sign(b_a(y)) u_a]_+: hinges of numbers that have nothing but the examples in common.
-
-    Parameters
-    ----------
-    signed : array (k, m)
-        b, no entry 0.
-    alpha : float
-        Cost of abstaining in (0, 1/2].
+    """sum over a of |b_a(y)| [1 + sign(b_a(y)) u_a]_+: hinges of numbers that have nothing but the examples in common; b, ``signed`` (k,
+    m), has no 0.
     """
 
     kernel = "rejecting_ova"

@@ -18,17 +18,10 @@ from .general import GeneralLoss
 
 
 def distances(edges: Sequence[tuple[str, str]], classes: Sequence[str]) -> Array:
-    """Return the edges on the shortest path between each two classes, shape (k, k).
+    """Return the edges on the shortest path between each two classes, shape (k, k); `ConfigError` for a class that is no node.
 
-    Edges may be walked both ways. Nodes without a parent lie one step below a root that has no name, so that every two classes have a path
-    where the hierarchy is a forest.
-
-    Raises
-    ------
-    ConfigError
-        A class that is no node.
-    DataError
-        No edge, or a cycle.
+    Edges may be walked both ways. Nodes without a parent lie one step below a root that has no name, so that a forest has a path between
+    every two classes.
     """
     graph = LabelGraph.from_edges(edges, several_tops=True)
     for name in classes:
@@ -46,26 +39,11 @@ def distances(edges: Sequence[tuple[str, str]], classes: Sequence[str]) -> Array
 class TreeDistanceLoss(GeneralLoss):
     """The adversarial loss whose cost is the number of edges on the shortest path between prediction and truth in a hierarchy.
 
-    On a tree that is what the metric tree_loss counts, as long as no class is a stub leaf, whose own edge is one more here; where nodes
-    have several parents the shortest path may be shorter. The metric is therefore ``cost``, which is this loss on every hierarchy.
+    On a tree that is the metric tree_loss, as long as no class is a stub leaf, whose own edge is one more here; where nodes have several
+    parents the shortest path may be shorter. The metric is therefore ``cost``.
 
-    Parameters
-    ----------
-    n_classes : int
-        Number k of classes.
-    hierarchy : list of (parent, child), or mapping
-        The edges by name; or ``{"edges": ..., "classes": ...}`` with the classes' names in the order of their codes.
-    classes : sequence of str
-        Names of the classes in the order of their codes, where the hierarchy has none.
-    backend : {"simplex", "highs"}
-        As in `GeneralLoss`.
-
-    Raises
-    ------
-    ConfigError
-        No hierarchy, or a malformed one.
-    DataError
-        A hierarchy with a cycle.
+    ``hierarchy`` is a list of (parent, child), or ``{"edges": ..., "classes": ...}`` with the classes' names in the order of their codes,
+    which ``classes`` gives otherwise; ``backend`` as in `GeneralLoss`.
     """
 
     def __init__(self, n_classes: int, hierarchy: Any = None, classes: Sequence[Any] | None = None, backend: str = "simplex") -> None:

@@ -1,8 +1,7 @@
 """Weights on the loss matrix: the game over w L.
 
 S_wL(f, y) = w S_L(f / w, y) (Fathony et al. 2018, Corollaries 9-11; their Theorem 8 holds for the set of extreme points, not for the
-adversary at the same f), so a weighted loss is its base with scores and values in units of w. The weight may be one number, one for
-each class - an example's loss matrix is scaled by the weight of its own label - or each example's own.
+adversary at the same f), so a weighted loss is its base with scores and values in units of w.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from .base import AdversarialLoss, Answer, Loss, loss_class, make_loss, register
 class WeightedLoss(AdversarialLoss):
     """Another adversarial loss with weights on its costs.
 
-    With one weight for all, predictions and the predictor's p are those of the weighted game. With weights by class or example a new
-    row's weight is unknown: potentials need no weight, and p is that of weight 1, so let the weights average 1.
+    With one weight for all, predictions and the predictor's p are those of the weighted game. With weights by class or example a new row's
+    weight is unknown: potentials need no weight, and p is that of weight 1, so let the weights average 1.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -61,9 +61,9 @@ class Significance:
 
     @classmethod
     def chosen(cls, *options: Mapping[str, Any]) -> Significance:
-        """Return what the first mapping with a value for a key says of it; other keys of the mappings are passed over."""
-        found = {key: next((part[key] for part in options if part.get(key) is not None), None) for key in ("test", "alpha", "correction")}
-        return cls(**{key: value for key, value in found.items() if value is not None})
+        """Return the significance by the first mapping with a value for each key; other keys of the mappings are passed over."""
+        keys = ("test", "alpha", "correction")
+        return cls(**{key: part[key] for part in reversed(options) for key in keys if part.get(key) is not None})
 
     @property
     def single(self) -> str:
@@ -119,15 +119,10 @@ def mark_best(
 ) -> dict[str, Mark]:
     """Mark the best methods and those that are not significantly worse.
 
-    Every method is compared with the best only, never along a chain: "not worse" is not transitive. With several bests a method
-    is bold if it is not significantly worse than at least one of them. A significant difference in the method's favour (the
-    best mean need not have the best ranks) is not "worse". A method with a missing value takes no part, nor does one whose
-    test is undefined. A single split allows no test and marks nobody.
-
-    Which method is the best is itself read off the row, so that its comparison with k - 1 others looks at the extremes of all
-    k (k - 1) / 2 pairs: those are the family of Holm's correction. With k - 1 comparisons in its place some of four equal methods
-    lose their mark in 7 % of the rows, some of six in 9 % (docs/statistics.md has the simulation). Of more than `MOST_IN_HOLM` methods
-    the pairs are too many to test; Bonferroni's correction over the same family, a little stricter, needs the tests with the best alone.
+    Every method is compared with the best only, never along a chain: "not worse" is not transitive. With several bests a method is bold if
+    it is not significantly worse than at least one of them. A significant difference in the method's favour (the best mean need not have
+    the best ranks) is not "worse". A method with a missing value takes no part, nor does one whose test is undefined. A single split allows
+    no test and marks nobody. Corrections are made over all pairs of a row.
 
     Parameters
     ----------
@@ -145,11 +140,10 @@ def mark_best(
     marks = {method: Mark(best=False, p_value=math.nan, p_adjusted=math.nan, bold=False) for method in arrays}
     if max(map(len, complete.values()), default=0) < MIN_SPLITS:
         return marks
-    means = {method: float(array.mean()) * (1 if higher_is_better else -1) for method, array in complete.items()}
-    top = max(means.values())
-    slack = 1e-12 * max(1.0, abs(top))
-    bests = [method for method, mean in means.items() if mean >= top - slack]
     better = 1 if higher_is_better else -1
+    means = {method: float(array.mean()) * better for method, array in complete.items()}
+    top = max(means.values())
+    bests = [method for method, mean in means.items() if mean >= top - 1e-12 * max(1.0, abs(top))]
 
     # Long sweeps have many methods with the very same values: what is alike is tested once.
     @functools.cache
@@ -157,31 +151,41 @@ def mark_best(
         return paired_test(significance.test, np.frombuffer(first), np.frombuffer(second), n_train, n_test)
 
     content = {method: array.tobytes() for method, array in complete.items()}
-    adjusted: dict[frozenset[str], float] = {}
-    family = len(complete) * (len(complete) - 1) // 2
-    many = len(complete) > MOST_IN_HOLM
-    # equal ones of the best are one in every test
-    against = list({content[best]: best for best in bests}.values()) if many else bests
-    if significance.correction == "holm" and not many:
-        pairs = list(itertools.combinations(complete, 2))
-        corrected = holm([compared(*sorted((content[a], content[b]))).p_value for a, b in pairs]).tolist()
-        adjusted = {frozenset(pair): p for pair, p in zip(pairs, corrected, strict=True)}
+    corrected = _corrected(content, compared, significance.correction)
+    against = list({content[best]: best for best in bests}.values())
     for method in complete:
-        if means[method] >= top - slack:
+        if method in bests:
             marks[method] = Mark(best=True, p_value=math.nan, p_adjusted=math.nan, bold=True)
             continue
         results = [compared(content[method], content[best]) for best in against]
-        raw = [result.p_value for result in results]
-        if significance.correction == "holm" and many:
-            final = np.minimum(1.0, np.multiply(raw, family)).tolist()
-        else:
-            final = [adjusted.get(frozenset((method, best)), p) for best, p in zip(against, raw, strict=True)]
+        raw, final = [result.p_value for result in results], [corrected(method, best) for best in against]
         bold = any(
             p >= significance.alpha or (p < significance.alpha and result.sign == better) for p, result in zip(final, results, strict=True)
         )
         p_value, p_adjusted = (math.nan if np.isnan(p).all() else float(np.nanmax(p)) for p in (raw, final))
         marks[method] = Mark(best=False, p_value=p_value, p_adjusted=p_adjusted, bold=bold)
     return marks
+
+
+def _corrected(
+    content: Mapping[str, bytes], compared: Callable[[bytes, bytes], TestResult], correction: str
+) -> Callable[[str, str], float]:
+    """Return the p-value of two methods of a row after its correction.
+
+    Which method is the best is itself read off the row, so that its comparison with k - 1 others looks at the extremes of all k (k - 1) / 2
+    pairs: those are the family of Holm's correction. With k - 1 comparisons instead some of four equal methods lose their mark in 7 % of
+    the rows, some of six in 9 % (docs/statistics.md has the simulation). Of more than `MOST_IN_HOLM` methods the pairs are too many to
+    test; Bonferroni's correction over the same family, a little stricter, needs the tests with the best alone.
+    """
+    if correction == "none":
+        return lambda method, best: compared(content[method], content[best]).p_value
+    if len(content) > MOST_IN_HOLM:
+        family = len(content) * (len(content) - 1) // 2
+        return lambda method, best: float(np.minimum(1.0, family * compared(content[method], content[best]).p_value))
+    pairs = list(itertools.combinations(content, 2))
+    adjusted = holm([compared(*sorted((content[a], content[b]))).p_value for a, b in pairs]).tolist()
+    table = {frozenset(pair): p for pair, p in zip(pairs, adjusted, strict=True)}
+    return lambda method, best: table[frozenset((method, best))]
 
 
 def wins_ties_losses(
@@ -215,7 +219,7 @@ def wins_ties_losses(
     parts = [np.broadcast_to(np.asarray(n, dtype=float), len(first)) for n in (n_train, n_test)]
     counts = {1: 0, 0: 0, -1: 0}
     for a, b, train, test in zip(first, second, *parts, strict=True):
-        found = paired_test(significance.test, a, b, float(train), float(test))
-        counts[found.sign if found.p_value < significance.alpha else 0] += 1
+        result = paired_test(significance.test, a, b, float(train), float(test))
+        counts[result.sign if result.p_value < significance.alpha else 0] += 1
     wins, losses = (counts[1], counts[-1]) if higher_is_better else (counts[-1], counts[1])
     return WinsTiesLosses(wins, counts[0], losses)
