@@ -109,22 +109,12 @@ def title(metric: str) -> str:
 
 
 def compute(name: str, y_true: Any, y_predicted: Any, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Return the value of a metric.
+    """Return the value of a metric, by its name.
 
-    Parameters
-    ----------
-    name : str
-        Name in the registry.
-    y_true, y_predicted : ndarray of intp, shape (n,), or csr_array, shape (n, n_classes)
-        0-based codes, predicted codes >= ``n_classes`` being abstentions; or ones where a row has a label.
-    n_classes : int
-    facts : mapping
-        What the metric may ask for (`FACTS`); ``probabilities`` are an array (n, n_classes) of rows that sum to 1.
-
-    Raises
-    ------
-    ConfigError
-        If there is no metric of that name, a fact that it needs is missing, or it is for one label a row and rows have several.
+    Truth and prediction are 0-based codes (n,), predicted codes >= ``n_classes`` being abstentions; or csr_array (n, n_classes) of ones
+    where a row has a label. ``facts`` are what the metric may ask for (`FACTS`); ``probabilities`` are an array (n, n_classes) of rows that
+    sum to 1. `ConfigError` if there is no metric of that name, a fact that it needs is missing, or it is for one label a row and rows have
+    several.
     """
     metric = check_metric(name)
     assert metric.function is not None
@@ -305,15 +295,7 @@ def reliability(
     """Return rows, mean confidence and accuracy of every bin that has rows, each (b,): what a reliability diagram shows.
 
     Bin b holds the rows whose confidence, the probability of the likeliest class, lies in ((b - 1)/bins, b/bins]; a row is right where its
-    likeliest class, of equally likely ones the first, is the true one.
-
-    Parameters
-    ----------
-    y_true : ndarray of intp, shape (n,)
-    probabilities : array_like, shape (n, k)
-        Rows that sum to 1.
-    bins : int
-        At least 1.
+    likeliest class, of equally likely ones the first, is the true one. ``probabilities`` (n, k) have rows that sum to 1.
     """
     P = np.asarray(probabilities, dtype=np.float64)
     largest, right = P.max(axis=1), P.argmax(axis=1) == y_true

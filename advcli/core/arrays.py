@@ -28,7 +28,7 @@ def checked_csr(X: Any, what: str = "X") -> Any:
     X is not changed; the result is X itself, or shares its arrays, where it can. `DataError` for parts that do not fit each other and for
     more columns than 32 bits count; ``what`` is the name of the matrix there.
     """
-    given = X
+    origin = X
     try:
         if X.ndim != 2:
             raise ValueError(f"it has {X.ndim} dimensions, not 2")
@@ -46,4 +46,4 @@ def checked_csr(X: Any, what: str = "X") -> Any:
         raise DataError(f"{what} is no valid sparse matrix: {' '.join(str(error).split())}; build it again") from None
     if X.shape[1] > MOST_COLUMNS:
         raise DataError(f"{what} has {X.shape[1]} columns; the most is {MOST_COLUMNS}")
-    return given if given.format == "csr" and len(given.indices) == X.nnz and given.indices.dtype == given.indptr.dtype else X
+    return origin if origin.format == "csr" and len(origin.indices) == X.nnz and origin.indices.dtype == origin.indptr.dtype else X

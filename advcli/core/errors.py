@@ -76,9 +76,9 @@ def refuse_all(problems: Iterable[str], where: str = "the table") -> None:
 
     Where a line begins with ``where`` it is said once.
     """
-    found = tuple(dict.fromkeys(problems))
-    if found:
-        raise DataError(found[0]) if len(found) == 1 else ProblemsError(where, tuple(each.removeprefix(f"{where}: ") for each in found))
+    lines = tuple(dict.fromkeys(problems))
+    if lines:
+        raise DataError(lines[0]) if len(lines) == 1 else ProblemsError(where, tuple(line.removeprefix(f"{where}: ") for line in lines))
 
 
 class ResultsError(AdvcliError):

@@ -72,8 +72,8 @@ def explained(error: OSError) -> str:
     """Return what the system refused in one line: the path, the reason and what to do."""
     paths = [str(path) for path in (error.filename, error.filename2) if path is not None]
     remedy = next((text for text, numbers in _REMEDIES.items() if error.errno in numbers), "")
-    said = [": ".join(part for part in (" and ".join(paths), reason(error) if error.strerror else str(error)) if part), remedy]
-    return "; ".join(part for part in said if part) or type(error).__name__
+    parts = [": ".join(part for part in (" and ".join(paths), reason(error) if error.strerror else str(error)) if part), remedy]
+    return "; ".join(part for part in parts if part) or type(error).__name__
 
 
 def destination(path: Path) -> tuple[Path, bool]:
@@ -108,9 +108,22 @@ def _descriptor(path: Path) -> int | None:
 
 
 @contextlib.contextmanager
-def _atomic(
-    path: Path, mode: str, remedy: str, streams: bool = False, place: Callable[[Path, Path], None] = os.replace, flushed: bool = True
+def atomic_file(
+    path: Path,
+    remedy: str = _REMEDY,
+    mode: str = "w",
+    *,
+    streams: bool = False,
+    place: Callable[[Path, Path], None] = os.replace,
+    flushed: bool = True,
 ) -> Iterator[IO[Any]]:
+    """Open a file that appears under its name only when it is complete and on the disk; what a symlink leads to is replaced.
+
+    ``remedy`` ends the `ResultsError` of a file that cannot be written, whose temporary file is removed. With ``streams`` a path that
+    cannot be replaced (`destination`) is written to, in one piece at the end, which is a BrokenPipeError where its reader has left; else it
+    is refused. What is not ``flushed`` is safe from the end of any process, but a power cut in the next seconds may cost it: for files
+    with a seal.
+    """
     kind: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     temporary = None
     try:
@@ -162,34 +175,21 @@ def _keep_names(folder: Path) -> None:
             os.close(directory)
 
 
-def atomic_file(path: Path, remedy: str = _REMEDY, *, streams: bool = False) -> contextlib.AbstractContextManager[IO[str]]:
-    """Open a text file that appears under its name only when it is complete and on the disk; what a symlink leads to is replaced.
-
-    ``remedy`` ends the `ResultsError` of a file that cannot be written, whose temporary file is removed. With ``streams`` a path that
-    cannot be replaced (`destination`) is written to, in one piece at the end, which is a BrokenPipeError where its reader has left; else it
-    is refused.
-    """
-    return _atomic(path, "w", remedy, streams)
-
-
 def atomic_bytes(
     path: Path, remedy: str = _REMEDY, *, streams: bool = False, flushed: bool = True
 ) -> contextlib.AbstractContextManager[IO[bytes]]:
-    """Open a binary file that appears like `atomic_file`; for ``flushed`` see `write_text`."""
-    return _atomic(path, "wb", remedy, streams, flushed=flushed)
+    """Open a binary file that appears like `atomic_file`."""
+    return atomic_file(path, remedy, "wb", streams=streams, flushed=flushed)
 
 
 def write_text(path: Path, text: str, remedy: str = _REMEDY, *, streams: bool = False, flushed: bool = True) -> None:
-    """Write a whole text file atomically (see `atomic_file`).
-
-    What is not ``flushed`` is safe from the end of any process, but a power cut in the next seconds may cost it: for files with a seal.
-    """
-    with _atomic(path, "w", remedy, streams, flushed=flushed) as file:
+    """Write a whole text file like `atomic_file`."""
+    with atomic_file(path, remedy, streams=streams, flushed=flushed) as file:
         file.write(text)
 
 
 def write_bytes(path: Path, content: bytes | memoryview, remedy: str = _REMEDY, *, streams: bool = False) -> None:
-    """Write a whole binary file atomically (see `atomic_file`)."""
+    """Write a whole binary file like `atomic_file`."""
     with atomic_bytes(path, remedy, streams=streams) as file:
         file.write(content)
 
@@ -207,7 +207,7 @@ def create_text(path: Path, text: str) -> bool:
             temporary.unlink()
 
     try:
-        with _atomic(path, "w", _REMEDY, place=link) as file:
+        with atomic_file(path, place=link) as file:
             file.write(text)
     except ResultsError as error:
         if isinstance(error.__cause__, FileExistsError):

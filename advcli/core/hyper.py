@@ -19,18 +19,10 @@ SCALES = ("C", "lambda")
 
 @dataclass(frozen=True)
 class Hyper:
-    """A hyper-parameter: a positive number that a search chooses or a configuration fixes.
+    """A hyper-parameter: a positive number that a search chooses or a configuration fixes, by its name in ``hyper``, in grids and in rows.
 
-    Attributes
-    ----------
-    name : str
-        Its name in ``hyper``, in the protocol's grids and in the columns of the rows.
-    meaning : str
-        One line.
-    strong : {"small", "large"}
-        The end of its range that regularises more: that value is tried first and wins ties.
-    choice : bool
-        Whether its values are models of their own, not points of a range: an end of the list then is no edge to be widened.
+    ``strong``, small or large, is the end of its range that regularises more: that value is tried first and wins ties. ``choice``: its
+    values are models of their own, not points of a range: an end of the list then is no edge to be widened.
     """
 
     name: str

@@ -52,7 +52,7 @@ class LabelGraph:
         pairs = list(dict.fromkeys((str(parent), str(child)) for parent, child in edges))
         if not pairs:
             raise DataError("the label graph has no edge; give parent,child pairs")
-        number = {name: at for at, name in enumerate(dict.fromkeys(name for pair in pairs for name in pair))}
+        number = {name: n for n, name in enumerate(dict.fromkeys(name for pair in pairs for name in pair))}
         names = tuple(number)
         M = len(names)
         ends = np.array([(number[parent], number[child]) for parent, child in pairs], dtype=np.int64)
@@ -65,7 +65,7 @@ class LabelGraph:
         below.sort_indices()
         above.sort_indices()
         graph = cls(
-            names=tuple(names[at] for at in order),
+            names=tuple(names[n] for n in order),
             parent_start=above.indptr.astype(np.int64),
             parents=above.indices.astype(np.int32),
             child_start=below.indptr.astype(np.int64),
@@ -77,7 +77,7 @@ class LabelGraph:
     @cached_property
     def number(self) -> dict[str, int]:
         """Number of every node by its name."""
-        return {name: at for at, name in enumerate(self.names)}
+        return {name: node for node, name in enumerate(self.names)}
 
     @property
     def size(self) -> int:
@@ -139,12 +139,12 @@ class LabelGraph:
         if root is not None:
             if root not in self.number:
                 raise DataError(f"the label graph has no node {root!r} for its root; {nearest(root, self.names)}")
-            lost = [name for name, found in zip(self.names, self._below(self.number[root]), strict=True) if not found]
+            lost = [name for name, reached in zip(self.names, self._below(self.number[root]), strict=True) if not reached]
             if lost:
                 raise DataError(f"label graph: {_listed(lost)} cannot be reached from the root {root!r}; add the missing edges")
         elif len(self.tops) > 1 and not several_tops:
             raise DataError(
-                f"label graph: {len(self.tops)} nodes have no parent: {_listed([self.names[at] for at in self.tops])}; add edges from one "
+                f"label graph: {len(self.tops)} nodes have no parent: {_listed([self.names[n] for n in self.tops])}; add edges from one "
                 "root to them, or accept them with several_tops=true"
             )
 
@@ -161,12 +161,12 @@ class LabelGraph:
             )
 
     def _below(self, top: int) -> NDArray[np.bool_]:
-        found = np.zeros(self.size, dtype=bool)
-        found[top] = True
+        reached = np.zeros(self.size, dtype=bool)
+        reached[top] = True
         for node in range(top, self.size):
-            if found[node]:
-                found[self.children[self.child_start[node] : self.child_start[node + 1]]] = True
-        return found
+            if reached[node]:
+                reached[self.children[self.child_start[node] : self.child_start[node + 1]]] = True
+        return reached
 
 
 def stub(label: str) -> str:
@@ -210,7 +210,7 @@ def _cycle(ends: NDArray[np.int64], waiting: list[int], names: tuple[str, ...]) 
         walked.append(node)
         node = above[node]
     around = [*walked[walked.index(node) :], node][::-1]
-    shown = [names[at] for at in around]
+    shown = [names[number] for number in around]
     return " -> ".join(shown if len(shown) <= 2 * _SHOWN else [*shown[:_SHOWN], "...", shown[-1]])
 
 
@@ -218,10 +218,10 @@ def _union_upwards(graph: LabelGraph) -> sparse.csr_array:
     sets: list[NDArray[np.int32]] = []
     total = 0
     for node in range(graph.size):
-        own = np.array([node], dtype=np.int32)
+        itself = np.array([node], dtype=np.int32)
         above = graph.parents[graph.parent_start[node] : graph.parent_start[node + 1]]
         # ancestors have smaller numbers: the node itself comes last
-        sets.append(np.concatenate([np.unique(np.concatenate([sets[at] for at in above])), own]) if len(above) else own)
+        sets.append(np.concatenate([np.unique(np.concatenate([sets[parent] for parent in above])), itself]) if len(above) else itself)
         total += len(sets[-1])
         if total > MOST_ANCESTORS:
             raise DataError(f"the label graph is too deep: its nodes have more than {MOST_ANCESTORS} ancestors in all")

@@ -40,9 +40,9 @@ def folders() -> list[str]:
 def add_folder(folder: str | os.PathLike[str]) -> None:
     """Add a folder for this process and those that it starts."""
     path = str(expanded(folder).absolute())
-    known = folders()
-    if path not in known:
-        os.environ[FOLDERS] = os.pathsep.join([*known, path])
+    before = folders()
+    if path not in before:
+        os.environ[FOLDERS] = os.pathsep.join([*before, path])
 
 
 def use_folders(paths: Iterable[str]) -> None:
@@ -90,12 +90,12 @@ def at_fault(error: BaseException) -> str:
     """Return ``FILE, line N``, the last line of a user's own file that an error passed through, or what caused it; empty if none."""
     if isinstance(error, SyntaxError) and error.filename and _is_own(error.filename):
         return f"{error.filename}, line {error.lineno}"
-    found, trace = "", error.__traceback__
+    place, trace = "", error.__traceback__
     while trace is not None:
         if _is_own(trace.tb_frame.f_code.co_filename):
-            found = f"{trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
+            place = f"{trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
         trace = trace.tb_next
-    return found or (at_fault(error.__cause__) if error.__cause__ is not None else "")
+    return place or (at_fault(error.__cause__) if error.__cause__ is not None else "")
 
 
 def _is_own(file: str) -> bool:
@@ -130,7 +130,7 @@ def fingerprint() -> str | None:
     """
     digest = hashlib.sha256()
     found = False
-    for group in (each for each in GROUPS if each != "figure"):
+    for group in (name for name in GROUPS if name != "figure"):
         for path in files(group):
             found = True
             digest.update(f"{group}/{path.name}\n".encode())

@@ -77,7 +77,7 @@ class Registry(Generic[Item]):
 def refuse_unknown_options(what: str, chosen: Any, given: Iterable[str], own: int) -> None:
     """Raise `ConfigError` for the first option that a class does not take, beside its first ``own`` arguments; it names those it takes."""
     taken = list(inspect.signature(chosen).parameters.values())
-    known = [each.name for each in taken[own:]]
+    options = [parameter.name for parameter in taken[own:]]
     for name in given:
-        if name not in known and all(each.kind is not inspect.Parameter.VAR_KEYWORD for each in taken):
-            raise ConfigError(f"{what} has no option {name!r}; {nearest(name, known) if known else 'it has none'}")
+        if name not in options and all(parameter.kind is not inspect.Parameter.VAR_KEYWORD for parameter in taken):
+            raise ConfigError(f"{what} has no option {name!r}; {nearest(name, options) if options else 'it has none'}")

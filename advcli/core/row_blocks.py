@@ -77,8 +77,8 @@ class BlockRows:
         """Return rows as `BlockRows`: a slice, a mask, or positions."""
         if isinstance(rows, slice) and rows == slice(None):
             return self
-        at = np.arange(self.stored.shape[0]) if self.at is None else self.at
-        return BlockRows(self.stored, np.ascontiguousarray(at[rows], dtype=np.int64), self.mean, self.inverse, self.shift, self.constant)
+        lies = np.arange(self.stored.shape[0]) if self.at is None else self.at
+        return BlockRows(self.stored, np.ascontiguousarray(lies[rows], dtype=np.int64), self.mean, self.inverse, self.shift, self.constant)
 
     def raw(self, first: int, last: int) -> Array:
         """Return rows first..last - 1 in float64 as they are stored, shape (last - first, p)."""
@@ -88,10 +88,10 @@ class BlockRows:
     def dense(self, first: int, last: int) -> Array:
         """Return rows first..last - 1 of X, C-contiguous."""
         X = np.empty((last - first, self.shape[1]))
-        own = X[:, : self.stored.shape[1]]
-        np.subtract(self.raw(first, last), self.mean, out=own)
-        own *= self.inverse
-        own += self.shift
+        stored = X[:, : self.stored.shape[1]]
+        np.subtract(self.raw(first, last), self.mean, out=stored)
+        stored *= self.inverse
+        stored += self.shift
         if self.constant:
             X[:, -1] = 1.0
         return X
@@ -119,9 +119,9 @@ class BlockRows:
         for part in self.parts():
             X = self.raw(part.start, part.stop)
             low, high = np.minimum(low, X.min(axis=0)), np.maximum(high, X.max(axis=0))
-            own, m = X.mean(axis=0), len(X)
-            squares += ((X - own) ** 2).sum(axis=0) + (own - mean) ** 2 * (n * m / (n + m))
-            mean += (own - mean) * (m / (n + m))
+            part_mean, m = X.mean(axis=0), len(X)
+            squares += ((X - part_mean) ** 2).sum(axis=0) + (part_mean - mean) ** 2 * (n * m / (n + m))
+            mean += (part_mean - mean) * (m / (n + m))
             n += m
         return low, high, mean, np.sqrt(squares / max(n - 1, 1))
 
@@ -136,10 +136,10 @@ class BlockRows:
 
     def __matmul__(self, theta: Array) -> Array:
         """Return X theta (n, k)."""
-        found = np.empty((self.shape[0], theta.shape[1]))
+        scores = np.empty((self.shape[0], theta.shape[1]))
         for part in self.parts():
-            np.matmul(self.dense(part.start, part.stop), theta, out=found[part])
-        return found
+            np.matmul(self.dense(part.start, part.stop), theta, out=scores[part])
+        return scores
 
     @property
     def T(self) -> _Transposed:

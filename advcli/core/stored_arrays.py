@@ -59,12 +59,12 @@ class Entries(Mapping[str, Any]):
         """
         if name not in self._arrays:
             self._refuse(name, "is missing")
-        found = self._read(name, shape, kinds)
-        if found.size and (least is not None or most is not None):
-            low, high = found.min(), found.max()
+        values = self._read(name, shape, kinds)
+        if values.size and (least is not None or most is not None):
+            low, high = values.min(), values.max()
             if (least is not None and low < least) or (most is not None and high > most):
                 self._refuse(name, f"has values from {low:g} to {high:g}, not {_range(least, most)}")
-        return found
+        return values
 
     def number(self, name: str, least: float = -math.inf, most: float = math.inf) -> float:
         """Return a plain finite number within a range, as a float."""
@@ -116,20 +116,20 @@ class Entries(Mapping[str, Any]):
         try:
             if np.lib.format.read_magic(file) != (1, 0):
                 self._refuse(name, "has a heading of another version")
-            given, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
+            lengths, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError, tokenize.TokenError):
             self._refuse(name, "has a heading that cannot be read")
         kind = "i" if dtype.kind == "u" else dtype.kind
         if dtype.fields is not None or dtype.subdtype is not None or kind not in _KINDS or (kind != "U" and dtype.itemsize > _BYTES):
             self._refuse(name, "is neither numbers nor text")
         if kind not in kinds:
-            self._refuse(name, f"holds {_KINDS[kind]}, not {' or '.join(_KINDS[each] for each in kinds)}")
-        if shape is not None and (len(given) != len(shape) or any(b not in (None, a) for a, b in zip(given, shape, strict=True))):
-            self._refuse(name, f"has the shape {_said(given)}, not {_said(shape)}")
+            self._refuse(name, f"holds {_KINDS[kind]}, not {' or '.join(_KINDS[letter] for letter in kinds)}")
+        if shape is not None and (len(lengths) != len(shape) or any(b not in (None, a) for a, b in zip(lengths, shape, strict=True))):
+            self._refuse(name, f"has the shape {_said(lengths)}, not {_said(shape)}")
         begin = file.tell()
-        if min(given, default=0) < 0 or math.prod(given) * dtype.itemsize != len(content) - begin or (dtype.itemsize == 0 and given):
+        if min(lengths, default=0) < 0 or math.prod(lengths) * dtype.itemsize != len(content) - begin or (dtype.itemsize == 0 and lengths):
             self._refuse(name, "is longer or shorter than its heading says")
-        values = np.frombuffer(content, dtype, offset=begin).reshape(given, order="F" if by_columns else "C").copy(order="C")
+        values = np.frombuffer(content, dtype, offset=begin).reshape(lengths, order="F" if by_columns else "C").copy(order="C")
         if kind == "b" and (values.view(np.uint8) > 1).any():
             self._refuse(name, "holds other bytes than true and false")
         if kind == "f" and not np.isfinite(values).all():
@@ -142,5 +142,5 @@ def _said(shape: _Shape) -> str:
 
 
 def _range(least: float | None, most: float | None) -> str:
-    low, high = ("" if each is None else f"{each:g}" for each in (least, most))
+    low, high = ("" if end is None else f"{end:g}" for end in (least, most))
     return f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"

@@ -33,11 +33,6 @@ class Stream:
                 self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         return len(text)
 
-    def writelines(self, lines: Any) -> None:
-        """Write texts one after the other."""
-        for line in lines:
-            self.write(line)
-
     def flush(self) -> None:
         """Hand on what is buffered; for errors see `write`."""
         with self._losses():

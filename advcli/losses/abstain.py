@@ -1,10 +1,9 @@
 """Classification with the option to abstain at a cost alpha, exact for every alpha in [0, 1].
 
-The adversary maximises f.q + min(1 - max q, alpha) over distributions q. When the zero-one adversary already has
-max q >= 1 - alpha, abstaining does not help the predictor and the game is the zero-one game; else the adversary fills
-the best labels with 1 - alpha each and the predictor mixes labels with abstaining. For alpha <= 1/2 these are Theorems
-12 and 13 and Corollary 14 of Fathony et al. (2018); for larger alpha the theorems do not hold, this does
-(docs/notes/oracles.md, section 6).
+The adversary maximises f.q + min(1 - max q, alpha) over distributions q. When the zero-one adversary already has max q >= 1 - alpha,
+abstaining does not help the predictor and the game is the zero-one game; else the adversary fills the best labels with 1 - alpha each and
+the predictor mixes labels with abstaining. For alpha <= 1/2 these are Theorems 12 and 13 and Corollary 14 of Fathony et al. (2018); for
+larger alpha the theorems do not hold, this does (docs/notes/oracles.md, section 6).
 """
 
 from __future__ import annotations
@@ -52,18 +51,13 @@ class AbstainLoss(AdversarialLoss):
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:
         """Return alphas on both sides of 1/2 and at the ends, and one for each class."""
         # a general game of many classes takes long
-        each = [{"alpha": [0.1 + 0.3 * (label % 3) for label in range(n_classes)]}] if n_classes <= 9 else []
-        return [{}, {"alpha": 0.0}, {"alpha": 0.3}, {"alpha": 0.72}, {"alpha": 1.0}, *each]
+        by_class = [{"alpha": [0.1 + 0.3 * (label % 3) for label in range(n_classes)]}] if n_classes <= 9 else []
+        return [{}, {"alpha": 0.0}, {"alpha": 0.3}, {"alpha": 0.72}, {"alpha": 1.0}, *by_class]
 
     @property
     def parameters(self) -> Array:
         """Alpha, shape (1,); where it is one for each class, those of the game of the matrix."""
         return np.array([self.alpha]) if self.general is None else self.general.parameters
-
-    @property
-    def default_rule(self) -> str:
-        """Argmax of p, which is Corollary 14 for alpha <= 1/2."""
-        return "predictor"
 
     def adversary(self, F: Array) -> Array:
         """Return q, shape (n, k): uniform on a prefix of the best labels, or 1 - alpha each until the mass is gone."""
@@ -104,10 +98,6 @@ class AbstainLoss(AdversarialLoss):
         P /= np.maximum(mass, 1.0)
         P[:, k:] = np.maximum(1.0 - mass, 0.0)
         return P
-
-    def predict(self, F: Array, rule: str = "default") -> Labels:
-        """Return a code in [0, k] for every row of scores (n, k); k is abstain. ``potentials`` never abstains."""
-        return super().predict(F, rule)
 
 
 def _zero_one(F: Array) -> tuple[Labels, Array, Array]:

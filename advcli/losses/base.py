@@ -57,6 +57,7 @@ class Loss(ABC):
 
     matrix: Array | None = None  # the loss matrix (l, k), where the surrogate is that of a game
     row_names: tuple[str, ...] | None = None  # the predictions by name, where the rows of the matrix have names
+    example_weights = False  # whether a fit's weights multiply the loss matrix (True) or count how often an example occurs (False)
     alpha: float | None = None  # cost of abstaining, where the last prediction is to abstain
 
     def __init__(self, n_classes: int) -> None:
@@ -87,11 +88,11 @@ class Loss(ABC):
     @classmethod
     def filled(cls, options: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options with the facts that `needs` names in the place of null."""
-        own = dict(options)
+        complete = dict(options)
         for name in cls.needs(options) & facts.keys():
-            if own.get(name) is None:
-                own[name] = facts[name]
-        return own
+            if complete.get(name) is None:
+                complete[name] = facts[name]
+        return complete
 
     @classmethod
     def reads_file(cls, options: Mapping[str, Any]) -> bool:
@@ -128,11 +129,6 @@ class Loss(ABC):
     def unweighted(self) -> Loss:
         """The loss itself, or the one that it weighs."""
         return self
-
-    @property
-    def example_weights(self) -> bool:
-        """Whether the weights of a fit's examples multiply the loss matrix (True) or count how often an example occurs (False)."""
-        return False
 
     def cost_weights(self, y: Labels, example: Array | None) -> Array | None:
         """Return the factors (n,) on the loss matrices of the examples, in units of `core`; None when all are 1.
@@ -234,14 +230,14 @@ class SimplexLoss(Loss):
 
     def inside(self, R: Array, y: Labels) -> Array:
         """Return q / sum q - e_y for q = max(r + e_y, 0), shape (n, k); where no mass is left r = 0, the label itself."""
-        own = np.arange(len(y)), y
+        labels = np.arange(len(y)), y
         Q = R.copy()
-        Q[own] += 1.0
+        Q[labels] += 1.0
         Q = np.maximum(Q, 0.0)
         mass = Q.sum(axis=1)
-        Q[own] += mass <= 0.0
+        Q[labels] += mass <= 0.0
         Q /= np.where(mass > 0.0, mass, 1.0)[:, None]
-        Q[own] -= 1.0
+        Q[labels] -= 1.0
         return Q
 
 
@@ -383,6 +379,6 @@ def examples_of(cls: type[Loss], n_classes: int) -> list[dict[str, Any]]:
     A class with options of its own may inherit the examples of another one; where none is left, it is tried without options.
     """
     taken = inspect.signature(cls).parameters
-    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in taken.values()):
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values()):
         return cls.examples(n_classes)
     return [options for options in cls.examples(n_classes) if options.keys() <= taken.keys()] or [{}]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,6 +139,12 @@ class _ConvexGame(AdversarialLoss):
     kernel = "convex"
     needs_order = True
     metric = "cost"
+    tried: ClassVar[tuple[dict[str, Any], ...]] = ({},)  # options of `examples`
+
+    @classmethod
+    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
+        """Return option sets that tests of the loss should try."""
+        return list(cls.tried)
 
     @property
     def parameters(self) -> Array:
@@ -255,41 +261,32 @@ class SquaredLoss(_ConvexGame):
 class PowerLoss(_ConvexGame):
     """The adversarial loss of |prediction - truth|^p, p >= 1 (1 is absolute, 2 is squared)."""
 
+    tried = ({}, {"p": 3})
+
     def __init__(self, n_classes: int, p: float = 1.5) -> None:
         super().__init__(n_classes)
         self.matrix = matrices.power(n_classes, p)
         if p < 1:
             raise ConfigError(f"loss=power needs p >= 1 (a convex cost), got {p:g}: give the matrix to loss=general")
 
-    @classmethod
-    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
-        """Return the default and a steeper power."""
-        return [{}, {"p": 3}]
-
 
 @register("huber")
 class HuberLoss(_ConvexGame):
     """The adversarial loss of Huber's cost: d^2/2 up to the distance delta > 0, delta (d - delta/2) beyond."""
 
+    tried = ({}, {"delta": 2.5})
+
     def __init__(self, n_classes: int, delta: float = 1.0) -> None:
         super().__init__(n_classes)
         self.matrix = matrices.huber(n_classes, delta)
-
-    @classmethod
-    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
-        """Return the default and a wider quadratic part."""
-        return [{}, {"delta": 2.5}]
 
 
 @register("pinball")
 class PinballLoss(_ConvexGame):
     """The adversarial loss of the pinball cost: quantile per unit predicted too low, 1 - quantile per unit too high."""
 
+    tried = ({}, {"quantile": 0.8})
+
     def __init__(self, n_classes: int, quantile: float = 0.5) -> None:
         super().__init__(n_classes)
         self.matrix = matrices.pinball(n_classes, quantile)
-
-    @classmethod
-    def examples(cls, n_classes: int) -> list[dict[str, Any]]:
-        """Return the median and an upper quantile."""
-        return [{}, {"quantile": 0.8}]

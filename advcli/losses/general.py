@@ -98,15 +98,6 @@ def solve_games(matrix: Array, F: Array, backend: str = "simplex", highs: Highs 
 
 
 # ---- recognised matrices --------------------------------------------------------------------------------------------
-_SAID = {
-    "zero_one": "the zero-one matrix",
-    "absolute": "the absolute matrix",
-    "squared": "the squared matrix",
-    "abstain": "the abstain matrix",
-    "convex": "a matrix with columns convex in the prediction",
-}
-
-
 def closed_form(matrix: Any) -> tuple[AdversarialLoss, float, str] | None:
     """Return (loss, scale, words) with S_matrix(f, y) = scale * S_loss(f / scale, y), or None for a general matrix.
 
@@ -114,23 +105,21 @@ def closed_form(matrix: Any) -> tuple[AdversarialLoss, float, str] | None:
     it is.
     """
     values = matrices.check_matrix(matrix)
-    found, k = matrices.describe(values), values.shape[1]
-    if found.structure == "general":
-        return None
-    said = _SAID[found.structure]
+    described, k = matrices.describe(values), values.shape[1]
+    name, scale = described.structure, described.scale
     options: dict[str, Any] = {}
-    scale, name = found.scale, found.structure
+    if name == "general":
+        return None
+    words = "a matrix with columns convex in the prediction" if name == "convex" else f"the {name.replace('_', '-')} matrix"
     if name == "abstain":
-        options["alpha"] = found.alpha
-        said += f" (alpha = {found.alpha:g})"
-    elif name == "convex" or (name in ("absolute", "squared") and scale != 1.0):
-        said += "" if scale == 1.0 else f" times {scale:g}"
+        options = {"alpha": described.alpha}
+        words += f" (alpha = {described.alpha:g})"
+    words += "" if scale == 1.0 else f" times {scale:g}"
+    if name == "convex" or (name in ("absolute", "squared") and scale != 1.0):
         name, scale, options = "convex", 1.0, {"matrix": values}
-    if scale != 1.0:
-        said += f" times {scale:g}"
     loss = make_loss(name, k, **options)
     assert isinstance(loss, AdversarialLoss)
-    return loss, scale, said
+    return loss, scale, words
 
 
 @register("general")
@@ -176,11 +165,11 @@ class GeneralLoss(AdversarialLoss):
         source = matrices.matrix_from(matrix, file, n_classes, "general", classes=classes, predictions=predictions)
         self.matrix, self.row_names, self.column_names = source
         self.backend = backend
-        found = closed_form(self.matrix) if structure and backend == "simplex" else None
-        self._closed: AdversarialLoss | None = found[0] if found else None
-        self._scale = found[1] if found else 1.0
-        said = [f"the matrix is {found[2]}: its closed form is used"] if found else []
-        self.note = "; ".join([*said, *matrices.describe(self.matrix, self.predicts_classes).notes])
+        recognised = closed_form(self.matrix) if structure and backend == "simplex" else None
+        self._closed: AdversarialLoss | None
+        self._closed, self._scale, words = recognised or (None, 1.0, "")
+        notes = matrices.describe(self.matrix, self.predicts_classes).notes
+        self.note = "; ".join([*([f"the matrix is {words}: its closed form is used"] if words else []), *notes])
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> frozenset[str]:

@@ -116,8 +116,8 @@ class CostMatrix(NamedTuple):
         if not classes or (columns is None and self.rows is None):
             return self
         names = tuple(name_of(label) for label in classes)
-        for given, kind in ((self.rows, "row"), (columns, "column")):
-            twice = next((name for name in given or () if (given or ()).count(name) > 1), None)
+        for listed, kind in ((self.rows, "row"), (columns, "column")):
+            twice = next((name for name in listed or () if (listed or ()).count(name) > 1), None)
             if twice is not None:
                 raise ConfigError(f"{where} has two {kind}s named {twice!r}: names must differ")
         columns = names if columns is None else columns
@@ -243,7 +243,7 @@ def from_frame(frame: Any, classes: Sequence[object], where: str = "the loss mat
     else:
         rows = list(map(str, range(len(frame))))
     table = check_matrix([list(row) for row in zip(*values, strict=True)], None, where)
-    columns_unnamed, rows_unnamed = (each == list(map(str, range(len(each)))) and not set(each) & set(names) for each in (columns, rows))
+    columns_unnamed, rows_unnamed = _unnamed(columns, names), _unnamed(rows, names)
     if columns_unnamed != rows_unnamed:
         named, unnamed, give = (
             ("rows", "columns", "the classes as its columns") if columns_unnamed else ("columns", "rows", "the predictions as its index")
@@ -260,7 +260,7 @@ def columns_of(frame: Any, classes: Sequence[object], where: str) -> list[int] |
     Columns that are called 0, 1, 2, ... have no names, unless these are the classes. `ConfigError` where names and classes differ.
     """
     columns, names = [name_of(column) for column in frame.columns], [name_of(label) for label in classes]
-    if columns == list(map(str, range(len(columns)))) and not set(columns) & set(names):
+    if _unnamed(columns, names):
         return None
     for name in names:
         if name not in columns:
@@ -269,6 +269,10 @@ def columns_of(frame: Any, classes: Sequence[object], where: str) -> list[int] |
         extra = next((name for name in columns if name not in names), "twice")
         raise ConfigError(f"{where} have a column {extra!r} but there is no such class: remove it")
     return [columns.index(name) for name in names]
+
+
+def _unnamed(numbers: list[str], names: list[str]) -> bool:
+    return numbers == list(map(str, range(len(numbers)))) and not set(numbers) & set(names)
 
 
 def name_of(label: Any) -> str:
@@ -293,15 +297,15 @@ def matrix_from(
     if (matrix is None) == (file is None):
         raise ConfigError(f"loss={loss} needs either matrix (a list of rows) or file (a CSV), not {'both' if file else 'neither'}")
     if file is not None:
-        found = read_csv(file)
-        check_matrix(found.values, n_classes, f"the loss matrix in {file}")
+        source = read_csv(file)
+        check_matrix(source.values, n_classes, f"the loss matrix in {file}")
     elif isinstance(matrix, CostMatrix):
-        found = CostMatrix(check_matrix(matrix.values, n_classes), matrix.rows, matrix.columns)
+        source = CostMatrix(check_matrix(matrix.values, n_classes), matrix.rows, matrix.columns)
     else:
-        found = CostMatrix(check_matrix(matrix, n_classes))
+        source = CostMatrix(check_matrix(matrix, n_classes))
     if predictions is not None:
-        found = CostMatrix(found.values, _named_rows(found, predictions, loss), found.columns)
-    return found.align(classes)
+        source = CostMatrix(source.values, _named_rows(source, predictions, loss), source.columns)
+    return source.align(classes)
 
 
 def _named_rows(matrix: CostMatrix, predictions: Any, loss: str) -> tuple[str, ...]:

@@ -264,8 +264,8 @@ class RejectingOneVersusAllLoss(PairedHingesLoss):
 
     def __init__(self, n_classes: int, alpha: float = 0.5) -> None:
         cost = check_rejecting_alpha(alpha)
-        own = np.eye(n_classes)
-        super().__init__((1.0 - own) * (2.0 - 2.0 * cost) - own * (2.0 * cost), cost)
+        unit = np.eye(n_classes)
+        super().__init__((1.0 - unit) * (2.0 - 2.0 * cost) - unit * (2.0 * cost), cost)
 
     def class_scores(self, F: Array) -> Array:
         """Return u, shape (n, k)."""

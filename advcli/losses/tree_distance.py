@@ -47,16 +47,16 @@ class TreeDistanceLoss(GeneralLoss):
     """
 
     def __init__(self, n_classes: int, hierarchy: Any = None, classes: Sequence[Any] | None = None, backend: str = "simplex") -> None:
-        given = hierarchy if isinstance(hierarchy, Mapping) else {"edges": hierarchy}
-        if given.get("edges") is None:
+        graph = hierarchy if isinstance(hierarchy, Mapping) else {"edges": hierarchy}
+        if graph.get("edges") is None:
             raise ConfigError("loss=tree_distance needs a hierarchy over the classes: give hierarchy=[[parent,child],...]")
-        if set(given) - {"edges", "classes"} or not all(isinstance(edge, (list, tuple)) and len(edge) == 2 for edge in given["edges"]):
+        if set(graph) - {"edges", "classes"} or not all(isinstance(edge, (list, tuple)) and len(edge) == 2 for edge in graph["edges"]):
             raise ConfigError("loss.hierarchy must be a list of [parent, child] pairs, or have the keys edges and classes")
-        names = [str(name) for name in given.get("classes") or classes or ()]
+        names = [str(name) for name in graph.get("classes") or classes or ()]
         matrices.check_size(n_classes)
         if len(names) != n_classes:
             raise ConfigError(f"loss=tree_distance needs the names of the {n_classes} classes in classes, got {len(names)}")
-        matrix = distances([(str(parent), str(child)) for parent, child in given["edges"]], names)
+        matrix = distances([(str(parent), str(child)) for parent, child in graph["edges"]], names)
         super().__init__(n_classes, matrix=matrix, backend=backend)
 
     @classmethod
@@ -67,11 +67,9 @@ class TreeDistanceLoss(GeneralLoss):
     @classmethod
     def examples(cls, n_classes: int) -> list[dict[str, Any]]:
         """Return a tree of pairs, a chain with a leaf at every node, a star, and a graph in which pairs overlap."""
-        names = [f"class {at}" for at in range(n_classes)]
-        pairs = [[f"pair {at // 2}", name] for at, name in enumerate(names)] + [
-            ["root", f"pair {at // 2}"] for at in range(0, n_classes, 2)
-        ]
-        chain = [[f"node {at}", name] for at, name in enumerate(names)] + [[f"node {at}", f"node {at + 1}"] for at in range(n_classes)]
+        names = [f"class {i}" for i in range(n_classes)]
+        pairs = [[f"pair {i // 2}", name] for i, name in enumerate(names)] + [["root", f"pair {i // 2}"] for i in range(0, n_classes, 2)]
+        chain = [[f"node {i}", name] for i, name in enumerate(names)] + [[f"node {i}", f"node {i + 1}"] for i in range(n_classes)]
         star = [["root", name] for name in names]
-        overlapping = pairs + [[f"pair {at // 2 - 1}", names[at]] for at in range(2, n_classes, 2)]
+        overlapping = pairs + [[f"pair {i // 2 - 1}", names[i]] for i in range(2, n_classes, 2)]
         return [{"hierarchy": {"edges": edges, "classes": names}} for edges in (pairs, chain, star, overlapping)]

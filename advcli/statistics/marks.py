@@ -33,21 +33,10 @@ CORRECTIONS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Significance:
-    """What "significantly worse" means in a table.
+    """What "significantly worse" means in a table; `ConfigError` for an unknown name.
 
-    Parameters
-    ----------
-    test : str
-        Name in `TESTS`.
-    alpha : float
-        Level: of a whole row with a correction, of every single comparison without.
-    correction : str
-        Name in `CORRECTIONS`.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown name.
+    ``test`` is a name in `TESTS`, ``correction`` one in `CORRECTIONS`; ``alpha`` is the level of a whole row with a correction, of every
+    single comparison without.
     """
 
     test: str = "corrected_ttest"
@@ -83,16 +72,8 @@ DEFAULT = Significance()
 class Mark:
     """Mark of one method in one row of a table.
 
-    Parameters
-    ----------
-    best : bool
-        Whether its mean is the best; several may be.
-    p_value : float
-        Against the best (the largest p-value if several are best); nan for the best itself and where no test was possible.
-    p_adjusted : float
-        The same with the row's correction.
-    bold : bool
-        Best or not significantly worse than the best.
+    ``best`` means may be several. ``p_value`` is against the best (the largest if several are best); nan for the best itself and where no
+    test was possible; ``p_adjusted`` is the same with the row's correction. ``bold`` methods are best or not significantly worse.
     """
 
     best: bool
@@ -124,16 +105,8 @@ def mark_best(
     the best ranks) is not "worse". A method with a missing value takes no part, nor does one whose test is undefined. A single split allows
     no test and marks nobody. Corrections are made over all pairs of a row.
 
-    Parameters
-    ----------
-    values : mapping of method to array_like, shape (J,)
-        Paired values over the same splits: means per test row.
-    significance : Significance
-        Test, level and correction.
-    higher_is_better : bool
-        Direction of the metric.
-    n_train, n_test : float
-        Rows in the parts of a split, for the corrected test.
+    ``values`` hold the paired means per test row (J,) of every method over the same splits; ``n_train`` and ``n_test`` are the rows in the
+    parts of a split, for the corrected test.
     """
     arrays = {method: np.asarray(value, dtype=float) for method, value in values.items()}
     complete = {method: array for method, array in arrays.items() if len(array) and np.isfinite(array).all()}
@@ -200,19 +173,10 @@ def wins_ties_losses(
     """Count the data sets on which ``first`` is significantly better than ``second``, neither, and significantly worse.
 
     One test for each data set at the level ``significance.alpha``; its correction does not count. A data set whose test is undefined, for
-    want of splits or of values, is a tie. Of ten data sets on which two methods are alike, one or more are marked by chance in four of
-    ten cases: a count says how differences are spread, `friedman` and `wilcoxon` over the means say whether there is one.
-
-    Parameters
-    ----------
-    first, second : sequence of array_like, shape (J,)
-        Paired values of every data set.
-    significance : Significance
-        Test and level.
-    higher_is_better : bool
-        Direction of the metric.
-    n_train, n_test : float or array_like, one for each data set
-        Rows in the parts of a split, for the corrected test.
+    want of splits or of values, is a tie. Of ten data sets on which two methods are alike, one or more are marked by chance in four of ten
+    cases: a count says how differences are spread, `friedman` and `wilcoxon` over the means say whether there is one. ``first`` and
+    ``second`` hold the paired values (J,) of every data set; ``n_train`` and ``n_test``, one for all or for each, are the rows in the parts
+    of a split.
     """
     if len(first) != len(second):
         raise ValueError(f"both methods need values of the same data sets, got {len(first)} and {len(second)}")
