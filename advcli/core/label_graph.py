@@ -37,13 +37,7 @@ class LabelGraph:
     children: Nodes
 
     @classmethod
-    def from_edges(
-        cls,
-        edges: Iterable[tuple[str, str]],
-        *,
-        root: str | None = None,
-        several_tops: bool = False,
-    ) -> LabelGraph:
+    def from_edges(cls, edges: Iterable[tuple[str, str]], *, root: str | None = None, several_tops: bool = False) -> LabelGraph:
         """Build and check the graph of (parent, child) edges; repeated edges count once.
 
         All nodes must be reachable from ``root``, by default the only node without parents; ``several_tops`` accepts several of these.

@@ -71,11 +71,7 @@ def _material(*, datasets: int, methods: int, splits: int, failed: bool = False,
         for which in range(methods):
             for step in range(3 if splits > 1 else 1):
                 head = {"dataset": f"set_{i} $x$ <&>", "loss": f"loss_{which}", "features": "linear", "solver": "dual", "seed": 0}
-                head |= {
-                    "method": f"loss_{which} linear [step={step}]",
-                    "cell": f"{i}.{which}.{step}",
-                    "options": f"noise.step={step}",
-                }
+                head |= {"method": f"loss_{which} linear [step={step}]", "cell": f"{i}.{which}.{step}", "options": f"noise.step={step}"}
                 head |= {"C": 2.0, "n_train": 70, "n_test": 30, "n_features": 4, "n_classes": 3, "error": "", "confusion_norm": 0.1 * step}
                 for split in range(1, splits + 1):
                     broken = failed and which == 0

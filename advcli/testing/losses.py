@@ -135,8 +135,7 @@ def check_subgradient(loss: Loss, F: Array, other: Array, y: Labels) -> None:
     here, there = loss.oracle_reference(F, y), loss.oracle_reference(other, y)
     with np.errstate(over="ignore"):
         plane = here.value + np.einsum("ij,ij->i", here.R, other - F)
-    above = (there.value >= plane - tolerance(loss, F, other)).all()
-    require(above, "r is no subgradient: the value elsewhere lies below its plane")
+    require((there.value >= plane - tolerance(loss, F, other)).all(), "r is no subgradient: the value elsewhere lies below its plane")
 
 
 def check_shift(loss: Loss, F: Array, y: Labels, shift: float) -> None:
@@ -165,8 +164,7 @@ def check_pieces(loss: Loss, F: Array, y: Labels) -> None:
         require((loss.infeasibility(R, labels) <= ROUNDING * loss.n_classes).all(), "infeasibility calls a piece outside")
         c = loss.offset_reference(R, labels)
         least = np.array([own for _, own in pieces])
-        enough = (c >= least - 1e-10 * (1.0 + largest_cost(loss))).all()
-        require(enough, "offset_reference lies below the c of a piece")
+        require((c >= least - 1e-10 * (1.0 + largest_cost(loss))).all(), "offset_reference lies below the c of a piece")
 
 
 def check_rows(loss: Loss, F: Array, y: Labels) -> None:
@@ -186,8 +184,7 @@ def check_players(loss: AdversarialLoss, F: Array) -> None:
     Q, P = loss.adversary(F), loss.predictor(F)
     require(P.shape == (len(F), loss.n_predictions), f"predictor returns shape {P.shape}, not (n, {loss.n_predictions})")
     for name, mass in (("adversary", Q), ("predictor", P)):
-        right = mass.min() >= 0 and np.abs(mass.sum(axis=1) - 1.0).max() <= 1e-9
-        require(right, f"{name} returns rows that are no distributions")
+        require(mass.min() >= 0 and np.abs(mass.sum(axis=1) - 1.0).max() <= 1e-9, f"{name} returns rows that are no distributions")
     weight = float(np.max(getattr(loss, "common", 1.0)))
     matrix = loss.matrix if weight != 1.0 or not hasattr(loss, "base") else loss.base.matrix
     level = F.max(axis=1, keepdims=True)
@@ -201,8 +198,7 @@ def check_feasible(loss: Loss, R: Array, y: Labels) -> None:
     """Check that points of conv R(y) are called feasible and stay as they are, and that c is concave between two of one label."""
     outside = loss.infeasibility(R, y)
     require(outside.shape == y.shape and (outside >= 0).all(), "infeasibility returns no (n,) numbers >= 0")
-    inside = (outside <= ROUNDING * loss.n_classes).all()
-    require(inside, "infeasibility calls an answer, or a mixture of two, outside")
+    require((outside <= ROUNDING * loss.n_classes).all(), "infeasibility calls an answer, or a mixture of two, outside")
     require(loss.project(R, y) is R, "project moves a feasible point")
     order = np.argsort(y, kind="stable")
     pairs = [(a, b) for a, b in pairwise(order) if y[a] == y[b]]
@@ -236,8 +232,7 @@ def check_moved(loss: Loss, R: Array, y: Labels, size: float, far: Array | None 
         require(np.array_equal(moved, before), "project writes to the points that it is given")
         require((loss.infeasibility(back, y) <= ROUNDING * k).all(), "project leaves a point outside")
         require(np.array_equal(loss.project(back, y), back), "project moves what it has brought back")
-        near = (np.abs(back - moved).max(axis=1) <= 4 * k * outside).all()
-        require(near, "project moves points further than they lie outside")
+        require((np.abs(back - moved).max(axis=1) <= 4 * k * outside).all(), "project moves points further than they lie outside")
 
 
 def check_no_number(loss: Loss) -> None:
@@ -248,8 +243,7 @@ def check_no_number(loss: Loss) -> None:
         R[1, k - 1] = bad
         with np.errstate(invalid="ignore"):
             outside = loss.infeasibility(R, np.array([0, k // 2, k - 1]))
-        told_apart = (outside[[0, 2]] == 0).all() and not outside[1] <= 1e300
-        require(told_apart, f"infeasibility takes {bad} for a number")
+        require((outside[[0, 2]] == 0).all() and not outside[1] <= 1e300, f"infeasibility takes {bad} for a number")
 
 
 # ---- the compiled answers -------------------------------------------------------------------------------------------------
@@ -267,8 +261,7 @@ def check_compiled(loss: Loss, F: Array, y: Labels) -> None:
 
 def check_offset(loss: Loss, R: Array, y: Labels) -> None:
     """Check that `offset` is the readable one."""
-    near = np.allclose(loss.offset(R, y), loss.offset_reference(R, y), rtol=1e-10, atol=1e-11)
-    require(near, "offset and offset_reference differ")
+    require(np.allclose(loss.offset(R, y), loss.offset_reference(R, y), rtol=1e-10, atol=1e-11), "offset and offset_reference differ")
 
 
 def check_block(loss: Loss, F: Array, R0: Array, y: Labels, curvature: Array) -> None:

@@ -72,20 +72,12 @@ def check_converges(solver: Solver, problem: Problem, tol: float, start: Solutio
     solved = solver.solve(problem, Limits(tol, max_passes=1e5, max_seconds=PATIENCE), start)
     best = certify(problem, solved, tol)
     begun = "" if start is None else " from a start"
-    require(
-        best.converged,
-        f"stopped{begun} at a relative gap of {best.relative_gap:.1e} ({best.status}), asked for {tol:g}",
-    )
+    require(best.converged, f"stopped{begun} at a relative gap of {best.relative_gap:.1e} ({best.status}), asked for {tol:g}")
     return solved
 
 
 def check_stops(
-    solver: Solver,
-    problem: Problem,
-    primal: float,
-    dual: float,
-    passes: Sequence[float] = (1, 2, 3, 5, 8, 13, 40),
-    stalls: bool = True,
+    solver: Solver, problem: Problem, primal: float, dual: float, passes: Sequence[float] = (1, 2, 3, 5, 8, 13, 40), stalls: bool = True
 ) -> None:
     """Check that weak duality holds wherever the solver is stopped, that its r are dual points, and that it says what stopped it.
 
