@@ -148,10 +148,7 @@ class Missed(NamedTuple):
 
 
 def missed_classes(counts: Any, labels: Sequence[str]) -> list[Missed]:
-    """Return the classes that have rows and none that is predicted right, the largest first.
-
-    ``counts`` (k, k) have true classes in rows and predictions in columns; a last column of k + 1 counts abstentions.
-    """
+    """Return the classes with rows of which none is predicted right, largest first, by counts (k, k or k + 1), truth in rows."""
     table = np.asarray(counts)
     rows = table.sum(axis=1)
     codes = np.flatnonzero((rows > 0) & (np.diagonal(table) == 0)).tolist()
@@ -232,10 +229,7 @@ def amse(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, 
 
 @register("kendall_tau", higher_is_better=True, ordered=True)
 def kendall_tau(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Kendall's tau-b (1945): concordant less discordant pairs of rows over the geometric mean of the pairs untied in each.
-
-    0 where truth or predictions are all of one class and order nothing.
-    """
+    """Kendall's tau-b (1945), pairs concordant less discordant over the geometric mean of those untied; 0 where all are of one class."""
     from scipy.stats import kendalltau  # takes half a second, and few ask for it
 
     if (y_true == y_true[0]).all() or (y_predicted == y_predicted[0]).all():
@@ -245,10 +239,7 @@ def kendall_tau(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mappin
 
 @register("quadratic_kappa", higher_is_better=True, ordered=True)
 def quadratic_kappa(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str, Any]) -> float:
-    """Cohen's kappa (1968) with squared weights: 1 - mean squared difference over that of independent codes with the same shares.
-
-    0 where truth and predictions are all of one class, which chance would reach.
-    """
+    """Cohen's kappa (1968): 1 - mean squared difference over that of independent codes; 0 where all are of one class."""
     n = len(y_true)
     totals = [int(codes.sum()) for codes in (y_true, y_predicted)]
     squares = [int((codes**2).sum()) for codes in (y_true, y_predicted)]
@@ -285,8 +276,7 @@ def brier(y_true: Codes, y_predicted: Codes, n_classes: int, facts: Mapping[str,
     return float(np.mean(((np.asarray(facts["probabilities"]) - np.eye(n_classes)[y_true]) ** 2).sum(axis=1)))
 
 
-ECE_BINS = 15
-"""Bins of equal width of the largest probability, as Guo et al. (2017) have them."""
+ECE_BINS = 15  # bins of equal width of the largest probability, as Guo et al. (2017) have them
 
 
 def reliability(

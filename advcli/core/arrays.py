@@ -8,8 +8,7 @@ import numpy as np
 
 from .errors import DataError
 
-MOST_COLUMNS = 2**31 - 1
-"""Columns that compiled loops can count."""
+MOST_COLUMNS = 2**31 - 1  # columns that compiled loops can count
 
 
 def is_sparse(X: Any) -> bool:
@@ -23,11 +22,7 @@ def dense(X: Any) -> Any:
 
 
 def checked_csr(X: Any, what: str = "X") -> Any:
-    """Return a sparse matrix of any format as CSR that compiled loops can follow: starts rise to the number of values, columns in range.
-
-    X is not changed; the result is X itself, or shares its arrays, where it can. `DataError` for parts that do not fit each other and for
-    more columns than 32 bits count; ``what`` is the name of the matrix there.
-    """
+    """Return a sparse matrix as CSR that compiled loops can follow, X itself where it can, which is not changed; else `DataError`."""
     origin = X
     try:
         if X.ndim != 2:

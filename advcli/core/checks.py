@@ -12,8 +12,7 @@ from typing import Any
 
 from .errors import ConfigError, DataError, nearest
 
-LARGEST = 1e50
-"""The largest feature that is taken: fits add up fourth powers, such as squared scores at weights that are sums of rows."""
+LARGEST = 1e50  # the largest feature that is taken: fits add up fourth powers, such as squared scores at weights that are sums of rows
 
 
 def rule(wanted: str, valid: Callable[[Any], bool], choices: Sequence[str] = ()) -> dict[str, Any]:

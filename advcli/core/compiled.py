@@ -254,9 +254,8 @@ class Kernels:
         return R, inside
 
     def tangents(self, family: Family, face: Face, skip: NDArray[np.bool_]) -> tuple[Array, Labels]:
-        """Return orthonormal bases of the directions in which each example's r can move on its face, and whose they are.
-
-        Shapes (m, k) and (m,), examples ascending; those in ``skip`` (n,) get none.
+        """Return orthonormal bases (m, k) of the directions in which r can move on its face, and their examples (m,), without ``skip``
+        (n,).
         """
         if len(face.tight):
             k = face.state.shape[1]

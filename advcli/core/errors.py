@@ -22,8 +22,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 
-MOST = 1000
-"""Characters of a line that people read; what is longer, such as a label of somebody's, is cut in its middle."""
+MOST = 1000  # characters of a line that people read; what is longer, such as a label of somebody's, is cut in its middle
 
 
 def readable(text: str) -> str:
@@ -55,7 +54,7 @@ class DataError(AdvcliError, ValueError):
 
 
 class ProblemsError(DataError):
-    """Several things that are wrong with one data set, raised at once: what has them, and a line for each with its remedy."""
+    """Several things that are wrong with one data set, raised at once: where, and a line for each with its remedy."""
 
     def __init__(self, where: str, problems: tuple[str, ...]) -> None:
         super().__init__(where, problems)
@@ -72,10 +71,7 @@ class ProblemsError(DataError):
 
 
 def refuse_all(problems: Iterable[str], where: str = "the table") -> None:
-    """Raise what is wrong with a data set, all of it at once: `DataError` for one problem, `ProblemsError` for several.
-
-    Where a line begins with ``where`` it is said once.
-    """
+    """Raise what is wrong with a data set, all of it at once; where a line begins with ``where`` it is said once."""
     lines = tuple(dict.fromkeys(problems))
     if lines:
         raise DataError(lines[0]) if len(lines) == 1 else ProblemsError(where, tuple(line.removeprefix(f"{where}: ") for line in lines))
@@ -90,10 +86,7 @@ class ModelError(AdvcliError):
 
 
 class IncompatibleError(ConfigError):
-    """A combination of parts that has no meaning, refused before any work.
-
-    ``what`` is the part that cannot work (``"solver=dual"``), ``needs`` what it needs, ``missing`` what lacks that and what to choose.
-    """
+    """A combination of parts that has no meaning: ``what`` (solver=dual) ``needs`` something; ``missing`` lacks it, choose another."""
 
     def __init__(self, what: str, needs: str, missing: str) -> None:
         super().__init__(f"{what} needs {needs}; {missing}")

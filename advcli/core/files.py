@@ -26,8 +26,7 @@ from .errors import ResultsError
 
 _REMEDY = "free space or choose another results_dir, then start again: finished cells are kept"
 _TEMPORARY = ".tmp"
-_LINKS = 40
-"""Symlinks that are followed, as by Linux."""
+_LINKS = 40  # symlinks that are followed, as by Linux
 
 _counter = itertools.count()
 
@@ -47,10 +46,7 @@ def most_unpacked(size: int) -> int:
 
 
 def check_unpacked(archive: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]:
-    """Return the entries of an archive of so many bytes by its directory, before any is read.
-
-    `UnpackedError` where they hold more than `most_unpacked`: memory would end before the archive does.
-    """
+    """Return the entries of an archive by its directory, before any is read; `UnpackedError` for more than `most_unpacked`."""
     entries = archive.infolist()
     held = sum(entry.file_size for entry in entries)
     if held > most_unpacked(size):
@@ -77,11 +73,7 @@ def explained(error: OSError) -> str:
 
 
 def destination(path: Path) -> tuple[Path, bool]:
-    """Return the file that a write to ``path`` replaces, at the end of all symlinks, and whether it is a stream.
-
-    A stream is what nothing can replace: a FIFO, a character device, an open descriptor of this process such as ``/dev/stdout``. `OSError`
-    for a folder, a disk, a socket, and symlinks that lead nowhere.
-    """
+    """Return the file that a write to ``path`` replaces, after all symlinks, and whether it is a stream, which nothing can replace."""
     for _ in range(_LINKS):
         if _descriptor(path) is not None:
             return path, True
@@ -250,11 +242,7 @@ def read_json(path: Path) -> Any:
 
 @contextlib.contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock of a file, which is made if it is not there; other processes wait. Yields whether it is held, False only without
-    ``wait``.
-
-    Some network file systems have no locks, nor has Windows these: nobody waits there. `OSError` if the file cannot be made.
-    """
+    """Hold the lock of a file; others wait. Yields whether it is held: not without ``wait``, nor on systems that have no locks."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         held = True

@@ -43,10 +43,7 @@ def pass_program(
     matrix: Any,
     maximise: bool = False,
 ) -> None:
-    """Give a solver the program of the least, or the largest, cost.x with x (n,) between ``columns`` and matrix x (m,) between ``rows``.
-
-    Ends may be infinite; a number stands for all.
-    """
+    """Give a solver the program of the least, or largest, cost.x, x between the ends ``columns``, matrix x between the ends ``rows``."""
     import highspy
 
     m, n = matrix.shape

@@ -10,25 +10,18 @@ from dataclasses import dataclass
 from . import plugins
 from .errors import ConfigError, nearest
 
-STRENGTH = "regularisation"
-"""The axis of the search that C and lambda = 1/(n C) are two views of."""
-
-SCALES = ("C", "lambda")
-"""The two views; a configuration fixes one of them and the protocol's grid holds values of one of them."""
+STRENGTH = "regularisation"  # the axis of the search that C and lambda = 1/(n C) are two views of
+SCALES = ("C", "lambda")  # the two views; a configuration fixes one of them and the protocol's grid holds values of one of them
 
 
 @dataclass(frozen=True)
 class Hyper:
-    """A hyper-parameter: a positive number that a search chooses or a configuration fixes, by its name in ``hyper``, in grids and in rows.
-
-    ``strong``, small or large, is the end of its range that regularises more: that value is tried first and wins ties. ``choice``: its
-    values are models of their own, not points of a range: an end of the list then is no edge to be widened.
-    """
+    """A hyper-parameter: a positive number that a search chooses or a configuration fixes, by its name in ``hyper``, grids and rows."""
 
     name: str
     meaning: str
-    strong: str = "small"
-    choice: bool = False
+    strong: str = "small"  # or large: the end of its range that regularises more; that value is tried first and wins ties
+    choice: bool = False  # whether its values are models of their own: an end of their list then is no edge to be widened
 
 
 _TABLE: dict[str, Hyper] = {}
@@ -51,8 +44,7 @@ register(Hyper("rho", "how a hierarchy weighs its nodes", choice=True))
 register(Hyper("margin_power", "power of the margins between labels of a hierarchy", choice=True))
 
 
-OURS = (STRENGTH, *_TABLE)
-"""The names that the package's YAML files declare."""
+OURS = (STRENGTH, *_TABLE)  # the names that the package's YAML files declare
 
 
 def known() -> dict[str, Hyper]:

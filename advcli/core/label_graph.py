@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,9 +15,7 @@ from .errors import DataError, nearest
 Nodes = NDArray[np.int32]
 Starts = NDArray[np.int64]
 
-MOST_ANCESTORS = 2**26
-"""Ancestors of all nodes together at most: a chain of n nodes, which a small file describes, has n^2/2."""
-
+MOST_ANCESTORS = 2**26  # ancestors of all nodes together at most: a chain of n nodes, which a small file describes, has n^2/2
 _SHOWN = 5  # names that an error message lists
 
 
@@ -38,11 +36,7 @@ class LabelGraph:
 
     @classmethod
     def from_edges(cls, edges: Iterable[tuple[str, str]], *, root: str | None = None, several_tops: bool = False) -> LabelGraph:
-        """Build and check the graph of (parent, child) edges; repeated edges count once.
-
-        All nodes must be reachable from ``root``, by default the only node without parents; ``several_tops`` accepts several of these.
-        `DataError` for no edge, a cycle, and what breaks this.
-        """
+        """Build and check the graph of (parent, child) edges: all nodes below ``root``, by default the only one without parents."""
         pairs = list(dict.fromkeys((str(parent), str(child)) for parent, child in edges))
         if not pairs:
             raise DataError("the label graph has no edge; give parent,child pairs")
@@ -95,10 +89,7 @@ class LabelGraph:
 
     @cached_property
     def closure(self) -> sparse.csr_array:
-        """Nodes x their ancestor sets, themselves included: ones, shape (M, M), columns ascending.
-
-        Ancestors are a set: a node that is reached on two paths counts once.
-        """
+        """Nodes x their ancestor sets, themselves included: ones, shape (M, M), columns ascending."""
         return _union_upwards(self)
 
     @cached_property
@@ -122,13 +113,21 @@ class LabelGraph:
 
     def leaf_positions(self, labels: Iterable[str]) -> NDArray[np.intp]:
         """Return the position among `leaves` of every label, by name; `DataError` for a label that is no node or no leaf."""
-        wanted = [str(label) for label in labels]
-        self._check_labels(wanted)
+        wanted = list(map(str, labels))
+        different = dict.fromkeys(wanted)
+        missing = [label for label in different if label not in self.number]
+        if missing:
+            raise DataError(f"label graph: {_listed(missing)} of the examples' labels is no node of it; {nearest(missing[0], self.names)}")
         position = np.full(self.size, -1, dtype=np.intp)
         position[self.leaves] = np.arange(len(self.leaves))
+        inner = [label for label in different if position[self.number[label]] < 0]
+        if inner:
+            raise DataError(
+                f"label graph: {len(inner)} of {len(different)} labels are no leaves: {_listed(inner)}; give each a leaf of its own "
+                "(dataset.stub_leaves=true)"
+            )
         return position[[self.number[label] for label in wanted]]
 
-    # ---- checks -----------------------------------------------------------------------------------------------------
     def _check_tops(self, root: str | None, several_tops: bool) -> None:
         if root is not None:
             if root not in self.number:
@@ -140,18 +139,6 @@ class LabelGraph:
             raise DataError(
                 f"label graph: {len(self.tops)} nodes have no parent: {_listed([self.names[n] for n in self.tops])}; add edges from one "
                 "root to them, or accept them with several_tops=true"
-            )
-
-    def _check_labels(self, labels: Collection[str]) -> None:
-        wanted = list(dict.fromkeys(map(str, labels)))
-        missing = [label for label in wanted if label not in self.number]
-        if missing:
-            raise DataError(f"label graph: {_listed(missing)} of the examples' labels is no node of it; {nearest(missing[0], self.names)}")
-        inner = [label for label in wanted if np.diff(self.child_start)[self.number[label]]]
-        if inner:
-            raise DataError(
-                f"label graph: {len(inner)} of {len(wanted)} labels are no leaves: {_listed(inner)}; give each a leaf of its own "
-                "(dataset.stub_leaves=true)"
             )
 
     def _below(self, top: int) -> NDArray[np.bool_]:

@@ -23,9 +23,7 @@ from typing import Any
 from .errors import AdvcliError, ConfigError, readable
 from .paths import expanded
 
-FOLDERS = "ADVCLI_PLUGINS"
-"""Environment variable: the folders, separated as in PATH. `advcli --config-dir FOLDER` adds its folder."""
-
+FOLDERS = "ADVCLI_PLUGINS"  # environment variable: the folders, separated as in PATH. `advcli --config-dir FOLDER` adds its folder
 _PREFIX = "advcli_plugins_"
 
 GROUPS = ("dataset", "features", "figure", "loss", "metric", "solver")
@@ -40,9 +38,8 @@ def folders() -> list[str]:
 def add_folder(folder: str | os.PathLike[str]) -> None:
     """Add a folder for this process and those that it starts."""
     path = str(expanded(folder).absolute())
-    before = folders()
-    if path not in before:
-        os.environ[FOLDERS] = os.pathsep.join([*before, path])
+    if path not in folders():
+        use_folders([*folders(), path])
 
 
 def use_folders(paths: Iterable[str]) -> None:
@@ -112,10 +109,7 @@ def defined_at(item: Any) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error as one line, with the line of a user's own file that made it.
-
-    The type is named unless the error was written for people.
-    """
+    """Return an error as one line, with the line of a user's own file that made it, and its type unless it was written for people."""
     text = readable(str(error))
     if not isinstance(error, AdvcliError):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -124,10 +118,7 @@ def one_line(error: BaseException) -> str:
 
 
 def fingerprint() -> str | None:
-    """Return a checksum of all files, None if there are none: results that they may have made are not taken for those of other files.
-
-    Figures make no results.
-    """
+    """Return a checksum of all files but figures, None if there are none: their results are not taken for those of other files."""
     digest = hashlib.sha256()
     found = False
     for group in (name for name in GROUPS if name != "figure"):

@@ -24,8 +24,7 @@ from .errors import KilledError
 
 MEGABYTE = 2**20
 _FOREVER = 1e6  # seconds: about as long as the system's waits can be
-POLL_SECONDS = 0.02
-"""Pause between two looks at the child's memory: the child exceeds its limit for no longer than this."""
+POLL_SECONDS = 0.02  # pause between two looks at the child's memory: the child exceeds its limit for no longer than this
 
 
 def call_limited(
@@ -36,12 +35,11 @@ def call_limited(
     memory_mb: float | None = None,
     preload: Sequence[str] = (),
 ) -> Any:
-    """Return ``function(*arguments)``, computed in a child process that is killed when it takes too much.
+    """Return ``function(*arguments)``, or raise its error, computed in a child process that is killed when it takes too much.
 
     ``seconds`` of wall time count from the moment that the child begins to compute; ``memory_mb`` is resident memory in units of 2**20
-    bytes, which is what exhausts a machine: a limit of the address space (RLIMIT_AS) would count what libraries reserve and never use. The
-    fork server imports the modules of ``preload`` once for all children. `KilledError` names a limit that was reached or the signal that
-    ended the process; what the function raises is raised.
+    bytes: a limit of the address space (RLIMIT_AS) would count what libraries reserve and never use. The fork server imports the modules of
+    ``preload`` once for all children. `KilledError` names the limit that was reached or the signal that ended the process.
     """
     forks = "forkserver" in multiprocessing.get_all_start_methods()  # Windows has no fork server: every child starts from nothing
     context: Any = multiprocessing.get_context("forkserver" if forks else "spawn")
@@ -168,9 +166,8 @@ def bound_to_this_process() -> dict[str, Any]:
 def end_with_parent(parent: int, by_signal: bool, folder: str | None = None) -> None:
     """Bind a worker of a pool to its parent: it ends when the parent ends, at once if that has ended already, and leaves Ctrl-C to it.
 
-    ``by_signal``: Linux may end this process by a signal, which no computation can delay, only where the parent's main thread started it:
-    the signal comes when the starting thread ends. Otherwise a thread looks for the parent twice a second. ``folder`` is the working
-    folder.
+    ``by_signal``: Linux may send the signal, which no computation can delay, where the parent's main thread started the worker: it comes
+    when the starting thread ends. Otherwise a thread looks for the parent twice a second. ``folder`` is the working folder.
     """
     if folder is not None:
         os.chdir(folder)

@@ -17,11 +17,7 @@ Registered = TypeVar("Registered")
 
 
 class Registry(Generic[Item]):
-    """Items of one kind by name, aliases included.
-
-    ``noun`` is what an item is, for messages; files of ``folder`` in users' folders (`advcli.core.plugins`) are imported for a name that is
-    not here. The modules of ``package`` and of its sub-packages register themselves, imported when the first name is asked for.
-    """
+    """Items of one kind by name, aliases included; modules of ``package``, and of ``folder`` in users' folders, register themselves."""
 
     def __init__(self, noun: str, folder: str, package: str | None = None) -> None:
         self.noun, self.folder, self.package = noun, folder, package

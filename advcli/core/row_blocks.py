@@ -19,9 +19,7 @@ Labels = NDArray[Any]
 LARGEST_COPY = 2**28
 """Bytes of an array in float64 up to which rows are copied: from here on maps of files and float32 arrays are read in blocks."""
 
-READ = 2**22
-"""Bytes in float64 of what is read at once in Python."""
-
+READ = 2**22  # bytes in float64 of what is read at once in Python
 _BLOCK = 2**16  # bytes of a block where it is stored: what a system reads of a map at once
 _FEWEST_ROWS, _MOST_ROWS = 16, 1024  # of a block
 _LABELS = 2**18  # that are coded at a time
@@ -110,10 +108,7 @@ class BlockRows:
             yield slice(first, min(first + step, n))
 
     def statistics(self) -> tuple[Array, Array, Array, Array]:
-        """Return least and largest values, means and standard deviations (n - 1 in the denominator) of the stored columns, each (p,).
-
-        Parts are joined by means and sums of squares about them (Chan, Golub & LeVeque 1979).
-        """
+        """Return least and largest values, means and standard deviations (n - 1) of the stored columns (Chan, Golub & LeVeque 1979)."""
         n, p = 0, self.stored.shape[1]
         low, high, mean, squares = np.full(p, np.inf), np.full(p, -np.inf), np.zeros(p), np.zeros(p)
         for part in self.parts():
@@ -172,10 +167,7 @@ def can_be_read(X: Any) -> bool:
 
 
 def in_blocks(X: Any) -> Any:
-    """Return rows that would be copied as a whole otherwise, and are too large for that, as `BlockRows`; others as they are.
-
-    These are maps of files and arrays of float32 of more than `LARGEST_COPY` bytes in float64.
-    """
+    """Return maps of files and float32 arrays of more than `LARGEST_COPY` bytes in float64 as `BlockRows`; others as they are."""
     if can_be_read(X) and 8 * X.size > LARGEST_COPY and (X.dtype == np.float32 or isinstance(X, np.memmap)):
         return BlockRows(X)
     return X

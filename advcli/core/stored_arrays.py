@@ -19,9 +19,7 @@ from scipy import sparse
 from .checks import is_number
 from .errors import ModelError
 
-MOST_COLUMNS = 2**27
-"""Columns that rows have at most: products with sparse rows need memory for every one of them, whatever the file holds."""
-
+MOST_COLUMNS = 2**27  # columns that rows have at most: products with sparse rows need memory for every one of them, whatever the file holds
 _KINDS = {"b": "true and false", "i": "whole numbers", "f": "numbers", "U": "text"}
 _BYTES = 8  # of one number, at most
 _LONGEST = 60  # characters of a name in a message
@@ -52,11 +50,7 @@ class Entries(Mapping[str, Any]):
         return self._plain[name]
 
     def array(self, name: str, shape: _Shape, kinds: str = "f", least: float | None = None, most: float | None = None) -> NDArray[Any]:
-        """Return an array of this shape, in which None stands for any length; `ModelError` for none or another.
-
-        ``kinds`` are of ``b`` (true and false), ``i`` (whole numbers, signed or not), ``f`` (finite floats) and ``U`` (text); ``least`` and
-        ``most`` are the ends of the range of the values.
-        """
+        """Return an array of this shape (None: any length), kind of ``bifU`` (truth values, whole numbers, floats, text) and range."""
         if name not in self._arrays:
             self._refuse(name, "is missing")
         values = self._read(name, shape, kinds)

@@ -12,10 +12,7 @@ from .errors import OutputError
 
 
 class Stream:
-    """A text stream around another one; what the encoding cannot write is written with escapes.
-
-    ``name`` is its name in messages, such as ``standard output``; empty for a stream whose losses nobody needs to know.
-    """
+    """A text stream around another one, which writes escapes; without a ``name`` for messages nobody needs to know its losses."""
 
     def __init__(self, stream: Any, name: str = "") -> None:
         self._stream, self._name = stream, name
@@ -51,11 +48,7 @@ class Stream:
 
 @contextlib.contextmanager
 def standard_streams(output: str = "standard output") -> Iterator[None]:
-    """Put a `Stream` around standard output, under a name for messages, and one without a name around standard error.
-
-    Where nobody takes the words of standard error, work goes on without. A fit inside a command writes what nobody waits for:
-    ``output=""``.
-    """
+    """Put a `Stream` around standard output, under a name for messages, and one without a name around standard error."""
     before = sys.stdout, sys.stderr
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         sys.stdout, sys.stderr = Stream(sys.stdout or nowhere, output), Stream(sys.stderr or nowhere)

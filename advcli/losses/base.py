@@ -41,10 +41,7 @@ class Answer:
 
 
 class Loss(ABC):
-    """A convex surrogate loss for ``n_classes`` >= 1 true classes.
-
-    ``kernel`` names the compiled family that evaluates it (`advcli.core.compiled`), ``parameters`` are the numbers that the family needs.
-    """
+    """A convex surrogate loss for ``n_classes`` >= 1 true classes, evaluated by the compiled family ``kernel`` with its ``parameters``."""
 
     name: ClassVar[str]
     kernel: ClassVar[str]
@@ -131,10 +128,7 @@ class Loss(ABC):
         return self
 
     def cost_weights(self, y: Labels, example: Array | None) -> Array | None:
-        """Return the factors (n,) on the loss matrices of the examples, in units of `core`; None when all are 1.
-
-        ``example`` (n,) are the examples' own weights where `example_weights`, else None.
-        """
+        """Return factors (n,) on the loss matrices, in units of `core`, None when all are 1; ``example`` (n,) as in `example_weights`."""
         return example
 
     @property
@@ -143,9 +137,8 @@ class Loss(ABC):
         return self.n_classes
 
     def hinges(self, y: Labels) -> Array | None:
-        """Return b (n, m) where S is sum_a |b_a| [1 + sign(b_a) u_a]_+ with u_a = (f_2a - f_(2a+1)) / sqrt(2), else None.
-
-        Such a loss has `paired`, u of f, and `unpaired`, the smallest f of u.
+        """Return b (n, m) where S is sum_a |b_a| [1 + sign(b_a) u_a]_+ with u = `paired`(f), the least such f being `unpaired`(u), else
+        None.
         """
         return None
 
@@ -194,10 +187,7 @@ class Loss(ABC):
         """Answer like `offset`, in plain NumPy."""
 
     def pieces(self, y: int) -> list[tuple[Array, float]]:
-        """Return the pieces (r, c) of S(., y) at one label: the definition of a surrogate that is no game, for few classes.
-
-        Checks hold oracle, offset and block steps to it (`advcli.testing.check_loss`). A game needs none: its matrix defines it.
-        """
+        """Return the pieces (r, c) of S(., y) at one label, which define a surrogate that is no game (`advcli.testing.check_loss`)."""
         raise NotImplementedError(f"loss={self.name} does not list its pieces; `Loss.pieces` says what for")
 
     # ---- prediction -----------------------------------------------------------------------------------------------
@@ -279,11 +269,7 @@ class AdversarialLoss(SimplexLoss):
         return "potentials" if self.predicts_classes and self.n_predictions == self.n_classes else "predictor"
 
     def predict(self, F: Array, rule: str = "default") -> Labels:
-        """Return a prediction code in [0, l) for every row of scores (n, k).
-
-        `ConfigError` for an unknown rule, for ``potentials`` where the predictions are not the classes, and for the others without an
-        order.
-        """
+        """Return a prediction code in [0, l) for every row of scores (n, k); `ConfigError` for a rule that the loss does not have."""
         if rule not in RULES:
             raise ConfigError(f"unknown prediction rule {rule!r}: {nearest(rule, RULES)}")
         if rule == "default":
@@ -311,10 +297,7 @@ class AdversarialLoss(SimplexLoss):
         return self.predictor(F) @ self.matrix
 
     def expected_cost(self, F: Array, y: Labels, example: Array | None = None) -> Array:
-        """Return the expected loss (p'L)_y of the predictor's p at the labels y (n,), shape (n,): never above `value`.
-
-        ``example`` (n,) are the rows' own weights where `example_weights`; a weighted row has the p and the loss matrix of its own game.
-        """
+        """Return (p'L)_y of each row's own game, weighted by ``example`` (n,) as in `cost_weights`, shape (n,): never above `value`."""
         return self.expected_loss(F)[np.arange(len(y)), y]
 
     def cost(self, predictions: Labels, y: Labels) -> Array:
@@ -322,11 +305,7 @@ class AdversarialLoss(SimplexLoss):
         return self.matrix[predictions, y]
 
     def worst_cost(self, F: Array, predictions: Labels, y: Labels, example: Array | None = None) -> tuple[Array, Array]:
-        """Return max_j L[prediction, j] + f_j - f_y, and L[prediction, y], for prediction codes (n,) of any rule at scores F (n, k).
-
-        The first is never below the second; its mean, with twice the penalty, bounds the cost of these predictions as the surrogate bounds
-        that of p.
-        """
+        """Return max_j L[prediction, j] + f_j - f_y, and L[prediction, y], never above it, for codes (n,) of any rule at scores (n, k)."""
         weight = np.ones(len(y)) if (own := self.matrix_weights(y, example)) is None else own
         own_score = F[np.arange(len(y)), y]
         largest = (weight[:, None] * self.unweighted.matrix[predictions] + (F - own_score[:, None])).max(axis=1)  # type: ignore[index]
@@ -374,10 +353,7 @@ def make_loss(name: str, n_classes: int, **options: Any) -> Loss:
 
 
 def examples_of(cls: type[Loss], n_classes: int) -> list[dict[str, Any]]:
-    """Return the option sets of a class that tests try: those of its ``examples`` that its constructor takes.
-
-    A class with options of its own may inherit the examples of another one; where none is left, it is tried without options.
-    """
+    """Return the option sets of a class that tests try: those of its ``examples`` that its constructor takes, or none."""
     taken = inspect.signature(cls).parameters
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values()):
         return cls.examples(n_classes)

@@ -26,11 +26,7 @@ from .base import AdversarialLoss, named_matrix, register
 
 # ---- the one-dimensional game ---------------------------------------------------------------------------------------
 def solve_convex_columns(matrix: Array, F: Array) -> tuple[Array, Array]:
-    """Solve the game of a matrix (l, k) with convex columns for every row of scores (n, k).
-
-    Returns the adversary's distributions (n, k), at most two positive entries each, and the predictor's positions r in [0, l - 1], shape
-    (n,).
-    """
+    """Solve the game of a matrix (l, k): the adversary's Q (n, k), two labels a row, and the predictor's positions in [0, l - 1], (n,)."""
     n, last = len(F), len(matrix) - 1
     if n == 0:
         return np.zeros_like(F, dtype=float), np.zeros(0)
@@ -162,9 +158,7 @@ class _ConvexGame(AdversarialLoss):
 
 @register("convex")
 class ConvexColumnsLoss(_ConvexGame):
-    """The adversarial loss of any l x k matrix whose columns are convex in the prediction; options as in
-    `advcli.losses.general.GeneralLoss`.
-    """
+    """The adversarial loss of any l x k matrix whose columns are convex in the prediction; options as in `GeneralLoss`."""
 
     def __init__(
         self,
@@ -207,11 +201,7 @@ class ConvexColumnsLoss(_ConvexGame):
 
 @register("absolute", "ordinal")
 class AbsoluteLoss(_ConvexGame):
-    """The adversarial loss of |prediction - truth| (Theorem 6), in closed form.
-
-    V(f) = (a + b) / 2 with a = max_i f_i - i and b = max_j f_j + j; the adversary puts 1/2 on each of the two maximisers,
-    the predictor has mean (b - a) / 2.
-    """
+    """The adversarial loss of |prediction - truth|: V(f) = (a + b) / 2, a = max_i f_i - i and b = max_j f_j + j (Theorem 6)."""
 
     kernel = "absolute"
     metric = "mae"

@@ -75,18 +75,13 @@ class Highs:
 
 def game_gap(matrix: Array, F: Array, Q: Array, P: Array) -> Array:
     """Return max_j ((p'L)_j + f_j) - min_i (Lq)_i - f.q for every row, shape (n,): zero exactly at a saddle point."""
-    _, scores, _ = _normalised(matrix, F)
-    unit = float(matrix.max() - matrix.min()) or 1.0
     # in units of the matrix: beside scores of 1e300 its entries would be rounded away
-    L = (matrix - matrix.min()) / unit
+    L, scores, unit = _normalised(matrix, F)
     return unit * ((P @ L + scores).max(axis=1) - (Q @ L.T).min(axis=1) - np.einsum("ij,ij->i", scores, Q))
 
 
 def solve_games(matrix: Array, F: Array, backend: str = "simplex", highs: Highs | None = None) -> tuple[Array, Array]:
-    """Solve the game of every row of scores (n, k): Q (n, k) and P (n, l).
-
-    ``simplex`` answers are checked by their own certificate, primal = dual value; a row that fails it goes to HiGHS.
-    """
+    """Solve the game of every row of scores: Q (n, k), P (n, l). Simplex answers that fail their own certificate go to HiGHS."""
     F = np.asarray(F, dtype=float)
     if backend == "highs":
         return (highs or Highs(matrix)).solve(F)
@@ -99,11 +94,7 @@ def solve_games(matrix: Array, F: Array, backend: str = "simplex", highs: Highs 
 
 # ---- recognised matrices --------------------------------------------------------------------------------------------
 def closed_form(matrix: Any) -> tuple[AdversarialLoss, float, str] | None:
-    """Return (loss, scale, words) with S_matrix(f, y) = scale * S_loss(f / scale, y), or None for a general matrix.
-
-    Zero-one and abstain matrices have a scale (Corollary 9); it is 1 for columns convex in the prediction, whose loss takes the matrix as
-    it is.
-    """
+    """Return (loss, scale, words) with S_matrix(f, y) = scale * S_loss(f / scale, y) (Corollary 9), or None for a general matrix."""
     values = matrices.check_matrix(matrix)
     described, k = matrices.describe(values), values.shape[1]
     name, scale = described.structure, described.scale
@@ -124,27 +115,14 @@ def closed_form(matrix: Any) -> tuple[AdversarialLoss, float, str] | None:
 
 @register("general")
 class GeneralLoss(AdversarialLoss):
-    """The adversarial loss of any l x k matrix.
+    """The adversarial loss of any l x k matrix: ``matrix``, rows of numbers, or ``file``, a CSV (`advcli.losses.matrices.read_csv`).
 
     Rows whose names are not the classes are predictions of their own, chosen by the predictor's distribution, also where there are k of
-    them; rows without names are the classes, and after them others. A matrix of a known structure is answered by its closed form, and
-    ``note`` says so. Negative entries and a diagonal that is not zero are allowed; ``note`` says which guarantees are lost.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number k of classes.
-    matrix : rows of numbers, shape (l, k), optional
-    file : path of a CSV file, optional
-        Exactly one of the two (`advcli.losses.matrices.read_csv`).
-    backend : {"simplex", "highs"}
-        How games without a closed form are solved; ``highs`` solves them in `value` and `oracle`, too.
-    structure : bool
-        False keeps even a known matrix on the general path (for comparisons).
-    classes : sequence, optional
-        Labels of the classes in the order of their codes, in which named columns and rows are put.
-    predictions : sequence, optional
-        Names of the rows of ``matrix``, where these are predictions that are not the classes, such as ``["ant or bee", "cat"]``.
+    them; rows without names are the classes, and after them others; ``predictions`` are names for the rows of ``matrix``, such as ``["ant
+    or bee", "cat"]``. ``classes`` are the labels in the order of their codes, in which named columns and rows are put. A matrix of a known
+    structure is answered by its closed form, unless ``structure`` is false, and ``note`` says so. Negative entries and a diagonal that is
+    not zero are allowed; ``note`` says which guarantees are lost. Other games are solved by the ``backend`` simplex, or highs, also in
+    `value` and `oracle`.
     """
 
     metric = "cost"

@@ -19,10 +19,7 @@ from ..core.errors import ConfigError, nearest
 from ..core.paths import expanded, refuse_pipe
 from ..core.typing import Array
 
-MOST_CLASSES = 20_000
-"""Classes of a loss matrix at most: it has a number for every two of them, 3.2 GB then."""
-
-
+MOST_CLASSES = 20_000  # classes of a loss matrix at most: it has a number for every two of them, 3.2 GB then
 ABSTAIN = "abstain"
 """What `predict` returns where a classifier abstains, whatever the type of the labels: text among numbers, which no class can equal."""
 
@@ -105,11 +102,7 @@ class CostMatrix(NamedTuple):
         return len(self.values) >= k if self.rows is None else self.columns is not None and self.rows[:k] == self.columns
 
     def align(self, classes: Sequence[object] | None, where: str = "the loss matrix") -> CostMatrix:
-        """Return the matrix with its columns in the order of ``classes`` (a data set's labels, code 0 first; None: that of the columns).
-
-        Rows that carry the names of all classes follow the same order; other rows (abstain, decisions) stay behind them in their own order.
-        Columns without names are in that order already. `ConfigError` for names that do not fit the classes, or occur twice.
-        """
+        """Return the matrix with columns, and rows of these names before others, in the order of the classes (None: of the columns)."""
         columns = self.columns
         if classes is None:
             classes = columns or ()
@@ -159,9 +152,7 @@ def check_alpha(alpha: Any) -> float:
 
 
 def check_matrix(matrix: Any, n_classes: int | None = None, where: str = "the loss matrix") -> Array:
-    """Return rows of numbers, one row per prediction, as float64 (l, k); `ConfigError` names the first bad entry of the matrix, called
-    ``where``.
-    """
+    """Return rows of numbers as float64 (l, k); `ConfigError` names the first bad entry of the matrix, called ``where``."""
     shape_help = "give one row per prediction, one number per class in each"
     if isinstance(matrix, np.ndarray):
         clean = matrix.ndim == 2 and matrix.size > 0 and matrix.dtype.kind in "fiu" and bool(np.isfinite(matrix).all())
@@ -183,10 +174,8 @@ def check_matrix(matrix: Any, n_classes: int | None = None, where: str = "the lo
 
 
 def read_csv(path: str | Path) -> CostMatrix:
-    """Read a loss matrix from a CSV file; `ConfigError` for a missing file, an uneven or non-numeric table, or a name that occurs twice.
-
-    When the first cell of the file is not a number, the first line names the columns (truths) and the first cell of every line names its
-    row (prediction); otherwise the file holds numbers only.
+    """Read a loss matrix from a CSV file of numbers alone, or with a first line and first cells that name columns (truths) and rows
+    (predictions).
     """
     path = expanded(path)
     refuse_pipe(path)
@@ -230,9 +219,8 @@ def is_frame(matrix: Any) -> bool:
 def from_frame(frame: Any, classes: Sequence[object], where: str = "the loss matrix") -> CostMatrix:
     """Return the matrix of a pandas or polars frame (l, k) in the order of the k classes; ``where`` names it in a `ConfigError`.
 
-    Columns and rows are named by the classes, rows by the index, or in a frame without one (polars) by a first column of text; rows of
-    other names (abstain, decisions) stay behind in their own order. A frame that has no names but 0, 1, 2, ... is in the order of the
-    classes already, unless these are the classes.
+    Columns and rows are named by the classes, rows by the index, or without one (polars) by a first column of text. A frame that has no
+    names but 0, 1, 2, ... is in the order of the classes already, unless these are the classes.
     """
     names = [name_of(label) for label in classes]
     columns, values = [name_of(column) for column in frame.columns], [frame[column].to_list() for column in frame.columns]
@@ -255,10 +243,7 @@ def from_frame(frame: Any, classes: Sequence[object], where: str = "the loss mat
 
 
 def columns_of(frame: Any, classes: Sequence[object], where: str) -> list[int] | None:
-    """Return the positions of a frame's columns that the classes name, in their order; None where the columns have no names.
-
-    Columns that are called 0, 1, 2, ... have no names, unless these are the classes. `ConfigError` where names and classes differ.
-    """
+    """Return the positions of the columns that the classes name, None where columns have no names; `ConfigError` where they differ."""
     columns, names = [name_of(column) for column in frame.columns], [name_of(label) for label in classes]
     if _unnamed(columns, names):
         return None
@@ -289,11 +274,7 @@ def matrix_from(
     classes: Sequence[Any] | None = None,
     predictions: Sequence[Any] | None = None,
 ) -> CostMatrix:
-    """Return the checked matrix of a loss, from its options: ``matrix`` (inline rows) or ``file`` (a CSV), exactly one of them.
-
-    Its columns, and rows of these names, are put into the order of the ``classes``; ``predictions`` name the rows of a matrix without
-    names.
-    """
+    """Return the checked matrix of a loss from its options, in the order of the ``classes``, rows named by ``predictions`` where given."""
     if (matrix is None) == (file is None):
         raise ConfigError(f"loss={loss} needs either matrix (a list of rows) or file (a CSV), not {'both' if file else 'neither'}")
     if file is not None:

@@ -18,11 +18,7 @@ from .general import GeneralLoss
 
 
 def distances(edges: Sequence[tuple[str, str]], classes: Sequence[str]) -> Array:
-    """Return the edges on the shortest path between each two classes, shape (k, k); `ConfigError` for a class that is no node.
-
-    Edges may be walked both ways. Nodes without a parent lie one step below a root that has no name, so that a forest has a path between
-    every two classes.
-    """
+    """Return the edges between each two classes, shape (k, k); the tops of a forest lie one step below a root that has no name."""
     graph = LabelGraph.from_edges(edges, several_tops=True)
     for name in classes:
         if name not in graph.number:

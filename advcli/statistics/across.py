@@ -12,11 +12,7 @@ from .tests import TestResult
 
 
 def friedman(scores: ArrayLike) -> TestResult:
-    """Friedman's rank test across data sets (scipy's), tie-corrected, of one mean per data set and method, shape (n_datasets, n_methods >=
-    3).
-
-    Identical columns give p = 1.
-    """
+    """Friedman's rank test across data sets (scipy's), tie-corrected, of means (n_datasets, n_methods >= 3); equal columns give p = 1."""
     from scipy.stats import friedmanchisquare
 
     table = np.asarray(scores, dtype=float)

@@ -82,12 +82,8 @@ class Mark:
     bold: bool
 
 
-MIN_SPLITS = 2
-"""One split says nothing of how splits vary."""
-
-
-MOST_IN_HOLM = 200
-"""Methods of a row whose pairs are all tested; those of the ten thousand cells of a sweep would be fifty million."""
+MIN_SPLITS = 2  # one split says nothing of how splits vary
+MOST_IN_HOLM = 200  # methods of a row whose pairs are all tested; those of the ten thousand cells of a sweep would be fifty million
 
 
 def mark_best(

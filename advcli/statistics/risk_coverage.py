@@ -132,10 +132,7 @@ def guarantee(margin: Any, wrong: Any, epsilon: float = 0.05, delta: float = 0.1
 
 
 def _apart(margin: Array, wrong: NDArray[np.bool_], epsilon: float, delta: float) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Return thresholds, and the rows that are left: the margins of the first tenth of the rows, `_APART` at least.
-
-    They begin at one that accepts about three times the log(delta) / log(1 - epsilon) rows without which nothing can be proved.
-    """
+    """Return thresholds, the margins of a first tenth of the rows from one on that can be proved, and the rows that are left."""
     apart = max(_APART, len(margin) // 10)
     if len(margin) <= apart:
         raise DataError(f"{len(margin)} held-out rows are too few: {apart} are set apart for the choice of thresholds")

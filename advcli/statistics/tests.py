@@ -17,9 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.checks import NOT_NEGATIVE, refuse
 from ..core.errors import ConfigError, nearest
 
-MIN_WILCOXON_SPLITS = 6
-"""Five pairs of one sign still have the two-sided p-value 2/32 = 0.0625."""
-
+MIN_WILCOXON_SPLITS = 6  # five pairs of one sign still have the two-sided p-value 2/32 = 0.0625
 _EXACT_PAIRS = 100
 
 
@@ -105,9 +103,7 @@ def _t_test(a: ArrayLike, b: ArrayLike, factor: float) -> TestResult:
 
 
 def paired_t(a: ArrayLike, b: ArrayLike) -> TestResult:
-    """Paired t-test of values (J,), two-sided; all differences zero gives p = 1, one constant other difference 2^(1 - J) as a sign test
-    does.
-    """
+    """Paired t-test, two-sided; all differences zero gives p = 1, one constant other difference 2^(1 - J) as a sign test does."""
     return _t_test(a, b, 1.0 / max(1, len(np.asarray(a))))
 
 

@@ -18,12 +18,8 @@ from ..core.errors import NotConvergedWarning
 from ..learners import Learner
 from .losses import named, require
 
-ENGINES = 1e-9
-"""How far scores of the same rows, dense and sparse, may lie apart: sums run in another order."""
-
-
-TEXT = {"check_classifiers_classes"}
-"""scikit-learn's checks that give text without an order."""
+ENGINES = 1e-9  # how far scores of the same rows, dense and sparse, may lie apart: sums run in another order
+TEXT = {"check_classifiers_classes"}  # scikit-learn's checks that give text without an order
 
 
 def check_learner(learner: Learner, skip: Collection[str] = (), scikit_learn: bool = True) -> None:

@@ -13,8 +13,7 @@ from ..core.typing import Array, Labels
 from ..losses import AdversarialLoss, Loss, examples_of
 from ..losses.base import ROUNDING
 
-SIZES = (1, 2, 3, 6)
-"""Numbers of classes that a class of losses is checked at."""
+SIZES = (1, 2, 3, 6)  # numbers of classes that a class of losses is checked at
 
 
 def require(true: Any, broken: str) -> None:
@@ -211,10 +210,7 @@ def check_feasible(loss: Loss, R: Array, y: Labels) -> None:
 
 
 def check_moved(loss: Loss, R: Array, y: Labels, size: float, far: Array | None = None) -> None:
-    """Check that feasible points moved out by ``size`` are found, at least about as far out, and brought back near.
-
-    They are moved alike, by label, in one number; ``far``, corners (n, k) that are not 0, are lengthened or turned round.
-    """
+    """Check that feasible points, and the corners ``far`` (n, k), moved out by ``size`` are found, and brought back near."""
     n, k = R.shape
     random = np.random.default_rng(k)
     one = R.copy()

@@ -16,8 +16,7 @@ from ..problems.risk import Problem, Solution
 from ..solvers import Limits, Solver
 from .losses import named, require
 
-PATIENCE = 600.0
-"""Seconds after which a fit that does not end is a failure."""
+PATIENCE = 600.0  # seconds after which a fit that does not end is a failure
 
 
 def check_solver(solver_class: type[Solver], **options: Any) -> None:
@@ -116,10 +115,7 @@ def check_repeats(solver: Solver, problem: Problem, limits: Limits) -> None:
 
 
 def check_path(solver: Solver, problems: Sequence[Problem], tol: float) -> None:
-    """Check that every problem of a path, each started from the solution of the one before, ends at the optimum of a cold start.
-
-    A start is read only.
-    """
+    """Check that every problem of a path, started from the solution before, which is read only, ends at the optimum of a cold start."""
     previous: Solution | None = None
     for problem in problems:
         before = None if previous is None else pickle.dumps((previous.theta, previous.R))
