@@ -5,7 +5,7 @@ A dataclass that is a schema carries the rules as the metadata of its fields.
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -22,8 +22,12 @@ def rule(wanted: str, valid: Callable[[Any], bool], choices: Sequence[str] = ())
 
 def is_number(value: Any) -> bool:
     """Return whether a value is a finite number, of NumPy too, and no truth value."""
-    real = isinstance(value, Real) and not isinstance(value, bool)
-    return real and bool(abs(value) <= sys.float_info.max)
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def is_whole(value: Any) -> bool:

@@ -1,11 +1,9 @@
 """The compiled modules, at the widest instruction set that this processor has, and the arrays that they take.
 
 Each module of `_ext` is built once per instruction set that it gains from (meson.build): ``scalar`` everywhere, ``avx2`` and ``avx512`` on
-x86-64. A module without the chosen level takes the next lower one. The variable ADVCLI_SIMD chooses a level by name, for tests and for
-measuring. Sums run over as many lanes as a vector has, so that levels agree to rounding, not to the last bit.
-
-Every function of the modules checks lengths and positions before it follows a pointer (`_ext/support/adv_check.pxd`); for SciPy, whose own
-compiled loops trust a matrix, `core.arrays.checked_csr` does.
+x86-64. A module without the chosen level takes the next lower one; ADVCLI_SIMD chooses a level by name. Sums run over as many lanes as a
+vector has, so that levels agree to rounding. Every function checks lengths and positions before it follows a pointer
+(`_ext/support/adv_check.pxd`).
 """
 
 from __future__ import annotations

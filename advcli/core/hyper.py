@@ -1,7 +1,4 @@
-"""The table of hyper-parameters: their names, which end of a range regularises more, and which are no range.
-
-Grids, fixed values, the search, rows and reports read this table. A feature map or learner of one's own adds to it with `register`.
-"""
+"""The table of hyper-parameters, which grids, the search, rows and reports read; feature maps and learners add to it by `register`."""
 
 from __future__ import annotations
 

@@ -233,11 +233,7 @@ class AbsoluteLoss(_ConvexGame):
 
 @register("squared")
 class SquaredLoss(_ConvexGame):
-    """The adversarial loss of (prediction - truth)^2 (Theorem 7).
-
-    V(f) = min over r of s(r) + max_j f_j + j^2 - 2 r j, s the linear interpolation of r^2: the upper envelope of k lines
-    against a convex polygon, instead of the paper's search over all triples of labels.
-    """
+    """The adversarial loss of (prediction - truth)^2 (Theorem 7): V is the upper envelope of k lines against a convex polygon."""
 
     kernel = "squared"
     metric = "mse"

@@ -337,11 +337,7 @@ def _rounding(matrix: Array) -> float:
 
 
 def describe(matrix: Array, of_classes: bool = True) -> Description:
-    """Recognise the structure of a loss matrix, also times a positive scale, and list the guarantees that it does not have.
-
-    The guarantee is Fisher consistency of argmax f, Theorem 15 of Fathony et al. (2018), whose condition is the one on rows, L[y, y] < L[y,
-    y'] (a prediction costs least when it is right). ``of_classes`` as in `CostMatrix`.
-    """
+    """Recognise the structure of a loss matrix, times a scale > 0, and the guarantees that it lacks (Theorem 15 of Fathony et al. 2018)."""
     structure, scale, alpha = _structure(matrix)
     return Description(structure, scale, alpha, tuple(_lost_guarantees(matrix, structure, of_classes)))
 

@@ -36,10 +36,8 @@ class TreeDistanceLoss(GeneralLoss):
     """The adversarial loss whose cost is the number of edges on the shortest path between prediction and truth in a hierarchy.
 
     On a tree that is the metric tree_loss, as long as no class is a stub leaf, whose own edge is one more here; where nodes have several
-    parents the shortest path may be shorter. The metric is therefore ``cost``.
-
-    ``hierarchy`` is a list of (parent, child), or ``{"edges": ..., "classes": ...}`` with the classes' names in the order of their codes,
-    which ``classes`` gives otherwise; ``backend`` as in `GeneralLoss`.
+    parents the path may be shorter. ``hierarchy`` is a list of (parent, child), or ``{"edges": ..., "classes": ...}`` with the classes'
+    names in the order of their codes, which ``classes`` gives otherwise; ``backend`` as in `GeneralLoss`.
     """
 
     def __init__(self, n_classes: int, hierarchy: Any = None, classes: Sequence[Any] | None = None, backend: str = "simplex") -> None:
