@@ -1,7 +1,4 @@
-"""Rules for single values of a configuration, each a test and its words; and how large features may be.
-
-A dataclass that is a schema carries the rules as the metadata of its fields.
-"""
+"""Rules for single values, each a test and its words, which a schema's fields carry as metadata; and how large features may be."""
 
 from __future__ import annotations
 

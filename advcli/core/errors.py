@@ -129,6 +129,4 @@ def nearest(name: str, choices: Iterable[str]) -> str:
     """Return a clause that names the nearest valid names, three at most, for the end of an error message."""
     choices = sorted(set(map(str, choices)))
     close = difflib.get_close_matches(str(name), choices, n=3, cutoff=0.5)
-    if close:
-        return f"did you mean {' or '.join(close)}?"
-    return f"choose one of {', '.join(choices)}"
+    return f"did you mean {' or '.join(close)}?" if close else f"choose one of {', '.join(choices)}"

@@ -1,4 +1,4 @@
-"""Checks of anybody's own items: AssertionError says in a sentence what is broken. The package's contract suites run the same ones."""
+"""Checks of anybody's own items: each function raises AssertionError with one sentence of what is broken and for which input."""
 
 from .figures import check_figure
 from .learners import check_learner
